@@ -55,7 +55,7 @@ SUSPICIOUS = 0.11
 SUSPICIOUS_FRAMES = range(15, 100)
 """Frames from one suspicious peak to another: at least what makes most of the sound another one."""
 LEAST_FAR_FRAMES, ENOUGH_FAR_FRAMES = 16, 40
-"""What must have been played before anything is compared, and before less than `LIKELY` counts: in less, any voice
+"""Frames that must have sounded before anything is compared, and before less than `LIKELY` counts: in less, any voice
 finds its like by chance (up to 0.3 in 240 ms), and in a tone even more so."""
 SAME_DELAY_SAMPLES = 3 * SAMPLE_RATE // 1000
 """How near to each other two delays are the same: 3 ms."""
@@ -243,7 +243,8 @@ class CancellingEchoGuard(EchoGuard):
 
     def _look(self) -> int | None:
         """Return the samples from a received sample's count to that of the played one it is an echo of, if it is."""
-        if len(self._far) < LEAST_FAR_FRAMES:
+        sounding = sum(frame is not SILENCE for frame in self._far)
+        if sounding < LEAST_FAR_FRAMES:
             return None
         likeness, shift = compare(b"".join(self._near), b"".join(self._far))
         offset = (self._played - ECHO_FRAMES - self._received + NEAR_FRAMES) * FRAME_SAMPLES + shift
@@ -251,7 +252,7 @@ class CancellingEchoGuard(EchoGuard):
             left = self._shift * FRAME_SAMPLES - offset
             if 0 <= left <= LONGEST_LEFT_SAMPLES:
                 likeness = max(likeness, LIKELY)  # where the echo is known to be, less is enough
-        if likeness < (SUSPICIOUS if len(self._far) >= ENOUGH_FAR_FRAMES or self._canceller else LIKELY):
+        if likeness < (SUSPICIOUS if sounding >= ENOUGH_FAR_FRAMES or self._canceller else LIKELY):
             return None
         suspect = _Suspect(self._received, offset, likeness)
         found = likeness >= SURE or any(suspect.confirms(earlier) for earlier in self._suspects)

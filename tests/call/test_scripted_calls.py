@@ -110,7 +110,8 @@ async def test_speech_turns_the_reply_down_at_once(peer: OfflinePeer, running: R
 
 
 async def test_a_cough_resumes_the_reply_with_no_sample_lost(peer: OfflinePeer, running: RunningServer) -> None:
-    await peer.follow(a_turn({"text": "A story " * 20, "chirp": {**CHIRP, "ms": 3000}}))
+    story_told = {"hear": QUESTION, "reply": {"text": "A story " * 20, "chirp": {**CHIRP, "ms": 3000}}}
+    await peer.follow({"turns": [story_told, {"hear": "Uh.", "reply": {"text": "Yes?"}}]})
     async with placed_call(running) as call:
         await ask(call)
         await call.hears_something()

@@ -194,7 +194,7 @@ def test_replies_are_prepared_on_credit() -> None:
         talk.tell(ev.PlaybackStarted(f"i-r{turn}"), ev.PlaybackDrained(f"i-r{turn}", 1000))
         talk.wait(0.5)
     assert asked
-    assert sum(event.discarded for event in talk.published(TurnMeasured)) <= 1 + 0.3 * 4
+    assert sum(event.discarded for event in talk.published(TurnMeasured)) <= 1 + 0.35 * 4
 
 
 def test_um_alone_is_no_turn() -> None:
@@ -204,10 +204,25 @@ def test_um_alone_is_no_turn() -> None:
     assert talk.all(do.ReadUtterance)
     talk.tell(ev.UtteranceRead(UtteranceKind.HESITATION, "um"))
     talk.stop()
-    assert talk.floor() is Floor.PAUSING and not talk.all(do.CommitInput)
+    assert talk.floor() is Floor.PAUSING
+    talk.transcribe("um")
     talk.wait(3)
     assert talk.floor() is Floor.LISTENING and talk.machine.turn == 0
-    assert not talk.all(do.CreateReply) and talk.all(do.ClearInput)
+    assert not talk.all(do.CreateReply) and do.DeleteItem("u1") in talk.said
+
+
+def test_a_word_that_was_read_as_um_is_answered() -> None:
+    for words in ("hello there", None):
+        talk = Talk()
+        talk.say(400)
+        talk.wait(0.15)
+        talk.tell(ev.UtteranceRead(UtteranceKind.HESITATION, "er"))
+        talk.stop()
+        assert not talk.all(do.CreateReply)
+        if words:
+            talk.transcribe(words)
+        talk.wait(0.8 if words else 2.5)
+        assert talk.machine.turn == 1 and talk.all(do.CreateReply)
 
 
 def test_um_before_a_question_belongs_to_it() -> None:
@@ -220,7 +235,7 @@ def test_um_before_a_question_belongs_to_it() -> None:
     talk.say(1500)
     talk.stop()
     talk.wait(1)
-    assert talk.machine.turn == 1 and len(talk.all(do.CommitInput)) == 1 and not talk.all(do.ClearInput)
+    assert talk.machine.turn == 1 and not talk.all(do.ClearInput) and not talk.all(do.DeleteItem)
     assert talk.all(do.CreateReply)
 
 
@@ -461,3 +476,14 @@ def test_a_long_agreement_is_given_longer_than_an_interruption() -> None:
     assert talk.floor() is Floor.HELD
     talk.wait(0.3)
     assert talk.floor() is Floor.USER, "not for ever"
+
+
+def test_a_transcript_that_failed_takes_no_turn_back() -> None:
+    talk = replying()
+    talk.say(700)
+    talk.tell(ev.PlaybackFlushed((ev.Heard("i-r1", 3000),)))
+    talk.stop()
+    talk.transcribe("")
+    assert not talk.all(do.RestorePlayback)
+    talk.wait(1)
+    assert len(talk.all(do.CreateReply)) == 2

@@ -27,9 +27,9 @@ from backend.conversation.commands import Purpose
 from backend.conversation.machine.moves import cancel_reply, forget_input, settle_words, stop_reply
 from backend.conversation.machine.state import Deadlines, Floor, OpenTurn, State, ToolCallState, TurnWords
 from backend.conversation.patience import EndpointingStyle, PauseContext, expected_answer, patience
-from backend.conversation.utterances import UtteranceKind
+from backend.conversation.utterances import UtteranceKind, kind_of
 
-CREDIT_PER_TURN = 0.27
+CREDIT_PER_TURN = 0.35
 CREDIT_MAX = 2.0
 DISCARDED_PER_TURN = 2
 PREPARE_WAIT_MS = 870
@@ -77,9 +77,12 @@ def commit_piece(s: State) -> None:
         s.commands.append(do.CommitInput())
 
 
-def only_hesitated(turn: OpenTurn) -> bool:
-    """Return whether nothing was said in this turn but "um"."""
-    return turn.pieces == 0 and turn.reading is not None and turn.reading.kind in NOT_WORDS
+def only_hesitated(s: State, turn: OpenTurn) -> bool:
+    """Return whether nothing was said in this turn but "um", as far as is known: a transcript has the last word."""
+    if turn.begun or turn.reading is None or turn.reading.kind not in NOT_WORDS:
+        return False
+    words = _words_known(s, turn)
+    return words is None or kind_of(words) in NOT_WORDS
 
 
 def assess(s: State, now: float) -> None:
@@ -89,7 +92,7 @@ def assess(s: State, now: float) -> None:
         return
     if s.limits.endpointing == "provider":
         turn.wait_ms, turn.reason = 0, "provider"  # it has judged by meaning already
-    elif only_hesitated(turn):
+    elif only_hesitated(s, turn):
         turn.wait_ms, turn.reason = HESITATION_WAIT_MS, "hesitation"
     else:
         verdict = patience(
@@ -124,7 +127,7 @@ def reassess(s: State, now: float, grace_s: float = 0.0) -> None:
 def may_prepare(s: State) -> bool:
     """Return whether a reply may be asked for though the turn may go on."""
     turn = s.open
-    if turn is None or s.utterance or only_hesitated(turn) or turn.discarded >= DISCARDED_PER_TURN:
+    if turn is None or s.utterance or only_hesitated(s, turn) or turn.discarded >= DISCARDED_PER_TURN:
         return False
     return turn.wait_ms <= PREPARE_WAIT_MS and (s.credit >= 1 or _words_known(s, turn) is not None)
 
@@ -216,11 +219,8 @@ def close_turn(s: State, now: float) -> None:
     s.pass_floor(Floor.LISTENING)
     if turn is None:
         return
-    if only_hesitated(turn):
-        if turn.reading:
-            s.publish(page.MurmurHeard(turn.reading.kind or "", turn.reading.words))
-        s.open = None
-        forget_input(s)
+    if not turn.begun:
+        _drop_hesitation(s, turn)
         return
     s.credit = min(CREDIT_MAX, s.credit + CREDIT_PER_TURN)
     if s.words:
@@ -228,6 +228,16 @@ def close_turn(s: State, now: float) -> None:
         settle_words(s)
     s.replay += turn.deferred
     turn.deferred, turn.deferred_bytes = [], 0
+
+
+def _drop_hesitation(s: State, turn: OpenTurn) -> None:
+    """Let the floor be free: nobody has said anything but "um"."""
+    if turn.reading:
+        s.publish(page.MurmurHeard(turn.reading.kind or "", turn.reading.words))
+    if turn.pieces:
+        s.commands += [do.DeleteItem(item) for item in s.words.pop().items]
+    s.open = None
+    forget_input(s)
 
 
 def deadlines(s: State) -> Deadlines:

@@ -62,11 +62,20 @@ def on_read(s: State, event: ev.UtteranceRead, now: float) -> None:
         adopt(s, now)
 
 
+def on_read_partly(s: State, event: ev.UtteranceRead, now: float) -> None:
+    """Note what was read of a voice that sounded meanwhile: an agreement is given longer."""
+    if s.utterance is None or s.floor is not Floor.HELD:
+        return
+    s.utterance.agrees = event.kind is UtteranceKind.AGREEMENT
+
+
 def on_transcribed(s: State, words: TurnWords, now: float) -> None:
     """Let the transcript of what was said over the reply decide."""
     overlap = s.overlap
     if overlap is None or overlap.words is not words or not words.complete:
         return
+    if not words.text and s.floor is Floor.HELD and overlap.voiced_ms >= s.limits.cough_max_ms:
+        return  # it may only have failed
     kind = kind_of(words.text)
     if kind in MURMURS:
         _forget(s)
@@ -87,7 +96,7 @@ def on_turn_transcribed(s: State, words: TurnWords, now: float) -> bool:
     if s.parked is None or turn is None or turn.pieces == 0 or s.words[-1] is not words or not words.complete:
         return False
     kind = kind_of(words.text)
-    if kind not in MURMURS or s.utterance or s.floor not in (Floor.PAUSING, Floor.LISTENING):
+    if kind not in MURMURS or not words.text or s.utterance or s.floor not in (Floor.PAUSING, Floor.LISTENING):
         return False
     discard_prepared(s, now)
     s.wanted.pop(Purpose.ANSWER, None)

@@ -46,11 +46,11 @@ def end_piece(s: State, event: ev.SpeechStopped, now: float) -> None:
         begin_turn(s, now, event.hangover_ms)
         admit_missing(s, now)
         return
-    if only_hesitated(turn):
+    commit_piece(s)
+    if only_hesitated(s, turn):
         assess(s, now)
         s.pass_floor(Floor.PAUSING)
         return
-    commit_piece(s)
     if turn.begun:
         s.owed_since = now
         s.note_caller(now)
@@ -69,6 +69,14 @@ def end_piece(s: State, event: ev.SpeechStopped, now: float) -> None:
             s.pass_floor(floor)
     else:
         s.pass_floor(Floor.PAUSING)
+
+
+def answer_hesitation(s: State, now: float) -> None:
+    """Take for a turn what was read as "um": its transcript says otherwise, or does not come."""
+    turn = s.open
+    if turn:
+        turn.reading = None
+        end_piece(s, ev.SpeechStopped(0, round((now - turn.quiet_since) * 1000), turn.ending), now)
 
 
 def begin_turn(s: State, now: float, hangover_ms: int) -> None:

@@ -10,7 +10,6 @@ from backend.conversation.machine import overlap
 from backend.conversation.machine.connection import send_typed
 from backend.conversation.machine.moves import forget_input, hold, release_hold, stop_reply
 from backend.conversation.machine.open_turn import (
-    NOT_WORDS,
     close_turn,
     commit_piece,
     discard_prepared,
@@ -20,9 +19,8 @@ from backend.conversation.machine.open_turn import (
     reassess,
     reopen,
 )
-from backend.conversation.machine.pieces import begin_turn, end_piece, take_over
+from backend.conversation.machine.pieces import answer_hesitation, begin_turn, end_piece, take_over
 from backend.conversation.machine.state import IDLE, Deadlines, Floor, State, Utterance
-from backend.conversation.utterances import UtteranceKind
 
 READABLE_MS = {Floor.HELD: 1200, Floor.USER: 700}
 """Speech longer than this is not a short utterance, and is not read. A reading costs 20 to 30 ms of a processor: while
@@ -132,8 +130,7 @@ def on_read(s: State, event: ev.UtteranceRead, now: float) -> None:
     """Note what was read of a short utterance; over a reply, act on it."""
     utterance = s.utterance
     if event.partial:
-        if utterance:
-            utterance.agrees = event.kind is UtteranceKind.AGREEMENT
+        overlap.on_read_partly(s, event, now)
         return
     if s.floor is Floor.PAUSING and s.open and utterance is None and s.open.pieces <= 1:
         s.open.reading = event
@@ -151,6 +148,9 @@ def deadlines(s: State) -> Deadlines:
     """Yield when a voice that keeps on takes the floor or goes on with the turn, and what is done in its pauses."""
     utterance, limits = s.utterance, s.limits
     if utterance is None:
+        unheard = s.floor is Floor.PAUSING and s.open and not s.open.begun and s.open.pieces
+        if unheard and s.open and not s.words[-1].complete:
+            yield s.open.over_at, answer_hesitation
         return
     if s.floor is Floor.HELD:
         goes_on = s.open is not None  # with a turn whose answer has not sounded
@@ -174,8 +174,7 @@ def deadlines(s: State) -> Deadlines:
         yield utterance.paused_at + limits.read_after_ms / 1000 - FRAME_S, _read
     if s.floor is Floor.USER and s.open and s.open.uncommitted and is_early(s):
         waits_for_reading = read and s.open.pieces == 0 and utterance.reading is None
-        needs_no_commit = utterance.reading is not None and utterance.reading.kind in NOT_WORDS
-        if utterance.voiced_ms >= limits.turn_min_ms and not needs_no_commit:
+        if utterance.voiced_ms >= limits.turn_min_ms:
             after_s = limits.commit_after_ms / 1000 - FRAME_S
             if waits_for_reading:
                 after_s = max(after_s, limits.read_after_ms / 1000 - FRAME_S + READ_WITHIN_S)

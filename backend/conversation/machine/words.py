@@ -7,8 +7,9 @@ from backend.conversation import events as ev
 from backend.conversation import page_events as page
 from backend.conversation.machine import overlap
 from backend.conversation.machine.moves import settle_words
-from backend.conversation.machine.open_turn import reassess
-from backend.conversation.machine.state import State, TurnWords
+from backend.conversation.machine.open_turn import only_hesitated, reassess
+from backend.conversation.machine.pieces import answer_hesitation
+from backend.conversation.machine.state import Floor, State, TurnWords
 
 
 def on_committed(s: State, event: ev.InputCommitted) -> None:
@@ -67,6 +68,9 @@ def on_transcribed(s: State, item: str, text: str, now: float) -> None:
         on_transcript_grew(s, item, text)
     if words.complete and words.text and s.limits.reader:
         s.commands.append(do.EstimateSentenceEnd(words.text))
+    if s.floor is Floor.PAUSING and s.open and not s.open.begun and not only_hesitated(s, s.open):
+        answer_hesitation(s, now)
+        return
     reassess(s, now)
 
 
