@@ -44,7 +44,7 @@ class Endpointing(Protocol):
     def muffled(self) -> bool:
         """Whether the utterance under way, or else the last, sounds muffled: somebody else's, or turned away.
 
-        It can be known from 160 ms of voice on, and is False before, and as long as the caller's voice is not known.
+        It can be known from 320 ms of voice on, and is False before, and as long as the caller's voice is not known.
         """
         ...
 

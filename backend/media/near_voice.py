@@ -116,8 +116,8 @@ EVERY: Final = 4
 EVERY_EARLY: Final = 2
 EARLY_FRAMES: Final = 24
 """Frames at the beginning of an utterance, of which more are looked at."""
-LEAST_SPECTRA: Final = 4
-"""Spectra of an utterance until it is judged: from 160 ms of voice on."""
+LEAST_SPECTRA: Final = 8
+"""Spectra of an utterance until it is judged: from 320 ms of voice on. A "no" alone has next to no treble."""
 LEARNT_SPECTRA: Final = 15
 """Spectra until the usual is known: about a second of voice."""
 LOUDEST: Final = 0.03

@@ -38,10 +38,10 @@ def test_no_voice_is_muffled_before_the_callers_is_known() -> None:
     assert not say(Timbre(), 2000, treble_db=-45)
 
 
-def test_a_voice_with_the_treble_taken_away_is_muffled_after_a_quarter_of_a_second() -> None:
+def test_a_voice_with_the_treble_taken_away_is_muffled_after_half_a_second() -> None:
     timbre = Timbre()
     say(timbre, 3000)
-    assert say(timbre, 260, treble_db=-34)
+    assert say(timbre, 480, treble_db=-34)
     assert not say(timbre, 260)
 
 
