@@ -24,7 +24,7 @@ from backend.errors import BadRequest, PeerError
 from backend.models.base import ChatModel
 from backend.runtime.supervisor import leave_behind
 from backend.storage.messages import Message
-from backend.tools.base import Client, Principal
+from backend.tools.base import Client, ToolContext
 from backend.tools.runner import Toolbox
 
 log = logging.getLogger(__name__)
@@ -183,12 +183,12 @@ class ThinkerSession:
 
     def _turn(self, context: ConversationContext, mode: SourceMode) -> Turn:
         client, turn_id = self._options.client or mode, f"{self._turns}@{time.time_ns()}"
-        principal = Principal(self._options.user_id, self._conversation_id, turn_id, client, self._agent.profile)
-        return Turn(self._agent, context, principal, mode, self._emit, self._metrics)
+        tool_context = ToolContext(self._options.user_id, self._conversation_id, turn_id, client, self._agent.profile)
+        return Turn(self._agent, context, tool_context, mode, self._emit, self._metrics)
 
     async def _run(self, turn: Turn, text: str, message_id: str) -> ThinkerResponse:
         """Run the turn with the tools that its words call for."""
-        client, situation, box = turn.principal.client, self._options.situation, self._agent.toolbox
+        client, situation, box = turn.tool_context.client, self._options.situation, self._agent.toolbox
         if self._agent.router is not None:
             earlier = turn.context.messages
             box, turn.tokens = await self._agent.router.route(text, box, client, earlier=earlier, emit=self._emit)

@@ -10,7 +10,7 @@ import asyncio
 from backend.agent.events import AgentEvent, ModelAnswered, ModelAsked, StateChanged, TurnState
 from backend.conversation.page_events import TokenGenerated, ToolCallFinished, ToolCallStarted
 from backend.observability.tracing import NO_SPAN, Outcome, Span, current_span
-from backend.tools.base import Principal
+from backend.tools.base import ToolContext
 from backend.tools.runner import Toolbox, ToolResult
 
 UNKNOWN_TOOL = "unknown_tool"
@@ -61,12 +61,12 @@ class AgentTrace:
                 self._tools.clear()
 
 
-async def traced_call(box: Toolbox, name: str, arguments: str, principal: Principal) -> ToolResult:
+async def traced_call(box: Toolbox, name: str, arguments: str, tool_context: ToolContext) -> ToolResult:
     """Make a tool call that a Thinker wants itself, without a model in between."""
     span = current_span().open("tool", name)
     span.asked(arguments)
     try:
-        result = await box.run(name, arguments, principal)
+        result = await box.run(name, arguments, tool_context)
     except asyncio.CancelledError:
         span.end("cancelled")
         raise

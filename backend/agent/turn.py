@@ -27,7 +27,7 @@ from backend.conversation.page_events import TokenGenerated, ToolCallFinished, T
 from backend.errors import NoAnswer
 from backend.models.base import ChatMessage, Finished, TextDelta, ToolCall
 from backend.storage.messages import Message, StoredCall
-from backend.tools.base import Principal
+from backend.tools.base import ToolContext
 from backend.tools.runner import ToolResult, failure
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ class Turn:
     agent: Agent
     """The model, and the tools it is offered."""
     context: ConversationContext
-    principal: Principal
+    tool_context: ToolContext
     mode: SourceMode
     emit: OnEvent
     metrics: TurnMetrics
@@ -142,7 +142,7 @@ class Turn:
         self.partial, calls, end = "", [], Finished("stop")
         system = self.system if tools else f"{self.system}\n\n{WRAP_UP}"
         messages: list[ChatMessage] = [{"role": "system", "content": system}, *map(as_api, self.context.messages)]
-        schemas = self.agent.toolbox.schemas(self.principal.client) if tools else []
+        schemas = self.agent.toolbox.schemas(self.tool_context.client) if tools else []
         self.emit(ModelAsked(self.agent.model_name, messages, len(schemas)))
         asked_at = time.perf_counter()
         stream = self.agent.model.stream(messages, model=self.agent.model_name, tools=schemas)
@@ -211,7 +211,7 @@ class Turn:
 
     async def _made_call(self, call: ToolCall, refusal: ToolResult | None) -> ToolResult:
         self.emit(ToolCallStarted(call.id, call.name, call.arguments))
-        result = refusal or await self.agent.toolbox.run(call.name, call.arguments, self.principal)
+        result = refusal or await self.agent.toolbox.run(call.name, call.arguments, self.tool_context)
         if refusal is None:
             self.metrics.tool_calls += 1
             self.results.append(result)

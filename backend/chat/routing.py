@@ -13,7 +13,7 @@ from backend.observability.tracing import opened
 from backend.thinkers.base import Question
 from backend.thinkers.dispatcher import OnChange, ThinkerCall, ThinkerDispatcher
 from backend.thinkers.registry import ROUTE_TOOL, Route
-from backend.tools.base import Principal, Result, Tool
+from backend.tools.base import Result, Tool, ToolContext
 
 SLACK_S = 5.0
 """Seconds the tool has beyond the slowest Thinker's deadline, so that it is the Thinker that says what took long."""
@@ -49,19 +49,19 @@ class ThinkerRouting:
             function=self._ask,
             read_arguments=lambda text: {"route": registry.parse(ROUTE_TOOL, text)},
             parameters=route["parameters"],
-            services={"principal": Principal},
+            services={"context": ToolContext},
             cache=False,
             always=True,
             guidance=GUIDANCE.format(tool=ROUTE_TOOL, guide=registry.guide()),
             deadline_s=slowest + SLACK_S,
         )
 
-    async def _ask(self, principal: Principal, route: Route) -> Result:
+    async def _ask(self, context: ToolContext, route: Route) -> Result:
         """Raise `NoAnswer`, which the runner reports to the model, if there is none."""
         domain = route.manifest.domain
         call = ThinkerCall(
             f"thinker_{next(self._numbers)}",
-            replace(self._asked, domain=domain, query=route.query, user_id=principal.user_id),
+            replace(self._asked, domain=domain, query=route.query, user_id=context.user_id),
             route.manifest.label,
             on_change=self._publish,
             background=route.background,

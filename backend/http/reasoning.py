@@ -20,7 +20,7 @@ from backend.http.sse import HEARTBEAT, EventStream, encode_event
 from backend.reasoning.base import Reasoned, ReasoningRequest, Stage
 from backend.reasoning.reasoner import TEXT_LIMIT, Reasoner
 from backend.runtime.supervisor import cancel_all, event_or_timeout
-from backend.tools.base import Principal
+from backend.tools.base import ToolContext
 
 STAGES_KEPT = 100
 """Stages waiting for a reader; of more, the oldest is dropped."""
@@ -50,7 +50,7 @@ async def reason(request: Request, here: Here, caller: Caller) -> Response:
     if reasoner is None:
         raise NotFound("Nobody reasons here.")
     body = await read_body(request, ReasoningTask)
-    task = ReasoningRequest(body.task, body.strategy, Principal(caller.user if caller.known else "", "reasoning"))
+    task = ReasoningRequest(body.task, body.strategy, ToolContext(caller.user if caller.known else "", "reasoning"))
     if not body.stream:
         return JSONResponse(asdict(await reasoner.infer(task)))
     return EventStream(_stream(reasoner, task, here.heartbeat_s))

@@ -23,7 +23,7 @@ from mcp_types import CallToolRequestParams, CallToolResult, ListToolsResult, Pa
 from starlette.requests import Request
 
 from backend.mcp.endpoint import BEARER, Bearer
-from backend.tools.base import Principal
+from backend.tools.base import ToolContext
 from backend.tools.registry import Registry
 
 NAME = "responder-thinker"
@@ -49,8 +49,8 @@ def tool_server(registry: Registry) -> Server[Any]:
     async def call_tool(context: Context, params: CallToolRequestParams) -> CallToolResult:
         bearer = _bearer(context)
         # each call is a turn of its own: asking the user in between is the client's part
-        principal = Principal(bearer.user_id, f"mcp:{bearer.id}", secrets.token_hex(8), bearer.client)
-        result = await registry.call_tool(params.name, params.arguments or {}, principal)
+        asking = ToolContext(bearer.user_id, f"mcp:{bearer.id}", secrets.token_hex(8), bearer.client)
+        result = await registry.call_tool(params.name, params.arguments or {}, asking)
         return CallToolResult(
             content=[TextContent(text=result.content)],
             structured_content=json.loads(result.content),

@@ -13,7 +13,7 @@ from backend.agent.turn import say_sample
 from backend.conversation.page_events import ToolCallFinished, ToolCallStarted
 from backend.errors import NoAnswer
 from backend.models.tags import THINK, THINK_END
-from backend.tools.base import Principal
+from backend.tools.base import ToolContext
 
 Strategy = Literal["mono", "dual"]
 ROUND_LIMIT = 20
@@ -29,7 +29,7 @@ class ReasoningRequest:
 
     text: str = field(repr=False)
     strategy: Strategy = "mono"
-    principal: Principal = field(default_factory=lambda: Principal(""), repr=False)
+    context: ToolContext = field(default_factory=lambda: ToolContext(""), repr=False)
     """On whose behalf tools run."""
     source_mode: SourceMode = "chat"
     """How the result is delivered."""
@@ -100,9 +100,9 @@ class ReasoningRun:
         tools_ = self.agent.toolbox.only(names)
         agent = replace(self.agent, toolbox=tools_, model_name=model or self.agent.model_name, store=None)
         return agent.create_session(
-            f"{self.task.principal.conversation_id}:{part}",
+            f"{self.task.context.conversation_id}:{part}",
             system_prompt=prompt,
-            user_id=self.task.principal.user_id,
+            user_id=self.task.context.user_id,
             on_event=self._on_agent_event,
             situation=self.task.situation if situated else None,
             private=True,

@@ -15,7 +15,7 @@ from backend.agent.turn import ModelReply
 from backend.models.base import ChatMessage, ChatModel, Finished, TextDelta, ToolCall
 from backend.models.tagged import FORM, MALFORMED, TaggedChatModel, call_of, failed_with_tools
 from backend.models.tags import TagReader
-from backend.tools.base import Principal
+from backend.tools.base import ToolContext
 from backend.tools.runner import Toolbox, ToolResult
 
 
@@ -35,19 +35,19 @@ async def generate(
     return ModelReply(text, tuple(delta for delta in said if isinstance(delta, ToolCall)), reason)
 
 
-async def call_function(tools: Toolbox, text: str, principal: Principal | None = None) -> list[ToolResult]:
+async def call_function(tools: Toolbox, text: str, context: ToolContext | None = None) -> list[ToolResult]:
     """Make the calls in `text` side by side, and return their results in order.
 
     A call that is unknown, malformed or fails comes back as a failed result that lists the tools.
     """
     reader = TagReader(tools.names)
     calls = [call_of(piece) for piece in (*reader.feed(text), *reader.finish()) if not isinstance(piece, TextDelta)]
-    whom = principal or Principal("")
+    whom = context or ToolContext("")
     return list(await asyncio.gather(*(_made(tools, call, whom) for call in calls[:CALLS_LIMIT])))
 
 
-async def _made(tools: Toolbox, call: ToolCall, principal: Principal) -> ToolResult:
-    result = await tools.run(call.name, call.arguments, principal)
+async def _made(tools: Toolbox, call: ToolCall, context: ToolContext) -> ToolResult:
+    result = await tools.run(call.name, call.arguments, context)
     if result.error is None:
         return result
     malformed = call.name == MALFORMED

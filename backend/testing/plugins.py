@@ -22,7 +22,7 @@ from backend.thinkers.base import Answer, OnProgress, Question
 from backend.thinkers.dispatcher import ThinkerDispatcher
 from backend.thinkers.registry import ThinkerRegistry, thinker_of
 from backend.thinkers.run import ThinkerDependencies
-from backend.tools.base import Client, Clock, Principal, Tool, injected
+from backend.tools.base import Client, Clock, Tool, ToolContext, injected
 from backend.tools.registry import Registry
 from backend.tools.runner import ToolResult
 
@@ -96,7 +96,7 @@ async def run_tool(
     world = world or World()
     tool = _declared(function, "tool", Tool)
     return await Registry([tool], world.known).call_tool(
-        tool.name, arguments or {}, Principal(world.user_id, "test", "turn-1", client)
+        tool.name, arguments or {}, ToolContext(world.user_id, "test", "turn-1", client)
     )
 
 

@@ -37,7 +37,7 @@ async def think(run: ThinkerRun) -> Answer:
     task = ReasoningRequest(
         run.question.query,
         run.dependencies.settings.reasoning.voice_strategy,
-        run.principal,
+        run.context,
         run.question.source_mode,
         tools=run.manifest.tools,
         situation=await run.situation(),

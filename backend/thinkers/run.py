@@ -28,7 +28,7 @@ from backend.reasoning.reasoner import Reasoner
 from backend.settings.settings import Settings
 from backend.storage.memory import HISTORY_LIMIT, Memory, briefly
 from backend.thinkers.base import Answer, Checkpoints, Manifest, OnProgress, Question, Source, ThinkerProgress
-from backend.tools.base import Principal
+from backend.tools.base import ToolContext
 from backend.tools.registry import Registry
 from backend.tools.runner import ToolResult
 from backend.users.modes import Mode, Modes
@@ -149,7 +149,7 @@ class ThinkerRun:
         box = self.dependencies.toolbox.only(self.manifest.tools)
         call_id = f"own-{next(self._call_numbers)}"
         self.progress("", ToolProgress(call_id, tool, "started"))
-        result = await traced_call(box, tool, json.dumps(arguments), self.principal)
+        result = await traced_call(box, tool, json.dumps(arguments), self.context)
         self.progress("", ToolProgress(call_id, tool, "failed" if result.error else "finished"))
         return result
 
@@ -166,10 +166,12 @@ class ThinkerRun:
         self.on_progress(ThinkerProgress(detail, tool))
 
     @property
-    def principal(self) -> Principal:
+    def context(self) -> ToolContext:
         """The user on whose behalf tools run."""
         question = self.question
-        return Principal(question.user_id, question.session_id, str(self.began), question.source_mode, self._mode_name)
+        return ToolContext(
+            question.user_id, question.session_id, str(self.began), question.source_mode, self._mode_name
+        )
 
     @property
     def _mode(self) -> Mode:

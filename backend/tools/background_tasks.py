@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Literal, Protocol
 
 from backend.errors import BadRequest
-from backend.tools.base import Json, Principal, Result, tool
+from backend.tools.base import Json, Result, ToolContext, tool
 
 
 class UserTasks(Protocol):
@@ -33,13 +33,13 @@ class UserTasks(Protocol):
     guidance="Background tasks: only cancel one when the user says so. When one is still running, say how far it is.",
 )
 async def background_tasks(
-    principal: Principal,
+    context: ToolContext,
     tasks: UserTasks | None,
     action: Literal["list", "get", "cancel"],
     task_id: Annotated[str, "Its id, as listed; empty: the newest."] = "",
 ) -> Result:
     """Raise `BadRequest` when there is no such task, or `MemoryUnavailable`."""
-    newest = await tasks.newest(principal.user_id) if tasks else []
+    newest = await tasks.newest(context.user_id) if tasks else []
     if tasks is None or action == "list" or not newest:
         return Result({"tasks": newest})
     fitting = [task["id"] for task in newest if action == "get" or task["state"] in ("queued", "running")]
@@ -48,8 +48,8 @@ async def background_tasks(
         raise BadRequest("Nothing is running that could be stopped.")
     if action == "cancel":
         stopped = {task["id"]: task["instruction"] for task in newest}.get(chosen, "")
-        return Result({"outcome": await tasks.cancel(principal.user_id, chosen), "instruction": stopped})
-    found = await tasks.result(principal.user_id, chosen)
+        return Result({"outcome": await tasks.cancel(context.user_id, chosen), "instruction": stopped})
+    found = await tasks.result(context.user_id, chosen)
     if found is None:
         raise BadRequest("The user has no such task.", hint="List them first.")
     return Result(found, citations=tuple(found.get("citations") or ()))

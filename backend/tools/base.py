@@ -9,7 +9,7 @@
 
 A parameter of a JSON type (str, int, float, bool, Literal, Enum, list, dict, unions of these) is an argument and
 goes into the schema; a parameter of any other class is a service the runner supplies: the HTTP client, the
-settings, memory, the `Principal` who is asking. One annotated `Service | None` receives None where nobody provides it.
+settings, memory, the `ToolContext` of the call. One annotated `Service | None` receives None where nobody provides it.
 
 The decorator's options declare who may see and call the tool, whether the user must agree first, and whether its result
 is remembered. `runner` enforces all of them, and nothing else does.
@@ -55,8 +55,8 @@ LOCAL = "local"
 
 
 @dataclass(frozen=True, slots=True)
-class Principal:
-    """The user on whose behalf a tool runs. `user_id` is empty for an unknown caller."""
+class ToolContext:
+    """The circumstances of a tool call: for whom and in which turn. `user_id` is empty for an unknown caller."""
 
     user_id: str
     conversation_id: str = ""

@@ -18,7 +18,7 @@ from backend.calendar.edits import after
 from backend.calendar.events import DAY, as_datetime
 from backend.calendar.when import parse_when, settled
 from backend.storage.memory import Memory, briefly
-from backend.tools.base import OURS, Clock, Principal, Result, fitting, tool
+from backend.tools.base import OURS, Clock, Result, ToolContext, fitting, tool
 from backend.tools.fetch import refused
 from backend.users.profile import UserProfile, load_profile
 
@@ -68,16 +68,16 @@ async def calendar_list_events(
     calendars: Calendars,
     memory: Memory,
     clock: Clock,
-    principal: Principal,
+    context: ToolContext,
     start: Annotated[When, "The first day, or a moment."] = "today",
     end: Annotated[When, "The last day, included, or a moment. Left out: a week from the start."] = "",
     query: Annotated[str, Field(max_length=100, description="Only events with these words.")] = "",
     time_zone: Zone = "",
 ) -> Result:
     """Raise `BadEvent`, `CalendarRefused`, `CalendarUnavailable`."""
-    zone = await zone_for(memory, principal.user_id, time_zone)
+    zone = await zone_for(memory, context.user_id, time_zone)
     first, last = _span(start, end, clock.now(), zone)
-    listing = await calendars.between(principal.user_id, first, last)
+    listing = await calendars.between(context.user_id, first, last)
     found = [one for one in listing.occurrences if matches(f"{one.title} {one.location} {one.notes}", query)]
     events = fitting([shown(one, zone) for one in found])
     more = {"more": len(found) - len(events)} if len(events) < len(found) else {}
@@ -99,7 +99,7 @@ async def calendar_create_event(
     calendars: Calendars,
     memory: Memory,
     clock: Clock,
-    principal: Principal,
+    context: ToolContext,
     title: Title,
     start: Annotated[When, "When it begins; a date without a time makes it all-day."],
     end: Annotated[When, "When it ends; of an all-day event, its last day. Left out: an hour, or a day."] = "",
@@ -110,11 +110,11 @@ async def calendar_create_event(
     time_zone: Zone = "",
 ) -> Result:
     """Raise `BadEvent`, `CalendarRefused`, `CalendarUnavailable`."""
-    zone = await zone_for(memory, principal.user_id, time_zone)
+    zone = await zone_for(memory, context.user_id, time_zone)
     now = clock.now()
     begins = parse_when(start, now, zone)
     draft = EventDraft(title.strip(), begins, end_of(end, duration_minutes, begins, zone), location, notes, repeats)
-    made = await calendars.create(principal.user_id, draft, now, once=f"{principal.conversation_id} {principal.turn}")
+    made = await calendars.create(context.user_id, draft, now, once=f"{context.conversation_id} {context.turn}")
     return Result({"created": shown(made, zone), "calendar": calendars.store.label}, note="" if zone else NO_ZONE)
 
 
@@ -129,7 +129,7 @@ async def calendar_update_event(
     calendars: Calendars,
     memory: Memory,
     clock: Clock,
-    principal: Principal,
+    context: ToolContext,
     id: Id,  # noqa: A002
     occurrence: Annotated[When, "As listed, to change only that one; left out: the event or the whole series."] = "",
     title: Title | None = None,
@@ -142,7 +142,7 @@ async def calendar_update_event(
     time_zone: Zone = "",
 ) -> Result:
     """Raise `BadEvent`, `NoSuchEvent`, `EventChanged`, `CalendarRefused`, or `CalendarUnavailable`."""
-    zone = await zone_for(memory, principal.user_id, time_zone)
+    zone = await zone_for(memory, context.user_id, time_zone)
     now = clock.now()
     begins = parse_when(start, now, zone) if start else None
     changes = EventChanges(
@@ -156,7 +156,7 @@ async def calendar_update_event(
     )
     if changes == EventChanges():
         raise BadEvent("Nothing is to be changed.", hint="Send what is to be different.")
-    await calendars.change(principal.user_id, id, changes, read_moment(occurrence), now)
+    await calendars.change(context.user_id, id, changes, read_moment(occurrence), now)
     changed = {"id": id, "what": "one occurrence" if occurrence else "the event"}
     if begins:
         changed["when"] = words(begins, zone)
@@ -173,12 +173,12 @@ async def calendar_update_event(
 async def calendar_delete_event(
     calendars: Calendars,
     clock: Clock,
-    principal: Principal,
+    context: ToolContext,
     id: Id,  # noqa: A002
     occurrence: Annotated[When, "As listed, to delete only that one; left out: the event or the whole series."] = "",
 ) -> Result:
     """Raise `NoSuchEvent`, `EventChanged`, `CalendarRefused`, `CalendarUnavailable`."""
-    await calendars.remove(principal.user_id, id, read_moment(occurrence), clock.now())
+    await calendars.remove(context.user_id, id, read_moment(occurrence), clock.now())
     deleted = {"id": id, "what": "one occurrence" if occurrence else "the event, every occurrence included"}
     return Result({"deleted": deleted, "calendar": calendars.store.label})
 

@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import Field
 
 from backend.storage.memory import Memory
-from backend.tools.base import OURS, Principal, Result, tool
+from backend.tools.base import OURS, Result, ToolContext, tool
 from backend.users.modes import Modes
 from backend.users.profile import load_profile
 
@@ -19,15 +19,15 @@ from backend.users.profile import load_profile
     clients=OURS | {"copilot"},
 )
 async def get_personality(
-    principal: Principal,
+    context: ToolContext,
     memory: Memory,
     modes: Modes,
     mode: Annotated[str, Field(max_length=32, description="The mode to tell of; empty: the one that is on.")] = "",
 ) -> Result:
     """Return the description of a mode. Raise `NotFound` for one that does not exist, or `MemoryUnavailable`."""
-    on = modes.get(principal.mode) if principal.mode else modes.named("")
-    if not principal.mode and principal.user_id:
-        on = modes.chosen(await load_profile(memory, principal.user_id))
+    on = modes.get(context.mode) if context.mode else modes.named("")
+    if not context.mode and context.user_id:
+        on = modes.chosen(await load_profile(memory, context.user_id))
     asked = modes.get(name) if (name := mode.strip().lower()) else on
     return Result(
         {

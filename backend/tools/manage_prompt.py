@@ -13,7 +13,7 @@ from pydantic import Field
 
 from backend.errors import BadRequest, NotFound
 from backend.storage.memory import Memory
-from backend.tools.base import OURS, Principal, Result, tool
+from backend.tools.base import OURS, Result, ToolContext, tool
 from backend.users.profile import INSTRUCTION_CHARS, INSTRUCTION_LIMIT, load_profile
 from backend.users.profile_updates import AddInstruction, DropInstruction, update_profile
 from backend.users.profile_updates import instruction_id as id_of
@@ -31,7 +31,7 @@ from backend.users.profile_updates import instruction_id as id_of
     "one answer is none. When a new one contradicts an old one, delete the old one. Say what holds from now on.",
 )
 async def manage_prompt(
-    principal: Principal,
+    context: ToolContext,
     store: Memory,
     action: Literal["add", "delete", "list"],
     text: Annotated[str, Field(max_length=INSTRUCTION_CHARS, description="add: the instruction, one sentence.")] = "",
@@ -39,7 +39,7 @@ async def manage_prompt(
 ) -> Result:
     """Raise `BadRequest`, `NotFound`, or `MemoryUnavailable`."""
     _check(action, text, instruction_id)
-    user = principal.user_id
+    user = context.user_id
     if action == "add":
         update = AddInstruction(text)
         profile, done = await update_profile(store, user, update), {"added": update.text}

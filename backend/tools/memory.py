@@ -16,7 +16,7 @@ from pydantic import Field
 
 from backend.errors import BadRequest, NotFound
 from backend.models.embedding import Embedder
-from backend.tools.base import OURS, Principal, Result, tool
+from backend.tools.base import OURS, Result, ToolContext, tool
 from backend.tools.fetch import refused
 from backend.users.memories import LIMIT, TAG_CHARS, TAG_LIMIT, TEXT_LIMIT, Memories, StoredMemory
 from backend.users.ranking import fitting
@@ -52,7 +52,7 @@ USUAL = 10
     "for manage_prompt; their name, home, unit and shares are for remember_preference.",
 )
 async def memory(
-    principal: Principal,
+    context: ToolContext,
     memories: Memories | None,
     embedder: Embedder | None,
     action: Action,
@@ -69,7 +69,7 @@ async def memory(
     if memories is None:
         raise refused("Nothing can be remembered on this server.")
     _check(action, query=query, memory_id=memory_id, text=text, tags=tags, limit=limit)
-    user = principal.user_id
+    user = context.user_id
     match action:
         case "search":
             stored = await memories.all(user)

@@ -17,7 +17,7 @@ from backend.calendar.events import as_datetime
 from backend.calendar.when import parse_when
 from backend.errors import BadRequest
 from backend.storage.memory import Memory
-from backend.tools.base import OURS, Clock, Principal, Result, fitting, tool
+from backend.tools.base import OURS, Clock, Result, ToolContext, fitting, tool
 from backend.tools.calendar import NO_ZONE, When, Zone, matches, read_moment, words, written, zone_for
 from backend.tools.fetch import refused
 from backend.users.notes import TEXT_LIMIT, Notes, StoredNote
@@ -44,7 +44,7 @@ async def notes(
     store: Notes | None,
     memory: Memory,
     clock: Clock,
-    principal: Principal,
+    context: ToolContext,
     action: Literal["create", "list", "snooze", "resolve"],
     text: Annotated[str, Field(max_length=TEXT_LIMIT, description="For create: what is to be noted.")] = "",
     due: Annotated[When, "For create, if wanted, and for snooze: a day, a time, or both, on the user's clock."] = "",
@@ -56,7 +56,7 @@ async def notes(
     """Raise `BadRequest` for an action that lacks something, `BadEvent` for a time, or `MemoryUnavailable`."""
     if store is None:
         raise refused("Notes cannot be kept here.")
-    user, now = principal.user_id, clock.now()
+    user, now = context.user_id, clock.now()
     zone = await zone_for(memory, user, time_zone)
     match action:
         case "create":

@@ -14,12 +14,12 @@ from typing import Any
 
 from backend.errors import BadPlugin
 from backend.settings.settings import Settings
-from backend.tools.base import Client, Json, Principal, Tool
+from backend.tools.base import Client, Json, Tool, ToolContext
 from backend.tools.discovery import declared_in, folder_modules, package_modules
 from backend.tools.runner import Toolbox, ToolResult, ToolSource
 
-OURSELVES = Principal("", client="internal")
-"""The principal of the server's own work, on behalf of no user."""
+OURSELVES = ToolContext("", client="internal")
+"""The context of the server's own work, on behalf of no user."""
 
 
 DESCRIBED = ("name", "description", "parameters", "requires_auth", "confirm", "persistent", "always", "source")
@@ -68,9 +68,9 @@ class Registry(Toolbox):
             for tool in self.offered(client)
         ]
 
-    async def call_tool(self, name: str, params: Mapping[str, Any], principal: Principal = OURSELVES) -> ToolResult:
+    async def call_tool(self, name: str, params: Mapping[str, Any], context: ToolContext = OURSELVES) -> ToolResult:
         """Make one call under all the rules; an own tool takes precedence over another server's of the same name."""
-        return await self.run(name, json.dumps(params, ensure_ascii=False, default=str), principal)
+        return await self.run(name, json.dumps(params, ensure_ascii=False, default=str), context)
 
 
 def discover(services: Mapping[Any, Any], folders: Iterable[Path] = (), sources: Iterable[ToolSource] = ()) -> Registry:

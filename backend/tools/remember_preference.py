@@ -11,7 +11,7 @@ from pydantic import Field
 
 from backend.errors import BadRequest
 from backend.storage.memory import Memory
-from backend.tools.base import Principal, Result, tool
+from backend.tools.base import Result, ToolContext, tool
 from backend.tools.fetch import refused
 from backend.users.profile_updates import (
     DropPreference,
@@ -35,7 +35,7 @@ from backend.users.profile_updates import (
     "where they are just now: 'I'm in Paris' changes no home.",
 )
 async def remember_preference(
-    principal: Principal,
+    context: ToolContext,
     memory: Memory,
     name: PreferenceName,
     value: Annotated[str, Field(min_length=1, max_length=100, description="Its value; an IANA name for time_zone.")],
@@ -49,5 +49,5 @@ async def remember_preference(
             update = DropPreference(name) if forget else SetPreference(name, value)
     except BadRequest as error:
         raise refused(str(error)) from error
-    profile = await update_profile(memory, principal.user_id, update)
+    profile = await update_profile(memory, context.user_id, update)
     return Result({"name": name, "now": profile.preferences.stored().get(name)})

@@ -9,7 +9,7 @@ from typing import Annotated, Literal, Protocol, TypedDict
 from pydantic import Field
 
 from backend.errors import BadRequest
-from backend.tools.base import Principal, Result, tool
+from backend.tools.base import Result, ToolContext, tool
 from backend.tools.calendar import Zone
 
 LISTED = 8
@@ -50,7 +50,7 @@ class UserReminders(Protocol):
     "offset. The text is what to remind of, in the user's words: 'take the bread out'. Say when it will be.",
 )
 async def reminders(
-    principal: Principal,
+    context: ToolContext,
     store: UserReminders | None,
     action: Literal["create", "list", "cancel"],
     text: Annotated[str, Field(max_length=2_000, description="What to remind of; for cancel, words of it.")] = "",
@@ -67,7 +67,7 @@ async def reminders(
     """Raise `BadRequest` for an impossible time or an unknown reminder, `TooMany`, or `MemoryUnavailable`."""
     if store is None:
         raise BadRequest("Nobody can be reminded here.")
-    owner = principal.user_id
+    owner = context.user_id
     if action == "list":
         found = await store.all_of(owner)
         return Result({"reminders": found[:LISTED], "more": max(0, len(found) - LISTED)})

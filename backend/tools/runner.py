@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from backend.errors import BadPlugin, BadRequest, PeerError, VoiceError
-from backend.tools.base import Client, Json, Principal, Result, Tool, injected, provided
+from backend.tools.base import Client, Json, Result, Tool, ToolContext, injected, provided
 
 log = logging.getLogger(__name__)
 
@@ -80,16 +80,16 @@ class Confirmations:
     def __repr__(self) -> str:
         return f"Confirmations({len(self._asked)} open)"
 
-    def given(self, principal: Principal, tool: str, values: Json) -> bool:
+    def given(self, context: ToolContext, tool: str, values: Json) -> bool:
         """Return True if the user was asked about this very call in an earlier turn; record the question if not."""
         arguments = json.dumps(values, sort_keys=True, default=str)
-        key = (principal.user_id, principal.conversation_id, tool, arguments)
+        key = (context.user_id, context.conversation_id, tool, arguments)
         now = self._clock()
         turn, asked_at = self._asked.get(key, ("", -CONFIRM_WITHIN_S))
-        if CONFIRM_AFTER_S <= now - asked_at < CONFIRM_WITHIN_S and turn != principal.turn:
+        if CONFIRM_AFTER_S <= now - asked_at < CONFIRM_WITHIN_S and turn != context.turn:
             del self._asked[key]
             return True
-        self._asked[key] = (principal.turn, now)
+        self._asked[key] = (context.turn, now)
         self._asked.move_to_end(key)
         if len(self._asked) > CONFIRMATIONS_LIMIT:
             self._asked.popitem(last=False)
@@ -115,7 +115,7 @@ class Toolbox:
         self._remote = remote
         for tool in self._own.values():
             for parameter, kind in tool.services.items():
-                if kind is not Principal and not provided(kind, services):
+                if kind is not ToolContext and not provided(kind, services):
                     wanted = getattr(kind, "__name__", kind)
                     raise BadPlugin(
                         f"Tool {tool.name} asks for {parameter}: {wanted}, which is no service.",
@@ -164,14 +164,14 @@ class Toolbox:
         """Return the instructions for the model about the offered tools."""
         return [tool.guidance for tool in self.offered(client) if tool.guidance]
 
-    async def run(self, name: str, arguments: str, principal: Principal) -> ToolResult:
+    async def run(self, name: str, arguments: str, context: ToolContext) -> ToolResult:
         """Make one call; `arguments` is the model's JSON. Raise nothing but `CancelledError`."""
         started = time.perf_counter()
         tool = self._tools().get(name)
-        if tool is None or principal.client not in tool.clients:
-            known = ", ".join(tool.name for tool in self.offered(principal.client)) or "none"
+        if tool is None or context.client not in tool.clients:
+            known = ", ".join(tool.name for tool in self.offered(context.client)) or "none"
             return failure(name, "unknown_tool", f"There is no tool {name!r}. The tools are: {known}.")
-        outcome = await self._checked(tool, arguments, principal)
+        outcome = await self._checked(tool, arguments, context)
         if isinstance(outcome, ToolResult):
             return outcome
         try:
@@ -179,14 +179,14 @@ class Toolbox:
         except (AttributeError, TypeError, ValueError, RecursionError) as error:
             return _broken(tool, error)  # no `Result`, or data that JSON cannot hold
 
-    async def _checked(self, tool: Tool, arguments: str, principal: Principal) -> Result | ToolResult:
-        if tool.requires_auth and not principal.user_id:
+    async def _checked(self, tool: Tool, arguments: str, context: ToolContext) -> Result | ToolResult:
+        if tool.requires_auth and not context.user_id:
             return failure(tool.name, "not_allowed", "This needs a known user. Tell the user to sign in first.")
         try:
             values = tool.read_arguments(arguments)
         except BadRequest as error:
             return failure(tool.name, "invalid_arguments", str(error))
-        if tool.needs_consent(values) and not self._confirmations.given(principal, tool.name, values):
+        if tool.needs_consent(values) and not self._confirmations.given(context, tool.name, values):
             return failure(
                 tool.name,
                 "needs_confirmation",
@@ -194,11 +194,11 @@ class Toolbox:
                 "When they agree, make the same call again.",
                 persistent=True,
             )
-        return await self._called(tool, values, principal)
+        return await self._called(tool, values, context)
 
-    async def _called(self, tool: Tool, values: Json, principal: Principal) -> Result | ToolResult:
+    async def _called(self, tool: Tool, values: Json, context: ToolContext) -> Result | ToolResult:
         services = {
-            name: principal if kind is Principal else injected(kind, self._services)
+            name: context if kind is ToolContext else injected(kind, self._services)
             for name, kind in tool.services.items()
         }
         try:
@@ -240,7 +240,7 @@ def _packed(tool: Tool, result: Result, *, elapsed_ms: int) -> ToolResult:
         name=tool.name,
         content=_capped(_json(data), tool.output_cap),
         sample=result.sample,
-        cacheable=tool.cache and not result.sample and Principal not in tool.services.values(),
+        cacheable=tool.cache and not result.sample and ToolContext not in tool.services.values(),
         persistent=tool.persistent,
         citations=result.citations,
         elapsed_ms=elapsed_ms,

@@ -11,7 +11,7 @@ from backend.agent.context import as_api
 from backend.errors import ModelUnavailable
 from backend.storage.messages import Message
 from backend.testing.model import ScriptedModel
-from backend.tools.base import Principal, Result, tool
+from backend.tools.base import Result, ToolContext, tool
 from tests.support.agents import Slow, agent, call, echo, fail
 from tests.support.waiting import until
 
@@ -128,4 +128,4 @@ async def test_it_holds_for_a_turn_that_breaks_off(end: str) -> None:
 
 
 def test_a_principal_is_of_this_house_unless_said_otherwise() -> None:
-    assert Principal("ada").client == "internal"
+    assert ToolContext("ada").client == "internal"

@@ -11,7 +11,7 @@ from backend.agent.context import standing
 from backend.models.embedding import Embedder
 from backend.storage.memory import Memory
 from backend.testing.memory import FakeMemory
-from backend.tools.base import Principal
+from backend.tools.base import ToolContext
 from backend.tools.get_personality import get_personality
 from backend.tools.manage_prompt import manage_prompt
 from backend.tools.memory import memory
@@ -111,7 +111,9 @@ class Conversation:
             for call in calls:
                 function = call["function"]
                 assert isinstance(function, dict)
-                result = await self.box.run(function["name"], function["arguments"], Principal("ada", "c", str(round_)))
+                result = await self.box.run(
+                    function["name"], function["arguments"], ToolContext("ada", "c", str(round_))
+                )
                 self.messages.append({"role": "tool", "tool_call_id": call["id"], "content": result.content})
         raise AssertionError("it never came to an answer")
 

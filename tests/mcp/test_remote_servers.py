@@ -18,7 +18,7 @@ import pytest
 
 from backend.mcp.remote_servers import RemoteServers, wait_s
 from backend.settings.mcp import McpServerEntry
-from backend.tools.base import Principal
+from backend.tools.base import ToolContext
 from backend.tools.registry import Registry
 from backend.tools.runner import ToolResult
 from tests.support.agents import echo, toolbox
@@ -72,7 +72,7 @@ async def there(registry: Registry, name: str = "peer__add") -> None:
 
 
 async def call(registry: Registry, name: str, turn: str = "1", **arguments: Any) -> tuple[ToolResult, Any]:
-    result = await registry.call_tool(name, arguments, Principal("ada", "c", turn, "chat"))
+    result = await registry.call_tool(name, arguments, ToolContext("ada", "c", turn, "chat"))
     return result, json.loads(result.content)
 
 
@@ -121,7 +121,7 @@ async def test_the_tools_of_a_server_are_used_under_all_our_rules(way: str) -> N
         shown = {each["name"]: each["source"] for each in registry.described("chat")}
         assert (shown["echo"], shown["peer__add"]) == ("local", "peer")
         assert registry.get_mcp_tools("external") == [], "another server's tools are not for strangers"
-        hidden = await registry.call_tool("peer__add", {"a": 1, "b": 1}, Principal("", client="external"))
+        hidden = await registry.call_tool("peer__add", {"a": 1, "b": 1}, ToolContext("", client="external"))
         assert hidden.error == "unknown_tool"
 
 

@@ -10,7 +10,7 @@ import httpx2
 import pytest
 
 from backend.mcp.endpoint import PATHS
-from backend.tools.base import EVERYONE, OURS, Principal, Result, tool
+from backend.tools.base import EVERYONE, OURS, Result, ToolContext, tool
 from backend.tools.registry import Registry
 from backend.tools.runner import Confirmations
 from tests.http.world import message_of
@@ -25,9 +25,9 @@ async def add(a: int, b: int) -> Result:
 
 
 @tool("whoami", "Says on whose behalf.", requires_auth=True, clients=OURS | {"copilot"})
-async def whoami(principal: Principal) -> Result:
+async def whoami(context: ToolContext) -> Result:
     """The user's id."""
-    return Result({"user": principal.user_id})
+    return Result({"user": context.user_id})
 
 
 @tool("erase", "Erases.", confirm=True, clients=OURS | {"copilot"})

@@ -11,7 +11,7 @@ from backend.models.tagged import MALFORMED
 from backend.reasoning.generate import call_function, generate
 from backend.storage.memory import Memory
 from backend.testing.model import ScriptedModel
-from backend.tools.base import Principal, Result, tool
+from backend.tools.base import Result, ToolContext, tool
 from tests.support.agents import echo, fail, toolbox
 
 
@@ -53,8 +53,8 @@ async def test_what_cannot_be_called_comes_back_with_the_tools_there_are(text: s
 
 async def test_a_tool_does_without_an_optional_service_that_is_not_there() -> None:
     @tool("recall", "Recalls.")
-    async def recall(memory: Memory | None, principal: Principal) -> Result:
-        return Result({"memory": memory is not None, "user": principal.user_id})
+    async def recall(memory: Memory | None, context: ToolContext) -> Result:
+        return Result({"memory": memory is not None, "user": context.user_id})
 
-    (result,) = await call_function(toolbox(recall), call("recall"), Principal("ada"))
+    (result,) = await call_function(toolbox(recall), call("recall"), ToolContext("ada"))
     assert json.loads(result.content) == {"memory": False, "user": "ada"}

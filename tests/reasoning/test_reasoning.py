@@ -17,7 +17,7 @@ from backend.reasoning.strategies import deliverable
 from backend.settings.agent import ReasoningSettings
 from backend.testing.model import ScriptedModel
 from backend.testing.tracer import FakeTracer
-from backend.tools.base import Principal, Result, tool
+from backend.tools.base import Result, ToolContext, tool
 from demo.services.server import Reply, Request, serving
 from tests.reasoning.world import Cast, reasoner
 from tests.support import chat_api as api
@@ -108,7 +108,7 @@ async def test_a_model_that_goes_away_costs_what_was_not_done() -> None:
 
 async def test_a_spoken_outcome_is_fit_to_be_spoken() -> None:
     model = Cast(planner=[["Go."]], executor=[["<deliverable>**21°C**, see [here](http://a.b/c)</deliverable>"]])
-    task = ReasoningRequest("x", "dual", Principal("ada", "c"), "voice")
+    task = ReasoningRequest("x", "dual", ToolContext("ada", "c"), "voice")
     assert (await reasoner(model).infer(task)).text == "21 degrees Celsius, see here"
 
 

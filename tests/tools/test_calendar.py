@@ -22,7 +22,7 @@ from backend.errors import SettingsError
 from backend.settings.settings import load_settings
 from backend.storage.memory import Memory
 from backend.testing.memory import FakeMemory
-from backend.tools.base import Clock, Principal
+from backend.tools.base import Clock, ToolContext
 from backend.tools.calendar import (
     calendar_create_event,
     calendar_delete_event,
@@ -63,8 +63,8 @@ class Desk:
     async def call(self, tool: str, user: str = "ada", **arguments: Any) -> Any:
         """One call in a turn of its own; what the model is shown."""
         self.seconds += 10
-        principal = Principal(user, f"{user}'s", turn=str(next(self.turns)))
-        return json.loads((await self.box.run(f"calendar_{tool}", json.dumps(arguments), principal)).content)
+        context = ToolContext(user, f"{user}'s", turn=str(next(self.turns)))
+        return json.loads((await self.box.run(f"calendar_{tool}", json.dumps(arguments), context)).content)
 
     async def agreed(self, tool: str, **arguments: Any) -> Any:
         """A call that is asked about first, and made again once the user has agreed."""
@@ -279,11 +279,11 @@ async def test_a_wish_tried_again_after_a_lost_answer_makes_one_event(tmp_path: 
                 raise CalendarUnavailable("The calendar server does not answer.")
 
     desk = Desk(Lossy(tmp_path))
-    principal = Principal("ada", "ada's", turn="a turn")
+    context = ToolContext("ada", "ada's", turn="a turn")
     arguments = json.dumps({"title": "Dentist", "start": "2026-11-23T15:00"})
-    lost = await desk.box.run("calendar_create_event", arguments, principal)
+    lost = await desk.box.run("calendar_create_event", arguments, context)
     assert (lost.error, lost.retryable) == ("failed", True)
-    assert (await desk.box.run("calendar_create_event", arguments, principal)).error is None
+    assert (await desk.box.run("calendar_create_event", arguments, context)).error is None
     assert len(await desk.events()) == 1
     await desk.call("create_event", title="Dentist", start="2026-11-23T15:00")  # wished for once more, later
     assert len(await desk.events()) == 2

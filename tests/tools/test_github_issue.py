@@ -13,7 +13,7 @@ import pytest
 
 from backend.settings.settings import Settings, load_settings
 from backend.tools import github_api
-from backend.tools.base import Clock, Principal
+from backend.tools.base import Clock, ToolContext
 from backend.tools.github_issue import github_issue
 from backend.tools.runner import Confirmations, Toolbox, ToolResult
 from demo.services.github import HOUR_S, REPO, TOKEN, GitHub
@@ -42,8 +42,8 @@ class Desk:
     async def run(self, action: str, user: str = "ada", **arguments: Any) -> ToolResult:
         """One call in a turn of its own."""
         self.now += 10
-        principal = Principal(user, "c1", turn=str(next(self.turns)), client="chat")
-        return await self.box.run("github_issue", json.dumps({"action": action, **arguments}), principal)
+        context = ToolContext(user, "c1", turn=str(next(self.turns)), client="chat")
+        return await self.box.run("github_issue", json.dumps({"action": action, **arguments}), context)
 
     async def call(self, action: str, **arguments: Any) -> Any:
         """What the model is shown."""

@@ -13,21 +13,21 @@ from backend.errors import BadRequest
 from backend.storage.embedded import open_memory
 from backend.storage.memory import Memory
 from backend.testing.memory import FakeMemory
-from backend.tools.base import EVERYONE, Client, Principal
+from backend.tools.base import EVERYONE, Client, ToolContext
 from backend.tools.manage_prompt import manage_prompt
 from backend.tools.registry import Registry
 from backend.users.profile import INSTRUCTION_CHARS, INSTRUCTION_LIMIT
 from backend.users.profile_updates import AddInstruction, SetPreference, update_profile
 from tests.support.agents import toolbox
 
-ADA, BO = Principal("ada", "c1", "1"), Principal("bo", "c2", "1")
+ADA, BO = ToolContext("ada", "c1", "1"), ToolContext("bo", "c2", "1")
 
 
 def box(memory: Any = None) -> Registry:
     return toolbox(manage_prompt, services={Memory: memory or FakeMemory()})
 
 
-async def run(tools: Registry, who: Principal = ADA, **arguments: Any) -> dict[str, Any]:
+async def run(tools: Registry, who: ToolContext = ADA, **arguments: Any) -> dict[str, Any]:
     """What came of a call: its data, or its error."""
     content: dict[str, Any] = json.loads((await tools.run("manage_prompt", json.dumps(arguments), who)).content)
     return content
@@ -98,7 +98,7 @@ async def test_they_are_their_users_alone_and_leave_all_else_as_it_is() -> None:
         "preferences": {"name": "Ada"},
         "instructions": ["Call me captain."],
     }
-    assert (await run(tools, Principal(""), action="list"))["error"]["type"] == "not_allowed"
+    assert (await run(tools, ToolContext(""), action="list"))["error"]["type"] == "not_allowed"
 
 
 async def test_watchers_of_the_user_are_notified_at_once() -> None:
@@ -133,7 +133,7 @@ async def test_while_memory_is_down_it_is_said_that_asking_again_may_help() -> N
 
 @pytest.mark.parametrize("client", sorted(EVERYONE))
 async def test_third_party_programs_do_not_have_it(client: Client) -> None:
-    error = (await run(box(), Principal("ada", client=client), action="list")).get("error", {})
+    error = (await run(box(), ToolContext("ada", client=client), action="list")).get("error", {})
     assert error.get("type") == ("unknown_tool" if client == "external" else None)
 
 

@@ -10,13 +10,13 @@ import pytest
 from fakeredis import FakeAsyncRedis
 
 from backend.models.embedding import Embedder
-from backend.tools.base import EVERYONE, Client, Principal
+from backend.tools.base import EVERYONE, Client, ToolContext
 from backend.tools.memory import ARGUMENTS, Action, memory
 from backend.tools.registry import Registry
 from backend.users.memories import LIMIT, TEXT_LIMIT, Memories
 from tests.support.agents import toolbox
 
-ADA, BO = Principal("ada", "c1", "1"), Principal("bo", "c2", "1")
+ADA, BO = ToolContext("ada", "c1", "1"), ToolContext("bo", "c2", "1")
 
 
 class Animals:
@@ -34,7 +34,7 @@ def box(store: Memories | None = None, embedder: Embedder | None = None) -> Regi
     return toolbox(memory, services={Memories: kept, Embedder: embedder})
 
 
-async def done(tools: Registry, who: Principal = ADA, **arguments: Any) -> dict[str, Any]:
+async def done(tools: Registry, who: ToolContext = ADA, **arguments: Any) -> dict[str, Any]:
     """What came of a call that must succeed."""
     result = await tools.run("memory", json.dumps(arguments), who)
     assert result.error is None, result.content
@@ -43,7 +43,7 @@ async def done(tools: Registry, who: Principal = ADA, **arguments: Any) -> dict[
     return content
 
 
-async def refused(tools: Registry, who: Principal = ADA, **arguments: Any) -> tuple[str | None, str]:
+async def refused(tools: Registry, who: ToolContext = ADA, **arguments: Any) -> tuple[str | None, str]:
     """The kind of failure, and what the model is told."""
     result = await tools.run("memory", json.dumps(arguments), who)
     return result.error, json.loads(result.content)["error"]["message"]
@@ -158,7 +158,7 @@ async def test_when_there_is_no_more_room_it_is_said_what_gives_way() -> None:
 
 
 async def test_only_a_known_user_has_any_and_only_where_they_are_kept() -> None:
-    assert (await refused(box(), Principal(""), action="list"))[0] == "not_allowed"
+    assert (await refused(box(), ToolContext(""), action="list"))[0] == "not_allowed"
     kind, told = await refused(toolbox(memory, services={Memories: None, Embedder: None}), action="list")
     assert (kind, told) == ("failed", "Nothing can be remembered on this server.")
 
@@ -167,7 +167,7 @@ async def test_only_a_known_user_has_any_and_only_where_they_are_kept() -> None:
 async def test_third_party_programs_do_not_have_it_whoever_they_act_for(client: Client) -> None:
     tools = box()
     shown = {tool["name"] for tool in tools.get_mcp_tools(client)}
-    result = await tools.run("memory", '{"action": "list"}', Principal("ada", client=client))
+    result = await tools.run("memory", '{"action": "list"}', ToolContext("ada", client=client))
     assert (shown, result.error) == ((set(), "unknown_tool") if client == "external" else ({"memory"}, None))
 
 

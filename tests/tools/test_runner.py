@@ -14,16 +14,16 @@ from hypothesis import strategies as st
 from pydantic import Field
 
 from backend.errors import BadPlugin, ToolFailed
-from backend.tools.base import Principal, Result, tool
+from backend.tools.base import Result, ToolContext, tool
 from backend.tools.runner import CONFIRM_WITHIN_S, Confirmations, Toolbox, ToolResult
 from tests.support.agents import Slow, echo, fail, toolbox
 
-ADA = Principal("ada", "c", turn="1")
-NOBODY = Principal("", "c", turn="1")
+ADA = ToolContext("ada", "c", turn="1")
+NOBODY = ToolContext("", "c", turn="1")
 
 
-async def run(box: Toolbox, name: str, arguments: str = "{}", principal: Principal = ADA) -> tuple[ToolResult, Any]:
-    result = await box.run(name, arguments, principal)
+async def run(box: Toolbox, name: str, arguments: str = "{}", context: ToolContext = ADA) -> tuple[ToolResult, Any]:
+    result = await box.run(name, arguments, context)
     return result, json.loads(result.content)
 
 
@@ -38,9 +38,9 @@ class Clock:
 
 
 @tool("whoami", "Says who asks.", requires_auth=True)
-async def whoami(principal: Principal) -> Result:
+async def whoami(context: ToolContext) -> Result:
     """Tells on whose behalf it runs."""
-    return Result({"user": principal.user_id})
+    return Result({"user": context.user_id})
 
 
 @tool("erase", "Erases.", confirm=True)
@@ -106,7 +106,7 @@ def test_a_service_nobody_provides_is_found_when_the_box_is_made() -> None:
 
 
 async def test_only_a_known_user_may_call_what_needs_one() -> None:
-    _, content = await run(toolbox(whoami), "whoami", principal=NOBODY)
+    _, content = await run(toolbox(whoami), "whoami", context=NOBODY)
     assert error_of(content) == "not_allowed"
     _, content = await run(toolbox(whoami), "whoami")
     assert content == {"user": "ada"}
@@ -118,7 +118,7 @@ async def test_what_depends_on_who_asks_is_never_cached() -> None:
 
 
 async def test_the_model_cannot_name_the_principal() -> None:
-    _, content = await run(toolbox(whoami), "whoami", '{"principal": {"user_id": "bob"}}')
+    _, content = await run(toolbox(whoami), "whoami", '{"context": {"user_id": "bob"}}')
     assert error_of(content) == "invalid_arguments"
 
 
@@ -138,33 +138,33 @@ async def test_consent_is_asked_first_and_cannot_be_given_within_the_same_turn()
         _, content = await run(box, "erase", '{"what": "all"}')
         assert error_of(content) == "needs_confirmation"
     time.now = 25
-    _, content = await run(box, "erase", '{"what": "all"}', Principal("ada", "c", turn="2"))
+    _, content = await run(box, "erase", '{"what": "all"}', ToolContext("ada", "c", turn="2"))
     assert content == {"erased": "all"}
     time.now = 30
-    _, content = await run(box, "erase", '{"what": "all"}', Principal("ada", "c", turn="3"))
+    _, content = await run(box, "erase", '{"what": "all"}', ToolContext("ada", "c", turn="3"))
     assert error_of(content) == "needs_confirmation"
 
 
 @pytest.mark.parametrize(
-    ("arguments", "principal", "after_s"),
+    ("arguments", "context", "after_s"),
     [
-        ({"what": "more"}, Principal("ada", "c", turn="2"), 10.0),
-        ({"what": "all"}, Principal("bob", "c", turn="2"), 10.0),
-        ({"what": "all"}, Principal("ada", "d", turn="2"), 10.0),
-        ({"what": "all"}, Principal("ada", "c", turn="1"), 10.0),
-        ({"what": "all"}, Principal("ada", "c", turn="2"), 0.5),
-        ({"what": "all"}, Principal("ada", "c", turn="2"), CONFIRM_WITHIN_S),
+        ({"what": "more"}, ToolContext("ada", "c", turn="2"), 10.0),
+        ({"what": "all"}, ToolContext("bob", "c", turn="2"), 10.0),
+        ({"what": "all"}, ToolContext("ada", "d", turn="2"), 10.0),
+        ({"what": "all"}, ToolContext("ada", "c", turn="1"), 10.0),
+        ({"what": "all"}, ToolContext("ada", "c", turn="2"), 0.5),
+        ({"what": "all"}, ToolContext("ada", "c", turn="2"), CONFIRM_WITHIN_S),
     ],
     ids=["other call", "other user", "other conversation", "same turn", "sooner than a person", "too late"],
 )
 def test_consent_is_for_this_call_of_this_user_in_time(
-    arguments: dict[str, str], principal: Principal, after_s: float
+    arguments: dict[str, str], context: ToolContext, after_s: float
 ) -> None:
     time = Time()
     confirmations = Confirmations(time)
     assert not confirmations.given(ADA, "erase", {"what": "all"})
     time.now = after_s
-    assert not confirmations.given(principal, "erase", arguments)
+    assert not confirmations.given(context, "erase", arguments)
 
 
 async def test_a_deadline_ends_a_tool() -> None:
