@@ -5,7 +5,8 @@ renew; a delayed id waits in Redis. It knows nothing of tasks but their ids: see
 
 The library's worker would wake ten times a second to look for cancellations. They come over pub/sub and end its wait
 the moment they come, so there is nothing to look for: here it waits for `WAIT_S`. How long it waits is fixed in the
-library, so this file reaches into `docket.Docket._pubsub`, which `tests/tasks/test_queue.py` verifies.
+library, so this file reaches into `docket.Docket._pubsub`, which `tests/tasks/test_queue.py` verifies. Its messages
+are JSON and never pickles: see `backend.tasks.queue_codec`.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from uuid import uuid4
 
 from backend.runtime.faults import skip_record
 from backend.storage.client import RedisClient
+from backend.tasks.queue_codec import replace_pickle
 
 if TYPE_CHECKING:
     from docket import Docket
@@ -91,7 +93,10 @@ class DocketQueue:
         await self._client.call(lambda _: self.docket.cancel(task_id))
 
     async def delete_unreadable(self) -> None:
-        """Delete the messages that cannot be decoded: each would end the library's worker again and again."""
+        """Delete the messages that cannot be decoded: each would end the library's worker again and again.
+
+        The task that one names is enqueued anew, as an earlier build may have written it in a format of its own.
+        """
         from docket import Execution
 
         async def delete() -> None:
@@ -104,6 +109,8 @@ class DocketQueue:
                         skip_record("queue message", error)
                         await redis.xack(stream, self.docket.worker_group_name, id_)
                         await redis.xdel(stream, id_)
+                        if task_id := message.get(b"key", b"").decode(errors="replace"):
+                            await self.docket.replace(FUNCTION, when=datetime.now(UTC), key=task_id)(task_id)
 
         await self._client.call(lambda _: delete())
 
@@ -121,11 +128,16 @@ async def open_queue(url: str | None) -> AsyncIterator[DocketQueue]:
     """
     from docket import Docket  # takes most of a second to import: only where a queue is used
 
+    replace_pickle()
+
     class PollingDocket(Docket):
         @asynccontextmanager
         async def _pubsub(self) -> AsyncGenerator[Any, None]:
             async with super()._pubsub() as pubsub:
                 yield _LongerPolls(pubsub)
+
+        async def get_execution(self, key: str) -> Any:
+            raise NotImplementedError("it would read a pickle; the record is our own")
 
     for name in NOISY_LOGGERS:
         logger = logging.getLogger(name)
