@@ -58,6 +58,8 @@ DIGESTS: dict[str, tuple[Callable[..., Any], str]] = {
     "a socket takes a datagram": (aioice.ice.StunProtocol.datagram_received, "ff4c8b910d45fb3a"),
     "candidates are gathered": (aioice.ice.Connection.gather_candidates, "d33db28d4d1e49ff"),
     "candidates of a component": (aioice.ice.Connection.get_component_candidates, "118597a9fcb703f9"),
+    "a check is authenticated": (aioice.ice.Connection.request_received, "dcdc9a3862c1a0b4"),
+    "a check is handled": (aioice.ice.Connection.check_incoming, "cb3e32bd47e5fa82"),
     "own addresses": (aioice.ice.get_host_addresses, "d4a54f9a68c39ff1"),
     "reflexive candidate": (aioice.ice.server_reflexive_candidate, "76dd5558471714f7"),
     "SRTP session protects": (Session.protect, "4ea86b30b940a084"),

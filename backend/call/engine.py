@@ -228,12 +228,16 @@ class CallEngine:
         self.dispatch(event)
 
     async def _converse(self) -> None:
-        """Brief the Responder with what is known of the caller, connect it, and receive its events."""
+        """Brief the Responder with what is known of the caller, connect it, and receive its events.
+
+        It costs money from its connection on, so a caller who never comes is never connected.
+        """
         owner = self._session.owner
         self._background, _ = await asyncio.gather(self._dependencies.background(owner), self._recall())
         if self._link.briefing is None:  # else the profile has changed meanwhile, and this one is older
             self._link.brief(self._dependencies.brief(self._background))
             self._mode = self._dependencies.mode(self._background.profile)
+        await self._transport.wait_arrived()
         try:
             await self._link.run(self._on_connected)
         except ResponderUnavailable as error:

@@ -11,17 +11,21 @@ from backend.transports.base import OnPlayback, ReceiveQueue
 class FakeTransport:
     """A transport without a wire. `played` is what the caller has heard, a frame a tick."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, arrived: bool = True) -> None:
+        """`arrived`: the caller is there from the beginning; else from `arrive()` on."""
         self.played: list[Frame] = []
         self.closed = False
         self._receive_queue = ReceiveQueue(limit=100_000)
         self._playout = playout = Playout()
         # What `Transport` asks for, the queue and the playout do themselves.
         self.receive_frames, self.wait_ended = self._receive_queue.receive_frames, self._receive_queue.wait_ended
+        self.arrive, self.wait_arrived = self._receive_queue.arrive, self._receive_queue.wait_arrived
         self.play, self.flush = playout.push, playout.flush
         self.restore, self.forget = playout.restore, playout.forget
         self.hold, self.resume = playout.hold, playout.resume
         self.duck, self.unduck = playout.duck, playout.unduck
+        if arrived:
+            self.arrive()
 
     def __repr__(self) -> str:
         return f"FakeTransport({len(self.played)} frames played, {self._receive_queue!r}, {self._playout!r})"

@@ -35,6 +35,12 @@ class Transport(Protocol):
         `on_frame` raises. One receiver at a time.
         """
 
+    async def wait_arrived(self) -> None:
+        """Wait until the caller is there: what came from its address proves that it got our answer.
+
+        That is a WebSocket, or over WebRTC the first valid connectivity check. Never returns for one that never comes.
+        """
+
     async def wait_ended(self) -> None:
         """Wait until the caller has hung up, or the network or the media failed: `receive_frames` then says which."""
 
@@ -95,6 +101,7 @@ class ReceiveQueue:
         self._error: VoiceError | None = None
         self._room = asyncio.Event()
         self._end = asyncio.Event()
+        self._arrival = asyncio.Event()
         self.dropped = 0
         """Frames dropped because the queue was full."""
         self.ended = False
@@ -139,6 +146,14 @@ class ReceiveQueue:
                 on_frame(frame)
         except Exception as error:  # noqa: BLE001 - `receive_frames` raises it
             self._release(error)
+
+    def arrive(self) -> None:
+        """The caller is there, though no frame may have come yet. The first call counts."""
+        self._arrival.set()
+
+    async def wait_arrived(self) -> None:
+        """Wait until the caller is there."""
+        await self._arrival.wait()
 
     async def wait_ended(self) -> None:
         """Wait until nothing more can be enqueued."""

@@ -67,6 +67,7 @@ class WebSocketTransport:
         self._playout = playout = Playout(on_playback=self._played)
         # What `Transport` asks for, the queue and the playout do themselves.
         self.receive_frames, self.wait_ended = self._queue.receive_frames, self._queue.wait_ended
+        self.wait_arrived = self._queue.wait_arrived
         self.play, self.forget = playout.push, playout.forget
         self.hold, self.resume = playout.hold, playout.resume
         self.duck, self.unduck = playout.duck, playout.unduck
@@ -81,6 +82,7 @@ class WebSocketTransport:
             asyncio.create_task(self._run(self._send_slots()), name="websocket out"),
         ]
         self._alarm.set(self._dtx.due)
+        self._queue.arrive()  # an accepted WebSocket is one whose caller answered, with its session's token
 
     def __repr__(self) -> str:
         state = "open" if self._open else "closed"

@@ -56,6 +56,9 @@ class Line:
     async def receive_frames(self, on_frame: OnFrame) -> None:
         await self.closed.wait()
 
+    async def wait_arrived(self) -> None:
+        return
+
     async def wait_ended(self) -> None:
         await self.closed.wait()
 

@@ -2,8 +2,9 @@
 
 This is the one file that reaches inside aioice 0.13, which gathers every address but loopback on ports of the system's
 choice and has no setting for either; tries to read each media packet as STUN; and queues it for a task. On the instance
-of a connection, `get_component_candidates` and `data_received` are replaced, and `_protocols` and `_nominated` are
-read; the module stays as it is. If one of these changes, no call connects: `tests/test_library_pins.py` fails first.
+of a connection, `get_component_candidates`, `data_received` and `check_incoming` are replaced, and `_protocols` and
+`_nominated` are read; the module stays as it is. If one of these changes, no call connects, or none is answered:
+`tests/test_library_pins.py` fails first.
 
 A server reads the sockets of all its calls by the media clock instead of each by the event loop (see `media.clock` for
 why). A `SocketReader` asks the system once which sockets have something, and empties those. A `ClockedSocket` is an
@@ -125,6 +126,21 @@ def intercept_data(connection: Connection, on_data: DataHandler) -> DataHandler:
     stock: DataHandler = connection.data_received
     vars(connection)["data_received"] = on_data
     return stock
+
+
+OnCheck = Callable[[], None]
+"""Called on the event loop when the other side proves, by a connectivity check, that it has our description."""
+
+
+def watch_checks(connection: Connection, on_check: OnCheck) -> None:
+    """Call `on_check` for each connectivity check whose credentials are those of this connection (RFC 8445, 7.3)."""
+    stock: Callable[..., None] = connection.check_incoming
+
+    def check_incoming(*check: Any) -> None:
+        on_check()
+        stock(*check)
+
+    vars(connection)["check_incoming"] = check_incoming
 
 
 class MediaPath:

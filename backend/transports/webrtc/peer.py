@@ -24,6 +24,7 @@ from aiortc.exceptions import InternalError, OperationError
 from backend.errors import BadOffer
 from backend.media.clock import OnFault
 from backend.transports.webrtc import aioice_sockets, aiortc_media
+from backend.transports.webrtc.aioice_sockets import OnCheck
 from backend.transports.webrtc.aiortc_media import NextPayload, OnLoss, OnPacket, take_over
 from backend.transports.webrtc.ice import IceConfig
 
@@ -73,9 +74,13 @@ class AudioPeer:
         on_state: Callable[[PeerState], None],
         on_loss: OnLoss = lambda lost: None,
         on_fault: OnFault | None = None,
+        on_check: OnCheck = lambda: None,
         clocked: bool = False,
     ) -> None:
-        """Open nothing yet. `clocked`: one of a server's many calls, whose sockets are read together."""
+        """Open nothing yet. `clocked`: one of a server's many calls, whose sockets are read together.
+
+        `on_check` is called for each valid connectivity check of the other side.
+        """
         servers = list(config.ice_servers)  # an empty list means none; aiortc's own default is a public one
         self._connection = RTCPeerConnection(RTCConfiguration(iceServers=servers))
         self._transceiver = self._connection.addTransceiver("audio", "sendrecv")
@@ -84,6 +89,7 @@ class AudioPeer:
         self.sender = take_over(self._transceiver, on_packet, next_payload, on_loss, on_fault)
         self._ice = aiortc_media.ice_connection(self._transceiver)
         aioice_sockets.bind_within(self._ice, config.force_host, config.port_range, clocked=clocked)
+        aioice_sockets.watch_checks(self._ice, on_check)
         self._wishes = OPUS_WISHES | PAUSES_WISH if config.pauses else OPUS_WISHES
         self._on_state = on_state
         self._closing: asyncio.Task[None] | None = None

@@ -51,6 +51,7 @@ class WebRTCTransport:
         self._playout = playout = Playout()
         # What `Transport` asks for, the queue and the playout do themselves.
         self.receive_frames, self.wait_ended = self._queue.receive_frames, self._queue.wait_ended
+        self.wait_arrived = self._queue.wait_arrived
         self.play, self.flush = playout.push, playout.flush
         self.restore, self.forget = playout.restore, playout.forget
         self.hold, self.resume = playout.hold, playout.resume
@@ -66,6 +67,7 @@ class WebRTCTransport:
             on_state=self._on_state,
             on_loss=self._on_loss,
             on_fault=self._fail,
+            on_check=self._queue.arrive,
             clocked=True,
         )
 
@@ -138,6 +140,7 @@ class WebRTCTransport:
             return
         match state:
             case PeerState.CONNECTED:
+                self._queue.arrive()
                 self._receiving = ReceivePipeline(self._now(), lost_after_s=self._config.lost_after_s)
                 self._alarm.set(self._receiving.lost_at)
             case PeerState.FAILED:
