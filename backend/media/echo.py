@@ -13,7 +13,9 @@ other's words at once. The peak is a share of what it would be with all frequenc
 `SURE` is an echo; so are two of `LIKELY` at the same delay, and two of `SUSPICIOUS` of which nearly nothing is in both
 comparisons: found after 120 ms of sound in the median, 320 at most. A comparison takes a third of a millisecond; it is
 made when a sound begins, and more and more rarely while it lasts. Where we have played for `CLEAR_FRAMES` and nothing
-came back, what comes after a reply is surely the caller, and only what comes during one is compared.
+came back, what comes after a reply is surely the caller, and what comes during one is compared less often: an echo can
+only be new, as when somebody unplugs their headphones. Both sounds are faded in and out first: the edges of a tone that
+is cut off have all frequencies, and two of them are like each other.
 
 *Cancelling* it: WebRTC's canceller (AEC3) gets each frame of the microphone with the frame played one echo delay ago,
 less `HEADROOM_MS`: it finds delays up to half a second by itself, ours may be longer, and an echo that comes before its
@@ -38,7 +40,7 @@ from typing import Literal, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.media.frame import FRAME_BYTES, FRAME_MS, FRAME_SAMPLES, SAMPLE_RATE, SILENCE, Frame
+from backend.media.frame import FRAME_MS, FRAME_SAMPLES, SAMPLE_RATE, SILENCE, Frame
 from backend.media.vad import RoomGate, level
 
 log = logging.getLogger(__name__)
@@ -62,8 +64,11 @@ SAME_DELAY_SAMPLES = 3 * SAMPLE_RATE // 1000
 FIRST_LOOK = 4
 """Loud frames before the first comparison: an echo of 80 ms can be told from a voice, mostly."""
 LOOK_EVERY = 2
-"""Loud frames from one comparison to the next; after `LOOKS_SOON` comparisons, each takes half as long again."""
-LOOKS_SOON = 12
+"""Loud frames from one comparison to the next; after `LOOKS_SOON` comparisons, each takes twice as long."""
+LOOKS_SOON = 7
+LOOK_CLEAR = 12
+"""Loud frames before the first comparison, and between it and the next, where no echo is expected: 240 ms, so that two
+come before a voice interrupts."""
 LOOK_SELDOM = 100
 """Loud frames between comparisons at most: two seconds."""
 CLEAR_FRAMES = 100
@@ -98,6 +103,8 @@ _BAND = slice(200 * _FAR // _RATE, 3600 * _FAR // _RATE)
 BROAD_BINS = 20
 """Frequencies in which both must have sound: a voice and its echo have 75 and more, a tone, which is like anything of
 its pitch at some delay, 1 to 3."""
+_FADE = (0.5 - 0.5 * np.cos(np.pi * (np.arange(40) + 0.5) / 40)).astype(np.float32)
+"""5 ms."""
 _FLATTENING = 0.85
 """The power by which the spectrum is flattened; 1 would give a bin without any sound the weight of a loud one."""
 
@@ -226,8 +233,8 @@ class CancellingEchoGuard(EchoGuard):
         if not self._gate.opens(dbfs) or dbfs < FAINT_DBFS:
             self._quiet += 1
             if self._quiet >= QUIET_FRAMES:
-                self._until_look, self._interval, self._looks = FIRST_LOOK, LOOK_EVERY, 0
                 self._clear += playing and self._canceller is None
+                self._look_soon(expected=self._clear < CLEAR_FRAMES)
             return False
         self._quiet = 0
         if self._clear >= CLEAR_FRAMES and not playing:
@@ -235,11 +242,18 @@ class CancellingEchoGuard(EchoGuard):
         self._until_look -= 1
         if self._until_look:
             return False
-        self._looks += 1
-        if self._looks > LOOKS_SOON:
-            self._interval = min(self._interval + self._interval // 2, LOOK_SELDOM)
         self._until_look = self._interval
+        self._looks += 1
+        if self._looks >= LOOKS_SOON:
+            self._interval = min(2 * self._interval, LOOK_SELDOM)
         return True
+
+    def _look_soon(self, *, expected: bool) -> None:
+        """Compare the next sound from its beginning; less often where an echo is not `expected`."""
+        if expected:
+            self._until_look, self._interval, self._looks = FIRST_LOOK, LOOK_EVERY, 0
+        else:
+            self._until_look, self._interval, self._looks = LOOK_CLEAR, LOOK_CLEAR, LOOKS_SOON
 
     def _look(self) -> int | None:
         """Return the samples from a received sample's count to that of the played one it is an echo of, if it is."""
@@ -262,7 +276,9 @@ class CancellingEchoGuard(EchoGuard):
     def _align(self, offset: int) -> None:
         """Switch the canceller on, or give it another delay where it cannot find the new one by itself."""
         self.delay_ms = (self._played - self._received) * FRAME_MS - offset * 1000 // SAMPLE_RATE
-        self._looks, self._until_look, self._interval = 0, LOOK_EVERY, LOOK_EVERY
+        self._clear = 0
+        self._look_soon(expected=True)
+        self._until_look = LOOK_EVERY
         if self._canceller is None:
             self._canceller = self._make_canceller()
             log.info("a call has an echo of %d ms, which is cancelled from now on", self.delay_ms)
@@ -295,9 +311,9 @@ def compare(near: bytes, far: bytes) -> Match:
     size = np.abs(bins)
     if not size.any() or float(size.sum()) ** 2 < BROAD_BINS * float(size @ size):
         return Match(0.0, 0)
-    weights = (size + (1e-3 * size.mean() + 1)) ** -_FLATTENING
+    weights = np.exp(-_FLATTENING * np.log(size + (1e-3 * size.mean() + 1)))
     spectrum = np.zeros(_FAR // 2 + 1, np.complex64)
-    spectrum[_BAND] = bins * weights
+    np.multiply(bins, weights, out=spectrum[_BAND])
     peaks = np.fft.irfft(spectrum)[:_LAGS]
     at = int(peaks.argmax())
     all_in_phase = float(size @ weights) * 2 / _FAR
@@ -305,6 +321,15 @@ def compare(near: bytes, far: bytes) -> Match:
 
 
 def _prepared(pcm: bytes, frames: int) -> NDArray[np.float32]:
-    """Return the samples at 8 kHz, silence put before what is shorter than `frames`."""
-    samples = np.frombuffer(pcm.rjust(frames * FRAME_BYTES, b"\0"), dtype="<i2").astype(np.float32)
-    return samples[0::3] + samples[1::3] + samples[2::3]
+    """Return the samples at 8 kHz, faded in and out, silence put before what is shorter than `frames`.
+
+    Nothing larger than the result is allocated: new pages of memory would take longer than all the rest of this.
+    """
+    samples = np.frombuffer(pcm, dtype="<i2")
+    prepared = np.zeros(frames * FRAME_SAMPLES // _DECIMATION, np.float32)
+    sound = prepared[len(prepared) - len(samples) // _DECIMATION :]
+    np.add(samples[0::3], samples[1::3], out=sound, dtype=np.float32)
+    sound += samples[2::3]
+    sound[: len(_FADE)] *= _FADE
+    sound[-len(_FADE) :] *= _FADE[::-1]
+    return prepared

@@ -125,6 +125,16 @@ def test_a_voice_over_a_tone_is_no_echo_of_it(hertz: int) -> None:
     assert all(after is before for after, before in zip(cleaned, microphone, strict=True))
 
 
+@pytest.mark.parametrize("near_at_ms", [700, 900, 1100, 1300])
+def test_a_voice_over_a_rising_tone_is_no_echo_of_it(near_at_ms: int) -> None:
+    time_s = np.arange(8 * SAMPLE_RATE) / SAMPLE_RATE
+    played = pcm_of(9800 * np.sin(2 * np.pi * (300 * time_s + 2700 * time_s**2 / 16)))
+    voice = through_opus(cut_frames(speech(ANSWER)))
+    guard = make_guard()
+    call(guard, played, [SILENCE] * (near_at_ms // FRAME_MS) + voice)
+    assert guard.delay_ms is None
+
+
 def test_a_caller_who_talks_over_the_echo_is_heard() -> None:
     played = speech(REPLY) + speech(REPLY)
     voice = speech(ANSWER, "rms")
