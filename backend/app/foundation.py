@@ -13,6 +13,7 @@ from backend.app.stores import Stores, TaskStore, open_stores, open_task_store
 from backend.app.thinkers import ThinkerSubsystem, open_thinkers
 from backend.observability.call_metrics import CallMetrics
 from backend.observability.langsmith import LangSmithTracer
+from backend.observability.security_log import open_security_log
 from backend.observability.tracing import NO_TRACER, Tracer
 from backend.settings.settings import Settings
 from backend.storage.embedded import OpenedMemory
@@ -43,6 +44,7 @@ async def open_foundation(settings: Settings, opened: OpenedMemory, *, serves: b
     Raises `SetupError`.
     """
     async with AsyncExitStack() as stack:
+        stack.enter_context(open_security_log(settings.security_log))
         enter = stack.enter_async_context
         stores = await enter(open_stores(opened, settings))
         notifications = await enter(

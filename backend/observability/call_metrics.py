@@ -24,6 +24,7 @@ from backend.conversation import events as ev
 from backend.conversation.page_events import MurmurHeard, ReplyDiscarded, TurnMeasured
 from backend.conversation.patience import Reason
 from backend.conversation.utterances import UtteranceKind
+from backend.observability.security_log import security_events
 from backend.runtime.faults import listener_failures, skipped_records
 from backend.runtime.supervisor import restarts
 
@@ -102,6 +103,7 @@ class CallMetrics:
             ("voice_loop_restarts", "Loops that failed and were started again.", "loop", restarts),
             ("voice_skipped_records", "Records that could not be decoded.", "kind", skipped_records),
             ("voice_listener_failures", "Listeners that raised.", "listener", listener_failures),
+            ("voice_security_events", "Events of the security log.", "event", security_events),
         ):
             registry.register(_CountedElsewhere(name, meaning, counts.copy, label))
 

@@ -204,6 +204,9 @@ class Settings(BaseSettings):
     admin_token: SecretStr | None = Field(
         None, min_length=16, description="Token that opens /admin, 16 characters or more; unset: no admin page."
     )
+    security_log: Path | None = Field(
+        None, description="File of the security log, one line of JSON for each event; unset: standard output."
+    )
     identify_by_fingerprint: bool = Field(
         False, description="For demonstrations: a browser fingerprint restores the data of a lost cookie."
     )

@@ -47,6 +47,7 @@ async def real_server(**settings: str) -> AsyncIterator[str]:
 async def start(folder: str, settings: dict[str, str]) -> asyncio.subprocess.Process:
     """The server on a free port, keeping its files in `folder`; of our own environment it gets the least."""
     environment = {"PATH": os.environ["PATH"], "HOME": folder, "DATA_DIR": f"{folder}/var", "COLUMNS": "200"}
+    environment["SECURITY_LOG"] = f"{folder}/security.log"
     return await asyncio.create_subprocess_exec(
         *(str(COMMAND), "serve", "--port", "0"),
         cwd=folder,

@@ -57,7 +57,8 @@ def running_server(
     without, it starts its own offline demonstration.
     """
     with tempfile.TemporaryDirectory() as folder:
-        settings = {"DATA_DIR": f"{folder}/var", "OFFERS_PER_MINUTE": "0"} | TAKES_ALL
+        settings = {"DATA_DIR": f"{folder}/var", "OFFERS_PER_MINUTE": "0", "SECURITY_LOG": f"{folder}/security.log"}
+        settings |= TAKES_ALL
         if peer:
             settings |= {"OPENAI_API_KEY": "test-key", "OPENAI_BASE_URL": peer.base_url}
         process = _start(Path(folder), settings | env, prefix, options)
