@@ -123,7 +123,9 @@ def _written(field: FieldInfo) -> str:
     default: Any = field.get_default(call_default_factory=True)
     if default in (None, []) or isinstance(default, SecretStr):
         return ""
-    if isinstance(default, bool | list):
+    if isinstance(default, list):
+        return ",".join(default)
+    if isinstance(default, bool):
         return json.dumps(default)
     return f"{default:g}" if isinstance(default, float) else str(default)
 

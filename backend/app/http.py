@@ -10,6 +10,7 @@ from pathlib import Path
 
 from fastapi import FastAPI
 
+from backend.access.access import Access
 from backend.app.calls import CallSubsystem
 from backend.app.foundation import Foundation
 from backend.app.mcp import served_tools
@@ -31,7 +32,9 @@ ERASE_WITHIN_S = 3.0
 
 
 @asynccontextmanager
-async def open_http(foundation: Foundation, tasks: TaskSubsystem, calls: CallSubsystem) -> AsyncIterator[FastAPI]:
+async def open_http(
+    foundation: Foundation, tasks: TaskSubsystem, calls: CallSubsystem, access: Access
+) -> AsyncIterator[FastAPI]:
     """Open the HTTP application over typed turns and everything else; its MCP endpoints serve until the block ends."""
     settings, stores, thinkers = foundation.settings, foundation.stores, foundation.thinkers
     toolbox, others = thinkers.registry.dependencies.toolbox, thinkers.others
@@ -70,6 +73,7 @@ async def open_http(foundation: Foundation, tasks: TaskSubsystem, calls: CallSub
             endpoints=endpoints,
             metrics=foundation.metrics,
             reasoner=thinkers.registry.dependencies.reasoner,
+            access=access,
         )
         yield build_app(services)
 

@@ -21,6 +21,7 @@ from pathlib import Path
 
 from fastapi import FastAPI
 
+from backend.access.access import access_summary, decide_access
 from backend.app.calls import open_calls
 from backend.app.foundation import Foundation, open_foundation
 from backend.app.http import open_http
@@ -46,29 +47,31 @@ class App:
     drain_s: float
     """Seconds calls may go on once the server is to end."""
     banner: tuple[str, ...]
-    """Lines for the operator: Responder, memory, Thinkers, speech detection."""
+    """Lines for the operator: who is admitted, Responder, memory, Thinkers, speech detection."""
 
 
 @asynccontextmanager
-async def open_app(settings: Settings) -> AsyncIterator[App]:
-    """Start every subsystem in order; they end in the reverse order. Raises `SetupError`."""
+async def open_app(settings: Settings, host: str) -> AsyncIterator[App]:
+    """Start every subsystem in order, to be served on `host`; they end in the reverse order. Raises `SetupError`."""
+    access = decide_access(settings, host)
     opened = await open_memory(settings.redis_url, settings.data_dir, user_ttl_s=retention_s(settings))
     async with (
         open_foundation(settings, opened, serves=True) as foundation,
         open_tasks(foundation) as tasks,
         open_calls(foundation, tasks) as calls,
-        open_http(foundation, tasks, calls) as asgi,
+        open_http(foundation, tasks, calls, access) as asgi,
     ):
         load_clips()
         gc.collect()
         gc.freeze()  # what start-up made lives as long as the process: the collector need not look at it during calls
-        yield App(asgi, calls.registry, calls.pages, settings.drain_s, _banner(foundation))
+        yield App(asgi, calls.registry, calls.pages, settings.drain_s, _banner(foundation, host))
 
 
-def _banner(foundation: Foundation) -> tuple[str, ...]:
-    """Return a line each for the Responder, memory, Thinkers, speech detection, and whatever else is on."""
+def _banner(foundation: Foundation, host: str) -> tuple[str, ...]:
+    """Return a line each for access, Responder, memory, Thinkers, speech detection, and whatever else is on."""
     settings, opened = foundation.settings, foundation.stores.opened
     lines = [
+        f"Access     {access_summary(settings, host)}",
         f"Responder  {_responder(settings)}",
         f"Memory     {opened.label}",
         f"Thinkers   {', '.join(manifest.domain for manifest in foundation.thinkers.registry.manifests)}",

@@ -29,7 +29,7 @@ async def serve(settings: Settings, host: str, port: int, *, shared_port: bool =
     """Serve until SIGINT or SIGTERM; others may listen on a shared port, too. Raises `SetupError`."""
     listening = bound_socket(host, port, shared=shared_port)
     try:
-        async with open_app(settings) as app:
+        async with open_app(settings, host) as app:
             server = Server(app)
             listening.listen(BACKLOG)  # before the address is announced: who reads it may call at once
             if announce:

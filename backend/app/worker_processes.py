@@ -14,6 +14,7 @@ import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 
+from backend.access.access import decide_access
 from backend.app.demo import Demo
 from backend.errors import SetupError
 from backend.http.secret_key import secret_key
@@ -29,6 +30,7 @@ SETUP_FAILED = 2
 
 async def supervise(settings: Settings, host: str, port: int, log_level: str) -> None:
     """Serve with several processes until SIGINT or SIGTERM. Raises `SetupError` when they cannot start."""
+    decide_access(settings, host)  # refused here, once, not by each process
     with bound_socket(host, port, shared=True) as held:  # it does not listen, so no caller is ever given to it
         options = ["--host", host, "--port", str(held.getsockname()[1]), "--log-level", log_level]
         async with _shared(settings) as environment:

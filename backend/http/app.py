@@ -56,7 +56,12 @@ def build_app(
             Middleware(Compressed),
             Middleware(ErrorBoundary),
             Middleware(Origins, allowed=settings.allowed_origins),
-            Middleware(IdentityMiddleware, signatures=signatures, visits_count=not settings.identify_by_fingerprint),
+            Middleware(
+                IdentityMiddleware,
+                signatures=signatures,
+                access=services.access,
+                visits_count=not settings.identify_by_fingerprint,
+            ),
             Middleware(BodyLimit),
         ],
         openapi_url="/api/openapi.json",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Protocol
 
@@ -13,6 +13,8 @@ from fastapi import Depends, Request, WebSocket
 from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp
 
+from backend.access.access import Access
+from backend.access.principal import Principal
 from backend.chat.chat import Chat
 from backend.coordinator.service import CoordinatorService
 from backend.errors import MemoryUnavailable
@@ -78,6 +80,11 @@ def identity_of(connection: HTTPConnection) -> Identity:
     """Return the identity of the caller."""
     identity: Identity = connection.state.identity
     return identity
+
+
+def principal_of(connection: HTTPConnection) -> Principal:
+    """Return who makes the request, and what they may do."""
+    return identity_of(connection).principal
 
 
 def bearer(connection: HTTPConnection) -> str | None:
@@ -180,3 +187,5 @@ class Services:
     metrics: CallMetrics
     reasoner: Reasoner | None
     """Answers `POST /api/reasoning`."""
+    access: Access = field(default_factory=Access)
+    """How callers without a credential are admitted."""

@@ -9,15 +9,18 @@ have set a new cookie before the fingerprint could be asked.
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from starlette.datastructures import MutableHeaders
 from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from backend.access.access import Access
+from backend.access.principal import Principal
 from backend.errors import BadRequest
-from backend.http.auth import COOKIE_AGE_S, Signatures, new_user
+from backend.http.auth import COOKIE_AGE_S, KnownUser, Signatures, new_user
 from backend.http.headers import with_headers
+from backend.http.limits import address_key
 from backend.storage.memory import Memory, briefly
 from backend.users.profile import UserProfile
 from backend.users.profile_updates import AssumeTimeZone, update_profile
@@ -34,28 +37,35 @@ MEMORY_WITHIN_S = 2
 class Identity:
     """The caller. `known`: a valid cookie came along; `announce`: the answer carries a cookie."""
 
-    user: str
+    principal: Principal
     known: bool
     announce: bool
+
+    @property
+    def user(self) -> str:
+        """The user id under which the caller's data is stored."""
+        return self.principal.user
 
 
 class IdentityMiddleware:
     """Puts an `Identity` into the request's state, and its cookie into the answer when there is news."""
 
-    def __init__(self, app: ASGIApp, signatures: Signatures, *, visits_count: bool) -> None:
+    def __init__(self, app: ASGIApp, signatures: Signatures, access: Access, *, visits_count: bool) -> None:
         self._app = app
         self._signatures = signatures
+        self._access = access
         self._visits_count = visits_count
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] not in ("http", "websocket"):
             await self._app(scope, receive, send)
             return
-        known = self._signatures.user(HTTPConnection(scope).cookies.get(COOKIE))
-        identity = (
-            Identity(known.user, known=True, announce=known.ageing)
-            if known
-            else Identity(new_user(), known=False, announce=True)
+        connection = HTTPConnection(scope)
+        known = self._signatures.user(connection.cookies.get(COOKIE))
+        identity = Identity(
+            self._visitor(connection, known),
+            known=known is not None,
+            announce=known is None or known.ageing,
         )
         scope.setdefault("state", {})["identity"] = identity
 
@@ -64,6 +74,19 @@ class IdentityMiddleware:
                 headers.append("set-cookie", self._cookie(identity.user, scope["scheme"]))
 
         await self._app(scope, receive, with_headers(send, announce))
+
+    def _visitor(self, connection: HTTPConnection, known: KnownUser | None) -> Principal:
+        """Return the principal of a browser, by its cookie if it has one."""
+        address = address_key(connection)
+        forwarded = "x-forwarded-for" in connection.headers or "forwarded" in connection.headers
+        return Principal(
+            user=known.user if known else new_user(),
+            tier=self._access.visitor_tier(address, forwarded=forwarded),
+            grants=self._access.visitor_grants,
+            tools=None,
+            address=address,
+            credential="cookie" if known else "none",
+        )
 
     def _is_visit(self, scope: Scope) -> bool:
         path: str = scope["path"]
@@ -84,7 +107,8 @@ async def restore(identity: Identity, fingerprint: str | None, memory: Memory) -
         warning = "a caller known by fingerprint gets a new identity"
         asked = memory.user_of_fingerprint(fingerprint)
         user = await briefly(asked, None, within_s=MEMORY_WITHIN_S, warning=warning)
-        identity.user = user or identity.user
+        if user:
+            identity.principal = replace(identity.principal, user=user)
 
 
 async def note_fingerprint(memory: Memory, fingerprint: str, user: str) -> None:

@@ -15,6 +15,7 @@ from pydantic import BaseModel, Field, SecretStr, StringConstraints, ValidationE
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from backend.errors import SettingsError
+from backend.settings.access import AccessMode
 from backend.settings.agent import PipelineSettings, ReasoningSettings, ToolSettings
 from backend.settings.github import GitHubSettings, split
 from backend.settings.mcp import McpSettings
@@ -195,6 +196,12 @@ class Settings(BaseSettings):
     drain_s: Seconds = Field(0, description="Seconds calls may continue after SIGTERM, while new ones are refused.")
 
     # Access
+    access: Annotated[list[AccessMode], NoDecode, Field(min_length=1)] = Field(
+        ["open"], description="Who is admitted: open (everyone), key (see API_KEYS), oidc; several, comma-separated."
+    )
+    access_open_anywhere: bool = Field(
+        False, description="Let ACCESS=open listen beyond loopback although keys or other credentials are set."
+    )
     allowed_origins: Annotated[list[str], NoDecode] = Field(
         [], description="Extra browser origins, comma-separated; our own is always allowed."
     )
@@ -258,7 +265,7 @@ class Settings(BaseSettings):
             'must be a JSON list, e.g. [{"urls": "turn:turn.example.com", "username": "…", "credential": "…"}]'
         )
 
-    @field_validator("models_without_tools", "plugin_folders", "allowed_origins", mode="before")
+    @field_validator("models_without_tools", "plugin_folders", "access", "allowed_origins", mode="before")
     @classmethod
     def _list(cls, value: Any) -> Any:
         return split(value) if isinstance(value, str) else value

@@ -1,0 +1,83 @@
+"""How strangers are admitted: the access modes (ACCESS), decided once when the server starts. Pure."""
+
+from __future__ import annotations
+
+import ipaddress
+from dataclasses import dataclass
+
+from backend.access.principal import USER_GRANTS, Grant, Tier
+from backend.errors import SetupError
+from backend.settings.access import AccessMode
+from backend.settings.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """How callers without a credential are admitted."""
+
+    modes: frozenset[AccessMode] = frozenset({"open"})
+    default_tier: Tier = Tier.ANONYMOUS
+    """The tier of a caller on this very machine. OPERATOR where nobody else can reach the server."""
+
+    @property
+    def visitor_grants(self) -> frozenset[Grant]:
+        """What a visitor may do who has shown neither a key nor a sign-in."""
+        return USER_GRANTS if "open" in self.modes else frozenset()
+
+    def visitor_tier(self, address: str, *, forwarded: bool) -> Tier:
+        """Return the tier of a visitor from `address`. A `forwarded` request came through a proxy, so from anywhere."""
+        return self.default_tier if is_loopback(address) and not forwarded else Tier.ANONYMOUS
+
+
+def decide_access(settings: Settings, host: str) -> Access:
+    """Return how callers of a server that listens on `host` are admitted.
+
+    Raises `SetupError` for an open server beyond loopback whose callers would spend the operator's credentials.
+    """
+    modes = frozenset(settings.access)
+    alone = is_loopback(host)
+    if "open" in modes and not alone and not settings.access_open_anywhere and (names := _credentials(settings)):
+        raise SetupError(
+            f"Anybody who reaches {host} could use {', '.join(names)}: ACCESS=open admits everyone.",
+            hint="Set ACCESS=key or ACCESS=oidc, listen on 127.0.0.1, or allow it with ACCESS_OPEN_ANYWHERE=true.",
+        )
+    return Access(modes, Tier.OPERATOR if "open" in modes and alone else Tier.ANONYMOUS)
+
+
+def access_summary(settings: Settings, host: str) -> str:
+    """Return for the operator, in a line, who is admitted."""
+    words = {
+        "open": "everyone" if not is_loopback(host) else "everyone on this machine",
+        "key": "programs with a key",
+        "oidc": "users who sign in",
+    }
+    admitted = " and ".join(words[mode] for mode in settings.access)
+    warning = "; ACCESS_OPEN_ANYWHERE: even where your keys are spent" if _everywhere(settings, host) else ""
+    return f"{','.join(settings.access)}: {admitted}{warning}"
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether only this machine reaches `host`."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _everywhere(settings: Settings, host: str) -> bool:
+    return "open" in settings.access and not is_loopback(host) and bool(_credentials(settings))
+
+
+def _credentials(settings: Settings) -> list[str]:
+    """Return the settings by which callers would act with the operator's credentials, by name."""
+    held = {
+        "OPENAI_API_KEY": settings.openai_api_key,
+        "FINNHUB_API_KEY": settings.finnhub_api_key,
+        "NEWSAPI_API_KEY": settings.newsapi_api_key,
+        "BRAVE_API_KEY": settings.brave_api_key,
+        "NCBI_API_KEY": settings.ncbi_api_key,
+        "GITHUB__TOKEN": settings.github.token,
+        "CALDAV_URL": settings.caldav_url,
+        "MCP__SERVERS": settings.mcp.entries,
+    }
+    return [name for name, value in held.items() if value]

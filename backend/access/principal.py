@@ -1,0 +1,55 @@
+"""A principal is who makes a request, as the server learned it at the door, and what they may do here.
+
+Everything behind the HTTP routes decides by it: which routes answer, which tools are offered, whose budget is spent.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum, StrEnum
+
+
+class Tier(IntEnum):
+    """How well a caller is known, and so which tools they reach; a tool's tier is the least one that it asks for."""
+
+    ANONYMOUS = 0
+    SIGNED_IN = 1
+    OPERATOR = 2
+    """May use tools that act with the operator's own credentials."""
+
+
+class Grant(StrEnum):
+    """One part of the API that a principal may use."""
+
+    CALL = "call"
+    CHAT = "chat"
+    REASON = "reason"
+    EMBED = "embed"
+    TASKS = "tasks"
+    NOTIFY = "notify"
+    MEMORY = "memory"
+    ADMIN = "admin"
+
+
+USER_GRANTS = frozenset(Grant) - {Grant.ADMIN}
+"""What a user of the server's own page may do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Principal:
+    """Who makes a request, and what they may do."""
+
+    user: str
+    """The user id under which their data is stored."""
+    tier: Tier
+    grants: frozenset[Grant]
+    tools: frozenset[str] | None
+    """The tools they may use, by name; None: every tool of their tier."""
+    address: str
+    """The client's address as limits count it: an IPv4 address, or the /64 network of an IPv6 address."""
+    credential: str
+    """How they proved who they are: `none`, `cookie`, `oidc`, `key <id>` or `session`."""
+    conversation: str | None = None
+    """The only conversation they may name; None: any of their own."""
+    budget: int | None = None
+    """The most model tokens this credential may spend; None: no ceiling of its own."""

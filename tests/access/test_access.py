@@ -1,0 +1,57 @@
+"""Who is admitted is decided once, from the settings and the address the server listens on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from backend.access.access import access_summary, decide_access
+from backend.access.principal import Grant, Tier
+from backend.errors import SetupError
+from tests.http.world import settings_with
+
+CREDENTIALS: list[dict[str, Any]] = [
+    {"openai_api_key": "sk-of-the-operator"},
+    {"finnhub_api_key": "of-the-operator"},
+    {"github": {"token": "ghp_of_the_operator", "repo": "octocat/hello-world"}},
+    {"caldav_url": "https://cal.example.com/me/"},
+    {"mcp": {"servers": '{"files": {"command": "files"}}'}},
+]
+
+
+@pytest.mark.parametrize("credential", CREDENTIALS, ids=lambda each: next(iter(each)))
+def test_an_open_server_with_credentials_does_not_listen_beyond_loopback(credential: dict[str, Any]) -> None:
+    for host in ("0.0.0.0", "::", "192.0.2.1", "voice.example.com"):
+        with pytest.raises(SetupError) as refused:
+            decide_access(settings_with(**credential), host)
+        assert "ACCESS_OPEN_ANYWHERE" in refused.value.hint
+        assert "of" not in str(refused.value).split(), "the credential itself is not shown"
+
+
+def test_an_open_server_without_credentials_listens_anywhere() -> None:
+    assert decide_access(settings_with(), "0.0.0.0").default_tier is Tier.ANONYMOUS
+
+
+def test_the_operator_may_open_the_server_all_the_same() -> None:
+    settings = settings_with(openai_api_key="sk-1", access_open_anywhere=True)
+    assert decide_access(settings, "0.0.0.0").default_tier is Tier.ANONYMOUS
+    assert "ACCESS_OPEN_ANYWHERE" in access_summary(settings, "0.0.0.0")
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1", "localhost", "127.3.2.1"])
+def test_a_caller_of_an_open_server_that_only_this_machine_reaches_is_the_operator(host: str) -> None:
+    access = decide_access(settings_with(openai_api_key="sk-1"), host)
+    assert access.visitor_tier("127.0.0.1", forwarded=False) is Tier.OPERATOR
+    assert access.visitor_tier("127.0.0.1", forwarded=True) is Tier.ANONYMOUS, "a proxy may pass on anybody"
+    assert access.visitor_tier("192.0.2.1", forwarded=False) is Tier.ANONYMOUS
+
+
+def test_a_visitor_of_an_open_server_may_do_everything_but_administer() -> None:
+    assert decide_access(settings_with(), "127.0.0.1").visitor_grants == frozenset(Grant) - {Grant.ADMIN}
+
+
+def test_without_the_open_mode_a_visitor_may_do_nothing() -> None:
+    access = decide_access(settings_with(access="key,oidc", openai_api_key="sk-1"), "0.0.0.0")
+    assert access.visitor_grants == frozenset()
+    assert access.default_tier is Tier.ANONYMOUS
