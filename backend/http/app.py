@@ -19,6 +19,7 @@ from backend.http.errors import ErrorBoundary, install
 from backend.http.headers import SecurityHeaders
 from backend.http.identity import IdentityMiddleware
 from backend.http.limits import TRUSTED_PROXIES, Buckets
+from backend.http.openapi import complete_openapi
 from backend.http.origins import Origins
 from backend.http.secret_key import secret_key
 from backend.observability.request_metrics import RequestMetrics
@@ -84,6 +85,7 @@ def build_app(
         app.router.routes += module.router.routes  # as they are: `include_router` would analyse each of them again
     for path, endpoint in services.endpoints.items():
         app.router.routes += [Route(path, endpoint), Route(path.rstrip("/"), endpoint)]
+    complete_openapi(app)
     page.serve_page(app, services.frontend)
     services.metrics.watch_sessions(lambda: services.registry.live)
     redact_tokens_in_logs()

@@ -17,6 +17,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from backend.errors import BadRequest, TooLarge
 from backend.http.errors import error_response, explain
+from backend.http.openapi import SCHEMAS
 
 BODY_LIMIT = 64 * 1024
 """Bytes a body may have."""
@@ -116,6 +117,6 @@ async def read_body(request: Request, model: type[Model]) -> Model:
 
 
 def documented(model: type[BaseModel]) -> dict[str, RequestBody]:
-    """Return `openapi_extra` for a route that reads `model` by hand."""
-    content = {"application/json": {"schema": model.model_json_schema()}}
+    """Return `openapi_extra` for a route that reads `model` by hand; `openapi` moves its definitions."""
+    content = {"application/json": {"schema": model.model_json_schema(ref_template=f"{SCHEMAS}{{model}}")}}
     return {"requestBody": RequestBody.model_validate({"required": True, "content": content})}

@@ -1,0 +1,80 @@
+"""Completes the OpenAPI document that FastAPI writes: where schemas are found, and how refusals look.
+
+Routes read their bodies by hand (`bodies`), so that pydantic's definitions stand within each body's schema; OpenAPI
+looks for them under `components`. Every refusal has the one shape of `errors`, and not FastAPI's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from http import HTTPStatus
+from typing import Any
+
+from fastapi import FastAPI
+
+from backend.runtime.json_objects import Json
+
+SCHEMAS = "#/components/schemas/"
+ERROR: Json = {
+    "type": "object",
+    "required": ["error"],
+    "properties": {
+        "error": {
+            "type": "object",
+            "required": ["message", "hint"],
+            "properties": {
+                "message": {"type": "string", "description": "What is wrong."},
+                "hint": {"type": "string", "description": "What to do next; may be empty."},
+            },
+        }
+    },
+}
+ANYWHERE = {
+    400: "The request cannot be served as it is.",
+    401: "A credential is missing, wrong or over.",
+    403: "The credential does not grant this, or the page's origin may not call here.",
+    404: "There is no such thing, or it is not the caller's own.",
+    405: "The path has no such method.",
+    409: "Something else is under way.",
+    413: "The body is too large, or there should be none.",
+    421: "This server does not answer for that host.",
+    422: "The request is understood, but wrong in content.",
+    429: "A limit is reached; `Retry-After` says when to come back.",
+    431: "The headers are too large.",
+    503: "A service this depends on does not answer, the server is full, or the day's budget is spent.",
+}
+"""What any route may answer instead, and when."""
+UNUSED = ("HTTPValidationError", "ValidationError")
+"""FastAPI's own shape of a 422."""
+
+
+def complete_openapi(app: FastAPI) -> None:
+    """Have `app` serve its document with every reference resolved and every refusal described."""
+    write: Callable[[], dict[str, Any]] = app.openapi
+
+    def completed() -> dict[str, Any]:
+        if app.openapi_schema is None:
+            app.openapi_schema = _complete(write())
+        return app.openapi_schema
+
+    app.openapi = completed  # type: ignore[method-assign]  # as FastAPI documents it
+
+
+def _complete(document: Json) -> Json:
+    schemas = document.setdefault("components", {}).setdefault("schemas", {})
+    for operations in document["paths"].values():
+        for operation in operations.values():
+            for content in operation.get("requestBody", {}).get("content", {}).values():
+                schemas |= content["schema"].pop("$defs", {})
+            operation["responses"] |= {str(status): _refusal(status, why) for status, why in ANYWHERE.items()}
+    for name in UNUSED:
+        schemas.pop(name, None)
+    schemas["Error"] = ERROR
+    return document
+
+
+def _refusal(status: int, why: str) -> Json:
+    shown: Json = {"description": why, "content": {"application/json": {"schema": {"$ref": f"{SCHEMAS}Error"}}}}
+    if status == HTTPStatus.TOO_MANY_REQUESTS:
+        shown["headers"] = {"Retry-After": {"description": "Seconds.", "schema": {"type": "integer"}}}
+    return shown
