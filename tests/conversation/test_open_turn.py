@@ -194,7 +194,7 @@ def test_replies_are_prepared_on_credit() -> None:
         talk.tell(ev.PlaybackStarted(f"i-r{turn}"), ev.PlaybackDrained(f"i-r{turn}", 1000))
         talk.wait(0.5)
     assert asked
-    assert sum(event.discarded for event in talk.published(TurnMeasured)) <= 1 + 0.35 * 4
+    assert sum(event.discarded for event in talk.published(TurnMeasured)) <= 1 + 0.5 * 4
 
 
 def test_um_alone_is_no_turn() -> None:
@@ -476,6 +476,36 @@ def test_a_long_agreement_is_given_longer_than_an_interruption() -> None:
     assert talk.floor() is Floor.HELD
     talk.wait(0.3)
     assert talk.floor() is Floor.USER, "not for ever"
+
+
+def test_a_long_stop_is_understood_while_it_is_said() -> None:
+    talk = replying()
+    talk.tell(ev.SpeechStarted())
+    talk.wait(0.38)
+    talk.tell(ev.UtteranceRead(UtteranceKind.OTHER, "", partial=True))
+    assert talk.floor() is Floor.HELD
+    talk.wait(0.12)
+    assert talk.said.count(do.ReadUtterance(partial=True)) == 2
+    talk.tell(ev.UtteranceRead(UtteranceKind.COMMAND, "stop", partial=True))
+    assert talk.all(do.FlushPlayback) and talk.floor() is Floor.USER
+
+
+def test_what_cut_a_reply_is_answered_without_waiting_for_the_hangover() -> None:
+    talk = replying()
+    talk.say(900)
+    talk.wait(0.13)
+    assert talk.floor() is Floor.PAUSING and len(talk.all(do.CreateReply)) == 2
+    talk.tell(ev.SpeechResumed(900))
+    talk.wait(0.04)
+    assert talk.floor() is Floor.PAUSING, "it may be noise"
+    talk.wait(0.06)
+    assert talk.floor() is Floor.USER and talk.all(do.CancelReply)
+    talk.tell(ev.ReplyStarted("r2", "answer-2"), ev.ReplyFinished("r2", "cancelled"))
+    talk.tell(ev.SpeechPaused(1400))
+    talk.voiced_ms = 1400
+    talk.stop()
+    talk.wait(1)
+    assert len(talk.all(do.CreateReply)) == 3
 
 
 def test_a_transcript_that_failed_takes_no_turn_back() -> None:

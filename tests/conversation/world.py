@@ -152,7 +152,9 @@ class World:
                     self.held = self.ducked = False
                 case do.RestorePlayback(item, played_ms):
                     assert not self.queue, "brought back in front of something else"
-                    assert self.machine.floor is Floor.ASSISTANT and not self.speaking, "brought back over the caller"
+                    assert self.machine.floor is Floor.ASSISTANT and (not self.speaking or self.paused), (
+                        "brought back over the caller"
+                    )
                     self.queue, self.dropped = self.dropped, []
                     if not self.queue:
                         caused.append(ev.PlaybackDrained(item, played_ms))
@@ -211,7 +213,7 @@ class World:
         assert self.online, "a reply was asked of a broken line"
         if self.machine.floor is Floor.PAUSING:
             assert purpose is Purpose.ANSWER, "something else than the answer was prepared"
-            assert not self.speaking, "a reply was prepared while the caller speaks"
+            assert not self.speaking or self.paused, "a reply was prepared while the caller speaks"
         else:
             assert self.machine.floor in (Floor.LISTENING, Floor.ASSISTANT), "a reply was asked for over the caller"
         live = [r for r in self.replies if r.request and r.state != "done" and not r.cancelled]
@@ -225,7 +227,7 @@ class World:
     def _check_unasked(self) -> None:
         """What was not asked for comes after everything else, and only to an ear that is free."""
         assert self.machine.floor is Floor.LISTENING and not self.queue, "a notice was told over something else"
-        assert not self.speaking, "a notice was told over the caller"
+        assert not self.speaking or self.paused, "a notice was told over the caller"
         assert self.owed_since is None, "a notice was told before an answer"
         assert self.machine.turn not in self.thinkers.values(), "a notice was told while a Thinker worked"
         assert self.machine.turn or self.heard_anything, "a notice was told before anything else"

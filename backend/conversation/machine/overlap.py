@@ -11,7 +11,8 @@ a piece of a turn, while the reply plays on:
     other, nothing    the reply stays turned down    the reply comes up again               the floor is theirs
 
 Without a transcript by `DECIDE_WITHIN_S`, what is in doubt is a turn. Whoever speaks longer than `interruption_min_ms`
-has the floor anyway; but if all that was said was a murmur, the reply goes on even then.
+has the floor anyway (`murmur_max_ms` where it began like a murmur); but if all that was said was a murmur, the reply
+goes on even then.
 """
 
 from __future__ import annotations
@@ -63,10 +64,13 @@ def on_read(s: State, event: ev.UtteranceRead, now: float) -> None:
 
 
 def on_read_partly(s: State, event: ev.UtteranceRead, now: float) -> None:
-    """Note what was read of a voice that sounded meanwhile: an agreement is given longer."""
+    """Act on what was read of a voice that sounded meanwhile: a command takes the floor, a murmur is given longer."""
     if s.utterance is None or s.floor is not Floor.HELD:
         return
-    s.utterance.agrees = event.kind is UtteranceKind.AGREEMENT
+    if event.kind is UtteranceKind.COMMAND:
+        adopt(s, now)
+    elif event.kind in MURMURS:
+        s.utterance.murmurs = True
 
 
 def on_transcribed(s: State, words: TurnWords, now: float) -> None:

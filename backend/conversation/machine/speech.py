@@ -36,11 +36,14 @@ FRAME_S = 0.02
 # --- the voice ------------------------------------------------------------------------------------------
 
 
-def on_started(s: State, now: float) -> None:
-    """Turn down or hold what is being played until it is clear whether the voice takes the floor."""
+def on_started(s: State, now: float, murmured_ms: int = 0) -> None:
+    """Turn down or hold what is being played until it is clear whether the voice takes the floor.
+
+    `murmured_ms` of the voice do not count.
+    """
     if s.floor in (Floor.USER, Floor.CLOSED) or s.leaving not in (None, IDLE):
         return
-    s.utterance = Utterance(now)
+    s.utterance = Utterance(now, voiced_ms=murmured_ms, murmured_ms=murmured_ms)
     if s.floor in (Floor.PAUSING, Floor.HELD) or (s.floor is Floor.ASSISTANT and not s.may_interrupt):
         return
     if not s.something_to_interrupt:
@@ -65,7 +68,8 @@ def on_paused(s: State, voiced_ms: int, now: float) -> None:
 
 def on_resumed(s: State, voiced_ms: int, now: float) -> None:
     """Note that the voice goes on, and since when."""
-    if s.utterance is None:
+    if s.utterance is None:  # it was taken for over: see `_commit`
+        on_started(s, now, murmured_ms=voiced_ms)
         return
     s.utterance.running_since = now
     s.utterance.voiced_ms = voiced_ms
@@ -116,7 +120,7 @@ def on_stopped(s: State, event: ev.SpeechStopped, now: float) -> None:
                 release_hold(s)
             elif not (s.overlap and utterance and utterance.committed):  # else its transcript decides
                 overlap.adopt(s, now, event)
-        case Floor.PAUSING if event.voiced_ms >= s.limits.turn_min_ms:
+        case Floor.PAUSING if counted_ms >= s.limits.turn_min_ms:
             reopen(s, now)
             end_piece(s, event, now)
         case Floor.ASSISTANT if not s.may_interrupt and counted_ms >= s.limits.cough_max_ms:
@@ -155,14 +159,15 @@ def deadlines(s: State) -> Deadlines:
     if s.floor is Floor.HELD:
         goes_on = s.open is not None  # with a turn whose answer has not sounded
         needed_ms = min(limits.cough_max_ms, limits.interruption_min_ms) if goes_on else limits.interruption_min_ms
-        if utterance.agrees:
-            needed_ms = max(needed_ms, limits.agreement_max_ms)
+        if utterance.murmurs:
+            needed_ms = max(needed_ms, limits.murmur_max_ms)
         taken_over_at = utterance.reaches(needed_ms)
         if taken_over_at is not None:
             yield taken_over_at, overlap.adopt
-        read_at = utterance.reaches(limits.read_partly_at_ms)
-        if read_at is not None and s.ducked and limits.reader and not utterance.asked_partly:
-            yield read_at, _read_partly
+        for read_at_ms in limits.read_partly_at_ms[utterance.partial_readings :][:1]:
+            read_at = utterance.reaches(read_at_ms)
+            if read_at is not None and s.ducked and limits.reader:
+                yield read_at, _read_partly
     elif s.floor is Floor.PAUSING:
         resumed_at = utterance.reaches(limits.turn_min_ms)
         if resumed_at is not None:
@@ -178,7 +183,17 @@ def deadlines(s: State) -> Deadlines:
             after_s = limits.commit_after_ms / 1000 - FRAME_S
             if waits_for_reading:
                 after_s = max(after_s, limits.read_after_ms / 1000 - FRAME_S + READ_WITHIN_S)
-            yield utterance.paused_at + after_s, lambda s, _: commit_piece(s)
+            yield utterance.paused_at + after_s, _commit
+
+
+def _commit(s: State, now: float) -> None:
+    """Commit a piece; if it cut a reply, end it as well: whether the reply goes on must be known soon."""
+    commit_piece(s)
+    utterance = s.utterance
+    if s.parked is not None and utterance and utterance.paused_at is not None:
+        quiet_ms = round((now - utterance.paused_at + FRAME_S) * 1000)
+        s.utterance, s.last_voice_at = None, now
+        end_piece(s, ev.SpeechStopped(utterance.voiced_ms, quiet_ms), now)
 
 
 def _is_readable(s: State, utterance: Utterance) -> bool:
@@ -189,7 +204,7 @@ def _is_readable(s: State, utterance: Utterance) -> bool:
 
 def _read_partly(s: State, now: float) -> None:
     if s.utterance:
-        s.utterance.asked_partly = True
+        s.utterance.partial_readings += 1
         s.commands.append(do.ReadUtterance(partial=True))
 
 

@@ -82,10 +82,10 @@ class Utterance:
     """Its voice sounds like somebody else's."""
     committed: bool = False
     """All of it, said over a reply, was committed."""
-    asked_partly: bool = False
-    """The reader was asked what has been said so far, while the voice sounds."""
-    agrees: bool = False
-    """It said: an agreement."""
+    partial_readings: int = 0
+    """Times the reader was asked what has been said so far, while the voice sounds."""
+    murmurs: bool = False
+    """It said: a murmur."""
 
     def reaches(self, needed_ms: int) -> float | None:
         """Return when it will have lasted `needed_ms`, murmurs aside, if it keeps on; None while it is paused."""
