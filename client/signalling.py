@@ -65,6 +65,11 @@ class Signalling:
         """Return the server's public configuration: Responder, memory, ICE servers, Thinkers."""
         return await self.ask("GET", "/api/config")
 
+    async def ice_servers(self) -> list[dict[str, Any]]:
+        """Return the STUN and TURN servers that our next call may use, with credentials that expire."""
+        found: list[dict[str, Any]] = (await self.ask("POST", "/api/rtc/ice-servers"))["ice_servers"]
+        return found
+
     async def offer(self, sdp: str, conversation_id: str | None = None) -> tuple[str, Ticket]:
         """Return the server's SDP answer to ours; the call may continue a conversation.
 

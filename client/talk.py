@@ -92,7 +92,7 @@ async def _place(
         ticket = await signalling.open_session(conversation)
         await socket.connect(signalling.socket_url(ticket))
         return socket, ticket
-    peer = WebRTCCaller(IceConfig(ice_servers=_servers(await signalling.config())))
+    peer = WebRTCCaller(IceConfig(ice_servers=_servers(await signalling.ice_servers())))
     stack.push_async_callback(peer.close)
     answer, ticket = await signalling.offer(await peer.offer(), conversation)
     await peer.accept(answer)
@@ -100,13 +100,8 @@ async def _place(
     return peer, ticket
 
 
-def _servers(config: dict[str, object]) -> tuple[RTCIceServer, ...]:
-    """Return the ICE servers that the page uses, too."""
-    listed = config.get("ice_servers")
-    return tuple(
-        RTCIceServer(server["urls"], server.get("username"), server.get("credential"))
-        for server in (listed if isinstance(listed, list) else [])
-    )
+def _servers(listed: list[dict[str, Any]]) -> tuple[RTCIceServer, ...]:
+    return tuple(RTCIceServer(each["urls"], each.get("username"), each.get("credential")) for each in listed)
 
 
 async def _converse(

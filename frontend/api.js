@@ -31,6 +31,11 @@ export function postOffer(sdp, opening) {
   return request("POST", "/api/rtc/offer", { sdp, ...opening });
 }
 
+/** The servers the next call may use, with credentials for TURN that expire. @returns {Promise<{ice_servers: RTCIceServer[]}>} */
+export function postIceServers() {
+  return request("POST", "/api/rtc/ice-servers");
+}
+
 /** A session for the WebSocket. @param {Opening} opening @returns {Promise<Ticket>} */
 export function postSession(opening) {
   return request("POST", "/api/sessions", opening);

@@ -5,6 +5,7 @@
  * Every attempt has a number. Whatever an earlier attempt still reports is ignored.
  */
 
+import { postIceServers } from "./api.js";
 import { waitBefore } from "./backoff.js";
 import { abandon, hangUp } from "./connection.js";
 import { EventStream } from "./event_stream.js";
@@ -106,6 +107,16 @@ export class ReconnectingCall {
     }
   }
 
+  /** Where TURN is offered, its credentials are made for each call; without them a call may still do. */
+  async #iceServers() {
+    const { turn = false, ice_servers = [] } = this.store.state.config ?? {};
+    if (!turn || this.#kind === "websocket") return ice_servers;
+    return postIceServers().then(
+      (given) => given.ice_servers,
+      () => ice_servers,
+    );
+  }
+
   get #isContinued() {
     return this.conversationId !== undefined;
   }
@@ -114,9 +125,11 @@ export class ReconnectingCall {
   async #dial(attempt) {
     const step = this.#kind === PREFERRED ? "answer" : "fallback";
     if (!this.#retries) this.store.dispatch("page_connecting", { step, again: this.#isContinued });
+    const iceServers = await this.#iceServers();
+    if (attempt !== this.#attempt) return;
     const connection = new (this.#kind === "websocket" ? WebSocketCall : WebRtcCall)({
       context: this.audio.context,
-      iceServers: this.store.state.config?.ice_servers ?? [],
+      iceServers,
       stream: /** @type {MediaStream} */ (this.audio.stream),
       onState: (state) => attempt === this.#attempt && this.#stateChanged(state),
       onVoice: (voice) => attempt === this.#attempt && this.audio.play(voice),

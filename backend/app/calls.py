@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import socket
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from aiortc import RTCIceServer
@@ -41,10 +42,14 @@ from backend.storage.messages import Message
 from backend.tasks.broadcaster import TaskBroadcaster
 from backend.tasks.repository import EVENTS
 from backend.tasks.service import TaskQueries
+from backend.transports.base import Transport
 from backend.transports.webrtc.ice import IceConfig
+from backend.transports.webrtc.ice_servers import IceServers
 from backend.transports.webrtc.transport import accept_offer
 from backend.users.profile import UserProfile, load_profile, watch_profile
 from backend.users.profile_learner import LearnerDependencies
+
+log = logging.getLogger(__name__)
 
 LISTENING_WITHIN_S = 1.0
 """Seconds a server that starts waits until its pub/sub channels are open."""
@@ -84,6 +89,7 @@ class CallSubsystem:
     responder: ResponderEndpoint
     about: ResponderInfo
     accept_offer: AcceptOffer
+    ice_servers: IceServers
     pages: PageStreams
     """The event streams of open pages, outside of calls."""
     cluster: Cluster | None
@@ -110,7 +116,11 @@ async def open_calls(foundation: Foundation, tasks: TaskSubsystem) -> AsyncItera
         )
         for queue in QUEUES:
             metrics.watch_queue(queue, partial(registry.depth, queue))
-        offers = partial(accept_offer, config=_ice_config(settings))
+        ice, ice_servers = _ice_config(settings), _ice_servers(settings)
+
+        async def offers(sdp: str) -> tuple[str, Transport]:
+            return await accept_offer(sdp, replace(ice, ice_servers=ice_servers.for_us()))
+
         cluster = _cluster(foundation, registry, offers, load)
         if cluster:  # closed after its calls, so that all processes learn of their end
             await stack.enter_async_context(cluster)
@@ -119,7 +129,7 @@ async def open_calls(foundation: Foundation, tasks: TaskSubsystem) -> AsyncItera
         pages = PageStreams(foundation.notifications.presence)
         metrics.watch_queue("open_pages", lambda: pages.count)
         await _listen(foundation, tasks, registry, pages, stack)
-        yield CallSubsystem(registry, responder, dependencies.about, offers, pages, cluster)
+        yield CallSubsystem(registry, responder, dependencies.about, offers, ice_servers, pages, cluster)
 
 
 def _dependencies(
@@ -233,9 +243,23 @@ def _cluster(foundation: Foundation, registry: SessionRegistry, offers: AcceptOf
     )
 
 
+def _ice_servers(settings: Settings) -> IceServers:
+    servers = IceServers(
+        [RTCIceServer(s.urls, s.username, s.credential) for s in settings.ice_servers],
+        turn_secret=settings.turn_secret.get_secret_value(),
+        ttl_s=settings.turn_ttl_minutes * 60,
+    )
+    if servers.withheld:
+        log.warning(
+            "ICE_SERVERS: callers are given no password for %s; leave it out and set TURN_SECRET to let them in",
+            ", ".join(servers.withheld),
+        )
+    return servers
+
+
 def _ice_config(settings: Settings) -> IceConfig:
     return IceConfig(
-        ice_servers=tuple(RTCIceServer(s.urls, s.username, s.credential) for s in settings.ice_servers),
+        ice_servers=_ice_servers(settings).for_us(),  # checked now; each call gets its own
         force_host=settings.rtc_force_host,
         port_range=settings.rtc_port_range,
         pauses=settings.rtc_dtx,

@@ -21,6 +21,7 @@ from backend.chat.profile_updater import ChatProfileUpdater
 from backend.chat.turn_runner import ChatDependencies
 from backend.http.app import build_app
 from backend.http.context import PageConfig, Services, UserDataStore
+from backend.http.ice_servers import listed
 from backend.http.limits import Buckets
 from backend.mcp.endpoint import Tokens
 from backend.sessions.handles import SessionLocator
@@ -56,6 +57,7 @@ async def open_http(
             chat=chat,
             embedder=foundation.models.embedder,
             accept_offer=calls.accept_offer,
+            ice_servers=calls.ice_servers,
             attach_socket=WebSocketTransport,
             page_config=_page_config(foundation, calls),
             readiness=lambda: _readiness(foundation, calls),
@@ -146,7 +148,8 @@ def _page_config(foundation: Foundation, calls: CallSubsystem) -> PageConfig:
     return PageConfig(
         responder={"name": about.responder, "model": about.model, "offline": about.offline},
         memory={"label": foundation.stores.opened.label.partition(" (")[0]},
-        ice_servers=settings.ice_servers,
+        ice_servers=listed(calls.ice_servers.open_to_all),
+        turn=calls.ice_servers.gives_credentials,
         thinkers=[
             {"domain": m.domain, "label": m.label, "description": m.description, "example": m.example}
             for m in foundation.thinkers.registry.manifests

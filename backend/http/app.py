@@ -10,7 +10,20 @@ from starlette.middleware import Middleware
 from starlette.routing import Route
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
-from backend.http import admin, chat, events, health, me, notification, page, reasoning, sessions, signalling, tasks
+from backend.http import (
+    admin,
+    chat,
+    events,
+    health,
+    ice_servers,
+    me,
+    notification,
+    page,
+    reasoning,
+    sessions,
+    signalling,
+    tasks,
+)
 from backend.http.auth import Signatures, redact_tokens_in_logs, token_age_s
 from backend.http.bodies import BodyLimit
 from backend.http.compressed import Compressed
@@ -31,7 +44,7 @@ ATTEMPTS_PER_MINUTE = 10
 HEARTBEAT_S = 15.0
 """Seconds of quiet after which a stream of events says it is still there."""
 
-ROUTES = (signalling, sessions, tasks, me, notification, admin, events, health, reasoning, chat, page)
+ROUTES = (signalling, ice_servers, sessions, tasks, me, notification, admin, events, health, reasoning, chat, page)
 """The routes, in this order: the page's files answer to what is left."""
 
 

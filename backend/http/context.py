@@ -37,6 +37,7 @@ from backend.tasks.model_call_log import ModelCallLog
 from backend.tasks.service import TaskService
 from backend.tools.registry import Registry
 from backend.transports.base import Transport
+from backend.transports.webrtc.ice_servers import IceServers
 
 SESSION_ID_LIMIT = 64
 """Characters of a session id that are looked at."""
@@ -134,16 +135,19 @@ class UserDataStore(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class PageConfig:
-    """The answer of `GET /api/config`. It holds no secret but what browsers need for TURN."""
+    """The answer of `GET /api/config`. It holds no secret."""
 
     responder: dict[str, str | bool]
     """Its `name`, its `model`, and whether it is `offline`."""
     memory: dict[str, str]
     """Its `label`, without the path of its file."""
     ice_servers: list[IceServerEntry]
+    """Those that need no password. `POST /api/rtc/ice-servers` has the others."""
     thinkers: list[dict[str, str]]
     """The `domain`, `label`, `description` and `example` of each."""
     limits: dict[str, int]
+    turn: bool = False
+    """Whether `POST /api/rtc/ice-servers` gives a caller credentials for TURN."""
     interruptions: bool = True
     """Whether the voices of callers who have not chosen otherwise may interrupt replies."""
 
@@ -161,6 +165,8 @@ class Services:
     chat: Chat
     embedder: Embedder
     accept_offer: AcceptOffer
+    ice_servers: IceServers
+    """The STUN and TURN servers of callers."""
     attach_socket: Callable[[WebSocket], Transport]
     """An accepted WebSocket → its transport."""
     page_config: PageConfig

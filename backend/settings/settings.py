@@ -141,7 +141,13 @@ class Settings(BaseSettings):
         None, description="UDP ports to bind, e.g. 10000-10100."
     )
     rtc_dtx: bool = Field(True, description="Use Opus DTX: almost nothing is sent while nobody speaks.")
-    ice_servers: Annotated[list[IceServerEntry], NoDecode] = Field([], description="STUN/TURN servers as JSON.")
+    ice_servers: Annotated[list[IceServerEntry], NoDecode] = Field(
+        [], description="STUN/TURN servers as JSON. A username and password in it are used by the server alone."
+    )
+    turn_secret: SecretStr = Field(
+        SecretStr(""), description="The secret shared with the TURN servers (coturn: static-auth-secret), for callers."
+    )
+    turn_ttl_minutes: int = Field(60, ge=1, le=1440, description="Minutes a caller's TURN credentials are good for.")
 
     # Turn-taking
     idle_nudge_s: Seconds = Field(15, description="Seconds of silence before the assistant nudges the caller.")
@@ -251,6 +257,13 @@ class Settings(BaseSettings):
         if not 1024 <= ports[0] <= ports[1] <= 65535:
             raise ValueError("must be LOW-HIGH within 1024-65535, e.g. 10000-10100")
         return ports
+
+    @field_validator("turn_secret")
+    @classmethod
+    def _turn_secret(cls, value: SecretStr) -> SecretStr:
+        if 0 < len(value.get_secret_value()) < 16:
+            raise ValueError("must have 16 characters or more, e.g. what `openssl rand -hex 32` prints")
+        return value
 
     @field_validator("ice_servers", mode="before")
     @classmethod

@@ -8,6 +8,7 @@ from backend.http.context import Services
 from backend.notifications.notices import Notice
 from backend.observability.call_metrics import CallMetrics
 from backend.tools.registry import Registry
+from backend.transports.webrtc.ice_servers import IceServers
 
 
 class _NoNotices:
@@ -24,6 +25,7 @@ def services_of(**given: Any) -> Services:
         "toolbox": Registry([], {}),
         "tool_servers": dict,
         "endpoints": {},
+        "ice_servers": IceServers([]),
         "metrics": CallMetrics(),
     }
     absent: dict[str, Any] = dict.fromkeys(missing)

@@ -1,0 +1,94 @@
+"""The STUN and TURN servers of a deployment, and who gets which credentials for them.
+
+A TURN server relays whatever it is sent, and its operator pays for it. So a caller gets credentials of his own, which
+expire: the server signs a name and a time with a secret it shares with the TURN server, which verifies the signature
+(coturn: `use-auth-secret` and `static-auth-secret`; draft-uberti-behave-turn-rest-00). A username and password written
+into the settings are the server's own: they are given to nobody. Calls are relayed all the same then, on our side.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import time
+from base64 import b64encode
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from aiortc import RTCIceServer
+
+OURSELVES = "server"
+"""The name under which this server itself uses TURN."""
+NAME_CHARS = 16
+
+
+class IceServers:
+    """The servers as each side is to use them: what needs no password, what a caller gets, what we use."""
+
+    def __init__(
+        self,
+        listed: Sequence[RTCIceServer],
+        *,
+        turn_secret: str = "",
+        ttl_s: float = 3600.0,
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        """`turn_secret`: what credentials are signed with, which are good for `ttl_s` seconds; empty: none are made."""
+        split = [
+            replace(server, urls=urls)
+            for server in listed
+            for relays in (False, True)
+            if (urls := _urls(server, relays))
+        ]
+        self._open = [server for server in split if not _relays(server)]
+        self._own = [server for server in split if _relays(server) and (server.username or not turn_secret)]
+        self._signed = [server for server in split if _relays(server) and not server.username and turn_secret]
+        self._secret = turn_secret.encode()
+        self._ttl_s = ttl_s
+        self._now = now
+
+    def __repr__(self) -> str:
+        return f"IceServers({len(self._open)} open, {len(self._own)} for us alone, {len(self._signed)} signed)"
+
+    @property
+    def open_to_all(self) -> list[RTCIceServer]:
+        """Those that need no password: STUN."""
+        return list(self._open)
+
+    @property
+    def gives_credentials(self) -> bool:
+        """Whether `for_caller` has more than what is open to all."""
+        return bool(self._signed)
+
+    @property
+    def withheld(self) -> list[str]:
+        """The URLs of TURN servers that callers cannot use, since no credentials can be made for them."""
+        return [url for server in self._own for url in server.urls]
+
+    def for_caller(self, user: str) -> tuple[list[RTCIceServer], float]:
+        """Return what this user's next call may use, and when its credentials expire, in Unix seconds.
+
+        The name in them stands for the user, so that the TURN server's quotas count per user, and tells nothing else.
+        """
+        name = hmac.new(self._secret, b"turn name " + user.encode(), hashlib.sha256).hexdigest()[:NAME_CHARS]
+        expires_at = int(self._now() + self._ttl_s)
+        return self._open + self._with_credentials(name, expires_at), expires_at
+
+    def for_us(self) -> tuple[RTCIceServer, ...]:
+        """Return what this server uses for a call that begins now."""
+        return (*self._open, *self._own, *self._with_credentials(OURSELVES, int(self._now() + self._ttl_s)))
+
+    def _with_credentials(self, name: str, expires_at: int) -> list[RTCIceServer]:
+        username = f"{expires_at}:{name}"
+        signature = hmac.digest(self._secret, username.encode(), "sha1")  # what TURN servers verify
+        password = b64encode(signature).decode()
+        return [replace(server, username=username, credential=password) for server in self._signed]
+
+
+def _urls(server: RTCIceServer, relays: bool) -> list[str]:
+    listed = [server.urls] if isinstance(server.urls, str) else server.urls
+    return [url for url in listed if url.lower().startswith(("turn:", "turns:")) == relays]
+
+
+def _relays(server: RTCIceServer) -> bool:
+    return bool(_urls(server, relays=True))
