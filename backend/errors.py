@@ -58,6 +58,10 @@ class NotFound(CallerError):
     status = 404
 
 
+class NotTheirs(NotFound):
+    """The thing is somebody else's. Its words are those of `NotFound`; only the security log tells the two apart."""
+
+
 class Forbidden(CallerError):
     """The request's origin is not allowed."""
 

@@ -13,9 +13,10 @@ import time
 from fastapi import APIRouter, Depends, Request
 
 from backend.errors import NotAdmitted, NotFound
-from backend.http.context import Here, bearer, context_of
+from backend.http.context import Caller, Here, bearer, context_of
 from backend.http.limits import address_key
 from backend.observability.call_metrics import CallMetrics
+from backend.observability.security_log import SecurityEvent, security_event
 from backend.runtime.json_objects import Json
 from backend.sessions.registry import SessionDescription
 
@@ -56,10 +57,11 @@ async def overview(here: Here) -> Json:
 
 
 @router.delete("/api/admin/sessions/{session_id}")
-async def end_session(session_id: str, here: Here) -> Json:
+async def end_session(session_id: str, here: Here, caller: Caller) -> Json:
     """End a call, wherever it lives; the caller hears a goodbye. 404 when there is none."""
     handle = await here.services.sessions.find(session_id)
     await handle.end("operator")
+    security_event(SecurityEvent.ADMIN_ACT, caller.principal, "ended a call", session=handle.id)
     return {"ok": True}
 
 

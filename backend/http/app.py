@@ -34,6 +34,7 @@ from backend.http.identity import IdentityMiddleware
 from backend.http.limits import TRUSTED_PROXIES, Buckets
 from backend.http.openapi import complete_openapi
 from backend.http.origins import Origins
+from backend.http.refusals import RefusalLog
 from backend.http.secret_key import secret_key
 from backend.observability.request_metrics import RequestMetrics
 
@@ -65,6 +66,7 @@ def build_app(
         title="responder-thinker",
         middleware=[  # outermost first
             Middleware(ProxyHeadersMiddleware, trusted_hosts=TRUSTED_PROXIES),
+            Middleware(RefusalLog),
             Middleware(RequestMetrics, registry=services.metrics.registry),
             Middleware(SecurityHeaders),
             Middleware(Compressed),

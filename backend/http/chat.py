@@ -16,7 +16,7 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field, StringConstraints, model_validator
 
 from backend.chat.turn import ChatRequest, ChatTurn
-from backend.errors import NotFound
+from backend.errors import NotFound, NotTheirs
 from backend.http.bodies import ConversationId, documented, read_body
 from backend.http.context import Caller, Context, Here, bearer, forgetting, identity_of
 from backend.http.limits import address_key
@@ -29,6 +29,7 @@ TEXT_LIMIT = 8_000
 """Characters of one message."""
 MESSAGES_LIMIT = 40
 """Messages a caller may bring along."""
+NO_CONVERSATION_HINT = "It may have expired: an idle hour ends one."
 
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=TEXT_LIMIT)]
 Unstripped = Annotated[str, StringConstraints(min_length=1, max_length=TEXT_LIMIT)]
@@ -79,7 +80,7 @@ class MultiTurn(SingleTurn):
         Raises `NotFound` for another.
         """
         if own is not None and self.conversation_id not in (None, own):
-            raise NotFound("No such conversation.", hint="A session's token opens that session's conversation only.")
+            raise NotTheirs("No such conversation.", hint="A session's token opens that session's conversation only.")
         named = self.conversation_id or own
         return replace(
             super().turn(user_id),
@@ -161,7 +162,7 @@ async def _who(request: Request, here: Context) -> tuple[str, str | None]:
         return identity_of(request).user, None
     session_id = here.signatures.session_of(token)
     if session_id is None:
-        raise NotFound("No such session.", hint="The token is too old, or not ours.")
+        raise NotTheirs("No such session.", hint="The token is too old, or not ours.")
     session = await here.session(session_id, user="", token=token)
     shown = await session.describe()
     return session.owner, str(shown["conversation_id"])
@@ -170,7 +171,7 @@ async def _who(request: Request, here: Context) -> tuple[str, str | None]:
 async def _owner(request: Request, here: Context, conversation_id: str) -> str:
     user, own = await _who(request, here)
     if own not in (None, conversation_id):
-        raise _no_conversation()
+        raise NotTheirs("No such conversation.", hint=NO_CONVERSATION_HINT)
     return user
 
 
@@ -187,7 +188,7 @@ async def _answer(request: Request, here: Context, model: type[SingleTurn]) -> R
 
 
 def _no_conversation() -> NotFound:
-    return NotFound("No such conversation.", hint="It may have expired: an idle hour ends one.")
+    return NotFound("No such conversation.", hint=NO_CONVERSATION_HINT)
 
 
 async def _stream(turn: ChatTurn, heartbeat_s: float) -> AsyncGenerator[bytes, None]:

@@ -30,7 +30,7 @@ from backend.observability.call_metrics import CallMetrics
 from backend.reasoning.reasoner import Reasoner
 from backend.sessions.handles import SessionHandle, SessionLocator
 from backend.sessions.offers import AcceptOffer
-from backend.sessions.registry import SessionRegistry, no_session
+from backend.sessions.registry import SessionRegistry, not_their_session
 from backend.settings.settings import IceServerEntry, Settings
 from backend.storage.memory import Memory
 from backend.tasks.model_call_log import ModelCallLog
@@ -68,7 +68,7 @@ class Context:
         session = await self.services.sessions.find(session_id[:SESSION_ID_LIMIT])
         if session.owner == user or self.signatures.opens(token, session.id):
             return session
-        raise no_session()
+        raise not_their_session()
 
 
 def context_of(connection: HTTPConnection) -> Context:

@@ -12,11 +12,13 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
-from starlette.requests import ClientDisconnect
+from starlette.requests import ClientDisconnect, HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocketDisconnect
 
-from backend.errors import CallerError, NotAdmitted, PeerError, TooMany, VoiceError
+from backend.errors import CallerError, Forbidden, NotAdmitted, NotTheirs, PeerError, TooMany, VoiceError
+from backend.http.refusals import Refusal, explain_refusal
+from backend.observability.security_log import SecurityEvent
 
 log = logging.getLogger(__name__)
 
@@ -74,8 +76,17 @@ class ErrorBoundary:
             await error_response(500, "Something went wrong on our side.", hint)(scope, receive, send)
 
 
-async def _voice_error(_request: Request, error: Exception) -> JSONResponse:
+def note_error(connection: HTTPConnection, error: VoiceError) -> None:
+    """Leave for the security log why the request is refused, if `error` refuses it rather than finds it wrong."""
+    if isinstance(error, NotTheirs):
+        explain_refusal(connection, Refusal("not theirs", SecurityEvent.SESSION_REFUSED))
+    elif isinstance(error, NotAdmitted | Forbidden | TooMany):
+        explain_refusal(connection, Refusal(str(error)))
+
+
+async def _voice_error(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, VoiceError)
+    note_error(request, error)
     status, headers = 500, {}
     if isinstance(error, CallerError):
         status = error.status

@@ -21,6 +21,7 @@ from backend.http.bodies import documented, read_body
 from backend.http.context import Caller, Context, Here
 from backend.http.page_streams import PageStream
 from backend.http.sse import RETRY, EventStream, encode_events
+from backend.observability.security_log import SecurityEvent, security_event
 from backend.runtime.json_objects import Json
 from backend.sessions.handles import SessionHandle
 from backend.users.profile import INSTRUCTION_CHARS, UserProfile, load_profile
@@ -144,6 +145,7 @@ async def change_me(request: Request, here: Here, caller: Caller) -> Json:
 async def export_me(here: Here, caller: Caller) -> Response:
     """Return everything that is stored of the caller, by store, as a file."""
     everything = {name: await store.export(caller.user) for name, store in here.services.user_data.items()}
+    security_event(SecurityEvent.DATA_EXPORTED, caller.principal, "the user asked")
     headers = {"content-disposition": 'attachment; filename="what-is-known-of-me.json"'}
     return Response(msgspec.json.encode(everything), headers=headers, media_type="application/json")
 
@@ -167,6 +169,7 @@ async def forget_me(here: Here, caller: Caller) -> Json:
             failure = error
     if failure:
         raise failure
+    security_event(SecurityEvent.DATA_ERASED, caller.principal, "the user asked")
     return {"ok": True}
 
 

@@ -13,7 +13,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Request
 from pydantic import BaseModel, ConfigDict, StrictBool, StringConstraints
 
-from backend.errors import Forbidden, NotAdmitted, NotFound
+from backend.errors import Forbidden, NotAdmitted, NotFound, NotTheirs
 from backend.http.bodies import documented, read_body
 from backend.http.context import Context, Here, bearer, context_of, identity_of
 from backend.http.limits import address_key
@@ -21,6 +21,8 @@ from backend.runtime.json_objects import Json
 
 ME = "me"
 """The name by which callers mean themselves."""
+NOTHING = "No such notification."
+NOTHING_HINT = "GET /notification/me lists yours."
 USER_ID = r"^[A-Za-z0-9._@-]{1,128}$"
 
 router = APIRouter(tags=["notifications"])
@@ -117,16 +119,12 @@ async def cancel_notification(user_id: str, notification_id: str, here: Here, ac
     """Cancel a reminder, even one that is due and was not delivered yet."""
     canceled = await here.services.reminders.cancel(_own(user_id, acting), notification_id)
     if canceled is None:
-        raise _nothing()
+        raise NotFound(NOTHING, hint=NOTHING_HINT)
     return {"canceled": canceled}
 
 
 def _own(user_id: str, acting: Actor) -> str:
     user = acting.whom(user_id[:128])
     if user is None:
-        raise _nothing()
+        raise NotTheirs(NOTHING, hint=NOTHING_HINT)
     return user
-
-
-def _nothing() -> NotFound:
-    return NotFound("No such notification.", hint="GET /notification/me lists yours.")

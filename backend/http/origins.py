@@ -11,11 +11,13 @@ from collections.abc import Iterable
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import HTTPConnection
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from backend.http.errors import error_response
 from backend.http.headers import with_headers
+from backend.http.refusals import Refusal, explain_refusal
 
 PREFLIGHT_HEADERS = {
     "access-control-allow-methods": "GET, POST, DELETE",
@@ -40,8 +42,10 @@ class Origins:
         elif same_host(origin, Headers(scope=scope).get("host", "")) or not _guarded(scope):
             await self._app(scope, receive, send)
         elif scope["type"] == "websocket":
+            explain_refusal(HTTPConnection(scope), Refusal("a foreign origin"))
             await send({"type": "websocket.close", "code": 1008, "reason": ""})
         else:
+            explain_refusal(HTTPConnection(scope), Refusal("a foreign origin"))
             hint = "Open this server's own page, or add the origin to ALLOWED_ORIGINS."
             await error_response(403, "This origin may not call here.", hint)(scope, receive, send)
 

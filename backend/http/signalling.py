@@ -12,6 +12,7 @@ from starlette.requests import ClientDisconnect
 from backend.errors import BadRequest, TooMany, VoiceError
 from backend.http.bodies import Disconnect, NewSession, Offer, documented, read_body
 from backend.http.context import Caller, Context, Here, context_of, own_session_or_query
+from backend.http.errors import note_error
 from backend.http.identity import Identity, note_fingerprint, note_time_zone, restore
 from backend.http.limits import address_key
 from backend.sessions.offers import CallerLeft, connect_offer
@@ -100,7 +101,8 @@ async def _asked_for(websocket: WebSocket, session_id: str) -> Session | int:
         return await context_of(websocket).services.sessions.take(handle)
     except BadRequest:
         return TAKEN
-    except VoiceError:
+    except VoiceError as error:
+        note_error(websocket, error)
         return UNKNOWN
 
 

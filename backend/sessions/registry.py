@@ -20,7 +20,7 @@ from backend.conversation.page_events import (
     TranscriptCompleted,
     TranscriptInterrupted,
 )
-from backend.errors import BadRequest, NotFound, Overloaded, TooMany
+from backend.errors import BadRequest, NotFound, NotTheirs, Overloaded, TooMany
 from backend.media.endpointing import Levels
 from backend.runtime.supervisor import cancel_all
 from backend.sessions.event_log import EventLog
@@ -38,6 +38,7 @@ QUEUES = ("responder_messages", "microphone_frames", "playback_ms")
 """A call's bounded queues, as /metrics names them."""
 END_WITHIN_S = 8
 """Seconds a call may take to end in order before it is cancelled."""
+NO_SESSION_HINT = "It may have ended; connect again."
 
 
 class SessionState(StrEnum):
@@ -398,5 +399,10 @@ class SessionRegistry:
 
 
 def no_session() -> NotFound:
-    """Return the one answer to requests for sessions that do not exist, or belong to somebody else."""
-    return NotFound("No such session.", hint="It may have ended; connect again.")
+    """Return the answer to requests for sessions that do not exist."""
+    return NotFound("No such session.", hint=NO_SESSION_HINT)
+
+
+def not_their_session() -> NotTheirs:
+    """Return the answer to requests for somebody else's session: in the same words."""
+    return NotTheirs("No such session.", hint=NO_SESSION_HINT)
