@@ -77,11 +77,11 @@ def test_only_the_last_moments_are_kept() -> None:
     assert f"{LOOKED_AT_MS // 20} frames" in repr(prosody)
 
 
-def test_looking_takes_a_few_milliseconds_at_a_pause_only() -> None:
+def test_looking_takes_less_than_a_millisecond_or_so_at_a_pause_only() -> None:
     prosody, spent = Prosody(), []
     for _ in range(9):
         heard(prosody, glide(200, 180, 900))
         began = time.thread_time()
         prosody.ending()
         spent.append(time.thread_time() - began)
-    assert statistics.median(spent) < 0.015
+    assert statistics.median(spent) < 0.003
