@@ -107,6 +107,9 @@ class UserTranscribed(ResponderEvent):
 
     item: str
     text: str
+    """Empty where there were no words: a laugh, a cough."""
+    failed: bool = False
+    """The provider could not tell what was said."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -179,8 +179,8 @@ def _dispatch(s: State, event: ev.Event, now: float) -> None:
             words.on_committed(s, event)
         case ev.UserTranscriptGrew(item, delta):
             words.on_transcript_grew(s, item, delta)
-        case ev.UserTranscribed(item, text):
-            words.on_transcribed(s, item, text, now)
+        case ev.UserTranscribed():
+            words.on_transcribed(s, event, now)
         case ev.TextTyped(text):
             speech.on_typed(s, text, now)
         case ev.ReplyStarted():

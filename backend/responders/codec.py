@@ -186,7 +186,7 @@ class RealtimeCodec:
             case "conversation.item.input_audio_transcription.completed":
                 return [ev.UserTranscribed(event.item_id, event.transcript)]
             case "conversation.item.input_audio_transcription.failed":
-                return [ev.UserTranscribed(event.item_id, "")]
+                return [ev.UserTranscribed(event.item_id, "", failed=True)]
             case "input_audio_buffer.committed":
                 return [ev.InputCommitted(event.item_id, event.previous_item_id)]
             case "input_audio_buffer.speech_started":

@@ -157,7 +157,7 @@ class Settings(BaseSettings):
     )
     interruptions: bool = Field(True, description="Callers may interrupt replies, unless a call is set otherwise.")
     interruption_min_ms: Milliseconds = Field(
-        560, description="Milliseconds of speech that interrupt a reply whatever is said."
+        520, description="Milliseconds of speech that interrupt a reply whatever is said."
     )
     interruption_onset: Literal["duck", "hold"] = Field(
         "duck", description="Until speech is known to interrupt, the reply is turned down (duck) or paused (hold)."

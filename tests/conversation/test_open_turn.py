@@ -33,9 +33,9 @@ class Talk(Story):
         self.wait(0.28)
         self.tell(ev.SpeechStopped(self.voiced_ms, 300))
 
-    def transcribe(self, words: str) -> None:
+    def transcribe(self, words: str, failed: bool = False) -> None:
         self.pieces += 1
-        self.tell(ev.InputCommitted(f"u{self.pieces}"), ev.UserTranscribed(f"u{self.pieces}", words))
+        self.tell(ev.InputCommitted(f"u{self.pieces}"), ev.UserTranscribed(f"u{self.pieces}", words, failed))
 
     def answer(self, reply: str = "r1") -> None:
         """The provider answers at once what was last asked for."""
@@ -481,7 +481,7 @@ def test_a_long_agreement_is_given_longer_than_an_interruption() -> None:
 def test_a_long_stop_is_understood_while_it_is_said() -> None:
     talk = replying()
     talk.tell(ev.SpeechStarted())
-    talk.wait(0.38)
+    talk.wait(0.32)
     talk.tell(ev.UtteranceRead(UtteranceKind.OTHER, "", partial=True))
     assert talk.floor() is Floor.HELD
     talk.wait(0.12)
@@ -508,12 +508,32 @@ def test_what_cut_a_reply_is_answered_without_waiting_for_the_hangover() -> None
     assert len(talk.all(do.CreateReply)) == 3
 
 
-def test_a_transcript_that_failed_takes_no_turn_back() -> None:
+def test_a_laugh_that_cut_a_reply_is_no_turn() -> None:
     talk = replying()
     talk.say(700)
     talk.tell(ev.PlaybackFlushed((ev.Heard("i-r1", 3000),)))
     talk.stop()
     talk.transcribe("")
+    assert talk.all(do.RestorePlayback)
+
+
+def test_what_is_typed_after_a_murmur_is_answered() -> None:
+    talk = replying()
+    talk.say(700)
+    talk.tell(ev.PlaybackFlushed((ev.Heard("i-r1", 3000),)))
+    talk.stop()
+    talk.tell(ev.TextTyped("and tomorrow?"))
+    talk.transcribe("yes")
+    talk.tell(ev.ReplyStarted("r2", "answer-2"), ev.ReplyFinished("r2", "cancelled"))
+    assert len(talk.all(do.CreateReply)) == 3 and not talk.all(do.RestorePlayback)
+
+
+def test_a_transcript_that_failed_takes_no_turn_back() -> None:
+    talk = replying()
+    talk.say(700)
+    talk.tell(ev.PlaybackFlushed((ev.Heard("i-r1", 3000),)))
+    talk.stop()
+    talk.transcribe("", failed=True)
     assert not talk.all(do.RestorePlayback)
     talk.wait(1)
     assert len(talk.all(do.CreateReply)) == 2

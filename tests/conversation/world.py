@@ -362,7 +362,8 @@ class World:
             self.uncommitted_items.append(f"user-{len(self.said)}")
             self.tell(ev.InputCommitted(self.uncommitted_items[-1]))
         if self.uncommitted_items and amount % 5:
-            self.tell(ev.UserTranscribed(self.uncommitted_items.pop(0), WORDS[amount % len(WORDS)]))
+            item, failed = self.uncommitted_items.pop(0), amount % 13 == 0
+            self.tell(ev.UserTranscribed(item, "" if failed else WORDS[amount % len(WORDS)], failed))
         elif not amount % 11:
             self.tell(ev.InputCommitted(f"user-{amount}"))
             self.tell(ev.UserTranscribed(f"user-{amount}", "hello" if amount % 3 else ""))

@@ -78,8 +78,8 @@ def on_transcribed(s: State, words: TurnWords, now: float) -> None:
     overlap = s.overlap
     if overlap is None or overlap.words is not words or not words.complete:
         return
-    if not words.text and s.floor is Floor.HELD and overlap.voiced_ms >= s.limits.cough_max_ms:
-        return  # it may only have failed
+    if words.failed and s.floor is Floor.HELD and overlap.voiced_ms >= s.limits.cough_max_ms:
+        return
     kind = kind_of(words.text)
     if kind in MURMURS:
         _forget(s)
@@ -97,10 +97,12 @@ def on_transcribed(s: State, words: TurnWords, now: float) -> None:
 def on_turn_transcribed(s: State, words: TurnWords, now: float) -> bool:
     """Take back a turn that cut a reply and was nothing but a murmur; return whether that was so."""
     turn = s.open
-    if s.parked is None or turn is None or turn.pieces == 0 or s.words[-1] is not words or not words.complete:
+    if s.parked is None or not s.parked.items:
+        return False  # nothing can be brought back: even "yes" is answered
+    if turn is None or turn.pieces == 0 or s.words[-1] is not words or not words.complete:
         return False
     kind = kind_of(words.text)
-    if kind not in MURMURS or not words.text or s.utterance or s.floor not in (Floor.PAUSING, Floor.LISTENING):
+    if kind not in MURMURS or words.failed or s.utterance or s.floor not in (Floor.PAUSING, Floor.LISTENING):
         return False
     discard_prepared(s, now)
     s.wanted.pop(Purpose.ANSWER, None)

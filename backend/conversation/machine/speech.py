@@ -222,6 +222,7 @@ def on_typed(s: State, text: str, now: float) -> None:
     if s.floor is Floor.HELD or s.something_to_interrupt:
         stop_reply(s, now)
     overlap.leave(s)
+    s.parked = None
     if s.floor is Floor.HELD and s.utterance:
         open_turn(s)
         s.pass_floor(Floor.USER)

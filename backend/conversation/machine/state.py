@@ -138,6 +138,8 @@ class TurnWords:
     """The turn is believed over: no piece will follow."""
     overlap: bool = False
     """They were said over a reply, and are perhaps no turn."""
+    failed: bool = False
+    """A piece could not be transcribed."""
     remembered: int = 0
     """The items whose words were shown and remembered."""
 

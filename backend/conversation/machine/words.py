@@ -44,18 +44,19 @@ def on_transcript_grew(s: State, item: str, delta: str) -> None:
     s.publish(page.TranscriptDelta("user", words.id, delta))
 
 
-def on_transcribed(s: State, item: str, text: str, now: float) -> None:
+def on_transcribed(s: State, event: ev.UserTranscribed, now: float) -> None:
     """Note the whole transcript of an item; once the turn is over, show and remember its words."""
+    item, text = event.item, event.text.strip()
     if item == s.discarded:
         return
     words = _words_of(s, item)
-    text = text.strip()
     if words is None:
         s.publish(page.TranscriptCompleted("user", item, text))
         if text:
             s.commands.append(do.Remember("user", text))
         return
     words.items[item] = text
+    words.failed |= event.failed
     if words.overlap:
         overlap.on_transcribed(s, words, now)
         return
