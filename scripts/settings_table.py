@@ -33,7 +33,10 @@ This page is generated from [`backend/settings`](../backend/settings). [`.env.ex
 settings, ready to copy.
 """
 COMPOSE_MARKS = ("      # settings:begin\n", "      # settings:end")
-SET_BY_COMPOSE = {"REDIS_URL", "DATA_DIR", "RTC_FORCE_HOST", "RTC_PORT_RANGE", "OFFLINE_SCRIPT", "PLUGIN_FOLDERS"}
+SET_BY_COMPOSE = {
+    *("REDIS_URL", "REDIS_PASSWORD_FILE", "REDIS_CA_FILE", "ACCESS_OPEN_ANYWHERE"),
+    *("DATA_DIR", "RTC_FORCE_HOST", "RTC_PORT_RANGE", "OFFLINE_SCRIPT", "PLUGIN_FOLDERS"),
+}
 """What docker-compose.yml or the image decides, or what names files that are not in the image."""
 SET_BY_SCALE = {"SECRET_KEY", "SHARE_SESSIONS", "WORKERS"}
 """What docker-compose.scale.yml decides beside them."""

@@ -20,6 +20,7 @@ from backend.settings.agent import PipelineSettings, ReasoningSettings, ToolSett
 from backend.settings.github import GitHubSettings, split
 from backend.settings.mcp import McpSettings
 from backend.settings.notifications import NotificationSettings
+from backend.settings.redis import complete_redis_url, read_password
 from backend.settings.tasks import BackgroundSettings, CoordinatorSettings
 from backend.settings.vad import VadSettings
 
@@ -68,6 +69,12 @@ class Settings(BaseSettings):
     # Memory
     redis_url: str | None = Field(
         None, repr=False, description="A Redis; unset: the server starts its own in DATA_DIR."
+    )
+    redis_password: SecretStr = Field(SecretStr(""), description="Its password, unless REDIS_URL holds one.")
+    redis_password_file: Path | None = Field(None, description="A file with that password.")
+    redis_ca_file: Path | None = Field(
+        None,
+        description="The authority that signed its certificate, for rediss:// addresses; unset: a public one.",
     )
     data_dir: Path = Field(Path("var"), description="Folder of the embedded Redis, calendars and generated secrets.")
 
@@ -298,6 +305,15 @@ class Settings(BaseSettings):
             if not re.fullmatch(r"https?://[^/\s]+", origin):
                 raise ValueError(f"{origin!r} is not an origin; write scheme and host, e.g. https://voice.example.com")
         return origins
+
+    @model_validator(mode="after")
+    def _complete(self) -> Settings:
+        if self.redis_url:
+            password = self.redis_password.get_secret_value()
+            if not password and self.redis_password_file:
+                password = read_password(self.redis_password_file)
+            self.redis_url = complete_redis_url(self.redis_url, password=password, ca_file=self.redis_ca_file)
+        return self
 
     @model_validator(mode="after")
     def _consistent(self) -> Settings:

@@ -1,7 +1,11 @@
-"""A real redis-server for tests: started on a unix socket, frozen, killed, restarted and stopped by its pid."""
+"""A real redis-server for tests: started on a unix socket, frozen, killed, restarted and stopped by its pid.
+
+Its clients may do what those of a deployment may, so that tests notice what `kubernetes/redis-users.sh` does not allow.
+"""
 
 from __future__ import annotations
 
+import re
 import shutil
 import signal
 import socket
@@ -13,6 +17,18 @@ from contextlib import contextmanager
 from pathlib import Path
 
 READY_WITHIN_S = 5.0
+USERS = Path(__file__).resolve().parents[2] / "kubernetes" / "redis-users.sh"
+
+
+OF_TESTS = ("+flushall", "+keys", "+client|list")
+"""What tests do beside it: empty it between two of them, and look at what is there."""
+
+
+def allowed() -> list[str]:
+    """What the user of a deployment's Redis may do, in Redis's words."""
+    found = re.search(r"user default on #%s (.+?)\\n", USERS.read_text())
+    assert found
+    return found[1].split()
 
 
 class RedisProcess:
@@ -36,6 +52,7 @@ class RedisProcess:
         assert binary, "tests need redis-server: run make install"
         self.socket.unlink(missing_ok=True)
         arguments = ["--port", "0", "--unixsocket", str(self.socket), "--save", "", "--dir", str(self.socket.parent)]
+        arguments += ["--user", "default", "on", "nopass", *allowed(), *OF_TESTS]
         self._process = subprocess.Popen([binary, *arguments], stdout=subprocess.DEVNULL, env={"LC_ALL": "C"})
         self._wait_until_ready()
 

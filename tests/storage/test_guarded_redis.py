@@ -1,0 +1,181 @@
+"""A Redis with a password, a user who may not touch the server, and TLS: as the deployment files start it."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime
+import ipaddress
+import os
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+from redis.exceptions import AuthenticationError, NoPermissionError
+from redis.exceptions import ConnectionError as RedisConnectionError
+
+from backend.errors import MemoryUnavailable
+from backend.settings.redis import complete_redis_url, read_password
+from backend.storage.client import RedisClient, connect
+from backend.tasks.queue import open_queue
+from tests.support.nginx import free_port
+from tests.support.redis_server import USERS
+from tests.support.running_server import placed_call, running_server
+
+PASSWORD = "p@ss/word with %41 and : in it"
+
+
+@contextmanager
+def guarded_redis(folder: Path, *options: str, **environment: str) -> Iterator[int]:
+    """A redis-server started by the script of the deployment files, on a port of loopback."""
+    port, users = free_port(), folder / "users"
+    users.mkdir()
+    program = shutil.which("redis-server")
+    assert program
+    command = ["sh", str(USERS), program, "--bind", "127.0.0.1", "--save", "", "--dir", str(folder)]
+    command += options if "--tls-port" in options else ["--port", str(port)]
+    command = [str(port) if part == "PORT" else part for part in command]
+    known = {"PATH": os.environ["PATH"], "REDIS_USERS_FOLDER": str(users)} | environment
+    process = subprocess.Popen(command, env=known, stdout=subprocess.DEVNULL)
+    try:
+        deadline = time.monotonic() + 5.0
+        while time.monotonic() < deadline and not _listens(port):
+            time.sleep(0.02)
+        yield port
+    finally:
+        process.terminate()
+        process.wait(5)
+
+
+def _listens(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+async def asked(url: str, *command: str) -> Any:
+    redis: Any = connect(url)
+    try:
+        return await redis.execute_command(*command)
+    finally:
+        await redis.aclose()
+
+
+async def test_without_the_password_nothing_is_answered_and_with_it_the_server_cannot_be_touched(
+    tmp_path: Path,
+) -> None:
+    with guarded_redis(tmp_path, REDIS_PASSWORD=PASSWORD) as port:
+        bare = f"redis://127.0.0.1:{port}/0"
+        with pytest.raises(AuthenticationError):
+            await asked(bare, "GET", "x")
+        with pytest.raises(AuthenticationError):
+            await asked(complete_redis_url(bare, password="wrong"), "GET", "x")
+        url = complete_redis_url(bare, password=PASSWORD)
+        assert await asked(url, "SET", "x", "1") is True
+        for refused in (
+            "FLUSHALL",
+            "CONFIG GET dir",
+            "SHUTDOWN",
+            "MODULE LIST",
+            "REPLICAOF h 1",
+            "KEYS *",
+        ):
+            with pytest.raises(NoPermissionError):
+                await asked(url, *refused.split())
+
+
+def test_without_a_password_given_one_is_made_once_and_left_for_the_other_containers(tmp_path: Path) -> None:
+    with guarded_redis(tmp_path) as port:
+        made = read_password(tmp_path / "users" / "password")
+        assert len(made) == 64
+        url = complete_redis_url(f"redis://127.0.0.1:{port}/0", password=made)
+        assert asyncio.run(asked(url, "PING"))
+        (tmp_path / "again").mkdir()
+    (tmp_path / "users").rename(tmp_path / "again" / "users")
+    again = {"PATH": os.environ["PATH"], "REDIS_USERS_FOLDER": str(tmp_path / "again" / "users")}
+    subprocess.run(["sh", str(USERS), "true"], env=again, check=True)
+    assert read_password(tmp_path / "again" / "users" / "password") == made
+
+
+@pytest.mark.slow
+async def test_a_call_and_a_task_are_served_over_it_and_nothing_they_do_is_refused(
+    tmp_path: Path,
+) -> None:
+    with guarded_redis(tmp_path) as port:
+        address = {"REDIS_URL": f"redis://127.0.0.1:{port}/0", "REDIS_PASSWORD_FILE": f"{tmp_path}/users/password"}
+        with running_server(**address) as server:
+            assert "survives a restart" in server.printed
+            async with placed_call(server, transport="ws") as call:
+                task = await call.http.post("/api/tasks", json={"kind": "research", "instruction": "Compare them."})
+                assert task.status_code < 300, task.text
+                await call.http.post(f"/api/sessions/{call.ticket.session_id}/messages", json={"text": "Hello!"})
+                await call.told("transcript", role="user")
+        made = read_password(tmp_path / "users" / "password")
+        errors = await asked(complete_redis_url(address["REDIS_URL"], password=made), "INFO", "errorstats")
+        assert not {"errorstat_NOPERM", "errorstat_NOAUTH"} & set(errors), errors
+
+
+def certificate(folder: Path) -> Mapping[str, Path]:
+    """A CA, and what it signed for 127.0.0.1."""
+    day, now = datetime.timedelta(days=1), datetime.datetime.now(datetime.UTC)
+    keys = {name: ec.generate_private_key(ec.SECP256R1()) for name in ("ca", "redis")}
+    files = {}
+    for name in ("ca", "redis"):
+        subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+        issuer = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "ca")])
+        builder = (
+            x509.CertificateBuilder().subject_name(subject).issuer_name(issuer).public_key(keys[name].public_key())
+        )
+        builder = builder.serial_number(x509.random_serial_number())
+        builder = builder.not_valid_before(now - day).not_valid_after(now + day)
+        builder = builder.add_extension(x509.BasicConstraints(ca=name == "ca", path_length=None), critical=True)
+        address = x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))])
+        signed = builder.add_extension(address, critical=False).sign(keys["ca"], hashes.SHA256())
+        files[name] = folder / f"{name}.crt"
+        files[name].write_bytes(signed.public_bytes(serialization.Encoding.PEM))
+        files[f"{name} key"] = folder / f"{name}.key"
+        files[f"{name} key"].write_bytes(
+            keys[name].private_bytes(
+                serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+            )
+        )
+    return files
+
+
+async def test_over_tls_the_certificate_must_be_signed_by_the_authority_that_is_named(tmp_path: Path) -> None:
+    files = certificate(tmp_path)
+    tls = ["--port", "0", "--tls-port", "PORT", "--tls-auth-clients", "no"]
+    tls += ["--tls-cert-file", str(files["redis"]), "--tls-key-file", str(files["redis key"])]
+    tls += ["--tls-ca-cert-file", str(files["ca"])]
+    with guarded_redis(tmp_path, *tls, REDIS_PASSWORD=PASSWORD) as port:
+        bare = f"rediss://127.0.0.1:{port}/0"
+        url = complete_redis_url(bare, password=PASSWORD, ca_file=files["ca"])
+        assert await asked(url, "PING")
+        with pytest.raises(RedisConnectionError, match="certificate"):
+            await asked(complete_redis_url(bare, password=PASSWORD), "PING")
+        with pytest.raises(MemoryUnavailable):
+            await RedisClient(connect(f"redis://127.0.0.1:{port}/0")).call(lambda redis: redis.ping())
+        async with open_queue(url) as queue:
+            await queue.enqueue("t1")
+            assert await asked(url, "XLEN", queue.docket.stream_key) == 1
+
+
+def test_a_password_and_a_ca_complete_an_address_and_one_that_has_them_stays() -> None:
+    complete = complete_redis_url
+    assert complete("redis://redis:6379/0", password="a/b") == "redis://:a%2Fb@redis:6379/0"
+    assert complete("redis://ana@redis:6379/0", password="x") == "redis://ana:x@redis:6379/0"
+    assert complete("redis://:old@redis/0", password="x") == "redis://:old@redis/0"
+    assert complete("unix:///tmp/r.sock?db=1", password="x") == "unix://:x@/tmp/r.sock?db=1"
+    secured = complete("rediss://redis/0?db=1", ca_file=Path("/ca.crt"))
+    assert secured == "rediss://redis/0?db=1&ssl_ca_certs=/ca.crt"
+    assert complete(secured, ca_file=Path("/ca.crt")) == secured
+    with pytest.raises(ValueError, match="rediss://"):
+        complete("redis://redis/0", ca_file=Path("/ca.crt"))
