@@ -110,16 +110,15 @@ async def test_a_call_and_a_task_are_served_over_it_and_nothing_they_do_is_refus
     tmp_path: Path,
 ) -> None:
     with guarded_redis(tmp_path) as port:
-        address = {"REDIS_URL": f"redis://127.0.0.1:{port}/0", "REDIS_PASSWORD_FILE": f"{tmp_path}/users/password"}
-        with running_server(**address) as server:
+        url, file = f"redis://127.0.0.1:{port}/0", tmp_path / "users" / "password"
+        with running_server(REDIS_URL=url, REDIS_PASSWORD_FILE=str(file)) as server:
             assert "survives a restart" in server.printed
             async with placed_call(server, transport="ws") as call:
                 task = await call.http.post("/api/tasks", json={"kind": "research", "instruction": "Compare them."})
                 assert task.status_code < 300, task.text
                 await call.http.post(f"/api/sessions/{call.ticket.session_id}/messages", json={"text": "Hello!"})
                 await call.told("transcript", role="user")
-        made = read_password(tmp_path / "users" / "password")
-        errors = await asked(complete_redis_url(address["REDIS_URL"], password=made), "INFO", "errorstats")
+        errors = await asked(complete_redis_url(url, password=read_password(file)), "INFO", "errorstats")
         assert not {"errorstat_NOPERM", "errorstat_NOAUTH"} & set(errors), errors
 
 
