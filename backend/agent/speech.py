@@ -40,11 +40,15 @@ _RANGE = re.compile(
 _URL = re.compile(r"<?\bhttps?://[^\s<>()\[\]]+(?:\([^\s<>()]*\))*[^\s<>()\[\].,;:!?'\"]>?|<?\bhttps?://\S+")
 _PICTURES = re.compile("[\U0001f000-\U0001faff\u2600-\u27bf\u2b00-\u2bff\ufe0f\u200d\u20e3]")
 
+TEXT_LIMIT = 10_000
+"""Characters of one text that are made speakable: ten minutes of speech. The patterns take time in proportion."""
+
 _Replacement = str | Callable[[re.Match[str]], str]
 
 
 def speakable(text: str) -> str:
-    """Return `text` as it should be spoken: one paragraph of plain sentences."""
+    """Return `text`, cut to `TEXT_LIMIT`, as it should be spoken: one paragraph of plain sentences."""
+    text = text[:TEXT_LIMIT]
     for pattern, replacement in _INLINE:
         text = pattern.sub(replacement, text)
     text = html.unescape(text)
@@ -93,9 +97,9 @@ def _measure(match: re.Match[str]) -> str:
 
 
 _INLINE: tuple[tuple[re.Pattern[str], _Replacement], ...] = (
-    (re.compile(r"^\s*(?:```|~~~).*$", re.MULTILINE), ""),
+    (re.compile(r"^[^\S\n]*(?:```|~~~).*$", re.MULTILINE), ""),
     (re.compile(r"!?\[([^\[\]]+)\]\([^()\s]*(?:\([^()]*\)[^()\s]*)*(?:\s+\"[^\"]*\")?\)"), _link_name),
-    (re.compile(r"\[\^?\d+(?:\s*,\s*\d+)*\]|【[^】]*】"), ""),
+    (re.compile(r"\[\^?\d+(?:\s*,\s*\d+)*\]|【[^【】]*】"), ""),
     (_URL, lambda match: _host(match[0])),
     (re.compile(r"<br\s*/?>|</(?:p|li|div|tr)>", re.IGNORECASE), "\n"),
     (re.compile(r"</?[A-Za-z][^<>]*>"), ""),
@@ -104,6 +108,7 @@ _INLINE: tuple[tuple[re.Pattern[str], _Replacement], ...] = (
     (re.compile(r"(?<![\w_])_(?!\s)([^_\n]+?)(?<!\s)_(?![\w_])"), r"\1"),
     (re.compile(r"~~(.+?)~~"), r"\1"),
     (re.compile(r"`+([^`\n]*)`+"), r"\1"),
+    (re.compile(r"&#\w{8,};?"), ""),  # no character has such a number
 )
 _SPOKEN: tuple[tuple[re.Pattern[str], _Replacement], ...] = (
     (_PICTURES, ""),
@@ -114,6 +119,6 @@ _SPOKEN: tuple[tuple[re.Pattern[str], _Replacement], ...] = (
     (re.compile(r"(?<=\w) & (?=\w)"), " and "),
     (re.compile(r"(?<![\w~])~\s?(?=\d)"), "about "),
     (re.compile(r"(?<=\d) ?[*×] ?(?=\d)"), " times "),
-    (re.compile(r"\s+([.,;:!?])(?=\s|$)"), r"\1"),
+    (re.compile(r"(?<!\s)\s+([.,;:!?])(?=\s|$)"), r"\1"),
     (re.compile(r"[*`]{2,}|`|(?<!\S)[#*](?!\S)"), ""),
 )

@@ -19,6 +19,7 @@ from backend.conversation.page_events import NoticeChanged, NoticeContent, UserC
 from backend.errors import MemoryUnavailable, VoiceError
 from backend.http.bodies import documented, read_body
 from backend.http.context import Caller, Context, Here
+from backend.http.long_answers import json_response
 from backend.http.page_streams import PageStream
 from backend.http.sse import RETRY, EventStream, encode_events
 from backend.observability.security_log import SecurityEvent, security_event
@@ -147,7 +148,7 @@ async def export_me(here: Here, caller: Caller) -> Response:
     everything = {name: await store.export(caller.user) for name, store in here.services.user_data.items()}
     security_event(SecurityEvent.DATA_EXPORTED, caller.principal, "the user asked")
     headers = {"content-disposition": 'attachment; filename="what-is-known-of-me.json"'}
-    return Response(msgspec.json.encode(everything), headers=headers, media_type="application/json")
+    return await json_response(everything, headers)
 
 
 @router.get("/api/me/notices")

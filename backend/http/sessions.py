@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter, BackgroundTasks, Request
+from fastapi import APIRouter, BackgroundTasks, Request, Response
 
 from backend.http.bodies import Interruptions, NewSession, TypedMessage, documented, read_body
 from backend.http.context import Caller, Here, OwnSession, forgetting
 from backend.http.limits import address_key
+from backend.http.long_answers import json_response
 from backend.http.signalling import reserve, ticket
 from backend.runtime.json_objects import Json
 
@@ -35,10 +36,10 @@ async def show_session(session: OwnSession) -> Json:
     return {**await session.describe()}
 
 
-@router.get("/api/sessions/{session_id}/transcript")
-async def show_transcript(session: OwnSession) -> Json:
+@router.get("/api/sessions/{session_id}/transcript", response_model=Json)
+async def show_transcript(session: OwnSession) -> Response:
     """Return what was said, oldest first; of an interrupted reply, what was heard."""
-    return {"messages": await session.transcript()}
+    return await json_response({"messages": await session.transcript()})
 
 
 @router.post("/api/sessions/{session_id}/messages", status_code=202, openapi_extra=documented(TypedMessage))

@@ -5,6 +5,7 @@ The cookie says who the caller is; another user's task is answered like one that
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import asdict
 from typing import Annotated, Literal
 
@@ -17,6 +18,7 @@ from backend.coordinator.store import INPUT_CHARS
 from backend.errors import NotFound
 from backend.http.bodies import ConversationId, documented, read_body
 from backend.http.context import Caller, Context, Here
+from backend.http.long_answers import json_response
 from backend.runtime.json_objects import Json
 from backend.tasks.model_call_log import as_markdown
 from backend.tasks.task import INSTRUCTION_LIMIT, Task
@@ -80,13 +82,14 @@ async def show_archive(
     here: Here,
     caller: Caller,
     form: Annotated[Literal["markdown", "json"], Query(alias="format")] = "json",
-) -> Response | Json:
+) -> Response:
     """Return every model call made for a task, without secrets; `?format=markdown` is for people."""
     await _own(task_id, here, caller)
     entries = await here.services.model_calls.read(caller.user, task_id) or []
     if form == "markdown":
-        return PlainTextResponse(as_markdown(task_id, entries), media_type="text/markdown")
-    return {"attempts": entries}
+        written = await asyncio.to_thread(as_markdown, task_id, entries)
+        return PlainTextResponse(written, media_type="text/markdown")
+    return await json_response({"attempts": entries})
 
 
 async def _own(task_id: str, here: Context, caller: Caller) -> Task:

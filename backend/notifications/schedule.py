@@ -27,6 +27,8 @@ LATE_S = 5.0
 FARTHEST = timedelta(days=10 * 366)
 ONCE = frozenset({"", "none", "once", "never", "no"})
 """What says that it does not repeat."""
+EARLIEST = timedelta(days=10 * 366)
+"""How long ago a repeating reminder may have begun: its times are computed one by one from there."""
 MARGIN = timedelta(days=1, hours=2)
 """How far a clock may be put forward or back at once; Samoa once left out a day."""
 HINT = "Send ISO 8601 with an offset, such as 2026-11-27T15:00+01:00, or say it: in ten minutes, tomorrow at nine."
@@ -121,6 +123,8 @@ def _ahead(phrase: str, here: datetime) -> datetime | None:
 
 
 def _repeating(moment: datetime, repeat: str, now: float, zone: ZoneInfo | None) -> tuple[float, Series]:
+    if now - moment.timestamp() > EARLIEST.total_seconds():
+        raise BadRequest("That time has passed.", hint="A repeating one may have begun at most ten years ago.")
     if zone is None:
         raise BadRequest("It repeats, and the user's time zone is not known.", hint=NO_ZONE)
     try:

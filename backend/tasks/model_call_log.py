@@ -11,6 +11,7 @@ redacted.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 import time
@@ -32,9 +33,10 @@ from backend.tasks.repository import KEEP_S, model_calls_key
 
 TEXT_LIMIT = 8_000
 """Characters kept of one text."""
+# Each begins where no match of it could have begun earlier, so that all of them take time in proportion to the text.
 _PATTERNS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("key", re.compile(r"\b(?:sk|pk|rk|ls|gh[pousr]|xox[abprs]|github_pat|AKIA)[-_]?[A-Za-z0-9_-]{16,}\b")),
-    ("token", re.compile(r"\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{4,}")),
+    ("token", re.compile(r"(?<![\w-])eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{4,}")),
     ("token", re.compile(r"(?i)(?<=\bbearer )[A-Za-z0-9._~+/=-]{8,}")),
     (
         "secret",
@@ -44,7 +46,7 @@ _PATTERNS: tuple[tuple[str, re.Pattern[str]], ...] = (
         ),
     ),
     ("password", re.compile(r"(?<=://)[^\s/:@]+:(?P<hide>[^\s/@]+)(?=@)")),
-    ("e-mail", re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")),
+    ("e-mail", re.compile(r"(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)+")),
     ("number", re.compile(r"\+\d[\d ()./-]{7,17}\d")),
     ("number", re.compile(r"(?<![\d-])(?:\(\d{3}\) ?|\d{3}[-. ])\d{3}[-. ]\d{4}(?![\d-])")),
     ("number", re.compile(r"(?<![\d.,-])0\d{2,4}[ /-]\d{5,9}(?![\d-])")),
@@ -90,7 +92,7 @@ class ModelCallLog(RedisStore):
         if (scope := _scope.get()) is not None:
 
             async def write(_: Memory) -> None:
-                await self._write(scope, json.dumps(_redacted_data(entry), ensure_ascii=False))
+                await self._write(scope, await asyncio.to_thread(_as_json, entry))
 
             self._outbox.enqueue(write)
 
@@ -105,7 +107,9 @@ class ModelCallLog(RedisStore):
         pipe.zscore(_index_key(owner), name)
         pipe.lrange(model_calls_key(name), 0, -1)
         listed, raw = await self._client.execute(pipe)
-        return None if listed is None else decode_all("model call", raw, decode_object)
+        if listed is None:
+            return None
+        return await asyncio.to_thread(decode_all, "model call", raw, decode_object)
 
     async def export(self, owner: str) -> Json:
         """Return all of a user's entries, by name."""
@@ -192,9 +196,18 @@ def _quote(role: str, content: Any) -> str:
 
 def redacted(text: str) -> str:
     """Return the text with `[key]`, `[e-mail]`, `[number]`… in place of what is secret, cut to `TEXT_LIMIT`."""
+    kept = text
+    if len(text) > TEXT_LIMIT:
+        kept = text[:TEXT_LIMIT]
+        kept = kept[: kept.rfind(" ") + 1] or kept  # half a secret would not be recognised as one
+    left_out = len(text) - len(kept)
     for name, pattern in _PATTERNS:
-        text = pattern.sub(lambda match, name=name: _hidden(match, name), text)  # type: ignore[misc]
-    return text if len(text) <= TEXT_LIMIT else f"{text[:TEXT_LIMIT]} … ({len(text) - TEXT_LIMIT} characters more)"
+        kept = pattern.sub(lambda match, name=name: _hidden(match, name), kept)  # type: ignore[misc]
+    return f"{kept} … ({left_out} characters more)" if left_out else kept
+
+
+def _as_json(entry: Json) -> str:
+    return json.dumps(_redacted_data(entry), ensure_ascii=False)
 
 
 def _redacted_data(value: Any) -> Any:

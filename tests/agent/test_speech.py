@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -67,3 +69,16 @@ def test_no_text_breaks_it_and_no_line_breaks_or_emphasis_stay(text: str) -> Non
 
 def test_a_long_text_takes_no_long_time() -> None:
     assert speakable("[" * 5_000 + "*" * 5_000 + "https://" * 1_000)
+
+
+@pytest.mark.parametrize(
+    "piece", ["\n", " ", "【", "[", "<a", "`", "**a ", "__", "~~", "*a", "1,", "1-", "http://", ".'", "&#9", "&#", "| "]
+)
+def test_no_text_takes_long_to_be_made_speakable(piece: str) -> None:
+    began = time.process_time()
+    speakable(piece * 50_000)
+    assert time.process_time() - began < 0.05
+
+
+def test_a_character_of_an_impossible_number_is_left_out() -> None:
+    assert speakable(f"a &#{'9' * 9_000}; b") == "a b"

@@ -119,6 +119,10 @@ async def test_times_are_on_the_users_own_clock(tmp_path: Path) -> None:
     "body",
     [
         {"text": "x", "at": "2020-01-01T00:00Z"},
+        {"text": "x", "at": "0001-01-01T00:00Z"},
+        {"text": "x", "at": "0001-01-01T00:00Z", "repeat": "daily", "time_zone": "Europe/Oslo"},
+        {"text": "x", "at": "9999-12-31T23:59-12:00", "repeat": "daily", "time_zone": "Europe/Oslo"},
+        {"text": "x", "at": "1970-01-03T00:00Z", "repeat": "daily", "time_zone": "Europe/Oslo"},
         {"text": "x", "at": "soon"},
         {"text": "x", "at": "in ten minutes", "repeat": "often"},
         {"text": "x", "at": "in ten minutes", "time_zone": "Mars/Base"},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
@@ -200,3 +201,15 @@ def test_it_can_be_read_by_people() -> None:
     page = as_markdown("t1", [entry, {"at": 1.0, "ms": 5, "model": "m1", "attempt": 1, "error": "It broke."}])
     for expected in ("## 1. m1, 1970-01-01", "> Why?\n> Really.", "3 tokens in, 4 out", "> Blue.", "`f`", "It broke."):
         assert expected in page
+
+
+@pytest.mark.parametrize("piece", ["a", "a.b", "eyJ-", "sk-", "token ", "token:", "+1 ", "://a:", "a@", "- ", "0 "])
+def test_no_text_takes_long_to_be_redacted(piece: str) -> None:
+    began = time.process_time()
+    redacted(piece * (200_000 // len(piece)))
+    assert time.process_time() - began < 0.05
+
+
+def test_a_secret_that_is_cut_is_left_out() -> None:
+    text = "word " * (TEXT_LIMIT // 5 - 1) + "sk-" + "a" * 40
+    assert "sk-" not in redacted(text)

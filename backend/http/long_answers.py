@@ -1,0 +1,37 @@
+"""Long JSON answers (archives, exports, transcripts) are encoded beside the event loop, which calls share.
+
+FastAPI would first turn such an answer into plain data in Python, on the loop: half a second for a task's archive.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Mapping
+
+import msgspec
+from starlette.responses import Response
+
+from backend.runtime.json_objects import Json
+
+
+async def json_response(content: Json, headers: Mapping[str, str] | None = None) -> Response:
+    """Return `content` as a JSON response; its values may be whatever msgspec encodes."""
+    body = await asyncio.to_thread(lambda: b"".join(_pieces(content)))
+    return Response(body, headers=dict(headers or {}), media_type="application/json")
+
+
+def _pieces(content: object) -> Iterator[bytes]:
+    """Yield the JSON of `content` in pieces: encoding one keeps the interpreter's lock only for a moment."""
+    if isinstance(content, dict) and all(isinstance(name, str) for name in content):
+        yield b"{"
+        for number, (name, value) in enumerate(content.items()):
+            yield (b"," if number else b"") + msgspec.json.encode(name) + b":"
+            yield from _pieces(value)
+        yield b"}"
+    elif isinstance(content, list):
+        yield b"["
+        for number, value in enumerate(content):
+            yield (b"," if number else b"") + msgspec.json.encode(value)
+        yield b"]"
+    else:
+        yield msgspec.json.encode(content)
