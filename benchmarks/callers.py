@@ -74,7 +74,7 @@ class Call:
     def judged(self, soak: bool) -> CallRecord:
         """What it leaves behind, its sound decoded."""
         judge(self.caller)
-        self.caller.record.told = self.page.told()
+        self.caller.record.told, self.caller.record.discarded = self.page.told(), self.page.discarded
         if soak:
             self.caller.record.packets = Packets()
         return self.caller.record

@@ -22,11 +22,12 @@ from pathlib import Path
 
 from rich.console import Console
 
+from backend.conversation.patience import EndpointingStyle
 from benchmarks import report
 from benchmarks.picture import picture
 from benchmarks.processes import Cores, leave_on_sigterm
 from benchmarks.ramp import Rule, Try, conclusion, counted, judged, next_number, verdicts
-from benchmarks.run import Run, run
+from benchmarks.run import Run, ServerKind, run
 
 MOST_CALLS = 500
 MOST_SECONDS = 3600.0
@@ -41,7 +42,8 @@ def main() -> int:
     leave_on_sigterm()
     seconds = options.seconds or (RAMP_SECONDS if options.ramp else SECONDS)
     cores = Cores.available(options.workers, shared=options.shared)
-    bench = Bench(seconds, cores, options.workers, pauses=not options.without_pauses)
+    kind = ServerKind(options.workers, pauses=not options.without_pauses, endpointing=options.endpointing)
+    bench = Bench(seconds, cores, kind)
     bench.say(f"{bench.where}; {seconds:g} s a run.")
     words = ""
     if options.ramp:
@@ -72,13 +74,13 @@ def _hand_over(bench: Bench, options: argparse.Namespace, words: str) -> None:
 class Bench:
     """Runs one after another, and keeps what they gave."""
 
-    def __init__(self, seconds: float, cores: Cores, workers: int, *, pauses: bool) -> None:
+    def __init__(self, seconds: float, cores: Cores, kind: ServerKind) -> None:
         self.console = Console()
         self.cores = cores
-        self.workers = workers
+        self.kind = kind
         self.seconds = seconds
-        self.pauses = pauses
-        self.where = cores.described(workers) + ("" if pauses else ", packets in silence, too")
+        self.where = cores.described(kind.workers) + f", {kind.endpointing}"
+        self.where += "" if kind.pauses else ", packets in silence, too"
         self.runs: dict[int, list[Run]] = {}
 
     def __repr__(self) -> str:
@@ -91,7 +93,7 @@ class Bench:
     def measure(self, calls: int) -> Run:
         """One run, told in a line."""
         runs = self.runs.setdefault(calls, [])
-        result = run(calls, self.seconds, self.cores, len(runs) + 1, self.workers, pauses=self.pauses)
+        result = run(calls, self.seconds, self.cores, len(runs) + 1, self.kind)
         runs.append(result)
         media, server = result.media, result.server
         self.say(
@@ -135,6 +137,12 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--shared", action="store_true", help="server, callers and Responder share all cores")
     parser.add_argument(
         "--without-pauses", action="store_true", help="callers send 50 packets a second in silence, too (RTC_DTX=false)"
+    )
+    parser.add_argument(
+        "--endpointing",
+        choices=list(EndpointingStyle),
+        default=EndpointingStyle.BALANCED,
+        help="the server's ENDPOINTING; eager: the latency without its patience",
     )
     parser.add_argument("--markdown", action="store_true", help="print the table as Markdown, too")
     return parser.parse_args()

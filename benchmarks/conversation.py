@@ -2,7 +2,8 @@
 
 One round, about eight seconds: the caller asks; a long reply begins; after a second the caller speaks over it, which
 must silence it; that interruption is itself a question, and its answer, a known chirp, is heard to its end. In every
-second round the interrupted provider goes on sending for 300 ms.
+second round the interrupted provider goes on sending for 300 ms. A turn is one utterance without pauses, and its
+transcript a question that is complete, whatever was said: so the script's next reply is due after each of them.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from benchmarks.chirp import Chirp, wholeness
 from benchmarks.microphone import Spoken
 from benchmarks.record import Kind
 
+HEARD = "Who is it?"
 PROVIDER_DELAY_MS = 100
 """The Responder's own configured delay, from being asked to its first audio."""
 LATE_MS = 300
@@ -52,7 +54,7 @@ def script() -> dict[str, Any]:
     story: dict[str, Any] = {"text": "A long story. " * 20, "chirp": long, "pace": PACE}
     answer = {"text": "It is sunny.", "chirp": {"from_hz": CHIRP.from_hz, "to_hz": CHIRP.to_hz, "ms": CHIRP.ms}}
     turns = [story, answer, story | {"late_ms": LATE_MS}, answer]
-    delayed = [{"hear": "a question", "reply": turn | {"first_audio_delay_ms": PROVIDER_DELAY_MS}} for turn in turns]
+    delayed = [{"hear": HEARD, "reply": turn | {"first_audio_delay_ms": PROVIDER_DELAY_MS}} for turn in turns]
     return {"turns": delayed, "loop": True}
 
 

@@ -5,7 +5,8 @@ Definitions, all at the caller's end of the wire:
 - *end of speech*: the moment the packet with the last voiced sample was handed to the sender. Utterances are cut so
   that this sample is the last one of its packet: a microphone would have captured it just then;
 - *first reply audio*: the arrival of the first packet after that which decodes to more than silence (`AUDIBLE`);
-- *added latency* = first reply audio - end of speech - hangover - the Responder's own configured delay;
+- *added latency* = first reply audio - end of speech - hangover - the Responder's own configured delay. With
+  ENDPOINTING=eager that is the server's doing; otherwise it contains what its patience adds;
 - *barge-in time*: from handing the first packet of the interrupting speech to the sender, to the arrival of the first
   of `QUIET_PACKETS` packets in a row that decode to silence;
 - *leak*: an audible packet after that, while the interruption is still being said: late audio that got through, or a
@@ -79,7 +80,9 @@ class MediaFigures:
     added_latency: Spread
     legs: Legs | None
     turns_split: int
-    """Utterances that the server took for more than one turn, too many turns in all."""
+    """Utterances that the server took for more than one turn: replies too many that were not thrown away in time."""
+    discarded: int
+    """Replies that were prepared and thrown away."""
     barge_in: Spread
     barge_in_late: Spread
     leaks: int
@@ -117,8 +120,10 @@ def media_figures(report: CallersReport, provider: Sequence[ProviderCall], setti
         added_latency=spread(late for call in good for late in added_latencies(call, settings)),
         legs=legs(report.calls, provider, settings),
         turns_split=sum(
-            max(0, log.commits - len(call.said)) for call, log in zip(report.calls, provider, strict=False)
+            max(0, log.asked - call.discarded - len(call.said))
+            for call, log in zip(report.calls, provider, strict=False)
         ),
+        discarded=sum(call.discarded for call in good),
         barge_in=spread(took for call in good for took in barge_ins(call, Kind.INTERRUPTION)),
         barge_in_late=spread(took for call in good for took in barge_ins(call, Kind.LATE_INTERRUPTION)),
         leaks=sum(leaks(call) for call in good),

@@ -18,6 +18,7 @@ MOST_UNFINISHED = 1 << 20
 """Bytes of an event that does not end: more is no event of ours."""
 STARTED = b"event: session_started"
 FIGURES = b"event: turn_metrics"
+DISCARDED = b"event: reply_discarded"
 DATA = re.compile(FIGURES + rb"\ndata: (.*)\n")
 
 
@@ -28,6 +29,8 @@ class PageReader(asyncio.Protocol):
         self.started = asyncio.Event()
         self._unfinished = b""
         self._figures: list[bytes] = []
+        self.discarded = 0
+        """Replies that were prepared and thrown away."""
         self._transport: asyncio.Transport | None = None
 
     def __repr__(self) -> str:
@@ -65,6 +68,7 @@ class PageReader(asyncio.Protocol):
             self._unfinished = piece
             return
         self._unfinished = b""
+        self.discarded += piece.count(DISCARDED)
         if FIGURES in piece:
             self._figures.append(piece)
         if not self.started.is_set() and STARTED in piece:

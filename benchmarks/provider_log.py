@@ -24,8 +24,8 @@ def provider_calls(provider_url: str, clock_ahead_s: float) -> list[ProviderCall
 
 def call_of(connection: dict[str, Any], clock_ahead_s: float) -> ProviderCall:
     """One connection's log."""
-    commits = sum(event["type"] == "input_audio_buffer.commit" for event in connection["received"])
-    return ProviderCall(tuple(_turns(connection, clock_ahead_s)), commits)
+    asked = sum(event["type"] == "response.create" for event in connection["received"])
+    return ProviderCall(tuple(_turns(connection, clock_ahead_s)), asked)
 
 
 def _turns(connection: dict[str, Any], clock_ahead_s: float) -> Iterator[ProviderTurn]:

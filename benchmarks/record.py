@@ -59,6 +59,8 @@ class CallRecord:
     glitches: int = 0
     told: list[dict[str, float]] = field(default_factory=list)
     """The server's own `turn_metrics`."""
+    discarded: int = 0
+    """Replies that the server prepared and threw away, since it heard the caller go on."""
     trouble: str = ""
     """Why the call went wrong, if it did; its figures are left out then."""
     troubles: int = 0
@@ -90,8 +92,8 @@ class ProviderCall:
     """One connection in the Responder's own log."""
 
     turns: tuple[ProviderTurn, ...]
-    commits: int
-    """Turns the server took the caller's speech for."""
+    asked: int
+    """Replies that the server asked for."""
 
 
 def encode(report: CallersReport) -> bytes:

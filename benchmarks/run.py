@@ -69,18 +69,31 @@ class Run:
     """How fast the server's core was: the mean of before and after."""
 
 
-def run(calls: int, seconds: float, cores: Cores, seed: int, workers: int = 1, *, pauses: bool = True) -> Run:
-    """Measure `calls` calls for `seconds`. Raises `EOFError` or `TimeoutError` when a process fails.
+@dataclass(frozen=True, slots=True)
+class ServerKind:
+    """How the measured server is set."""
 
-    `pauses`: callers are asked to send next to nothing while they are silent.
-    """
+    workers: int = 1
+    pauses: bool = True
+    """Callers are asked to send next to nothing while they are silent."""
+    endpointing: str = "balanced"
+    """ENDPOINTING: how soon a reply may sound."""
+
+    def settings(self) -> dict[str, str]:
+        """Return its environment."""
+        own = {"WORKERS": str(self.workers), "RTC_DTX": str(self.pauses), "ENDPOINTING": self.endpointing}
+        return SERVER_SETTINGS | own
+
+
+def run(calls: int, seconds: float, cores: Cores, seed: int, kind: ServerKind) -> Run:
+    """Measure `calls` calls for `seconds`. Raises `EOFError` or `TimeoutError` when a process fails."""
     nice = SHARING_NICE if cores.server == cores.others else 0
-    settings = SERVER_SETTINGS | {"WORKERS": str(workers), "RTC_DTX": str(pauses)}
+    workers = kind.workers
     warming = WARMING_CALLS * workers if workers > 1 else 1
     before_it = yardstick.measured(cores.server)
     with (
         processes.provider(conversation.script(), cores.others) as (provider_url, provider_pid),
-        processes.server(provider_url, cores.server, settings, nice) as (url, pid),
+        processes.server(provider_url, cores.server, kind.settings(), nice) as (url, pid),
     ):
         watched = {"server": pid, "provider": provider_pid}
         if workers > 1:

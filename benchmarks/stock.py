@@ -21,7 +21,7 @@ from benchmarks import processes, yardstick
 from benchmarks.callers import Plan
 from benchmarks.figures import MediaFigures, media_figures
 from benchmarks.processes import Cores, usage
-from benchmarks.run import IDLE_S, SUBTRACTED, ServerFigures, place, run, server_figures
+from benchmarks.run import IDLE_S, SUBTRACTED, ServerFigures, ServerKind, place, run, server_figures
 
 COLUMNS = ("CPU, ms a call-second", "share of the core, %", "gaps over 40 ms, %", "MB a call")
 Figures = tuple[float, float, float, float]
@@ -55,7 +55,7 @@ def main() -> int:
 
 def ours(calls: int, seconds: float, cores: Cores, seed: int) -> Figures:
     """This server, in whole conversations. Raises `EOFError` or `TimeoutError` when a process fails."""
-    found = run(calls, seconds, cores, seed)
+    found = run(calls, seconds, cores, seed, ServerKind())
     return _figures(found.server, found.media)
 
 

@@ -132,7 +132,7 @@ def test_a_call_that_went_wrong_is_counted_and_its_figures_are_not() -> None:
 def test_legs_add_up_to_the_added_latency() -> None:
     one = call(packets((100, QUIET), (10, LOUD)), question(0.5, 1.5))
     settings = Settings(0.3, 0.1)
-    log = ProviderCall((ProviderTurn(0.2, 0.3), ProviderTurn(asked=1.85, answered=1.96)), commits=2)
+    log = ProviderCall((ProviderTurn(0.2, 0.3), ProviderTurn(asked=1.85, answered=1.96)), asked=2)
     parts = legs([one], [log], settings)
     assert parts is not None
     assert parts.to_provider == pytest.approx(50)
@@ -159,13 +159,20 @@ def test_the_providers_log_is_read_reply_by_reply() -> None:
         "sent": [audio("a", 1.1), audio("a", 1.2), audio("c", 3.1), {"type": "response.done", "at": 3.2}],
     }
     turns = (ProviderTurn(101.0, 101.1), ProviderTurn(103.0, 103.1))
-    assert call_of(connection, 900.0) == ProviderCall(turns, commits=1)
+    assert call_of(connection, 900.0) == ProviderCall(turns, asked=3)
 
 
 def test_an_utterance_taken_for_two_turns_is_one_too_many() -> None:
     one = call(packets((100, QUIET), (10, LOUD)), question(0.5, 1.5))
-    figures = media_figures(report(one), [ProviderCall((), commits=2)], NOTHING_SUBTRACTED)
+    figures = media_figures(report(one), [ProviderCall((), asked=2)], NOTHING_SUBTRACTED)
     assert figures.turns_split == 1
+
+
+def test_a_reply_that_was_prepared_and_thrown_away_is_no_turn() -> None:
+    one = call(packets((100, QUIET), (10, LOUD)), question(0.5, 1.5))
+    one.discarded = 1
+    figures = media_figures(report(one), [ProviderCall((), asked=2)], NOTHING_SUBTRACTED)
+    assert (figures.turns_split, figures.discarded) == (0, 1)
 
 
 def test_percentiles_are_values_that_occurred() -> None:
