@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import count, cycle
+from itertools import count, cycle, takewhile
 
 import msgspec
 
@@ -63,6 +63,8 @@ FILLED = 0.25
 """Share of the pauses before which the caller says "um"."""
 DRAWN_OUT = 0.5
 SECOND_PAUSE = 0.3
+ANNOUNCED = "announced"
+"""The label of self-corrections that pause after the words that announce them: "on Tuesday, no sorry"."""
 
 PARTS: dict[str, tuple[Kind, ...]] = {
     "pauses": (Kind.PAUSE, Kind.DIGITS, Kind.CORRECTION, Kind.LIST),
@@ -151,6 +153,7 @@ class _Drawing:
             next(self._numbers),
             kind,
             [self._clip([spoken])],
+            label=ANNOUNCED if kind is Kind.CORRECTION and number % 2 == 0 else "",
             prompt=prompt,
             reply_ms=self._chance.randrange(900, 1800, 100),
             rest_s=rest_s,
@@ -177,8 +180,12 @@ class _Drawing:
         prompt = self._chance.choice(texts.PROMPTS["digits"]) if chance.random() < 0.6 or not lead else ""
         return self._spoken(groups, [chance.randrange(350, 950, 50) for _ in groups[1:]]), prompt
 
-    def _correction(self, _: int) -> tuple[Spoken, str]:
-        return self._spoken(list(self._chance.choice(texts.CORRECTIONS)), [self._chance.randrange(350, 950, 50)]), ""
+    def _correction(self, number: int) -> tuple[Spoken, str]:
+        said, corrected = self._chance.choice(texts.CORRECTIONS)
+        words = corrected.split()
+        announced = 0 if number % 2 else sum(1 for _ in takewhile(lambda word: word.lower() in texts.ANNOUNCING, words))
+        pieces = [" ".join([said, *words[:announced]]), " ".join(words[announced:])]
+        return self._spoken(pieces, [self._chance.randrange(350, 950, 50)]), ""
 
     def _list(self, _: int) -> tuple[Spoken, str]:
         chance = self._chance

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from rich.table import Table
 
+from benchmarks.turn_sense.draw import ANNOUNCED
 from benchmarks.turn_sense.judge import HOLE_S, LONG_HOLE_S, Outcome, quantile, rate, thrown_away
 from benchmarks.turn_sense.plan import FINISHED, PAUSES_MS, TAKES_FLOOR, TURNS, Kind
 from benchmarks.turn_sense.run import Run
@@ -96,6 +97,13 @@ def _spoken_into(turns: Sequence[Outcome], provider: int) -> Iterator[Row]:
         pauses = [(pause, each) for each in _of(turns, kind) for pause in each.pauses]
         judged = [(not pause.spoken_into, each) for pause, each in pauses]
         yield _rate(f"spoken into {what}", name, judged, goal, bad=True)
+        if kind is Kind.CORRECTION:
+            for label, when in (
+                (ANNOUNCED, 'that is announced before the pause ("no sorry")'),
+                ("", "announced after it"),
+            ):
+                some = [(good, each) for good, each in judged if each.scene.label == label]
+                yield _rate(f"… {when}", name, some, None, bad=True)
 
 
 def _answers(turns: Sequence[Outcome], provider: int) -> Iterator[Row]:

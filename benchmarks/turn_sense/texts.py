@@ -262,7 +262,8 @@ CORRECTIONS = (
     ("the meeting is at the main office", "oh no it is at the branch"),
     ("tell Anna that I am late", "sorry tell Hannah"),
 )
-"""What is said, and how it is corrected after a pause."""
+"""What is said, and how it is corrected: the pause is before the words that announce it, or after them."""
+ANNOUNCING = frozenset(("no", "sorry", "i", "mean", "actually", "wait", "or", "rather", "hmm", "oh", "well"))
 
 LIST_LEADS = ("I need", "please put on the list", "could you order", "for the party we need", "please bring")
 LIST_ITEMS = (
