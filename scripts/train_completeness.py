@@ -4,18 +4,19 @@
     python -m scripts.train_completeness --write  # learn them anew and write them
 
 Each sentence is cut at every word boundary. Boundaries where a person plausibly pauses count fully, others a third. The
-fit is a logistic regression with an L2 penalty (Newton's method, a second); small weights are dropped.
+fit is a logistic regression with an L2 penalty (limited-memory BFGS, half a minute); small weights are dropped.
 """
 
 from __future__ import annotations
 
 import argparse
 import math
-from collections import Counter
-from collections.abc import Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -26,11 +27,11 @@ from backend.conversation.patience import EndpointingStyle, Expected, PauseConte
 ROOT = Path(__file__).resolve().parent.parent
 SENTENCES = ROOT / "tests" / "conversation" / "caller_sentences.txt"
 UNSEEN = ROOT / "tests" / "conversation" / "caller_sentences_unseen.txt"
-WEIGHTS = ROOT / "backend" / "conversation" / "detectors" / "_word_weights.py"
+WEIGHTS = ROOT / "backend" / "conversation" / "detectors" / "word_weights.json"
 LEARNED_KINDS = "qcsal"
 """Dictation, fillers and self-corrections are left to the rules of `patience`."""
-PENALTY, DROP_BELOW = 2.0, 0.15
-RARE = 8
+PENALTY, DROP_BELOW = 3.0, 0.15
+RARE = 4
 """A feature of fewer cuts is not learned."""
 WORDS_KNOWN_MS = 430
 """A provider's transcript of a piece comes about this long after the last voice."""
@@ -85,13 +86,53 @@ def fit(rows: Sequence[set[str]], truth: Vector, importance: Vector) -> dict[str
     counted = Counter(name for row in rows for name in row)
     names = sorted(name for name, times in counted.items() if times >= RARE)
     column = {name: index for index, name in enumerate(names)}
-    matrix = np.zeros((len(rows), len(names)))
-    for index, row in enumerate(rows):
-        matrix[index, [column[name] for name in row if name in column]] = 1
-    penalty = np.full(len(names), PENALTY)
+    known = [[column[name] for name in row if name in column] for row in rows]
+    absent = len(names)
+    columns = np.full((len(rows), max(map(len, known))), absent)
+    for index, row in enumerate(known):
+        columns[index, : len(row)] = row
+    penalty = np.full(absent + 1, PENALTY)
     penalty[column["bias"]] = 0.001
-    weights = newton(matrix, truth, importance, penalty)
-    return dict(zip(names, (float(weight) for weight in weights), strict=True))
+
+    def loss(weights: Vector) -> tuple[float, Vector]:
+        score = weights[columns].sum(1)
+        missed = importance * (1 / (1 + np.exp(-score)) - truth)
+        gradient = np.bincount(columns.ravel(), np.repeat(missed, columns.shape[1]), absent + 1) + penalty * weights
+        gradient[absent] = 0
+        likelihood = (importance * (np.logaddexp(0, score) - truth * score)).sum()
+        return float(likelihood + (penalty * weights**2).sum() / 2), gradient
+
+    weights = least(loss, np.zeros(absent + 1))
+    return dict(zip(names, (float(weight) for weight in weights), strict=False))
+
+
+def least(loss: Callable[[Vector], tuple[float, Vector]], at: Vector) -> Vector:
+    """Return where a convex `loss`, given with its gradient, is least, by limited-memory BFGS."""
+    value, gradient = loss(at)
+    steps: deque[tuple[Vector, Vector]] = deque(maxlen=10)
+    for _ in range(150):
+        direction, shares = gradient.copy(), []
+        for step, change in reversed(steps):
+            shares.append(step @ direction / (change @ step))
+            direction -= shares[-1] * change
+        if steps:
+            step, change = steps[-1]
+            direction *= (step @ change) / (change @ change)
+        else:
+            direction /= np.abs(direction).sum()
+        for (step, change), share in zip(steps, reversed(shares), strict=True):
+            direction += step * (share - change @ direction / (change @ step))
+        length = 1.0
+        while (found := loss(at - length * direction))[0] > value - 1e-4 * length * (gradient @ direction):
+            length /= 2
+            if length < 1e-6:
+                return at
+        steps.append((-length * direction, found[1] - gradient))
+        at, gained = at - length * direction, value - found[0]
+        value, gradient = found
+        if gained < 1e-6 * value:
+            break
+    return at
 
 
 def newton(matrix: Vector, truth: Vector, importance: Vector, penalty: Vector) -> Vector:
@@ -119,18 +160,12 @@ def learn(learned: Sequence[Cut]) -> None:
     ends = np.array(sentence_ends([cut.words for cut in learned]))
     matrix = np.column_stack([scores, ends, np.ones(len(learned))])
     by_words, by_end, offset = newton(matrix, truth, importance, np.full(3, 0.001))
-    weights = {
-        name: round(weight, 2) for name, weight in fit(rows, truth, importance).items() if abs(weight) >= DROP_BELOW
+    weights = fit(rows, truth, importance)
+    learnt = {
+        "trigram": [round(float(factor), 2) for factor in (by_words, by_end, offset)],
+        "features": {name: round(weights[name], 2) for name in sorted(weights) if abs(weights[name]) >= DROP_BELOW},
     }
-    lines = "\n".join(f'    "{name}": {weight},' for name, weight in sorted(weights.items()))
-    WEIGHTS.write_text(
-        '"""The weights of `words.py`, written by `scripts/train_completeness.py`: do not edit by hand."""\n\n'
-        "from __future__ import annotations\n\n"
-        f"TRIGRAM = ({by_words:.2f}, {by_end:.2f}, {offset:.2f})\n"
-        '"""The factors of the words\' score and of the trigram model\'s log10 probability, and the offset."""\n\n'
-        f"WEIGHTS: dict[str, float] = {{\n{lines}\n}}\n",
-        encoding="utf-8",
-    )
+    WEIGHTS.write_bytes(msgspec.json.format(msgspec.json.encode(learnt), indent=1) + b"\n")
 
 
 def discrimination(positive: Sequence[float], negative: Sequence[float]) -> float:

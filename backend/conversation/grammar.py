@@ -38,7 +38,15 @@ _CLASSES = {
     "adjective": """new old first second third last next nearest best cheap cheaper cheapest small large big good
         better great bad direct available free possible open closed ready sure wrong broken double single
         different short long full extra nice right left total current average final certain interested
-        italian french german spanish red green blue white black""",
+        italian french german spanish red green blue white black american bigger smaller larger longer shorter
+        earlier faster slower higher older younger easier safer warmer colder quieter louder closer worse worst hot
+        cold warm cool dry wet dark bright heavy empty busy quick slow high low old young poor rich strong weak thick
+        thin wide narrow tight loose deep flat sharp smooth rough expensive important urgent difficult easy hard soft
+        loud quiet noisy clean dirty tired hungry thirsty sick ill healthy happy sad angry bored nervous dead alive
+        alone afraid safe dangerous strange weird beautiful pretty lovely friendly rude polite fresh spicy sweet salty
+        local private public separate special normal usual regular similar recent digital electric medical personal
+        necessary impossible vegetarian vegan allergic pregnant dizzy useful perfect terrible horrible delicious
+        cheapest fastest earliest latest biggest smallest longest oldest""",
     "verb": """book order change cancel check send get make know tell find give take buy pay call ask reset
         return update see move speak talk look reserve schedule reschedule transfer connect add remind put
         bring use need want say explain show leave keep let go come try turn set play pick report open
@@ -72,6 +80,13 @@ _PARTICLES = _set("in on over through by around before since")
 """Prepositions that stand alone after a verb: "log in", "come over"."""
 _STRANDED = _set("for from with about to at of on like in")
 """Prepositions that may end a question: "what is it for"."""
+_IS = _set(
+    """is are was were am isn't aren't i'm it's that's we're you're they're he's she's there's i've we've you've they've
+    there let's i'll we'll you'll i'd we'd you'd"""
+)
+_CLAUSE = frozenset(("subject", "auxiliary", "verb", "participle", "verb in -ing"))
+"""Classes without which words are no statement."""
+_NEGATIONS = _set("not don't doesn't didn't never")
 _MORE = _set("very quite almost just also even half past")
 _NEED_OBJECT = _set("want need get make find give take buy put bring set have add tell say")
 _ASKING = _set("what who which why how whose what's where's who's how's when's whats when where")
@@ -110,6 +125,21 @@ def classify(word: str) -> str:
     return "noun"
 
 
+def classes_of(words: list[str]) -> list[str]:
+    """Return the class of each word, by what it follows, too: "the order" is a noun, "we smoke" a verb."""
+    classes: list[str] = []
+    for word in words:
+        name, before = classify(word), classes[-1] if classes else ""
+        if name == "verb" and before in ("determiner", "adjective", "quantifier"):
+            name = "noun"
+        elif name == "participle" and before in ("determiner", "quantifier"):
+            name = "adjective"
+        elif name == "noun" and before == "subject" and _IS.isdisjoint(words[max(0, len(classes) - 2) : len(classes)]):
+            name = "verb"
+        classes.append(name)
+    return classes
+
+
 def kind_of(words: list[str]) -> str:
     """Return "question", "yes-no question", "request", "statement" or "fragment"."""
     opening = next((index for index, word in enumerate(words) if word not in LEADS), len(words) - 1)
@@ -120,7 +150,7 @@ def kind_of(words: list[str]) -> str:
         return "yes-no question"
     if name == "verb":
         return "request"
-    if name == "preposition" or opening == len(words) - 1:
+    if name == "preposition" or opening == len(words) - 1 or _CLAUSE.isdisjoint(classes_of(words[opening:])):
         return "fragment"
     return "statement"
 
@@ -138,7 +168,8 @@ def trails_off(words: list[str]) -> bool:
         return last not in ("though", "where", "so") or before not in ("say", "think", "hope", "guess")
     if name == "auxiliary":
         answers = before in _SUBJECTS and (len(words) <= _SHORT or asking)
-        relative = last in ("have", "do", "are", "is") and before in _SUBJECTS and len(words) > _SHORT
+        relative = last in ("have", "do", "are", "is") and len(words) > _SHORT
+        relative = relative and (before in _SUBJECTS or (before in _NEGATIONS and "that" in words[:-2]))
         return not (answers or relative or (asking and last == "have"))
     if name == "subject":
         return not (asking and name_before == "auxiliary" and "'" not in last)
@@ -146,6 +177,8 @@ def trails_off(words: list[str]) -> bool:
         if last in _PARTICLES and name_before in ("verb", "verb in -ing", "object"):
             return False
         if last in ("before", "after") and name_before in ("noun", "time"):
+            return False
+        if last == "over" and name_before == "auxiliary":
             return False
         if asking and last in _STRANDED and len(words) >= _SHORT and name_before not in ("noun", "determiner"):
             return False

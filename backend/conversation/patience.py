@@ -6,11 +6,11 @@ fits decides; its waits are in `WAIT_MS`.
 
     reason              | fits when                                                             | balanced | patient
     --------------------+-----------------------------------------------------------------------+----------+--------
-    quick answer        | "yes", "no thanks", "that's right", "thank you", "stop"               |      400 |     500
+    quick answer        | "yes", "no thanks", "that's right", "stop"; surely complete: "at noon"  |      400 |     500
     filled pause        | the last words are "um", "let me see", "hold on"                      |     2000 |    2800
     self-correction     | the last words take something back: "on Tuesday, no", "I mean"        |     1500 |    2100
     number under way    | digits are dictated, fewer than a telephone or card number has        |     1500 |    2200
-    number may go on    | as many digits as a postcode, an order or a short number has          |     1020 |    1600
+    number may go on    | as many digits as a postcode, an order or a short number has          |      860 |    1600
     number complete     | 10, 11 or 16 digits, or the year of a date                            |      700 |    1100
     spelling under way  | single letters, half an e-mail address, or we asked for an address    |     1500 |    2200
     address complete    | an e-mail address with its end: "dot com"                             |      600 |    1000
@@ -23,7 +23,7 @@ fits decides; its waits are in `WAIT_MS`.
     complete statement  | surely complete                                                       |      540 |     900
     rather complete     | the detectors think it complete                                       |      660 |    1000
     may go on           | the detectors cannot tell: "my internet is down"; one thing of a list |      850 |    1300
-    sentence goes on    | the detectors think it incomplete: "I would like to book a table"     |     1060 |    1600
+    sentence goes on    | the detectors think it incomplete: "I would like to book a table"     |     1150 |    1700
 
 The last five rows go by the sum of what the detectors say (`backend.conversation.detectors`, `SURE`): a classifier over
 the words and whatever else is put there. Then comes what only lengthens: where the reason is `IN_DOUBT`, nobody who has
@@ -131,7 +131,7 @@ WAIT_MS: dict[Reason, tuple[int, int]] = {
     Reason.FILLED_PAUSE: (2000, 2800),
     Reason.SELF_CORRECTION: (1500, 2100),
     Reason.NUMBER: (1500, 2200),
-    Reason.NUMBER_MAY_GO_ON: (1020, 1600),
+    Reason.NUMBER_MAY_GO_ON: (860, 1600),
     Reason.NUMBER_COMPLETE: (700, 1100),
     Reason.SPELLING: (1500, 2200),
     Reason.ADDRESS_COMPLETE: (600, 1000),
@@ -144,16 +144,16 @@ WAIT_MS: dict[Reason, tuple[int, int]] = {
     Reason.STATEMENT: (540, 900),
     Reason.RATHER_COMPLETE: (660, 1000),
     Reason.MAY_GO_ON: (850, 1300),
-    Reason.GOES_ON: (1060, 1600),
+    Reason.GOES_ON: (1150, 1700),
 }
 """The wait of each reason, in milliseconds: (balanced, patient)."""
 EXPECTING_MS = (1000, 1500)
 """The same where no words are known yet and our question asked for a number or an address."""
-SURE = {"question": 0.5, "yes-no question": 0.5, "request": 0.7, "statement": 0.65, "fragment": 0.2}
+SURE = {"question": 0.9, "yes-no question": 1.1, "request": 1.5, "statement": 1.6, "fragment": 0.5}
 """Log odds from which a turn is surely complete, by the kind of sentence."""
-RATHER, DOUBTFUL = 0.2, -1.2
+RATHER, DOUBTFUL = 0.9, -0.5
 """Log odds from which a turn is rather complete, and below which it goes on."""
-OWN_PAUSES_MOST_MS = (900, 1600)
+OWN_PAUSES_MOST_MS = (860, 1600)
 IN_DOUBT = frozenset({Reason.UNKNOWN, Reason.RATHER_COMPLETE, Reason.MAY_GO_ON})
 """Reasons that the caller's own pauses may lengthen; to wait longer after what is surely complete makes every answer
 late for the sake of a few corrections."""
@@ -213,6 +213,9 @@ _BEFORE_A_NUMBER = 4
 """Fewer words are only the way to the number that we asked for: "it ends in"."""
 _GIVING = _set("send give tell show buy get bring text call write offer book make find")
 """Verbs that take a person and a thing, so that two nouns in a row are no list."""
+_CORRECTING = _set("sorry no rather actually")
+_BEFORE_A_WAIT = ("determiner", "adjective", "quantifier")
+"""What "wait" follows as a noun: "a short wait"."""
 _LISTED = re.compile(
     r"\b(determiner|number|quantifier|verb) (adjective )?(noun )+(preposition noun )?"
     r"(determiner|number|quantifier) (adjective )?(noun )*(preposition (noun )*)?noun$"
@@ -273,7 +276,7 @@ def _reason(context: PauseContext) -> Reason:
         return Reason.QUESTION
     if _FILLER.search(said):
         return Reason.FILLED_PAUSE
-    if _CORRECTION.search(said):
+    if _CORRECTION.search(said) and not (sentence[-1] == "wait" and classify(sentence[-2]) in _BEFORE_A_WAIT):
         return Reason.SELF_CORRECTION
     sentence = [word for word in sentence if not _HESITATION.fullmatch(word)] or sentence
     reason = _dictation(sentence, context.expected)
@@ -293,7 +296,11 @@ def _reason(context: PauseContext) -> Reason:
 
 def _lists_bare(words: list[str]) -> bool:
     """Return whether the words end in one thing after another without "and": "a headache, a sore throat"."""
-    if _GIVING.intersection(words) or words[-1] in _RATES or ("question" in kind_of(words) and "order" not in words):
+    if (
+        _GIVING.union(_CORRECTING).intersection(words)
+        or words[-1] in _RATES
+        or ("question" in kind_of(words) and "order" not in words)
+    ):
         return False
     return _LISTED.search(" ".join(map(classify, words))) is not None
 
@@ -313,6 +320,8 @@ def _judged(context: PauseContext, text: str, sentence: list[str]) -> Reason:
     more = context.expected is Expected.LIST and not {"and", "all"}.intersection(sentence)
     if odds < SURE[kind] or more:
         return Reason.MAY_GO_ON if odds < RATHER or more else Reason.RATHER_COMPLETE
+    if kind == "fragment":
+        return Reason.QUICK_ANSWER
     return Reason.QUESTION if "question" in kind else Reason.REQUEST if kind == "request" else Reason.STATEMENT
 
 
@@ -329,7 +338,8 @@ def _dictation(words: list[str], expected: Expected) -> Reason | None:
     if _DOMAIN.search(said):
         return Reason.ADDRESS_COMPLETE
     letters = sum(len(word) == 1 and word not in "ai" for word in words[-4:])
-    if letters and (len(words[-1]) == 1 or letters > 1) and not words[-1].isdigit():
+    described = len(words) > 2 and words[-2] in ("a", "an")  # "with an s"
+    if letters and not described and (len(words[-1]) == 1 or letters > 1) and not words[-1].isdigit():
         return Reason.SPELLING
     digits, groups, tokens = _digits(words)
     told = expected is Expected.NUMBER or _NUMBERED.search(" ".join(words[: len(words) - tokens]))

@@ -29,7 +29,15 @@ from scripts.train_completeness import SENTENCES, UNSEEN, WORDS_KNOWN_MS, Cut, c
 EAGER, BALANCED, PATIENT = EndpointingStyle.EAGER, EndpointingStyle.BALANCED, EndpointingStyle.PATIENT
 
 ROWS = {
-    Reason.QUICK_ANSWER: ("No, thank you.", "yes", "Okay, thank you very much", "That's right.", "stop"),
+    Reason.QUICK_ANSWER: (
+        "No, thank you.",
+        "yes",
+        "Okay, thank you very much",
+        "That's right.",
+        "stop",
+        "two people",
+        "at noon",
+    ),
     Reason.FILLED_PAUSE: ("I was thinking um", "It was, let me see", "I'd like, hold on", "Well", "Give me a second"),
     Reason.SELF_CORRECTION: ("I'd like to come on Tuesday, no", "Book it for six, sorry", "on the third I mean"),
     Reason.NUMBER: (
@@ -56,15 +64,23 @@ ROWS = {
     Reason.OPEN_PUNCTUATION: ("On Tuesday,", "I wanted to ask...", "The thing -"),
     Reason.LIST: ("I need apples, pears", "put milk two loaves of bread", "My symptoms are a headache a sore throat"),
     Reason.UNKNOWN: ("", "..."),
-    Reason.QUESTION: ("What time do you open on Sundays?", "How are you?", "Could you repeat that?"),
-    Reason.REQUEST: ("Cancel my subscription please", "Find me a hotel near the station for tonight"),
+    Reason.QUESTION: (
+        "What time do you open on Sundays?",
+        "How are you?",
+        "Could you repeat that?",
+        "can i bring my dog",
+        "why was my card declined",
+        "when will my order arrive",
+    ),
+    Reason.REQUEST: ("Cancel my subscription please", "Explain the second option"),
     Reason.STATEMENT: (
-        "I moved to a new apartment in Chicago last month",
+        "I got married last month and my name has changed",
+        "I paid already",
         "The lady I talked to promised me a new one.",
     ),
-    Reason.RATHER_COMPLETE: ("I have two bags.",),
-    Reason.MAY_GO_ON: ("My internet is down.", "Explain the second option"),
-    Reason.GOES_ON: ("I would like to book a table", "Set an alarm"),
+    Reason.RATHER_COMPLETE: ("The heating doesn't work",),
+    Reason.MAY_GO_ON: ("I have two bags.", "What is the weather?"),
+    Reason.GOES_ON: ("I would like to book a table", "could you tell me", "my card"),
 }
 
 
@@ -129,10 +145,10 @@ def test_the_reading_of_a_short_utterance_counts_until_the_transcript_is_there()
 
 
 def test_nobody_is_cut_off_in_a_pause_of_the_length_they_usually_make() -> None:
-    said = PauseContext("my internet is down")
-    slow = patience(replace(said, caller_pauses_ms=(790, 650, 780)), BALANCED)
-    assert (slow.wait_ms, slow.reason) == (890, Reason.OWN_PAUSES)
-    assert patience(replace(said, caller_pauses_ms=(790,)), BALANCED).reason == Reason.MAY_GO_ON
+    said = PauseContext("the heating doesn't work")
+    slow = patience(replace(said, caller_pauses_ms=(730, 650, 720)), BALANCED)
+    assert (slow.wait_ms, slow.reason) == (830, Reason.OWN_PAUSES)
+    assert patience(replace(said, caller_pauses_ms=(730,)), BALANCED).reason == Reason.RATHER_COMPLETE
     sure = PauseContext("I got married last month and my name has changed.", caller_pauses_ms=(790, 650, 780))
     assert patience(sure, BALANCED).reason == Reason.STATEMENT, "every answer would be late for a few corrections"
     assert patience(PauseContext("yes", caller_pauses_ms=(700, 650, 720)), BALANCED).wait_ms == 400
@@ -163,7 +179,7 @@ def test_the_language_model_moves_the_verdict_both_ways() -> None:
 
 def test_a_rising_voice_lengthens_the_wait_after_a_statement_but_not_after_a_question() -> None:
     rising = SpeechEnding(pitch_slope=8.0)
-    for words, later in (("I have two bags.", True), ("Is there a charge?", False)):
+    for words, later in (("The heating doesn't work.", True), ("Is there a charge?", False)):
         said = PauseContext(words)
         assert (patience(replace(said, ending=rising), BALANCED).wait_ms > patience(said, BALANCED).wait_ms) is later
 
@@ -235,7 +251,7 @@ def test_unseen_sentences_are_not_spoken_into_and_are_answered_soon() -> None:
     """The sentences have no punctuation except at their end, and there is no trigram model: the hardest case."""
     judged = cuts(UNSEEN)
     fragments = [cut for cut in judged if not cut.complete]
-    assert [spoken_into(fragments, pause_ms) for pause_ms in (300, 600, 800)] <= [0.0, 0.05, 0.09]
-    assert spoken_into([cut for cut in fragments if cut.kind == "d" and cut.plausible], 1000) <= 0.10
+    assert [spoken_into(fragments, pause_ms) for pause_ms in (300, 600, 800)] <= [0.0, 0.07, 0.10]
+    assert spoken_into([cut for cut in fragments if cut.kind == "d" and cut.plausible], 800) <= 0.10
     whole = sorted(balanced(cut.words, Expected(cut.expected)).wait_ms for cut in judged if cut.complete)
-    assert whole[len(whole) // 2] <= 660 and whole[math.ceil(len(whole) * 0.9)] <= 1500
+    assert whole[len(whole) // 2] <= 540 and whole[math.ceil(len(whole) * 0.9)] <= 850

@@ -1,19 +1,20 @@
-"""The detector of completeness by words: a logistic classifier over a few grammatical features.
+"""The detector of completeness by words: a logistic classifier over the last words and the grammar of the sentence.
 
-`features` names what is true of the words ("last:noun", "wants time:False"); `WEIGHTS` says how much each speaks for a
-complete turn. The weights come from `scripts/train_completeness.py`, which learns them from the callers' sentences in
-`tests/conversation/caller_sentences.txt`, each cut where a caller may pause. The classifier is worth what its features
-are: to judge better, name a better feature and train again.
+`features` names what is true of the words ("last:today", "phrases:SVN"); `word_weights.json` says how much each speaks
+for a complete turn. The weights come from `scripts/train_completeness.py`, which learns them from the sentences in
+`tests/conversation/caller_sentences.txt`, each cut where a caller may pause. To judge better, add sentences or name a
+better feature, and train again.
 """
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
+from pathlib import Path
 
-from backend.conversation.detectors._word_weights import TRIGRAM, WEIGHTS
-from backend.conversation.grammar import LEADS, classify, kind_of, last_sentence
+from backend.conversation.grammar import LEADS, classes_of, kind_of, last_sentence
 from backend.conversation.patience import PauseContext
 
 
@@ -37,15 +38,37 @@ _MEETS = {
     "matter": _set("to about with of me in how what if for"),
 }
 _WANTED = {word: kind for kind, words in _WANTS.items() for word in words.split()}
-_PLAIN = _set(
-    """stop pause close open lock unlock print skip repeat answer confirm continue cancel save dim start call check read
-    play show turn delete remove unlock renew block explain resend lower"""
-)
-"""Verbs of requests that need no more than an object, if that."""
 _BREAKS = _set("that whether if because when where who but while what how which")
-_ASKED = [["can", "you"], ["could", "you"], ["would", "you"], ["will", "you"]]
 _BE = _set("is are was were am isn't aren't")
 _PRONOUNS = _set("it that this there he she they you we i")
+
+
+_PHRASES = {
+    "determiner": "N",
+    "quantifier": "N",
+    "number": "N",
+    "noun": "N",
+    "adjective": "J",
+    "object": "O",
+    "subject": "S",
+    "auxiliary": "X",
+    "verb": "V",
+    "participle": "V",
+    "verb in -ing": "G",
+    "preposition": "P",
+    "conjunction": "C",
+    "question word": "Q",
+    "time": "T",
+    "place": "L",
+}
+"""The kind of phrase a word belongs to, by its class; the classes that are not here may stand anywhere."""
+
+
+_LEARNT = json.loads(Path(__file__).with_name("word_weights.json").read_bytes())
+"""What `scripts/train_completeness.py` learned."""
+_WEIGHTS: dict[str, float] = _LEARNT["features"]
+_TRIGRAM: tuple[float, float, float] = tuple(_LEARNT["trigram"])
+"""The factors of the words' score and of the trigram model's log10 probability, and the offset."""
 
 
 def log_odds(context: PauseContext) -> float:
@@ -59,45 +82,26 @@ def completeness(words: list[str], sentence_end: float | None = None) -> float:
 
     `sentence_end`: log10 probability of a sentence end here, by pocketsphinx's trigram model; None: not known.
     """
-    score = sum(WEIGHTS.get(name, 0.0) for name in {"bias", *features(words)})
+    score = sum(_WEIGHTS.get(name, 0.0) for name in {"bias", *features(words)})
     if sentence_end is None:
         return score
-    by_words, by_end, offset = TRIGRAM
+    by_words, by_end, offset = _TRIGRAM
     return by_words * score + by_end * max(sentence_end, -3.0) + offset
 
 
 def features(words: list[str]) -> Iterator[str]:
     """Yield what is true of the words (lower case, without punctuation)."""
-    classes = [classify(word) for word in words]
-    last, before = classes[-1], classes[-2] if len(classes) > 1 else "start"
+    classes = classes_of(words)
     opening = next((index for index, word in enumerate(words) if word not in LEADS), len(words) - 1)
     kind = kind_of(words)
     yield f"kind:{kind}"
-    yield f"last:{last}"
-    yield f"last word:{words[-1]}"
-    yield f"last:{before}+{last}"
-    yield f"length:{min(len(words) - opening, 10) // 2 * 2}"
-    yield f"length:{kind}:{len(words) - opening > 5}"
-    inner = opening + 2 if words[opening : opening + 2] in _ASKED else opening
-    if inner < len(words) and words[inner] in _PLAIN:
-        yield f"plain request:{len(words) - inner > 2}"
-    if words[opening] in ("where", "why", "who", "where's", "who's"):
-        yield f"short question:{len(words) - opening > 2}"
-    prepositions = [index for index, name in enumerate(classes) if name == "preposition" and index < len(words) - 1]
-    governed = bool(prepositions) and len(words) - prepositions[-1] <= 4
-    yield f"prepositions:{min(len(prepositions), 3)}"
-    if governed:
-        yield f"under preposition:{kind}"
-    for index, word in enumerate(words):
-        wanted = _WANTED.get(word)
-        if wanted:
-            after = words[index + 1 :]
-            met = any(other in _MEETS[wanted] or (wanted == "time" and classify(other) == "time") for other in after)
-            yield f"wants {wanted}:{met}"
-            if not after:
-                yield "wants a complement at once"
-    if "time" in classes:
-        yield f"time:{kind}"
+    yield f"opening:{' '.join(words[opening : opening + 2])}"
+    yield f"length:{min(len(words) - opening, 12)}"
+    yield f"length:{kind}:{min(len(words) - opening, 8)}"
+    yield from _ending(words, classes, kind)
+    yield from _structure(classes[opening:], kind)
+    yield from _last_verb(words[opening:], classes[opening:], kind)
+    yield from _complements(words, classes)
     clause = next((index + 1 for index in range(len(words) - 1, -1, -1) if words[index] in _BREAKS), opening)
     if not any(_is_verb(words[index], classes[index]) for index in range(clause, len(words))):
         yield f"no verb:{clause > opening}:{kind}"
@@ -109,12 +113,70 @@ def features(words: list[str]) -> Iterator[str]:
         yield f"dependent clause:{len(words) > 7}"
     if any(pair == ("conjunction", "subject") for pair in pairwise(classes)):
         yield "second clause"
-    for index in range(2, len(words)):
-        if classes[index] == "determiner" and classes[index - 1] == "noun" and "and" not in words[index:]:
-            yield "list"
 
 
 _DEPENDENT = re.compile(r"^(and |but |so |well )?(if|when|because|after|before|since|once|while|for my|as)\b")
+
+
+def _ending(words: list[str], classes: list[str], kind: str) -> Iterator[str]:
+    """Yield the last one to three words and their classes."""
+    *_, word_before, word = "", *words
+    *_, third, before, last = "start", "start", *classes
+    yield f"last:{word}"
+    yield f"last:{word_before} {word}"
+    yield f"last:{word_before}+{last}"
+    yield f"last:{before}+{word}"
+    yield f"class:{last}"
+    yield f"class:{before}+{last}"
+    yield f"class:{third}+{before}+{last}"
+    yield f"class:{kind}:{before}+{last}"
+
+
+def _phrases(classes: Sequence[str]) -> str:
+    """Return the kinds of phrases in turn, a letter each: "SVNPN" for "I need a room for two people"."""
+    found = ""
+    for index, name in enumerate(classes):
+        kind = _PHRASES.get(name, "")
+        if kind == "J" and (found[-1:] == "N" or _PHRASES.get("".join(classes[index + 1 : index + 2])) == "N"):
+            kind = "N"
+        if kind != found[-1:] or kind not in "NXT":
+            found += kind
+    return found
+
+
+def _structure(classes: list[str], kind: str) -> Iterator[str]:
+    """Yield the last phrases, and all of a short sentence."""
+    phrases = _phrases(classes)
+    yield f"phrases:{phrases[-4:]}"
+    yield f"phrases:{kind}:{phrases[-3:]}"
+    yield f"all phrases:{phrases}" if len(phrases) < 7 else f"more phrases:{phrases[-5:]}"
+
+
+def _last_verb(words: list[str], classes: list[str], kind: str) -> Iterator[str]:
+    """Yield the last verb, and whether what it asks for has come."""
+    verbs = [index for index, name in enumerate(classes) if name in ("verb", "verb in -ing", "participle")]
+    if not verbs:
+        return
+    at = verbs[-1]
+    after = _phrases(classes[at + 1 :])[:4]
+    yield f"verb:{words[at]}:{after[:2]}"
+    yield f"verb:{kind}:{after}"
+    yield f"verb:{kind}:{_PHRASES.get(classes[at - 1], '') if at else 'start'}:{after}"
+
+
+def _complements(words: list[str], classes: list[str]) -> Iterator[str]:
+    """Yield which complements the words ask for, and whether they have come."""
+    for index, wanted in enumerate(map(_WANTED.get, words)):
+        if not wanted:
+            continue
+        after = words[index + 1 :]
+        met = any(
+            word in _MEETS[wanted] or (wanted == "time" and name == "time")
+            for word, name in zip(after, classes[index + 1 :], strict=True)
+        )
+        yield f"wants {wanted}:{met}"
+        if not after:
+            yield "wants a complement at once"
 
 
 def _asking(words: list[str], classes: list[str]) -> Iterator[str]:
@@ -126,13 +188,10 @@ def _asking(words: list[str], classes: list[str]) -> Iterator[str]:
         at = 0
     else:
         form = ("be" if words[at] in _BE else "do") if start else ("what be" if words[at] in _BE else "what do")
-    after = classes[at + 1 :]
-    verb = any(name in ("verb", "verb in -ing", "participle", "adjective") for name in after[1:])
-    end = "noun" if classes[-1] == "noun" else "preposition" if classes[-1] == "preposition" else classes[-1]
+    verb = any(name in ("verb", "verb in -ing", "participle", "adjective") for name in classes[at + 2 :])
     yield f"ask {form}:{verb}"
-    yield f"ask {form}:{verb}:{end}"
-    if form in ("what be", "contracted") and words[-1] in _WANTED:
-        yield "ask for the what of what"
+    yield f"ask {form}:{verb}:{classes[-1]}"
+    yield f"ask {words[0]}:{form}:{verb}:{classes[-1]}"
 
 
 def _is_verb(word: str, name: str) -> bool:
