@@ -10,6 +10,7 @@ from starlette.middleware import Middleware
 from starlette.routing import Route
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
+from backend.access.keys import ApiKeys
 from backend.http import (
     admin,
     chat,
@@ -28,7 +29,9 @@ from backend.http.auth import Signatures, redact_tokens_in_logs, token_age_s
 from backend.http.bodies import BodyLimit
 from backend.http.compressed import Compressed
 from backend.http.context import Context, Services
+from backend.http.credentials import Credentials
 from backend.http.errors import ErrorBoundary, install
+from backend.http.grants import GrantCheck
 from backend.http.headers import SecurityHeaders
 from backend.http.identity import IdentityMiddleware
 from backend.http.limits import TRUSTED_PROXIES, Buckets
@@ -37,6 +40,8 @@ from backend.http.origins import Origins
 from backend.http.refusals import RefusalLog
 from backend.http.secret_key import secret_key
 from backend.observability.request_metrics import RequestMetrics
+from backend.settings.access import key_pairs
+from backend.settings.settings import Settings
 
 MESSAGES_PER_MINUTE = 60
 """Typed messages one session may take."""
@@ -62,6 +67,7 @@ def build_app(
     """
     settings = services.settings
     signatures = Signatures(secret_key(settings), token_age_s=token_age_s(settings))
+    credentials = Credentials(signatures, services.access, _keys(settings), services.bearers)
     app = FastAPI(
         title="responder-thinker",
         middleware=[  # outermost first
@@ -71,13 +77,9 @@ def build_app(
             Middleware(SecurityHeaders),
             Middleware(Compressed),
             Middleware(ErrorBoundary),
-            Middleware(Origins, allowed=settings.allowed_origins),
-            Middleware(
-                IdentityMiddleware,
-                signatures=signatures,
-                access=services.access,
-                visits_count=not settings.identify_by_fingerprint,
-            ),
+            Middleware(Origins, allowed=settings.allowed_origins, credentials=credentials),
+            Middleware(IdentityMiddleware, credentials=credentials, visits_count=not settings.identify_by_fingerprint),
+            Middleware(GrantCheck, access=services.access),
             Middleware(BodyLimit),
         ],
         openapi_url="/api/openapi.json",
@@ -105,3 +107,8 @@ def build_app(
     services.metrics.watch_sessions(lambda: services.registry.live)
     redact_tokens_in_logs()
     return app
+
+
+def _keys(settings: Settings) -> ApiKeys | None:
+    """Return the keys whose tokens are taken; None where none are. Raises `SettingsError` for a faulty one."""
+    return ApiKeys(key_pairs(settings.api_keys)) if "key" in settings.access else None

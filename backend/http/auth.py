@@ -27,7 +27,9 @@ TOKEN_GRACE_S = 600
 """A token outlives the longest call by this much, so that its end can still be read."""
 TOKEN_AGE_UNLIMITED_S = 86_400
 """A token's life when calls have no limit."""
-LONGEST = 256
+BETWEEN = "|"
+"""What stands between a session and an origin in a token, and occurs in neither."""
+LONGEST = 640
 """Characters a signed value of ours may have; longer ones are not even looked at."""
 
 
@@ -37,6 +39,14 @@ class KnownUser:
 
     user: str
     ageing: bool
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedSession:
+    """The session a token opens, and the origin whose pages alone may show it; empty: any."""
+
+    session_id: str
+    origin: str
 
 
 class Signatures:
@@ -63,22 +73,19 @@ class Signatures:
             return None
         return KnownUser(user.decode(), ageing=self._clock() - signed_at.timestamp() > RENEW_AFTER_S)
 
-    def token(self, session_id: str) -> str:
-        """Return a token for this session, valid for the length of the longest call."""
-        return self._tokens.sign(session_id).decode()
+    def token(self, session_id: str, origin: str = "") -> str:
+        """Return a token for this session, valid for the length of the longest call, and for pages of `origin`."""
+        return self._tokens.sign(f"{session_id}{BETWEEN}{origin}" if origin else session_id).decode()
 
-    def session_of(self, token: str | None) -> str | None:
-        """Return the session that `token` was made for, if we made it and it is not too old."""
+    def opened(self, token: str | None) -> OpenedSession | None:
+        """Return the session that `token` opens, if we made it and it is not too old."""
         if not _plausible(token):
             return None
         try:
-            return self._tokens.unsign(token, max_age=self._token_age_s).decode()
+            session_id, _, origin = self._tokens.unsign(token, max_age=self._token_age_s).decode().partition(BETWEEN)
         except BadSignature:
             return None
-
-    def opens(self, token: str | None, session_id: str) -> bool:
-        """Return whether `token` was made for `session_id` and is not too old."""
-        return self.session_of(token) == session_id
+        return OpenedSession(session_id, origin)
 
 
 class _Signer(TimestampSigner):

@@ -18,7 +18,7 @@ from pydantic import BaseModel, Field, StringConstraints, model_validator
 from backend.chat.turn import ChatRequest, ChatTurn
 from backend.errors import NotFound, NotTheirs
 from backend.http.bodies import ConversationId, documented, read_body
-from backend.http.context import Caller, Context, Here, bearer, forgetting, identity_of
+from backend.http.context import Caller, Context, Here, forgetting, identity_of, principal_of
 from backend.http.limits import address_key
 from backend.http.sse import EventStream, encode_events
 from backend.runtime.json_objects import Json
@@ -125,7 +125,7 @@ async def list_conversations(here: Here, request: Request) -> Json:
 @router.get("/api/conversations/{conversation_id}")
 async def show_conversation(request: Request, here: Here, conversation_id: str) -> Json:
     """Return what was said, by voice and text, oldest first. 404 when there is none, or it is somebody else's."""
-    user = await _owner(request, here, conversation_id)
+    user = _owner(request, conversation_id)
     messages = without_retried(await here.services.memory.recent_messages(user, conversation_id, HISTORY_LIMIT))
     busy = await here.services.chat.busy(user, conversation_id)
     if not messages and not busy:
@@ -136,14 +136,14 @@ async def show_conversation(request: Request, here: Here, conversation_id: str) 
 @router.post("/api/conversations/{conversation_id}/cancel")
 async def cancel_turn(request: Request, here: Here, conversation_id: str) -> Json:
     """Stop the answer that is being written. The part already sent stays in the conversation."""
-    user = await _owner(request, here, conversation_id)
+    user = _owner(request, conversation_id)
     return {"cancelled": await here.services.chat.cancel(user, conversation_id)}
 
 
 @router.delete("/api/conversations/{conversation_id}")
 async def delete_conversation(request: Request, here: Here, conversation_id: str) -> Json:
     """Stop the conversation's answer, end its calls, and forget it. 503 when memory is out of reach: ask again."""
-    user = await _owner(request, here, conversation_id)
+    user = _owner(request, conversation_id)
     services = here.services
     await services.chat.settle(user, conversation_id)
     for session in await services.sessions.owned_by(user):
@@ -155,33 +155,19 @@ async def delete_conversation(request: Request, here: Here, conversation_id: str
     return {"ok": True}
 
 
-async def _who(request: Request, here: Context) -> tuple[str, str | None]:
-    """Return the user, and the one conversation they may name when they come with a session's token."""
-    token = bearer(request)
-    if token is None:
-        return identity_of(request).user, None
-    session_id = here.signatures.session_of(token)
-    if session_id is None:
-        raise NotTheirs("No such session.", hint="The token is too old, or not ours.")
-    session = await here.session(session_id, user="", token=token)
-    shown = await session.describe()
-    return session.owner, str(shown["conversation_id"])
-
-
-async def _owner(request: Request, here: Context, conversation_id: str) -> str:
-    user, own = await _who(request, here)
-    if own not in (None, conversation_id):
+def _owner(request: Request, conversation_id: str) -> str:
+    principal = principal_of(request)
+    if principal.conversation not in (None, conversation_id):
         raise NotTheirs("No such conversation.", hint=NO_CONVERSATION_HINT)
-    return user
+    return principal.user
 
 
 async def _answer(request: Request, here: Context, model: type[SingleTurn]) -> Response:
     """Count the turn for its user, or for the address of somebody who comes for the first time, and answer it."""
-    user, own = await _who(request, here)
     identity = identity_of(request)
     here.turns.take(identity.user if identity.known else address_key(request), here.now())
     body = await read_body(request, model)
-    turn = await here.services.chat.begin(body.turn(user, own))
+    turn = await here.services.chat.begin(body.turn(identity.user, identity.principal.conversation))
     if body.stream:
         return EventStream(_stream(turn, here.heartbeat_s))
     return JSONResponse(asdict(await turn.wait()))

@@ -19,7 +19,7 @@ from backend.chat.chat import Chat
 from backend.coordinator.service import CoordinatorService
 from backend.errors import MemoryUnavailable
 from backend.http.auth import Signatures
-from backend.http.identity import Identity
+from backend.http.credentials import Identity
 from backend.http.limits import Buckets
 from backend.http.page_streams import PageStreams
 from backend.mcp.endpoint import Bearer
@@ -60,13 +60,14 @@ class Context:
     now: Callable[[], float]
     heartbeat_s: float
 
-    async def session(self, session_id: str, *, user: str, token: str | None = None) -> SessionHandle:
-        """Return the session, if `user` owns it or `token` opens it. Raises the one `NotFound` otherwise.
+    async def session(self, session_id: str, caller: Identity, token: str | None = None) -> SessionHandle:
+        """Return the session, if the caller owns it, or their token or `token` opens it. Raises the one `NotFound`.
 
         Raises `MemoryUnavailable` when only another process could know it, and the way there is closed.
         """
         session = await self.services.sessions.find(session_id[:SESSION_ID_LIMIT])
-        if session.owner == user or self.signatures.opens(token, session.id):
+        opened = caller.opened or self.signatures.opened(token)
+        if session.owner == caller.user or (opened is not None and opened.session_id == session.id):
             return session
         raise not_their_session()
 
@@ -88,22 +89,15 @@ def principal_of(connection: HTTPConnection) -> Principal:
     return identity_of(connection).principal
 
 
-def bearer(connection: HTTPConnection) -> str | None:
-    """Return the token of an `Authorization: Bearer` header."""
-    scheme, _, token = connection.headers.get("authorization", "").partition(" ")
-    return token.strip() if scheme.lower() == "bearer" else None
-
-
 async def own_session(request: Request, session_id: str) -> SessionHandle:
     """Return the session in the path, for its owner or the bearer of its token. Raises `NotFound` for everyone else."""
-    user = identity_of(request).user
-    return await context_of(request).session(session_id, user=user, token=bearer(request))
+    return await context_of(request).session(session_id, identity_of(request))
 
 
 async def own_session_or_query(connection: HTTPConnection, session_id: str) -> SessionHandle:
     """Return the session in the path; EventSource and WebSocket may put the token into the query."""
-    token = bearer(connection) or connection.query_params.get("token")
-    return await context_of(connection).session(session_id, user=identity_of(connection).user, token=token)
+    token = connection.query_params.get("token")
+    return await context_of(connection).session(session_id, identity_of(connection), token)
 
 
 @asynccontextmanager

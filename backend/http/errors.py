@@ -87,7 +87,12 @@ def note_error(connection: HTTPConnection, error: VoiceError) -> None:
 async def _voice_error(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, VoiceError)
     note_error(request, error)
-    status, headers = 500, {}
+    return refusal_response(error)
+
+
+def refusal_response(error: VoiceError) -> JSONResponse:
+    """Return the answer that `error` gets, with the headers that belong to it."""
+    status, headers = 500, dict[str, str]()
     if isinstance(error, CallerError):
         status = error.status
     elif isinstance(error, PeerError):

@@ -9,84 +9,53 @@ have set a new cookie before the fingerprint could be asked.
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from starlette.datastructures import MutableHeaders
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from backend.access.access import Access
-from backend.access.principal import Principal
-from backend.errors import BadRequest
-from backend.http.auth import COOKIE_AGE_S, KnownUser, Signatures, new_user
+from backend.errors import BadRequest, CallerError, Forbidden, VoiceError
+from backend.http.auth import COOKIE_AGE_S
+from backend.http.credentials import COOKIE, Credentials, Identity
+from backend.http.errors import note_error, refusal_response
 from backend.http.headers import with_headers
-from backend.http.limits import address_key
 from backend.storage.memory import Memory, briefly
 from backend.users.profile import UserProfile
 from backend.users.profile_updates import AssumeTimeZone, update_profile
 
 log = logging.getLogger(__name__)
 
-COOKIE = "caller"
 VISITS = frozenset({"/", "/index.html", "/mode", "/embedding", "/notification"})
 MEMORY_WITHIN_S = 2
 """Seconds memory may take over a hint; it promises to fail within one."""
 
 
-@dataclass(slots=True)
-class Identity:
-    """The caller. `known`: a valid cookie came along; `announce`: the answer carries a cookie."""
-
-    principal: Principal
-    known: bool
-    announce: bool
-
-    @property
-    def user(self) -> str:
-        """The user id under which the caller's data is stored."""
-        return self.principal.user
-
-
 class IdentityMiddleware:
     """Puts an `Identity` into the request's state, and its cookie into the answer when there is news."""
 
-    def __init__(self, app: ASGIApp, signatures: Signatures, access: Access, *, visits_count: bool) -> None:
+    def __init__(self, app: ASGIApp, credentials: Credentials, *, visits_count: bool) -> None:
         self._app = app
-        self._signatures = signatures
-        self._access = access
+        self._credentials = credentials
         self._visits_count = visits_count
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] not in ("http", "websocket"):
             await self._app(scope, receive, send)
             return
-        connection = HTTPConnection(scope)
-        known = self._signatures.user(connection.cookies.get(COOKIE))
-        identity = Identity(
-            self._visitor(connection, known),
-            known=known is not None,
-            announce=known is None or known.ageing,
-        )
-        scope.setdefault("state", {})["identity"] = identity
+        try:
+            identity = identity_in(scope, self._credentials)
+            if identity.origin and Headers(scope=scope).get("origin") != identity.origin:
+                raise Forbidden("The token is for pages of another origin.", hint="Make one for this page's origin.")
+        except CallerError as error:
+            await refuse(error, scope, receive, send)
+            return
 
         def announce(headers: MutableHeaders) -> None:
             if identity.announce and self._is_visit(scope):
                 headers.append("set-cookie", self._cookie(identity.user, scope["scheme"]))
 
         await self._app(scope, receive, with_headers(send, announce))
-
-    def _visitor(self, connection: HTTPConnection, known: KnownUser | None) -> Principal:
-        """Return the principal of a browser, by its cookie if it has one."""
-        address = address_key(connection)
-        forwarded = "x-forwarded-for" in connection.headers or "forwarded" in connection.headers
-        return Principal(
-            user=known.user if known else new_user(),
-            tier=self._access.visitor_tier(address, forwarded=forwarded),
-            grants=self._access.visitor_grants,
-            tools=None,
-            address=address,
-            credential="cookie" if known else "none",
-        )
 
     def _is_visit(self, scope: Scope) -> bool:
         path: str = scope["path"]
@@ -96,9 +65,27 @@ class IdentityMiddleware:
 
     def _cookie(self, user: str, scheme: str) -> str:
         secure = "; Secure" if scheme == "https" else ""
-        return (
-            f"{COOKIE}={self._signatures.cookie(user)}; Path=/; Max-Age={COOKIE_AGE_S}; HttpOnly; SameSite=Lax{secure}"
-        )
+        value = self._credentials.signatures.cookie(user)
+        return f"{COOKIE}={value}; Path=/; Max-Age={COOKIE_AGE_S}; HttpOnly; SameSite=Lax{secure}"
+
+
+def identity_in(scope: Scope, credentials: Credentials) -> Identity:
+    """Return who makes the request, read once. Raises `NotAdmitted` for a JSON Web Token that is not valid."""
+    state = scope.setdefault("state", {})
+    if "identity" not in state:
+        state["identity"] = credentials.identify(HTTPConnection(scope))
+        state["principal"] = state["identity"].principal
+    identity: Identity = state["identity"]
+    return identity
+
+
+async def refuse(error: VoiceError, scope: Scope, receive: Receive, send: Send) -> None:
+    """Answer with `error`, or close a WebSocket that is not open yet; the security log is told why."""
+    note_error(HTTPConnection(scope), error)
+    if scope["type"] == "websocket":
+        await send({"type": "websocket.close", "code": 1008, "reason": ""})
+    else:
+        await refusal_response(error)(scope, receive, send)
 
 
 async def restore(identity: Identity, fingerprint: str | None, memory: Memory) -> None:

@@ -1,8 +1,8 @@
 """`/notification` sets, lists and cancels reminders, for users (by cookie) and the operator's programs (by token).
 
 A cookie acts for its own user, and no other: it can neither see another's reminders nor set them. A bearer
-token is one of the internal kind that `/mcp/` takes as well (`MCP__INTERNAL_TOKENS`), with the same
-meaning: `user:token` acts for that user, one without a user for whomever it names. Tokens of other kinds may not.
+token needs the grant `notify`. One that an API key has signed acts for its own user, or, with the grant `admin`, for
+whomever it names; so does one of `MCP__INTERNAL_TOKENS`: `user:token` for that user, one without a user for anybody.
 """
 
 from __future__ import annotations
@@ -13,10 +13,11 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Request
 from pydantic import BaseModel, ConfigDict, StrictBool, StringConstraints
 
+from backend.access.principal import Grant
 from backend.errors import Forbidden, NotAdmitted, NotFound, NotTheirs
 from backend.http.bodies import documented, read_body
-from backend.http.context import Context, Here, bearer, context_of, identity_of
-from backend.http.limits import address_key
+from backend.http.context import Context, Here, context_of, identity_of, principal_of
+from backend.http.credentials import bearer
 from backend.runtime.json_objects import Json
 
 ME = "me"
@@ -65,19 +66,14 @@ class Actor:
 
 
 async def actor(request: Request) -> Actor:
-    """Return the caller. Raises `NotAdmitted` for a token that is none of ours, `Forbidden` for one of another kind."""
-    token = bearer(request)
-    if token is None:
-        return Actor(identity_of(request).user, program=False)
-    here = context_of(request)
-    here.attempts.check(address_key(request), here.now())
-    shown = here.services.bearers(token)
-    if shown is None:
-        here.attempts.take(address_key(request), here.now())
-        raise NotAdmitted("That token is none of ours.", hint="Send one of MCP__INTERNAL_TOKENS, or only the cookie.")
-    if shown.client != "internal":
-        raise Forbidden("This token may set no reminders.", hint="Only MCP__INTERNAL_TOKENS may.")
-    return Actor(shown.user_id, program=True)
+    """Return the caller. Raises `NotAdmitted` for a token that is none of ours."""
+    principal, here = principal_of(request), context_of(request)
+    if principal.credential.startswith("key "):
+        return Actor("" if Grant.ADMIN in principal.grants else principal.user, program=True)
+    if bearer(request) is not None and identity_of(request).opened is None:
+        here.attempts.take(principal.address, here.now())
+        raise NotAdmitted("That token is none of ours.", hint="Send one with the grant notify, or only the cookie.")
+    return Actor(principal.user, program=False)
 
 
 Acting = Annotated[Actor, Depends(actor)]

@@ -3,6 +3,9 @@
 A browser says in `Origin` which page is asking. A foreign one is refused wherever something could change or is
 private. Programs send no `Origin` and are welcome: cookies and tokens decide about them. An allowed page on another
 site gets no cookie from its browser (`SameSite=Lax`): it shows the session's token instead.
+
+A token that an API key has signed may claim an `origin`: pages of that origin are served for that token, and no
+others. A preflight shows no token, so it is answered wherever keys are taken; it opens nothing by itself.
 """
 
 from __future__ import annotations
@@ -15,12 +18,15 @@ from starlette.requests import HTTPConnection
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from backend.errors import NotAdmitted
+from backend.http.credentials import Credentials
 from backend.http.errors import error_response
 from backend.http.headers import with_headers
+from backend.http.identity import identity_in
 from backend.http.refusals import Refusal, explain_refusal
 
 PREFLIGHT_HEADERS = {
-    "access-control-allow-methods": "GET, POST, DELETE",
+    "access-control-allow-methods": "GET, POST, PATCH, DELETE",
     "access-control-allow-headers": "Authorization, Content-Type, Last-Event-ID",
     "access-control-max-age": "600",
 }
@@ -29,9 +35,10 @@ PREFLIGHT_HEADERS = {
 class Origins:
     """Middleware: refuses foreign origins (403), and speaks CORS with the allowed ones."""
 
-    def __init__(self, app: ASGIApp, allowed: Iterable[str]) -> None:
+    def __init__(self, app: ASGIApp, allowed: Iterable[str], credentials: Credentials) -> None:
         self._app = app
         self._allowed = frozenset(allowed)
+        self._credentials = credentials
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         origin = Headers(scope=scope).get("origin") if scope["type"] in ("http", "websocket") else None
@@ -41,6 +48,8 @@ class Origins:
             await self._shared(origin, scope, receive, send)
         elif same_host(origin, Headers(scope=scope).get("host", "")) or not _guarded(scope):
             await self._app(scope, receive, send)
+        elif self._credentials.keys is not None and self._claimed(origin, scope):
+            await self._shared(origin, scope, receive, send, with_cookies=False)
         elif scope["type"] == "websocket":
             explain_refusal(HTTPConnection(scope), Refusal("a foreign origin"))
             await send({"type": "websocket.close", "code": 1008, "reason": ""})
@@ -49,10 +58,26 @@ class Origins:
             hint = "Open this server's own page, or add the origin to ALLOWED_ORIGINS."
             await error_response(403, "This origin may not call here.", hint)(scope, receive, send)
 
-    async def _shared(self, origin: str, scope: Scope, receive: Receive, send: Send) -> None:
+    def _claimed(self, origin: str, scope: Scope) -> bool:
+        """Return whether the request's token is for pages of `origin`, or shows none yet and may do so later."""
+        headers = Headers(scope=scope)
+        if scope["type"] == "websocket":  # its first message is the session's token
+            return scope["path"].startswith("/ws/") and "cookie" not in headers
+        if scope["method"] == "OPTIONS" and "access-control-request-method" in headers:
+            return True
+        try:
+            return "authorization" in headers and identity_in(scope, self._credentials).origin == origin
+        except NotAdmitted:
+            return False
+
+    async def _shared(
+        self, origin: str, scope: Scope, receive: Receive, send: Send, *, with_cookies: bool = True
+    ) -> None:
         def share(headers: MutableHeaders) -> None:
             headers["access-control-allow-origin"] = origin
-            headers["access-control-allow-credentials"] = "true"
+            if with_cookies:
+                headers["access-control-allow-credentials"] = "true"
+            headers["cross-origin-resource-policy"] = "cross-origin"
             headers["access-control-expose-headers"] = "Retry-After"
             headers.add_vary_header("Origin")
 

@@ -11,7 +11,7 @@ from http import HTTPStatus
 from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from backend.http.identity import Identity
+from backend.http.credentials import Identity
 from backend.http.limits import address_key
 from backend.observability.request_metrics import route_template
 from backend.observability.security_log import Requester, SecurityEvent, security_event
@@ -77,7 +77,10 @@ def _note(scope: Scope, status: int) -> None:
 
 
 def _route(scope: Scope) -> str:
-    return f"{scope.get('method', 'WebSocket')} {route_template(scope)}"
+    """Return the route, or, of a request that was refused before it got there, the beginning of its path."""
+    template = route_template(scope)
+    shown = scope.get("state", {}).get("prefix", template) if template == "other" else template
+    return f"{scope.get('method', 'WebSocket')} {shown}"
 
 
 def _who(scope: Scope) -> Requester:

@@ -21,7 +21,7 @@ async def open_session(request: Request, background: BackgroundTasks, here: Here
     body = await read_body(request, NewSession)
     session = await reserve(here, caller, body, background)
     await here.services.sessions.announce(session)
-    return ticket(here, session.id, session.conversation_id)
+    return ticket(here, caller, session.id, session.conversation_id)
 
 
 @router.get("/api/sessions")
@@ -61,13 +61,14 @@ async def switch_interruptions(request: Request, here: Here, session: OwnSession
 
 
 @router.delete("/api/sessions/{session_id}")
-async def delete_session(here: Here, session: OwnSession) -> Json:
-    """End the call and forget the conversation. 503 when memory is out of reach: ask again, or it expires by itself."""
+async def delete_session(here: Here, caller: Caller, session: OwnSession) -> Json:
+    """End the call and forget it; for its owner, the conversation, too. 503 when memory is out of reach: ask again."""
     conversation_id = (await session.describe())["conversation_id"]
     await session.end("deleted")
     async with forgetting("The call has ended, but its conversation could not be erased yet."):
         await here.services.memory.forget_session(session.id)
-        await here.services.memory.forget_conversation(session.owner, conversation_id)
+        if session.owner == caller.user:  # a token opens the call, not what was said before it
+            await here.services.memory.forget_conversation(session.owner, conversation_id)
     await session.forget()
     return {"ok": True}
 

@@ -9,11 +9,13 @@ from __future__ import annotations
 from fastapi import APIRouter, BackgroundTasks, Request, WebSocket
 from starlette.requests import ClientDisconnect
 
-from backend.errors import BadRequest, TooMany, VoiceError
+from backend.access.principal import Principal
+from backend.errors import BadRequest, Forbidden, TooMany, VoiceError
 from backend.http.bodies import Disconnect, NewSession, Offer, documented, read_body
 from backend.http.context import Caller, Context, Here, context_of, own_session_or_query
+from backend.http.credentials import Identity
 from backend.http.errors import note_error
-from backend.http.identity import Identity, note_fingerprint, note_time_zone, restore
+from backend.http.identity import note_fingerprint, note_time_zone, restore
 from backend.http.limits import address_key
 from backend.sessions.offers import CallerLeft, connect_offer
 from backend.sessions.registry import Session, SessionState
@@ -30,12 +32,13 @@ async def offer(request: Request, background: BackgroundTasks, here: Here, calle
     try:
         session = await reserve(here, caller, body, background)
     except TooMany:
+        conversation_id = conversation_for(caller.principal, body.conversation_id)
         placed = await services.sessions.offer_to_peer(
-            caller.user, body.sdp, body.conversation_id, interruptions=body.interruptions
+            caller.user, body.sdp, conversation_id, interruptions=body.interruptions
         )
         if placed is None:
             raise
-        return {"sdp": placed["sdp"], **ticket(here, placed["session_id"], placed["conversation_id"])}
+        return {"sdp": placed["sdp"], **ticket(here, caller, placed["session_id"], placed["conversation_id"])}
     try:
         answer = await connect_offer(
             services.registry, session, services.accept_offer, body.sdp, has_left=request.is_disconnected
@@ -43,21 +46,29 @@ async def offer(request: Request, background: BackgroundTasks, here: Here, calle
     except CallerLeft:
         raise ClientDisconnect from None
     await services.sessions.announce(session)
-    return {"sdp": answer, **ticket(here, session.id, session.conversation_id)}
+    return {"sdp": answer, **ticket(here, caller, session.id, session.conversation_id)}
 
 
 @router.post("/api/rtc/disconnect", openapi_extra=documented(Disconnect))
 async def disconnect(request: Request, here: Here, caller: Caller) -> dict[str, bool]:
     """Hang up; `navigator.sendBeacon` may call it. 404 for a session that is not the caller's."""
     body = await read_body(request, Disconnect)
-    session = await here.session(body.session_id, user=caller.user, token=body.token)
+    session = await here.session(body.session_id, caller, body.token)
     await session.end("disconnected")
     return {"ok": True}
 
 
-def ticket(here: Context, session_id: str, conversation_id: str) -> dict[str, str]:
-    """Return what names a session, and the token that opens it."""
-    return {"session_id": session_id, "conversation_id": conversation_id, "token": here.signatures.token(session_id)}
+def ticket(here: Context, caller: Identity, session_id: str, conversation_id: str) -> dict[str, str]:
+    """Return what names a session, and the token that opens it, for pages of the caller's origin if it claimed one."""
+    token = here.signatures.token(session_id, caller.origin)
+    return {"session_id": session_id, "conversation_id": conversation_id, "token": token}
+
+
+def conversation_for(principal: Principal, named: str | None) -> str | None:
+    """Return the conversation that a request is about. Raises `Forbidden` for another than the caller's one."""
+    if principal.conversation is not None and named not in (None, principal.conversation):
+        raise Forbidden("The token is for another conversation.", hint="Leave `conversation_id` out.")
+    return principal.conversation or named
 
 
 async def reserve(here: Context, caller: Identity, asked: NewSession, background: BackgroundTasks) -> Session:
@@ -65,7 +76,10 @@ async def reserve(here: Context, caller: Identity, asked: NewSession, background
     services = here.services
     if services.settings.identify_by_fingerprint:
         await restore(caller, asked.fingerprint, services.memory)
-    session = services.registry.reserve(caller.user, asked.conversation_id, interruptions=asked.interruptions)
+    if caller.principal.credential == "session":
+        raise Forbidden("A session's token opens that session only.", hint="Leave it out to begin another call.")
+    conversation_id = conversation_for(caller.principal, asked.conversation_id)
+    session = services.registry.reserve(caller.user, conversation_id, interruptions=asked.interruptions)
     if asked.fingerprint is not None:
         background.add_task(note_fingerprint, services.memory, asked.fingerprint, caller.user)
     if asked.time_zone:

@@ -15,7 +15,7 @@ from pydantic import BaseModel, Field, SecretStr, StringConstraints, ValidationE
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from backend.errors import SettingsError
-from backend.settings.access import AccessMode
+from backend.settings.access import AccessMode, key_pairs
 from backend.settings.agent import PipelineSettings, ReasoningSettings, ToolSettings
 from backend.settings.github import GitHubSettings, split
 from backend.settings.mcp import McpSettings
@@ -218,6 +218,9 @@ class Settings(BaseSettings):
     allowed_origins: Annotated[list[str], NoDecode] = Field(
         [], description="Extra browser origins, comma-separated; our own is always allowed."
     )
+    api_keys: SecretStr | None = Field(
+        None, description="Keys that sign tokens (ACCESS=key), id:secret, comma-separated; id:file:PATH: a public key."
+    )
     secret_key: SecretStr | None = Field(
         None, description="Key that signs cookies and tokens; unset: generated and kept in DATA_DIR."
     )
@@ -290,6 +293,12 @@ class Settings(BaseSettings):
     def _list(cls, value: Any) -> Any:
         return split(value) if isinstance(value, str) else value
 
+    @field_validator("api_keys")
+    @classmethod
+    def _api_keys(cls, value: SecretStr | None) -> SecretStr | None:
+        key_pairs(value)
+        return value
+
     @field_validator("plugin_folders")
     @classmethod
     def _folders(cls, value: list[Path]) -> list[Path]:
@@ -321,6 +330,8 @@ class Settings(BaseSettings):
             raise ValueError("IDLE_NUDGE_S must be less than IDLE_DISCONNECT_S (or IDLE_DISCONNECT_S 0, for never)")
         if self.share_sessions and not self.redis_url:
             raise ValueError("SHARE_SESSIONS needs REDIS_URL: the Redis that all the servers share")
+        if "key" in self.access and not self.api_keys:
+            raise ValueError("ACCESS=key needs API_KEYS: the keys that sign the tokens")
         if self.langsmith_tracing_enabled and not self.langsmith_api_key:
             raise ValueError("LANGSMITH_TRACING_ENABLED needs LANGSMITH_API_KEY: set it, or turn tracing off")
         return self

@@ -52,6 +52,6 @@ def test_a_visitor_of_an_open_server_may_do_everything_but_administer() -> None:
 
 
 def test_without_the_open_mode_a_visitor_may_do_nothing() -> None:
-    access = decide_access(settings_with(access="key,oidc", openai_api_key="sk-1"), "0.0.0.0")
+    access = decide_access(settings_with(access="key", api_keys=f"shop:{'s' * 32}", openai_api_key="sk-1"), "0.0.0.0")
     assert access.visitor_grants == frozenset()
     assert access.default_tier is Tier.ANONYMOUS

@@ -56,24 +56,35 @@ def test_a_cookie_ages_after_a_month_and_dies_after_400_days() -> None:
     assert signatures(at=COOKIE_AGE_S + 1).user(cookie) is None
 
 
+def opens(ours: Signatures, token: str | None, session_id: str) -> bool:
+    opened = ours.opened(token)
+    return opened is not None and opened.session_id == session_id
+
+
+def test_a_token_may_be_for_pages_of_one_origin() -> None:
+    opened = signatures().opened(signatures().token("first", "https://shop.example:8443"))
+    assert opened is not None
+    assert (opened.session_id, opened.origin) == ("first", "https://shop.example:8443")
+
+
 def test_a_token_opens_its_session_only() -> None:
     token = signatures().token("first")
-    assert signatures().opens(token, "first")
-    assert not signatures().opens(token, "second")
-    assert not signatures().opens(token, "fürst")
-    assert not signatures().opens(None, "first")
-    assert not signatures().opens("", "")
+    assert opens(signatures(), token, "first")
+    assert not opens(signatures(), token, "second")
+    assert not opens(signatures(), token, "fürst")
+    assert not opens(signatures(), None, "first")
+    assert not opens(signatures(), "", "")
 
 
 def test_a_token_dies_when_its_time_is_over() -> None:
     token = signatures(at=0).token("first")
-    assert signatures(at=60).opens(token, "first")
-    assert not signatures(at=61).opens(token, "first")
+    assert opens(signatures(at=60), token, "first")
+    assert not opens(signatures(at=61), token, "first")
 
 
 def test_a_cookie_is_no_token_and_a_token_no_cookie() -> None:
     both = signatures()
-    assert not both.opens(both.cookie("same"), "same")
+    assert not opens(both, both.cookie("same"), "same")
     assert both.user(both.token("same")) is None
 
 

@@ -123,18 +123,25 @@ async def test_another_user_who_names_the_conversation_finds_nothing_and_touches
         assert len((await ana.get("/api/conversations/c1")).json()["messages"]) == 4
 
 
-async def test_a_sessions_token_opens_its_own_conversation_only(tmp_path: Path) -> None:
+async def test_a_sessions_token_opens_no_conversation_of_its_owner(tmp_path: Path) -> None:
     async with world(tmp_path, scenes=(["One."], ["Two."])) as here, here.browser() as browser:
         ticket = await place_call(browser)
+        await say(browser, "Hello.", conversation_id=ticket["conversation_id"])
         async with here.browser(headers={"authorization": f"Bearer {ticket['token']}"}) as program:
-            reply = await say(program, "Hello.")
-            assert reply["conversation_id"] == ticket["conversation_id"]
-            other = await program.post("/api/multiturn", json={"message": "x", "conversation_id": "another"})
-            assert other.status_code == 404
+            asked = {"message": "x", "conversation_id": ticket["conversation_id"]}
+            assert (await program.post("/api/multiturn", json=asked)).status_code == 403
+            assert (await program.get(f"/api/conversations/{ticket['conversation_id']}")).status_code == 403
+            assert (await program.get("/api/conversations")).status_code == 403
+
+
+async def test_a_sessions_token_ends_its_call_and_leaves_the_conversation(tmp_path: Path) -> None:
+    async with world(tmp_path, scenes=(["One."],)) as here, here.browser() as browser:
+        ticket = await place_call(browser)
+        await say(browser, "Hello.", conversation_id=ticket["conversation_id"])
+        async with here.browser(headers={"authorization": f"Bearer {ticket['token']}"}) as program:
+            assert (await program.delete(f"/api/sessions/{ticket['session_id']}")).status_code == 200
         shown = await browser.get(f"/api/conversations/{ticket['conversation_id']}")
         assert len(shown.json()["messages"]) == 2
-        async with here.browser(headers={"authorization": "Bearer forged"}) as program:
-            assert (await program.post("/api/multiturn", json={"message": "x"})).status_code == 404
 
 
 async def test_a_single_turn_knows_nothing_and_leaves_nothing(tmp_path: Path) -> None:

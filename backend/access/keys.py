@@ -1,0 +1,191 @@
+"""API keys and the tokens they sign: JSON Web Tokens (RFC 7519) that say who asks, and what they may do.
+
+The key decides about the algorithm, never the token (RFC 8725, 3.1): a secret signs with HS256; a public key reads
+what its private half signed with RS256, ES256 or EdDSA. A token lives an hour at most, which its `iat` and `exp` must
+show; the users that a key names are that key's alone.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import jwt
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, EllipticCurvePublicKey
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
+from cryptography.hazmat.primitives.serialization import load_pem_public_key
+from pydantic import BaseModel, ConfigDict, Field, StrictBool, StringConstraints, ValidationError
+
+from backend.access.principal import Grant
+from backend.errors import NotAdmitted, SettingsError
+from backend.settings.access import KEY_FILE
+
+LIFE_S = 3_600
+"""Seconds a token may live."""
+LEEWAY_S = 30
+"""Seconds by which the signer's clock may differ from ours."""
+LONGEST = 8_192
+"""Characters a token may have; longer ones are not even looked at."""
+RSA_BITS_MIN = 2_048
+SHAPE = re.compile(r"eyJ[\w-]+\.[\w-]+\.[\w-]+")
+"""How a JSON Web Token looks, and none of our other tokens: a header that begins with {", and two dots."""
+
+Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.-]{1,128}$")]
+Key = str | RSAPublicKey | EllipticCurvePublicKey | Ed25519PublicKey
+
+
+class GrantsClaim(BaseModel):
+    """The claim `grants`: parts of the API, each true, and the names of tools; without `tools`, those of any user."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    call: StrictBool = False
+    chat: StrictBool = False
+    reason: StrictBool = False
+    embed: StrictBool = False
+    tasks: StrictBool = False
+    notify: StrictBool = False
+    memory: StrictBool = False
+    admin: StrictBool = False
+    tools: Annotated[list[Name], Field(max_length=100)] | None = None
+
+
+class Claims(BaseModel):
+    """The claims of a token, of which `sub`, `iat`, `exp` and `grants` must be there."""
+
+    sub: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.@-]{1,90}$")]
+    iat: int
+    exp: int
+    grants: GrantsClaim
+    conversation: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{1,64}$")] | None = None
+    origin: Annotated[str, StringConstraints(pattern=r"^https?://[^/\s]{1,255}$")] | None = None
+    budget: Annotated[int, Field(ge=0)] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Signed:
+    """What a valid token says, and which key signed it."""
+
+    key: str
+    claims: Claims
+
+    @property
+    def user(self) -> str:
+        """The user id under which their data is stored. No other key's users can have it, and no visitor."""
+        return f"{self.key}.{self.claims.sub}"
+
+    @property
+    def grants(self) -> frozenset[Grant]:
+        """The parts of the API it opens."""
+        return frozenset(grant for grant in Grant if getattr(self.claims.grants, grant))
+
+    @property
+    def tools(self) -> frozenset[str] | None:
+        """The tools it names; None when it names none."""
+        return None if self.claims.grants.tools is None else frozenset(self.claims.grants.tools)
+
+
+class ApiKeys:
+    """The keys whose tokens are taken."""
+
+    def __init__(self, keys: Mapping[str, str], clock: Callable[[], float] = time.time) -> None:
+        """`keys` are secrets, or `file:` and the path of a public key, by id; `clock` gives Unix time in seconds.
+
+        Raises `SettingsError` for a file that holds no usable key.
+        """
+        self._keys = {key_id: _usable(key_id, value) for key_id, value in keys.items()}
+        self._clock = clock
+
+    def __repr__(self) -> str:
+        return f"ApiKeys({', '.join(self._keys)})"
+
+    def sign(self, key_id: str, claims: Mapping[str, object], life_s: int = LIFE_S) -> str:
+        """Return a token of `claims` that lives `life_s` seconds. Raises `SettingsError` for a key that cannot sign."""
+        key = self._keys.get(key_id)
+        if not isinstance(key, str):
+            raise SettingsError(f"API_KEYS has no secret of {key_id}.", hint="A public key can sign nothing.")
+        now = int(self._clock())
+        times = {"iat": now, "exp": now + life_s}
+        return jwt.encode({**claims, **times}, key, algorithm="HS256", headers={"kid": key_id})
+
+    def read(self, token: str) -> Signed:
+        """Return what `token` says. Raises `NotAdmitted`, which says what is wrong with it and shows none of it."""
+        if len(token) > LONGEST:
+            raise _refused("is too long")
+        try:
+            key_id = jwt.get_unverified_header(token).get("kid")
+            key = self._keys.get(key_id) if isinstance(key_id, str) else None
+            if key is None or not isinstance(key_id, str):
+                raise _refused("names no key of this server in `kid`")
+            payload = jwt.decode(token, key, algorithms=[_algorithm(key)], options=_ONLY_SIGNATURE)
+            claims = Claims.model_validate(payload)
+        except jwt.InvalidTokenError:
+            raise _refused("has no valid signature") from None
+        except ValidationError as error:
+            named = ", ".join(sorted({".".join(map(str, each["loc"])) for each in error.errors()}))
+            raise _refused(f"has missing or faulty claims: {named}") from None
+        self._check_times(claims)
+        return Signed(key_id, claims)
+
+    def _check_times(self, claims: Claims) -> None:
+        now = self._clock()
+        if claims.exp <= now - LEEWAY_S:
+            raise _refused("has expired")
+        if claims.iat > now + LEEWAY_S:
+            raise _refused("was made in the future")
+        if claims.exp - claims.iat > LIFE_S:
+            raise _refused(f"lives longer than {LIFE_S} seconds")
+
+
+_ONLY_SIGNATURE = jwt.types.Options(verify_signature=True, verify_exp=False, verify_iat=False, verify_aud=False)
+"""Its times are compared with our own clock."""
+
+
+def looks_signed(token: str) -> bool:
+    """Return whether `token` is a JSON Web Token by its looks."""
+    return SHAPE.match(token) is not None
+
+
+def _refused(why: str) -> NotAdmitted:
+    return NotAdmitted(f"The token {why}.", hint="Make a new one with a key of API_KEYS: see docs/howto/access.md.")
+
+
+def _usable(key_id: str, value: str) -> Key:
+    """Return the secret itself, or the public key in the file. Raises `SettingsError`."""
+    if not value.startswith(KEY_FILE):
+        return value
+    try:
+        key = load_pem_public_key(Path(value.removeprefix(KEY_FILE)).read_bytes())
+    except (OSError, ValueError, UnsupportedAlgorithm) as error:
+        raise SettingsError(
+            f"The public key of {key_id} in API_KEYS cannot be read ({type(error).__name__}).",
+            hint="Name a PEM file with a public key, e.g. partner:file:/run/secrets/partner.pem.",
+        ) from error
+    if isinstance(key, RSAPublicKey) and key.key_size >= RSA_BITS_MIN:
+        return key
+    if isinstance(key, EllipticCurvePublicKey) and isinstance(key.curve, SECP256R1):
+        return key
+    if isinstance(key, Ed25519PublicKey):
+        return key
+    raise SettingsError(
+        f"The public key of {key_id} in API_KEYS is of a kind that is not taken.",
+        hint=f"Use RSA of {RSA_BITS_MIN} bits or more, P-256 or Ed25519.",
+    )
+
+
+def _algorithm(key: Key) -> str:
+    match key:
+        case str():
+            return "HS256"
+        case RSAPublicKey():
+            return "RS256"
+        case Ed25519PublicKey():
+            return "EdDSA"
+        case _:
+            return "ES256"

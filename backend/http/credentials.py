@@ -1,0 +1,120 @@
+"""Who makes a request, by what its headers show: a token signed by an API key, one of the MCP endpoints, a
+session's token, or the cookie of a visitor.
+
+A token that is none of ours counts as none here; a JSON Web Token that is not valid is refused at once, so that
+whoever made it learns why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from starlette.requests import HTTPConnection
+
+from backend.access.access import Access
+from backend.access.keys import ApiKeys, Signed, looks_signed
+from backend.access.principal import Grant, Principal, Tier
+from backend.http.auth import OpenedSession, Signatures, new_user
+from backend.http.limits import address_key
+from backend.mcp.endpoint import Bearer
+
+COOKIE = "caller"
+
+
+@dataclass(slots=True)
+class Identity:
+    """The caller, and what the answer has to tell their browser."""
+
+    principal: Principal
+    known: bool
+    """Whether a valid cookie or a token came along; else the user id is new."""
+    announce: bool
+    """Whether the answer carries a cookie."""
+    opened: OpenedSession | None = None
+    """The session that the request's token opens."""
+    origin: str = ""
+    """The origin whose pages alone may show the token; empty: none was claimed."""
+
+    @property
+    def user(self) -> str:
+        """The user id under which the caller's data is stored."""
+        return self.principal.user
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """Reads the credentials of requests."""
+
+    signatures: Signatures
+    access: Access
+    keys: ApiKeys | None = None
+    """None: tokens of API keys are not taken."""
+    bearers: Callable[[str], Bearer | None] = lambda token: None
+    """A token of the MCP endpoints → the program that shows it; None for a stranger's."""
+
+    def identify(self, connection: HTTPConnection) -> Identity:
+        """Return who makes the request. Raises `NotAdmitted` for a JSON Web Token that is not valid."""
+        token, address = bearer(connection), address_key(connection)
+        if token is None:
+            return self._visitor(connection, address)
+        if self.keys is not None and looks_signed(token):
+            signed = self.keys.read(token)
+            principal = _key_principal(signed, address)
+            return Identity(principal, known=True, announce=False, origin=signed.claims.origin or "")
+        if program := self._program(token, address):
+            return Identity(program, known=True, announce=False)
+        visitor, opened = self._visitor(connection, address), self.signatures.opened(token)
+        if opened is not None:
+            visitor.opened, visitor.origin = opened, opened.origin
+            if not visitor.known:
+                visitor.announce, visitor.principal = False, _session_principal(address)
+        return visitor
+
+    def _visitor(self, connection: HTTPConnection, address: str) -> Identity:
+        """Return the principal of a browser, by its cookie if it has one."""
+        known = self.signatures.user(connection.cookies.get(COOKIE))
+        forwarded = "x-forwarded-for" in connection.headers or "forwarded" in connection.headers
+        principal = Principal(
+            user=known.user if known else new_user(),
+            tier=self.access.visitor_tier(address, forwarded=forwarded),
+            grants=self.access.visitor_grants,
+            tools=None,
+            address=address,
+            credential="cookie" if known else "none",
+        )
+        return Identity(principal, known=known is not None, announce=known is None or known.ageing)
+
+    def _program(self, token: str, address: str) -> Principal | None:
+        """Return the principal of a program that shows one of the tokens of the MCP endpoints."""
+        shown = self.bearers(token)
+        if shown is None:
+            return None
+        grants = frozenset({Grant.NOTIFY}) if shown.client == "internal" else frozenset()
+        return Principal(shown.user_id, Tier.SIGNED_IN, grants, None, address, f"key mcp-{shown.id}")
+
+
+def bearer(connection: HTTPConnection) -> str | None:
+    """Return the token of an `Authorization: Bearer` header."""
+    scheme, _, token = connection.headers.get("authorization", "").partition(" ")
+    return token.strip() if scheme.lower() == "bearer" else None
+
+
+def _key_principal(signed: Signed, address: str) -> Principal:
+    """Return the principal of a token. It may use the tools it names, whatever their tier."""
+    named = signed.tools is not None or Grant.ADMIN in signed.grants
+    return Principal(
+        user=signed.user,
+        tier=Tier.OPERATOR if named else Tier.SIGNED_IN,
+        grants=signed.grants,
+        tools=signed.tools,
+        address=address,
+        credential=f"key {signed.key}",
+        conversation=signed.claims.conversation,
+        budget=signed.claims.budget,
+    )
+
+
+def _session_principal(address: str) -> Principal:
+    """Return the principal of one who holds a session's token only: it opens the call, not its owner's life."""
+    return Principal(new_user(), Tier.ANONYMOUS, frozenset({Grant.CALL}), frozenset(), address, "session")

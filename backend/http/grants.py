@@ -1,0 +1,110 @@
+"""Which grant each route asks for: one table, looked at once for each request, WebSocket and stream.
+
+The longest prefix that a path begins with decides. A path that none names but the last is a file of the page.
+"""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Mapping
+from dataclasses import replace
+
+from starlette.requests import HTTPConnection
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from backend.access.access import Access
+from backend.access.principal import Grant, Principal, Tier
+from backend.errors import CallerError, Forbidden, NotAdmitted, NotFound, TooMany
+from backend.http.context import context_of, identity_of, principal_of
+from backend.http.credentials import bearer
+from backend.http.identity import refuse
+
+GRANTS: Mapping[str, Grant | None] = {
+    "/api/rtc": Grant.CALL,
+    "/api/sessions": Grant.CALL,
+    "/api/events": Grant.CALL,
+    "/ws": None,  # the session's token is its first message
+    "/api/multiturn": Grant.CHAT,
+    "/api/singleturn": Grant.CHAT,
+    "/api/conversations": Grant.CHAT,
+    "/api/confirmations": None,  # consent to an act that somebody with a grant has asked for
+    "/api/tools": Grant.CHAT,
+    "/api/reasoning": Grant.REASON,
+    "/embedding": Grant.EMBED,
+    "/api/tasks": Grant.TASKS,
+    "/api/input": Grant.TASKS,
+    "/api/status": Grant.TASKS,
+    "/notification": Grant.NOTIFY,
+    "/api/me": Grant.MEMORY,
+    "/mode": Grant.MEMORY,
+    "/api/admin": Grant.ADMIN,
+    "/mcp": None,  # admits by tokens of its own
+    "/api/config": None,
+    "/api/openapi.json": None,
+    "/healthz": None,
+    "/readyz": None,
+    "/metrics": None,
+    "/": None,
+}
+"""Beginning of a path, up to a slash or its end → the grant it asks for; None: open to all."""
+
+
+def grant_for(path: str) -> tuple[str, Grant | None]:
+    """Return the prefix in the table that decides about `path`, and the grant."""
+    prefix = path.rstrip("/")
+    while prefix and prefix not in GRANTS:
+        prefix = prefix.rpartition("/")[0]
+    return prefix or "/", GRANTS[prefix or "/"]
+
+
+class GrantCheck:
+    """Middleware: refuses a request whose principal has not the grant of its route."""
+
+    def __init__(self, app: ASGIApp, access: Access) -> None:
+        self._app = app
+        self._access = access
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] not in ("http", "websocket"):
+            await self._app(scope, receive, send)
+            return
+        scope["state"]["prefix"], grant = grant_for(scope["path"])
+        connection = HTTPConnection(scope)
+        if grant is None or grant in principal_of(connection).grants:
+            await self._app(scope, receive, send)
+            return
+        error = _admin_refusal(connection) if grant is Grant.ADMIN else self._refusal(principal_of(connection), grant)
+        if error is None:
+            await self._app(scope, receive, send)
+            return
+        await refuse(error, scope, receive, send)
+
+    def _refusal(self, principal: Principal, grant: Grant) -> CallerError:
+        if principal.credential not in ("none", "cookie"):
+            return Forbidden(f"The credential does not grant {grant}.", hint="Ask whoever made it for one that does.")
+        ways = {"oidc": "sign in at /auth/login", "key": "send a token signed by one of API_KEYS"}
+        hint = " or ".join(words for mode, words in ways.items() if mode in self._access.modes)
+        return NotAdmitted("This server does not admit strangers.", hint=f"{hint[:1].upper()}{hint[1:]}.")
+
+
+def _admin_refusal(connection: HTTPConnection) -> CallerError | None:
+    """Return None for the bearer of ADMIN_TOKEN, or why this caller is no operator. A wrong token is counted."""
+    here, identity = context_of(connection), identity_of(connection)
+    if identity.principal.credential.startswith("key "):
+        return Forbidden("The credential does not grant admin.", hint="Send ADMIN_TOKEN, or a token that does.")
+    address, hint = identity.principal.address, "It is ADMIN_TOKEN in the server's settings."
+    secret, attempt = here.services.settings.admin_token, bearer(connection)
+    if secret is None and here.services.access.modes == {"open"}:
+        return NotFound("The admin page is off.", hint="Set ADMIN_TOKEN to 16 characters or more, and restart.")
+    if attempt is None:
+        return NotAdmitted("The admin page wants its token.", hint=hint)
+    try:
+        here.attempts.check(address, here.now())
+        if secret is not None and hmac.compare_digest(attempt.encode(), secret.get_secret_value().encode()):
+            as_admin = {"grants": frozenset({Grant.ADMIN}), "tier": Tier.OPERATOR, "credential": "key admin"}
+            identity.principal = replace(identity.principal, **as_admin)  # type: ignore[arg-type]
+            return None
+        here.attempts.take(address, here.now())
+    except TooMany as error:
+        return error
+    return NotAdmitted("That is not the token.", hint=hint)
