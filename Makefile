@@ -1,6 +1,6 @@
 # make run and make test do everything on a fresh Debian or Ubuntu machine with Python 3.11 or newer.
 .DEFAULT_GOAL := help
-.PHONY: help install install-test run test quick lint fmt bench requirements
+.PHONY: help install install-test run test quick lint fmt fuzz bench requirements
 
 UV := $(or $(wildcard .venv/bin/uv),uv)
 COMPILE := $(UV) pip compile --quiet --universal --no-emit-index-url --no-annotate --no-header
@@ -31,6 +31,9 @@ fmt: install-test ## Format, and mend what the linter can
 	@.venv/bin/ruff check --fix .
 	@.venv/bin/python -m scripts.settings_table
 	@.venv/bin/python -m scripts.thinkers_table
+
+fuzz: install-test ## Try for ten minutes each what strangers, visitors and operators may send
+	@FUZZ_SECONDS=600 .venv/bin/python -m pytest tests/outside/test_openapi_document.py
 
 bench: install-test ## Measure what docs/performance.md tells
 	@.venv/bin/python -m benchmarks.calls

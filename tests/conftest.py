@@ -12,6 +12,7 @@ LONGEST_FIRST = (
     "tests/call/test_scripted_calls.py",
     "tests/browser/test_page.py",
     "tests/call/test_faults.py",
+    "tests/outside/",
     "tests/tour/",
     "tests/browser/",
     "tests/transports/test_webrtc.py",

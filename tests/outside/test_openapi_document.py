@@ -1,0 +1,100 @@
+"""Requests made from the whole OpenAPI document by schemathesis, against a real server: none is answered with a 5xx.
+
+A 503 for a full server, a peer that is away or a spent budget is an answer, too, but no server of these tests has one.
+`FUZZ_SECONDS` says for how long each caller tries; `make fuzz` does so for ten minutes.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import quote
+
+import httpx2
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.support.running_server import RunningServer, running_server
+
+SECONDS = int(os.environ.get("FUZZ_SECONDS", "10"))
+ADMIN_TOKEN = "the operator's own token"
+STREAMS = r"/events(/|$)"
+"""Paths of streams that do not end by themselves; they are asked for in a test of their own."""
+SETTINGS = {
+    "ADMIN_TOKEN": ADMIN_TOKEN,
+    "CHAT_TURNS_PER_MINUTE": "0",
+    "REASONING__PER_MINUTE": "0",
+    "SESSION_CAP": "0",
+}
+ODD = st.text(st.characters(exclude_categories=["Cs"]), max_size=80)
+HEADER = st.text(st.characters(min_codepoint=32, max_codepoint=126), max_size=80).map(str.strip)
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(SECONDS * 3 + 120)]
+
+
+@pytest.fixture(scope="module", params=["1", "2"], ids=["one worker", "two workers"])
+def server(request: pytest.FixtureRequest) -> Iterator[RunningServer]:
+    with running_server(None, WORKERS=request.param, **SETTINGS) as running:
+        yield running
+
+
+def cookie_of(server: RunningServer) -> str:
+    """The cookie of a new visitor."""
+    with httpx2.Client(base_url=server.url, trust_env=False) as visitor:
+        visitor.get("/api/me").raise_for_status()
+        return f"caller={visitor.cookies['caller']}"
+
+
+def credentials(caller: str, server: RunningServer) -> list[str]:
+    """The headers with which a caller comes, as arguments of schemathesis."""
+    match caller:
+        case "visitor":
+            return ["--header", f"Cookie: {cookie_of(server)}"]
+        case "operator":
+            return ["--header", f"Authorization: Bearer {ADMIN_TOKEN}"]
+        case _:
+            return []
+
+
+@pytest.mark.parametrize("caller", ["stranger", "visitor", "operator"])
+def test_no_request_made_from_the_document_is_answered_with_a_5xx(
+    caller: str, server: RunningServer, tmp_path: Path
+) -> None:
+    arguments = ["--max-time", str(SECONDS), "--checks", "not_a_server_error", "--exclude-path-regex", STREAMS]
+    quiet = ["--no-color", "--no-shrink", "--warnings", "off", "--generation-database", "none"]
+    run = subprocess.run(
+        [
+            *(Path(sys.executable).parent / "schemathesis", "run", f"{server.url}/api/openapi.json"),
+            *(*arguments, *quiet, "--request-timeout", "20", "--continue-on-failure", *credentials(caller, server)),
+        ],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    assert run.returncode == 0, run.stdout[-8_000:] + run.stderr[-2_000:]
+    log = (server.folder / "stderr.log").read_text()
+    assert "unexpected error" not in log
+    assert "Traceback" not in log
+
+
+@settings(
+    max_examples=25,
+    derandomize=True,
+    database=None,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(session=ODD, after=st.one_of(st.integers(), ODD), last=HEADER, token=ODD)
+def test_no_request_for_a_stream_is_answered_with_a_5xx(
+    server: RunningServer, session: str, after: int | str, last: str, token: str
+) -> None:
+    with httpx2.Client(base_url=server.url, trust_env=False) as stranger:
+        for path in ("/api/me/events", f"/api/events/{quote(session, safe='')}"):
+            for levels in ("", "/levels"):
+                query = {"after": str(after), "token": token}
+                with stranger.stream("GET", path + levels, params=query, headers={"last-event-id": last}) as answer:
+                    assert answer.status_code < 500, answer.request.url
