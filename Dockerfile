@@ -1,6 +1,6 @@
 # The backend alone: compose adds Redis and nginx. Python 3.11, because every package has a wheel for it on
 # both x86-64 and arm64, so that nothing is compiled here.
-FROM python:3.11-slim-bookworm AS build
+FROM python:3.11-slim-bookworm@sha256:b18992999dbe963a45a8a4da40ac2b1975be1a776d939d098c647482bcad5cba AS build
 WORKDIR /app
 RUN python -m venv .venv
 COPY requirements.txt ./
@@ -13,7 +13,7 @@ COPY frontend frontend
 # Editable, so that the server finds the page beside itself here as it does in a checkout.
 RUN .venv/bin/pip install --no-cache-dir --disable-pip-version-check --no-deps -e .
 
-FROM python:3.11-slim-bookworm
+FROM python:3.11-slim-bookworm@sha256:b18992999dbe963a45a8a4da40ac2b1975be1a776d939d098c647482bcad5cba
 # libopus0: the codec; libc++1: TEN VAD. Debian keeps only the newest version of each, so none is pinned.
 # hadolint ignore=DL3008
 RUN apt-get update \

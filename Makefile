@@ -1,6 +1,6 @@
 # make run and make test do everything on a fresh Debian or Ubuntu machine with Python 3.11 or newer.
 .DEFAULT_GOAL := help
-.PHONY: help install install-test run test quick lint fmt fuzz bench requirements
+.PHONY: help install install-test run test quick lint fmt fuzz bench requirements images audit sbom
 
 UV := $(or $(wildcard .venv/bin/uv),uv)
 COMPILE := $(UV) pip compile --quiet --universal --no-emit-index-url --no-annotate --no-header
@@ -41,3 +41,6 @@ bench: install-test ## Measure what docs/performance.md tells
 requirements: ## Pin again what pyproject.toml asks for (needs uv)
 	$(COMPILE) --group dev pyproject.toml -o requirements-dev.txt
 	$(COMPILE) pyproject.toml -c requirements-dev.txt -o requirements.txt
+
+images: ## Name the images by the digests their registry gives now (needs docker)
+	@scripts/pin_images.sh

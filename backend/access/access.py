@@ -30,11 +30,11 @@ class Access:
 
 
 def decide_access(settings: Settings, host: str) -> Access:
-    """Return how callers of a server that listens on `host` are admitted.
+    """Return how callers of a server that listens on `host`, or is published by a container, are admitted.
 
     Raises `SetupError` for an open server beyond loopback whose callers would spend the operator's credentials.
     """
-    modes = frozenset(settings.access)
+    modes, host = frozenset(settings.access), settings.publish_on or host
     alone = is_loopback(host)
     if "open" in modes and not alone and not settings.access_open_anywhere and (names := _credentials(settings)):
         raise SetupError(
@@ -46,6 +46,7 @@ def decide_access(settings: Settings, host: str) -> Access:
 
 def access_summary(settings: Settings, host: str) -> str:
     """Return for the operator, in a line, who is admitted."""
+    host = settings.publish_on or host
     words = {
         "open": "everyone" if not is_loopback(host) else "everyone on this machine",
         "key": "programs with a key",

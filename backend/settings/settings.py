@@ -215,6 +215,9 @@ class Settings(BaseSettings):
     access_open_anywhere: bool = Field(
         False, description="Let ACCESS=open listen beyond loopback although keys or other credentials are set."
     )
+    publish_on: str | None = Field(
+        None, description="Address at which a container's ports are published, as compose sets it; unset: no container."
+    )
     allowed_origins: Annotated[list[str], NoDecode] = Field(
         [], description="Extra browser origins, comma-separated; our own is always allowed."
     )

@@ -33,6 +33,14 @@ def test_an_open_server_without_credentials_listens_anywhere() -> None:
     assert decide_access(settings_with(), "0.0.0.0").default_tier is Tier.ANONYMOUS
 
 
+def test_a_container_that_is_published_on_loopback_is_not_open_to_others_and_one_published_elsewhere_is() -> None:
+    here = settings_with(openai_api_key="sk-1", publish_on="127.0.0.1")
+    assert decide_access(here, "0.0.0.0").visitor_tier("172.18.0.3", forwarded=False) is Tier.ANONYMOUS
+    assert "on this machine" in access_summary(here, "0.0.0.0")
+    with pytest.raises(SetupError):
+        decide_access(settings_with(openai_api_key="sk-1", publish_on="0.0.0.0"), "0.0.0.0")
+
+
 def test_the_operator_may_open_the_server_all_the_same() -> None:
     settings = settings_with(openai_api_key="sk-1", access_open_anywhere=True)
     assert decide_access(settings, "0.0.0.0").default_tier is Tier.ANONYMOUS

@@ -9,6 +9,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 
 from scripts.settings_table import SET_BY_COMPOSE, variables
@@ -34,8 +35,8 @@ def dockerfile() -> list[str]:
 
 def test_every_service_proves_its_health() -> None:
     services = compose()["services"]
-    assert set(services) == {"redis", "backend", "worker", "nginx"}
-    assert all("test" in services[name]["healthcheck"] for name in ("redis", "backend", "nginx"))
+    assert set(services) == {"redis", "backend", "worker", "nginx", "tls"}
+    assert all("test" in services[name]["healthcheck"] for name in ("redis", "backend", "nginx", "tls"))
     assert services["worker"]["healthcheck"] == {"disable": True}  # it serves nothing that could be asked
 
 
@@ -55,12 +56,12 @@ def test_services_start_in_order_of_health() -> None:
 def test_redis_keeps_its_data() -> None:
     redis = compose()["services"]["redis"]
     assert "--appendonly yes" in " ".join(redis["command"])
-    assert redis["volumes"] == ["redis-data:/data"]
+    assert "redis-data:/data" in redis["volumes"]
 
 
 def test_the_media_ports_published_are_those_bound_and_exposed() -> None:
     low_high = environment_of("backend")["RTC_PORT_RANGE"]
-    assert compose()["services"]["backend"]["ports"] == [f"{low_high}:{low_high}/udp"]
+    assert compose()["services"]["backend"]["ports"] == [f"${{PUBLISH_ON:-127.0.0.1}}:{low_high}:{low_high}/udp"]
     assert any(line == f"EXPOSE 8000 {low_high}/udp" for line in dockerfile())
 
 
@@ -72,9 +73,48 @@ def test_compose_hands_on_every_setting() -> None:
     assert set(handed_on) <= {each.name for each in variables()}
 
 
+def test_nothing_is_published_beyond_this_machine_unless_the_operator_says_so() -> None:
+    for name, service in compose()["services"].items():
+        for port in service.get("ports", []):
+            assert port.startswith(("${PUBLISH_ON:-127.0.0.1}:", "127.0.0.1:")), (name, port)
+    assert environment_of("backend")["PUBLISH_ON"] == "${PUBLISH_ON:-127.0.0.1}"
+
+
+@pytest.mark.parametrize("name", ["docker-compose.yml", "docker-compose.scale.yml"])
+def test_no_container_may_write_its_image_or_gain_a_privilege(name: str) -> None:
+    services = yaml.safe_load((ROOT / name).read_text())["services"]
+    for service in services.values():
+        assert service["read_only"] is True
+        assert service["cap_drop"] == ["ALL"] and "cap_add" not in service and "privileged" not in service
+        assert service["security_opt"] == ["no-new-privileges:true"]
+        assert "user" in service or "build" in service, "the image built here has a user of its own"
+
+
+def test_every_image_is_named_by_its_digest() -> None:
+    named = re.compile(r"[a-z]+:[\w.-]+@sha256:[0-9a-f]{64}")
+    files = [ROOT / "docker-compose.yml", ROOT / "docker-compose.scale.yml", ROOT / "kubernetes" / "redis.yaml"]
+    images = [line.split()[1] for file in files for line in file.read_text().splitlines() if " image: " in line]
+    images += [line.split()[1] for line in dockerfile() if line.startswith("FROM ")]
+    assert len(images) == 8
+    assert [image for image in images if not named.fullmatch(image)] == []
+    assert len(set(images)) == 3, "one version of each"
+
+
+def test_redis_has_a_password_and_both_sides_know_it() -> None:
+    services = compose()["services"]
+    assert services["redis"]["command"][:2] == ["sh", "/redis-users.sh"]
+    assert "./kubernetes/redis-users.sh:/redis-users.sh:ro" in services["redis"]["volumes"]
+    assert environment_of("backend")["REDIS_PASSWORD_FILE"] == "/run/redis-users/password"
+    for name in ("backend", "worker"):
+        assert "redis-users:/run/redis-users:ro" in services[name]["volumes"]
+    assert "ports" not in services["redis"]
+
+
 def test_nginx_serves_the_files_of_this_checkout() -> None:
     volumes = compose()["services"]["nginx"]["volumes"]
     assert volumes == ["./nginx.conf:/etc/nginx/nginx.conf:ro", "./frontend:/usr/share/nginx/html:ro"]
+    assert set(volumes) < set(compose()["services"]["tls"]["volumes"])
+    assert compose()["services"]["tls"]["profiles"] == ["tls"]
 
 
 def test_the_image_runs_as_nobody_in_particular() -> None:

@@ -44,6 +44,37 @@ def test_a_field_that_does_not_exist_is_noticed() -> None:
         kubernetes_validate.validate(pod, "1.30", strict=True)
 
 
+PODS = [("backend.yaml", "Deployment"), ("redis.yaml", "StatefulSet")]
+
+
+@pytest.mark.parametrize(("name", "kind"), PODS)
+def test_a_pod_may_do_no_more_than_its_work(name: str, kind: str) -> None:
+    pod = next(each for each in resources(name) if each["kind"] == kind)["spec"]["template"]["spec"]
+    assert pod["automountServiceAccountToken"] is False
+    assert pod["securityContext"]["runAsNonRoot"] is True
+    assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+    for container in pod["containers"]:
+        assert container["securityContext"] == {
+            "allowPrivilegeEscalation": False,
+            "readOnlyRootFilesystem": True,
+            "capabilities": {"drop": ["ALL"]},
+        }
+
+
+def test_redis_asks_for_a_password_that_the_backend_knows_and_only_the_backend_reaches_it() -> None:
+    redis = next(each for each in resources("redis.yaml") if each["kind"] == "StatefulSet")
+    container = redis["spec"]["template"]["spec"]["containers"][0]
+    assert container["command"] == ["sh", "/scripts/redis-users.sh"]
+    password = {"name": "REDIS_PASSWORD", "valueFrom": {"secretKeyRef": {"name": "redis", "key": "REDIS_PASSWORD"}}}
+    assert password in container["env"] and password in backend()["containers"][0]["env"]
+    policy = next(each for each in resources("redis.yaml") if each["kind"] == "NetworkPolicy")["spec"]
+    assert policy["podSelector"] == {"matchLabels": {"app": "redis"}}
+    assert policy["policyTypes"] == ["Ingress", "Egress"] and "egress" not in policy
+    assert policy["ingress"][0]["from"][0] == {"podSelector": {"matchLabels": {"app": "backend"}}}
+    generated = yaml.safe_load((FOLDER / "kustomization.yaml").read_text())["configMapGenerator"]
+    assert generated == [{"name": "redis-users", "files": ["redis-users.sh"]}]
+
+
 def test_kustomize_names_every_file() -> None:
     listed = yaml.safe_load((FOLDER / "kustomization.yaml").read_text())["resources"]
     assert sorted(listed) == FILES

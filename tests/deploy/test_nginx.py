@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
+import ssl
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import httpx2
 import pytest
+from websockets.asyncio.client import connect
 
 from demo.services.server import json_reply, serving
-from tests.support.nginx import ROOT, running_nginx
+from tests.support.certificates import certificate
+from tests.support.nginx import ROOT, Certificate, running_nginx
 from tests.support.running_server import RunningServer, placed_call, running_server
 
 SECURITY_HEADERS = {
@@ -105,6 +109,29 @@ def test_the_page_may_call_home_and_a_foreign_page_may_not(site: Site) -> None:
     assert ask(site.front, "POST", "/api/sessions", json={}, headers={"Origin": site.front.url}).is_success
     foreign = ask(site.front, "POST", "/api/sessions", json={}, headers={"Origin": "http://elsewhere.example"})
     assert foreign.status_code == 403
+
+
+async def test_the_profile_with_tls_serves_page_and_calls_over_it_and_tells_browsers_to_stay(tmp_path: Path) -> None:
+    files = certificate(tmp_path)
+    tls = Certificate(files["server"], files["server key"])
+    with running_server() as behind, running_nginx(httpx2.URL(behind.url).port or 80, tmp_path, tls) as url:
+        trusting = ssl.create_default_context(cafile=str(files["ca"]))
+        async with httpx2.AsyncClient(base_url=url, verify=trusting, trust_env=False) as http:
+            for path in ("/", "/api/config", "/nothing.js"):
+                answer = await http.get(path)
+                assert answer.headers.get_list("strict-transport-security") == ["max-age=31536000"], path
+            page = await http.get("/")
+            assert f"wss://{httpx2.URL(url).netloc.decode()}" in page.headers["content-security-policy"]
+            session = (await http.post("/api/sessions", json={}, headers={"Origin": url})).json()
+            socket = f"{url.replace('https', 'wss')}/ws/{session['session_id']}?token={session['token']}"
+            async with connect(socket, ssl=trusting, proxy=None) as websocket:
+                assert json.loads(await websocket.recv()) == {"type": "ready"}
+        old = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        old.check_hostname, old.verify_mode = False, ssl.CERT_NONE
+        with pytest.warns(DeprecationWarning):
+            old.maximum_version = ssl.TLSVersion.TLSv1_1
+        with pytest.raises(httpx2.ConnectError):
+            httpx2.get(url, verify=old, trust_env=False)
 
 
 async def test_events_and_audio_arrive_at_once_while_the_call_lasts(site: Site) -> None:

@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import datetime
-import ipaddress
 import os
 import shutil
 import socket
 import subprocess
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
 from redis.exceptions import AuthenticationError, NoPermissionError
 from redis.exceptions import ConnectionError as RedisConnectionError
 
@@ -27,6 +21,7 @@ from backend.errors import MemoryUnavailable
 from backend.settings.redis import complete_redis_url, read_password
 from backend.storage.client import RedisClient, connect
 from backend.tasks.queue import open_queue
+from tests.support.certificates import certificate
 from tests.support.nginx import free_port
 from tests.support.redis_server import USERS
 from tests.support.running_server import placed_call, running_server
@@ -122,37 +117,10 @@ async def test_a_call_and_a_task_are_served_over_it_and_nothing_they_do_is_refus
         assert not {"errorstat_NOPERM", "errorstat_NOAUTH"} & set(errors), errors
 
 
-def certificate(folder: Path) -> Mapping[str, Path]:
-    """A CA, and what it signed for 127.0.0.1."""
-    day, now = datetime.timedelta(days=1), datetime.datetime.now(datetime.UTC)
-    keys = {name: ec.generate_private_key(ec.SECP256R1()) for name in ("ca", "redis")}
-    files = {}
-    for name in ("ca", "redis"):
-        subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
-        issuer = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "ca")])
-        builder = (
-            x509.CertificateBuilder().subject_name(subject).issuer_name(issuer).public_key(keys[name].public_key())
-        )
-        builder = builder.serial_number(x509.random_serial_number())
-        builder = builder.not_valid_before(now - day).not_valid_after(now + day)
-        builder = builder.add_extension(x509.BasicConstraints(ca=name == "ca", path_length=None), critical=True)
-        address = x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))])
-        signed = builder.add_extension(address, critical=False).sign(keys["ca"], hashes.SHA256())
-        files[name] = folder / f"{name}.crt"
-        files[name].write_bytes(signed.public_bytes(serialization.Encoding.PEM))
-        files[f"{name} key"] = folder / f"{name}.key"
-        files[f"{name} key"].write_bytes(
-            keys[name].private_bytes(
-                serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-            )
-        )
-    return files
-
-
 async def test_over_tls_the_certificate_must_be_signed_by_the_authority_that_is_named(tmp_path: Path) -> None:
     files = certificate(tmp_path)
     tls = ["--port", "0", "--tls-port", "PORT", "--tls-auth-clients", "no"]
-    tls += ["--tls-cert-file", str(files["redis"]), "--tls-key-file", str(files["redis key"])]
+    tls += ["--tls-cert-file", str(files["server"]), "--tls-key-file", str(files["server key"])]
     tls += ["--tls-ca-cert-file", str(files["ca"])]
     with guarded_redis(tmp_path, *tls, REDIS_PASSWORD=PASSWORD) as port:
         bare = f"rediss://127.0.0.1:{port}/0"

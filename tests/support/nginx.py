@@ -9,6 +9,7 @@ import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -29,9 +30,21 @@ def free_port() -> int:
         return port
 
 
-def rendered(port: int, backend_port: int, folder: Path) -> str:
-    """The configuration as it is, except for where it listens, what it serves and where it writes."""
+@dataclass(frozen=True)
+class Certificate:
+    """A certificate's file, and that of its key."""
+
+    chain: Path
+    key: Path
+
+
+def rendered(port: int, backend_port: int, folder: Path, tls: Certificate | None = None) -> str:
+    """The configuration as it is, except for where it listens, what it serves and where it writes.
+
+    With `tls`, its server is that of the profile of that name, and listens for nothing else.
+    """
     text = (ROOT / "nginx.conf").read_text()
+    added = (ROOT / "nginx-tls.conf").read_text() if tls else ""
     folders = "".join(f"    {name}_temp_path {folder}/{name};\n" for name in TEMP_PATHS)
     owner = "user root;\n" if os.geteuid() == 0 else ""  # pytest's folders are closed to others
     for old, new in {
@@ -39,25 +52,29 @@ def rendered(port: int, backend_port: int, folder: Path) -> str:
         "worker_processes auto;": "worker_processes 1;",
         "http {\n": f"http {{\n{folders}",
         "server backend:8000;": f"server 127.0.0.1:{backend_port};",
-        "listen 80;": f"listen 127.0.0.1:{port};",
+        "listen 80;": "" if tls else f"listen 127.0.0.1:{port};",
+        "include /etc/nginx/server.d/*.conf;": added.replace("443", f"127.0.0.1:{port}"),
         "root /usr/share/nginx/html;": f"root {ROOT / 'frontend'};",
     }.items():
         assert text.count(old) == 1, f"nginx.conf should say {old!r} once"
         text = text.replace(old, new)
+    if tls:
+        text = text.replace("/etc/nginx/certificates/fullchain.pem", str(tls.chain))
+        text = text.replace("/etc/nginx/certificates/privkey.pem", str(tls.key))
     return text
 
 
 @contextmanager
-def running_nginx(backend_port: int, folder: Path) -> Iterator[str]:
+def running_nginx(backend_port: int, folder: Path, tls: Certificate | None = None) -> Iterator[str]:
     """The base URL of an nginx in front of `127.0.0.1:backend_port`, ended whatever happens."""
     port = free_port()
     configuration = folder / "nginx.conf"
-    configuration.write_text(rendered(port, backend_port, folder))
+    configuration.write_text(rendered(port, backend_port, folder, tls))
     with (folder / "nginx.log").open("wb") as log:
         process = subprocess.Popen([binary(), "-p", str(folder), "-c", str(configuration)], stderr=log, stdout=log)
     try:
         _wait_until_listening(port, process, folder)
-        yield f"http://127.0.0.1:{port}"
+        yield f"{'https' if tls else 'http'}://127.0.0.1:{port}"
     finally:
         process.terminate()
         process.wait(timeout=5)
