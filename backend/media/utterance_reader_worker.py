@@ -32,8 +32,6 @@ from backend.media.resample import resample
 from backend.media.utterance_reader import ANSWER, READ, REQUEST, Reading
 
 RECOGNISER_RATE = 16_000
-NICE = 5
-"""By how much the process gives way to its server: on a busy core a reading of 30 ms must not delay what is played."""
 PHRASE_SHARE = 0.995
 """Probability that an utterance is a phrase rather than other words, before anything was heard of it."""
 RARE = 0.05
@@ -93,7 +91,7 @@ Pronunciations = dict[str, list[str]]
 
 def main() -> None:
     """Load, then answer requests until the end of input."""
-    os.nice(NICE)
+    _give_way()
     requests = sys.stdin.buffer
     # Whatever the library prints must not get between our answers.
     answers = os.fdopen(os.dup(1), "wb")
@@ -103,6 +101,17 @@ def main() -> None:
         answer = msgspec.json.encode(models.answer(what, payload) if time.monotonic() < deadline else None)
         answers.write(ANSWER.pack(number, len(answer)) + answer)
         answers.flush()
+
+
+def _give_way() -> None:
+    """Run only while a core has nothing else to do: a reading takes 30 ms, and what is played must not wait for it.
+
+    With 40 calls on the core that also reads, 0.6 % of the packets came more than 20 ms late, and 0.06 % so.
+    """
+    if sys.platform == "linux":
+        os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+    else:
+        os.nice(19)
 
 
 class ReaderModels:

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from backend.media.frame import FRAME_SAMPLES, SAMPLE_RATE, Frame
-from backend.media.near_voice import NearVoice, Timbre
+from backend.media.near_voice import NearVoice
+from backend.media.timbre import Timbre
 
 CHANCE = np.random.default_rng(3)
 
