@@ -91,6 +91,11 @@ class Signalling:
         base = str(self.http.base_url).replace("http", "ws", 1).rstrip("/")
         return f"{base}/ws/{quote(ticket.session_id)}?token={quote(ticket.token)}"
 
+    def cookies(self) -> dict[str, str]:
+        """Return the header by which the server knows its user again, beyond what the session's token opens."""
+        cookies = "; ".join(f"{cookie.name}={cookie.value}" for cookie in self.http.cookies.jar)
+        return {"cookie": cookies} if cookies else {}
+
     async def ask(self, method: str, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
         """Send any other request. Raises `CallRefused` or `TransportLost`."""
         try:

@@ -79,6 +79,8 @@ class ThinkerResponse:
     """Nothing in it was a sample, a failure, or a tool's that forbids it, and nothing had been said before."""
     interruptible: bool = True
     """No tool it rests on said that it must be heard to its end."""
+    untrusted: bool = False
+    """Text of others has entered the turn."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from backend.errors import BadRequest, PeerError
 from backend.models.base import ChatModel
 from backend.runtime.supervisor import leave_behind
 from backend.storage.messages import Message
-from backend.tools.base import Client, ToolContext
+from backend.tools.base import Client, ToolContext, ToolRights
 from backend.tools.runner import Toolbox
 
 log = logging.getLogger(__name__)
@@ -83,12 +83,14 @@ class Agent:
         client: Client | None = None,
         revise: Revise | None = None,
         private: bool = False,
+        rights: ToolRights = ToolRights(),  # noqa: B008 - nothing in it changes
     ) -> ThinkerSession:
         """Create a session of conversation `conversation_id`. Callbacks are called at once and must not block.
 
         `system_prompt` is the task; style, date, `situation` and the tools' guidance are added to it every turn.
         `client` is the kind of client the tools must be for; None: each turn's source mode. `revise` gets a whole
-        answer before it is kept. A `private` session's words never enter a trace, only its figures.
+        answer before it is kept. A `private` session's words never enter a trace, only its figures. `rights` are those
+        of its tool calls; by default public tools alone.
         """
         trace = AgentTrace(private=private)
 
@@ -104,7 +106,7 @@ class Agent:
             if on_event:
                 on_event(event)
 
-        options = SessionOptions(notify, user_id or "", system_prompt or TASK, situation, client, revise)
+        options = SessionOptions(notify, user_id or "", system_prompt or TASK, situation, client, revise, rights)
         return ThinkerSession(self, conversation_id, options)
 
 
@@ -118,6 +120,7 @@ class SessionOptions:
     situation: Situation | None = None
     client: Client | None = None
     revise: Revise | None = None
+    rights: ToolRights = ToolRights()  # noqa: RUF009 - nothing in it changes
 
 
 class ThinkerSession:
@@ -183,7 +186,10 @@ class ThinkerSession:
 
     def _turn(self, context: ConversationContext, mode: SourceMode) -> Turn:
         client, turn_id = self._options.client or mode, f"{self._turns}@{time.time_ns()}"
-        tool_context = ToolContext(self._options.user_id, self._conversation_id, turn_id, client, self._agent.profile)
+        options = self._options
+        tool_context = ToolContext(
+            options.user_id, self._conversation_id, turn_id, client, self._agent.profile, options.rights
+        )
         return Turn(self._agent, context, tool_context, mode, self._emit, self._metrics)
 
     async def _run(self, turn: Turn, text: str, message_id: str) -> ThinkerResponse:
@@ -191,7 +197,10 @@ class ThinkerSession:
         client, situation, box = turn.tool_context.client, self._options.situation, self._agent.toolbox
         if self._agent.router is not None:
             earlier = turn.context.messages
-            box, turn.tokens = await self._agent.router.route(text, box, client, earlier=earlier, emit=self._emit)
+            reach = turn.tool_context.rights.reach
+            box, turn.tokens = await self._agent.router.route(
+                text, box, client, reach, earlier=earlier, emit=self._emit
+            )
             turn.agent = replace(self._agent, toolbox=box)
             self._metrics.total_tokens += turn.tokens
         turn.system = system_prompt(
@@ -199,7 +208,7 @@ class ThinkerSession:
             now=self._agent.clock(),
             mode=turn.mode,
             situation=situation,
-            guidance=box.guidance(client),
+            guidance=box.guidance(client, turn.tool_context.rights.reach),
         )
         return await turn.run(text, message_id, situation.exchanges if situation else ())
 

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from backend.access.reach import Reach
 from backend.agent.events import ModelAnswered, ModelAsked, OnEvent
 from backend.errors import PeerError
 from backend.models.base import ChatMessage, ChatModel, Finished, TextDelta, quoted
@@ -53,15 +54,16 @@ class ToolRouter:
         text: str,
         box: Toolbox,
         client: Client,
+        reach: Reach,
         *,
         earlier: Sequence[Message] = (),
         emit: OnEvent = lambda event: None,
     ) -> tuple[Toolbox, int]:
-        """Return the part of `box` that `client` is offered for `text`, and the tokens the choice cost.
+        """Return the part of `box` that `client` is offered for `text` within `reach`, and the tokens the choice cost.
 
         Raises nothing but `CancelledError`.
         """
-        offered = box.offered(client)
+        offered = box.offered(client, reach)
         recent = {call.name for message in earlier for call in message.tool_calls}
         kept = [tool.name for tool in offered if tool.always or tool.name in recent]
         catalogue = {tool.name: tool.description for tool in offered if tool.name not in kept}

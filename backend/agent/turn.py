@@ -142,7 +142,8 @@ class Turn:
         self.partial, calls, end = "", [], Finished("stop")
         system = self.system if tools else f"{self.system}\n\n{WRAP_UP}"
         messages: list[ChatMessage] = [{"role": "system", "content": system}, *map(as_api, self.context.messages)]
-        schemas = self.agent.toolbox.schemas(self.tool_context.client) if tools else []
+        offered = self.agent.toolbox.schemas(self.tool_context.client, self.tool_context.rights.reach)
+        schemas = offered if tools else []
         self.emit(ModelAsked(self.agent.model_name, messages, len(schemas)))
         asked_at = time.perf_counter()
         stream = self.agent.model.stream(messages, model=self.agent.model_name, tools=schemas)
@@ -211,13 +212,27 @@ class Turn:
 
     async def _made_call(self, call: ToolCall, refusal: ToolResult | None) -> ToolResult:
         self.emit(ToolCallStarted(call.id, call.name, call.arguments))
-        result = refusal or await self.agent.toolbox.run(call.name, call.arguments, self.tool_context)
+        result = refusal or await self.agent.toolbox.run(call.name, call.arguments, self._call_context())
         if refusal is None:
             self.metrics.tool_calls += 1
             self.results.append(result)
             self._last[(call.name, _canonical(call.arguments))] = result
         self.emit(ToolCallFinished(call.id, call.name, result.content, result.error, result.sample, result.elapsed_ms))
         return result
+
+    @property
+    def untrusted(self) -> bool:
+        """Whether text of others has entered this turn: with a result, a step before it, or what is kept of earlier."""
+        known = (call.name for message in self.context.messages for call in message.tool_calls)
+        return (
+            self.tool_context.rights.untrusted
+            or any(result.untrusted for result in self.results)
+            or any(map(self.agent.toolbox.brings_untrusted, known))
+        )
+
+    def _call_context(self) -> ToolContext:
+        context = self.tool_context
+        return replace(context, rights=context.rights.tainted()) if self.untrusted else context
 
     def _response(self, reply: ModelReply, *, incomplete: bool) -> ThinkerResponse:
         if not reply.text.strip():
@@ -245,6 +260,7 @@ class Turn:
             live=any(result.error is None and not result.sample for result in self.results),
             cacheable=self._alone and not incomplete and all(result.cacheable for result in self.results),
             interruptible=all(result.interruptible for result in self.results),
+            untrusted=self.untrusted,
         )
 
     def keep_partial(self) -> None:

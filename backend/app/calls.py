@@ -168,6 +168,7 @@ def _dependencies(
         tracer=foundation.tracer,
         reader=reader,
         subscribe=foundation.notifications.dispatcher.subscribe,
+        take_answer=stores.confirmations.take_answer,
     )
 
 

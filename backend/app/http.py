@@ -70,6 +70,7 @@ async def open_http(
             reminders=foundation.notifications.reminders,
             bearers=Tokens(settings.mcp).bearer,
             coordinator=tasks.coordinator,
+            confirmations=stores.confirmations,
             toolbox=toolbox,
             tool_servers=others.states if others else dict,
             endpoints=endpoints,
@@ -93,6 +94,7 @@ async def open_chat(foundation: Foundation, tasks: TaskSubsystem) -> AsyncIterat
             ChatProfileUpdater(stores.outbox.enqueue, thinkers.summaries, tasks.coordinator.ingest),
             foundation.tracer,
             stores.turns,
+            stores.confirmations,
         )
     )
     foundation.metrics.watch_queue("typed_turns", lambda: chat.running)
@@ -118,6 +120,7 @@ def user_data_stores(
         "notices": notifications.notices,
         "memories": stores.memories,
         "notes": stores.notes,
+        "confirmations": stores.confirmations,
         "calendar": open_calendars(foundation.settings, models.http),
         "model attempts": models.model_calls,
         **({"calls": calls.cluster} if calls.cluster else {}),

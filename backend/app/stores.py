@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from backend.coordinator.store import Channels
 from backend.notifications.dispatcher import NotificationDispatcher
+from backend.sessions.page_json import shown_by
 from backend.settings.settings import Settings
 from backend.settings.tasks import BackgroundSettings
 from backend.storage.embedded import OpenedMemory
@@ -19,6 +20,7 @@ from backend.storage.turn_claims import TurnClaims
 from backend.tasks.queue import DocketQueue, open_queue
 from backend.tasks.repository import TaskRepository
 from backend.tasks.service import TaskQueries, TaskService
+from backend.tools.confirmations import Confirmations
 from backend.users.memories import Memories
 from backend.users.notes import Notes
 
@@ -42,6 +44,8 @@ class Stores:
     """Which process runs which typed turn."""
     pubsub: PubSub
     """Pub/sub with the other processes."""
+    confirmations: Confirmations
+    """What users are asked to agree to."""
 
 
 @asynccontextmanager
@@ -55,7 +59,8 @@ async def open_stores(opened: OpenedMemory, settings: Settings) -> AsyncIterator
         notes = Notes(opened.redis, ttl_s=retention_s(settings))
         pubsub = PubSub(opened.redis, opened.waiting)
         turns = TurnClaims(opened.redis, secrets.token_hex(8), pubsub)
-        yield Stores(opened, opened.memory, outbox, memories, notes, turns, pubsub)
+        confirmations = Confirmations(opened.redis, shown_by(pubsub.publish_page_event))
+        yield Stores(opened, opened.memory, outbox, memories, notes, turns, pubsub, confirmations)
 
 
 @dataclass(frozen=True, slots=True)

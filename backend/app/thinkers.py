@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -34,6 +35,7 @@ from backend.thinkers.run import ThinkerDependencies
 from backend.tools import registry as tools
 from backend.tools.background_tasks import UserTasks
 from backend.tools.base import Clock
+from backend.tools.confirmations import Confirmations
 from backend.tools.discovery import folder_modules
 from backend.tools.reminders import UserReminders
 from backend.tools.runner import ToolSource
@@ -44,6 +46,8 @@ from backend.users.summaries import Summaries
 
 if TYPE_CHECKING:
     from backend.mcp.remote_servers import RemoteServers
+
+log = logging.getLogger(__name__)
 
 POST_STEPS_WITHIN_S = 2.0
 """Seconds a server that ends gives the post-steps of the last turns."""
@@ -91,6 +95,7 @@ async def open_thinkers(
             http=models.http,
             pipeline=pipeline,
             tool_sources=[others] if others else [],
+            confirmations=stores.confirmations,
             services=services | {UserTasks: user_tasks, UserReminders: notifications.reminders},
         )
         summaries = Summaries(models.model, settings.thinker_model, stores.memory, tracer)
@@ -107,11 +112,13 @@ def build_thinkers(
     pipeline: Pipeline = NO_STEPS,
     tool_sources: Iterable[ToolSource] = (),
     services: Mapping[Any, Any] = MappingProxyType({}),
+    confirmations: Confirmations | None = None,
     clock: Callable[[], float] = time.time,
 ) -> ThinkerDispatcher:
     """Return all Thinkers with their tools and services.
 
-    `tool_sources` have the tools of other servers; `services` are further ones for tools, by type.
+    `tool_sources` have the tools of other servers; `services` are further ones for tools, by type. Without
+    `confirmations`, no tool is run that needs the user's agreement.
     The caller keeps ownership of `model`, `memory` and `http`. Raises `BadPlugin`.
     """
     folders = settings.plugin_folders
@@ -128,11 +135,13 @@ def build_thinkers(
         Modes: modes,
         **services,
     }
-    toolbox = tools.discover(known, folders, tool_sources)
+    toolbox = tools.discover(known, folders, tool_sources, confirmations)
     fast, advanced = settings.thinker_model, settings.thinker_model_advanced
     agent = Agent(model, toolbox, fast, clock=clock)
     # Refuses a mode with a tool that does not exist; those of other servers count, which are not there yet.
     load_modes(settings.modes_file, has_tool=lambda name: name == ROUTE_TOOL or name in toolbox)
+    if missing := [name for name in settings.reasoning.allowed_tools if name not in toolbox]:
+        log.warning("REASONING__TOOLS names tools that do not exist: %s", ", ".join(missing))
     reasoner = Reasoner(agent, settings.reasoning, fast=fast, advanced=advanced)
     routing = settings.tools
     router = ToolRouter(

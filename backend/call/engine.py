@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal
 
+from backend.call.answers import AnswerListener, TakeAnswer
 from backend.call.call_trace import CallTrace
 from backend.call.history import CallHistory, save_summary
 from backend.call.post_turn import PostTurnHook
@@ -46,6 +47,7 @@ from backend.storage.messages import Message
 from backend.storage.outbox import Enqueue
 from backend.thinkers.base import Question
 from backend.thinkers.dispatcher import ThinkerDispatcher
+from backend.tools.base import ToolRights
 from backend.transports.base import Transport
 from backend.users.modes import Mode
 from backend.users.profile import UserProfile
@@ -96,6 +98,8 @@ class CallDependencies:
     open_echo_guard: Callable[[], EchoGuard] = NoEchoGuard
     subscribe: Subscribe | None = None
     """Subscribes a call to its user's notices: see `notifications.dispatcher`."""
+    take_answer: TakeAnswer | None = None
+    """Hears what callers answer to the question whether something shall be done; None: nobody is asked."""
 
 
 class CallEngine:
@@ -126,6 +130,7 @@ class CallEngine:
             publish=self._publish,
         )
         self._tool_calls = ToolCallDispatcher(dependencies.thinkers, view, dependencies.metrics)
+        self._answers = AnswerListener(session, dependencies.take_answer)
         self._learner = ProfileLearner(
             dependencies.learning, session.id, session.owner, self._enqueue, self._brief_again
         )
@@ -291,6 +296,7 @@ class CallEngine:
         reason, session = self._reason, self._session
         steps: list[Callable[[], object]] = [
             lambda: self._tool_calls.close(go_on=reason != "deleted"),
+            self._answers.close,
             self._tap.close,
             self._link.close,
             self._transport.close,
@@ -427,6 +433,8 @@ class CallEngine:
                 message_id = self._history.add(role, text)
                 self._learner.on_message(role, text)
                 self._post_turn.on_message(role, text, message_id)
+                if role == "user":
+                    self._answers.on_words(text)
             case do.NoticeDelivered(notice):
                 if self._subscription:
                     self._subscription.mark_delivered(notice)
@@ -476,5 +484,8 @@ class CallEngine:
 
     def _question(self, domain: str, query: str) -> Question:
         session = self._session
+        rights = ToolRights(session.reach, untrusted=self._tool_calls.untrusted)
         conversation = session.conversation_id
-        return Question(domain, query, session.id, session.owner, mode=self._mode, conversation_id=conversation)
+        return Question(
+            domain, query, session.id, session.owner, mode=self._mode, conversation_id=conversation, rights=rights
+        )

@@ -60,6 +60,12 @@ class ToolCallDispatcher:
         return f"ToolCallDispatcher({len(self._working)} working)"
 
     @property
+    def untrusted(self) -> bool:
+        """Whether text of others has entered the caller's latest turn, with the answer of a Thinker."""
+        turn = self._call.turn()
+        return any(call.turn == turn and call.answer and call.answer.untrusted for call in self._calls.values())
+
+    @property
     def _working(self) -> list[ThinkerCall]:
         return [call for call in self._calls.values() if call.working]
 

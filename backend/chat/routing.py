@@ -61,7 +61,7 @@ class ThinkerRouting:
         domain = route.manifest.domain
         call = ThinkerCall(
             f"thinker_{next(self._numbers)}",
-            replace(self._asked, domain=domain, query=route.query, user_id=context.user_id),
+            replace(self._asked, domain=domain, query=route.query, user_id=context.user_id, rights=context.rights),
             route.manifest.label,
             on_change=self._publish,
             background=route.background,
@@ -80,4 +80,10 @@ class ThinkerRouting:
         data = {"domain": domain, "answer": answer.text, "source": answer.source}
         if answer.task_id:
             return Result({**data, "task_id": answer.task_id})
-        return Result(data, sample=answer.source == "sample", note=NOTE, citations=answer.citations)
+        return Result(
+            data,
+            sample=answer.source == "sample",
+            note=NOTE,
+            citations=answer.citations,
+            untrusted=answer.untrusted,
+        )

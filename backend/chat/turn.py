@@ -14,6 +14,7 @@ from contextlib import aclosing
 from dataclasses import asdict, dataclass, field
 from typing import Literal
 
+from backend.access.reach import PUBLIC, Reach
 from backend.conversation.page_events import ChatTurnFinished, ErrorShown
 from backend.errors import VoiceError
 from backend.sessions.event_log import EventLog
@@ -43,6 +44,8 @@ class ChatRequest:
     """Where it was typed, as the client names it; steps around the turn may go by it."""
     mode: str = ""
     """The mode for this turn; empty: the one the user has chosen."""
+    reach: Reach = PUBLIC
+    """The tools within the caller's reach."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -34,6 +34,8 @@ from backend.thinkers.base import Question
 from backend.thinkers.dispatcher import ThinkerDispatcher
 from backend.thinkers.registry import ROUTE_TOOL
 from backend.thinkers.run import ThinkerDependencies
+from backend.tools.base import ToolRights
+from backend.tools.confirmations import Confirmations
 from backend.tools.runner import Toolbox
 from backend.users.modes import Mode
 from backend.users.profile import UserProfile, load_profile
@@ -45,6 +47,8 @@ You are a warm, attentive assistant in a conversation that goes on by text and b
 before belongs to it. Answer in the language of the user, briefly."""
 KNOWN_WITHIN_S = 0.5
 """Seconds loading the profile may take; after that, the user is served as a stranger."""
+HEARD_WITHIN_S = 1.0
+"""Seconds noting an answer may take; after that, the user is asked again."""
 RESULT_SHOWN = 2_000
 """Characters of a tool's result shown in an event."""
 OWN_TOOLS = ("remember_preference", "memory", "manage_prompt", "get_personality")
@@ -68,6 +72,8 @@ class ChatDependencies:
     tracer: Tracer = NO_TRACER
     claims: TurnClaims | None = None
     """Which conversations other processes answer; None: there are none."""
+    confirmations: Confirmations | None = None
+    """Hears what each message answers; None: nobody is asked."""
 
     @property
     def shared(self) -> ThinkerDependencies:
@@ -117,6 +123,7 @@ class TurnRunner:
         return reply
 
     async def _run(self) -> ChatReply:
+        await self._take_answer()
         situation = await self._situation()
         if situation is None:
             return self._reply(CANCELLED)
@@ -134,6 +141,15 @@ class TurnRunner:
         if self._dependencies.profiles:
             self._dependencies.profiles.on_turn(self._request, reply)
         return reply
+
+    async def _take_answer(self) -> None:
+        """Take the message as the answer to what the user was asked in this conversation, if anything."""
+        request, confirmations = self._request, self._dependencies.confirmations
+        if confirmations is not None and request.conversation_id is not None:
+            hearing = confirmations.take_answer(
+                request.user_id, request.conversation_id, request.text, message=request.message_id
+            )
+            await briefly(hearing, None, within_s=HEARD_WITHIN_S, warning="an answer could not be noted")
 
     async def _situation(self) -> Situation | None:
         """Return what the turn knows beside the question; None when it was cancelled meanwhile."""
@@ -166,7 +182,17 @@ class TurnRunner:
         box = self._dependencies.tools(mode)
         if self._dependencies.thinkers.registry.manifests and (mode.tools is None or ROUTE_TOOL in mode.tools):
             conversation = request.conversation_id or request.message_id
-            question = Question("", "", conversation, "", "chat", mode, conversation, request.platform)
+            question = Question(
+                "",
+                "",
+                conversation,
+                "",
+                "chat",
+                mode,
+                conversation,
+                request.platform,
+                ToolRights(request.reach, message=request.message_id),
+            )
             self._routing = ThinkerRouting(self._dependencies.thinkers, question, self._turn.publish)
             box = box.plus(self._routing.tool())
         shared = self._dependencies.shared
@@ -187,6 +213,7 @@ class TurnRunner:
             on_event=self._on_agent_event,
             situation=situation,
             revise=self._revise,
+            rights=ToolRights(request.reach, message=request.message_id),
         )
 
     async def _revise(self, response: ThinkerResponse) -> str:

@@ -311,6 +311,27 @@ class UserContextChanged(PageEvent):
     """The profile of the user has changed; `GET /api/me` returns the new one."""
 
 
+@dataclass(frozen=True, slots=True)
+class ConfirmationAsked(PageEvent):
+    """A tool wants to do something the user must agree to first: this very call, with these arguments."""
+
+    id: str
+    conversation_id: str
+    tool: str
+    arguments: Mapping[str, object]
+    expires_at: float
+    """Unix time in seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConfirmationAnswered(PageEvent):
+    """The user has answered such a question, or said something else, which withdraws it."""
+
+    id: str
+    conversation_id: str
+    agreed: bool
+
+
 # --- a typed turn ---------------------------------------------------------------------------------------
 
 

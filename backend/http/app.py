@@ -14,6 +14,7 @@ from backend.access.keys import ApiKeys
 from backend.http import (
     admin,
     chat,
+    confirmations,
     events,
     health,
     ice_servers,
@@ -50,7 +51,21 @@ ATTEMPTS_PER_MINUTE = 10
 HEARTBEAT_S = 15.0
 """Seconds of quiet after which a stream of events says it is still there."""
 
-ROUTES = (signalling, ice_servers, sessions, tasks, me, notification, admin, events, health, reasoning, chat, page)
+ROUTES = (
+    signalling,
+    ice_servers,
+    sessions,
+    tasks,
+    confirmations,
+    me,
+    notification,
+    admin,
+    events,
+    health,
+    reasoning,
+    chat,
+    page,
+)
 """The routes, in this order: the page's files answer to what is left."""
 
 

@@ -15,6 +15,7 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field, StringConstraints, model_validator
 
+from backend.access.reach import Reach
 from backend.chat.turn import ChatRequest, ChatTurn
 from backend.errors import NotFound, NotTheirs
 from backend.http.bodies import ConversationId, documented, read_body
@@ -167,7 +168,8 @@ async def _answer(request: Request, here: Context, model: type[SingleTurn]) -> R
     identity = identity_of(request)
     here.turns.take(identity.user if identity.known else address_key(request), here.now())
     body = await read_body(request, model)
-    turn = await here.services.chat.begin(body.turn(identity.user, identity.principal.conversation))
+    asked = replace(body.turn(identity.user, identity.principal.conversation), reach=Reach.of(identity.principal))
+    turn = await here.services.chat.begin(asked)
     if body.stream:
         return EventStream(_stream(turn, here.heartbeat_s))
     return JSONResponse(asdict(await turn.wait()))

@@ -35,6 +35,7 @@ from backend.settings.settings import IceServerEntry, Settings
 from backend.storage.memory import Memory
 from backend.tasks.model_call_log import ModelCallLog
 from backend.tasks.service import TaskService
+from backend.tools.confirmations import Confirmations
 from backend.tools.registry import Registry
 from backend.transports.base import Transport
 from backend.transports.webrtc.ice_servers import IceServers
@@ -179,6 +180,8 @@ class Services:
     reminders: ReminderService
     bearers: Callable[[str], Bearer | None]
     """A token → the program that shows it; None for a stranger's."""
+    confirmations: Confirmations
+    """What users are asked to agree to."""
     toolbox: Registry
     tool_servers: Callable[[], dict[str, str]]
     """Name of each other MCP server whose tools are used → `ok`, or what is wrong."""

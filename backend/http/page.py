@@ -8,7 +8,8 @@ from typing import Literal
 
 from fastapi import APIRouter, FastAPI
 
-from backend.http.context import Here, PageConfig
+from backend.access.reach import Reach
+from backend.http.context import Caller, Here, PageConfig
 from backend.runtime.json_objects import Json
 
 log = logging.getLogger(__name__)
@@ -31,6 +32,7 @@ def serve_page(app: FastAPI, frontend: Path) -> None:
 
 
 @router.get("/api/tools")
-async def tools(here: Here, client: Literal["voice", "chat"] = "chat") -> Json:
+async def tools(here: Here, caller: Caller, client: Literal["voice", "chat"] = "chat") -> Json:
     """List the caller's tools with parameters, flags and source; `client`: in a call, or in a typed conversation."""
-    return {"tools": here.services.toolbox.described(client), "servers": here.services.tool_servers()}
+    shown = here.services.toolbox.described(client, Reach.of(caller.principal))
+    return {"tools": shown, "servers": here.services.tool_servers()}

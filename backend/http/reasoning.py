@@ -12,15 +12,16 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field, StringConstraints
 
+from backend.access.reach import Reach
 from backend.errors import NotFound, VoiceError
 from backend.http.bodies import documented, read_body
-from backend.http.context import Caller, Here
+from backend.http.context import Caller, Here, principal_of
 from backend.http.limits import address_key
 from backend.http.sse import HEARTBEAT, EventStream, encode_event
 from backend.reasoning.base import Reasoned, ReasoningRequest, Stage
 from backend.reasoning.reasoner import TEXT_LIMIT, Reasoner
 from backend.runtime.supervisor import cancel_all, event_or_timeout
-from backend.tools.base import ToolContext
+from backend.tools.base import ToolContext, ToolRights
 
 STAGES_KEPT = 100
 """Stages waiting for a reader; of more, the oldest is dropped."""
@@ -50,7 +51,9 @@ async def reason(request: Request, here: Here, caller: Caller) -> Response:
     if reasoner is None:
         raise NotFound("Nobody reasons here.")
     body = await read_body(request, ReasoningTask)
-    task = ReasoningRequest(body.task, body.strategy, ToolContext(caller.user if caller.known else "", "reasoning"))
+    rights = ToolRights(Reach.of(principal_of(request)), attended=False)
+    context = ToolContext(caller.user if caller.known else "", "reasoning", rights=rights)
+    task = ReasoningRequest(body.task, body.strategy, context, tools=reasoner.tools)
     if not body.stream:
         return JSONResponse(asdict(await reasoner.infer(task)))
     return EventStream(_stream(reasoner, task, here.heartbeat_s))

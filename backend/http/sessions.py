@@ -43,11 +43,11 @@ async def show_transcript(session: OwnSession) -> Response:
 
 
 @router.post("/api/sessions/{session_id}/messages", status_code=202, openapi_extra=documented(TypedMessage))
-async def type_message(request: Request, here: Here, session: OwnSession) -> Json:
+async def type_message(request: Request, here: Here, caller: Caller, session: OwnSession) -> Json:
     """Take typed input into the same conversation. 422 unless the call is live."""
     here.messages.take(session.id, here.now())
     body = await read_body(request, TypedMessage)
-    await session.type_text(body.text)
+    await session.type_text(body.text, shared=caller.user != session.owner)
     return {"ok": True}
 
 

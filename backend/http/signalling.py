@@ -10,9 +10,10 @@ from fastapi import APIRouter, BackgroundTasks, Request, WebSocket
 from starlette.requests import ClientDisconnect
 
 from backend.access.principal import Principal
+from backend.access.reach import Reach
 from backend.errors import BadRequest, Forbidden, TooMany, VoiceError
 from backend.http.bodies import Disconnect, NewSession, Offer, documented, read_body
-from backend.http.context import Caller, Context, Here, context_of, own_session_or_query
+from backend.http.context import Caller, Context, Here, context_of, identity_of, own_session_or_query
 from backend.http.credentials import Identity
 from backend.http.errors import note_error
 from backend.http.identity import note_fingerprint, note_time_zone, restore
@@ -34,7 +35,11 @@ async def offer(request: Request, background: BackgroundTasks, here: Here, calle
     except TooMany:
         conversation_id = conversation_for(caller.principal, body.conversation_id)
         placed = await services.sessions.offer_to_peer(
-            caller.user, body.sdp, conversation_id, interruptions=body.interruptions
+            caller.user,
+            body.sdp,
+            conversation_id,
+            interruptions=body.interruptions,
+            reach=Reach.of(caller.principal),
         )
         if placed is None:
             raise
@@ -79,7 +84,9 @@ async def reserve(here: Context, caller: Identity, asked: NewSession, background
     if caller.principal.credential == "session":
         raise Forbidden("A session's token opens that session only.", hint="Leave it out to begin another call.")
     conversation_id = conversation_for(caller.principal, asked.conversation_id)
-    session = services.registry.reserve(caller.user, conversation_id, interruptions=asked.interruptions)
+    session = services.registry.reserve(
+        caller.user, conversation_id, interruptions=asked.interruptions, reach=Reach.of(caller.principal)
+    )
     if asked.fingerprint is not None:
         background.add_task(note_fingerprint, services.memory, asked.fingerprint, caller.user)
     if asked.time_zone:
@@ -112,7 +119,10 @@ async def _asked_for(websocket: WebSocket, session_id: str) -> Session | int:
     """Return the session, brought here if it was reserved in another process, or the close code to refuse with."""
     try:
         handle = await own_session_or_query(websocket, session_id)
-        return await context_of(websocket).services.sessions.take(handle)
+        session = await context_of(websocket).services.sessions.take(handle)
+        if identity_of(websocket).user != session.owner:
+            session.share()
+        return session
     except BadRequest:
         return TAKEN
     except VoiceError as error:

@@ -14,10 +14,11 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import PlainTextResponse
 from pydantic import BaseModel, StringConstraints
 
+from backend.access.reach import Reach
 from backend.coordinator.store import INPUT_CHARS
 from backend.errors import NotFound
 from backend.http.bodies import ConversationId, documented, read_body
-from backend.http.context import Caller, Context, Here
+from backend.http.context import Caller, Context, Here, principal_of
 from backend.http.long_answers import json_response
 from backend.runtime.json_objects import Json
 from backend.tasks.model_call_log import as_markdown
@@ -48,7 +49,12 @@ async def create_task(request: Request, here: Here, caller: Caller) -> Json:
     here.messages.take(caller.user, here.now())
     body = await read_body(request, NewTask)
     task = await here.services.tasks.create(
-        caller.user, body.kind, body.instruction, body.conversation_id or "", source_mode="chat"
+        caller.user,
+        body.kind,
+        body.instruction,
+        body.conversation_id or "",
+        source_mode="chat",
+        reach=Reach.of(principal_of(request)),
     )
     return _shown(task)
 

@@ -1,8 +1,8 @@
 """Another server's tools as tools of this one: named, described, checked and bounded like any other. Pure.
 
 A server's description of its tools is not trusted: names are made to fit, descriptions cut, and a tool whose schema
-cannot be used is left out. It is believed only where it makes us more careful: a tool that calls itself destructive
-needs consent.
+cannot be used is left out. As the specification says, a tool may destroy something unless its server says that it only
+reads or only adds; such a tool needs the user's consent. What a tool returns is text of others.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from mcp_types import Tool as Listed
 from referencing import Registry
 from referencing.exceptions import Unresolvable
 
+from backend.access.principal import Tier
 from backend.errors import BadRequest
 from backend.settings.mcp import McpServerEntry
 from backend.tools.base import Json, ReadArguments, Result, Tool, without_keywords
@@ -96,7 +97,7 @@ def _tool(origin: Origin, name: str, listed: Listed) -> Tool:
     async def function(**values: Any) -> Result:
         return result_of(await origin.call(listed.name, values))
 
-    destructive = listed.annotations is not None and listed.annotations.destructive_hint is True
+    reads_only = is_read_only(listed) or listed.name in entry.read_only
     named = entry.confirm if isinstance(entry.confirm, bool) else listed.name in entry.confirm
     return Tool(
         name=name,
@@ -104,14 +105,35 @@ def _tool(origin: Origin, name: str, listed: Listed) -> Tool:
         function=function,
         read_arguments=argument_reader(listed.input_schema),
         parameters={"properties": {}} | listed.input_schema,
-        requires_auth=entry.requires_auth,
-        confirm=named or destructive,
+        tier=tier_of(entry),
+        confirm=named or not (reads_only or is_harmless(listed)),
+        writes=not reads_only,
+        untrusted=True,
         cache=False,
         clients=frozenset(entry.clients),
         source=origin.server,
         deadline_s=entry.deadline_s,
         output_cap=entry.output_cap,
     )
+
+
+def tier_of(entry: McpServerEntry) -> Tier:
+    """Return how far a caller must be trusted to use a server's tools; one with credentials acts as the operator."""
+    if entry.tier is not None:
+        return {"public": Tier.ANONYMOUS, "signed_in": Tier.SIGNED_IN, "operator": Tier.OPERATOR}[entry.tier]
+    if entry.command or entry.headers or entry.env:
+        return Tier.OPERATOR
+    return Tier.SIGNED_IN if entry.requires_auth else Tier.ANONYMOUS
+
+
+def is_read_only(listed: Listed) -> bool:
+    """Return whether the server says that the tool changes nothing; the specification's default is that it does."""
+    return listed.annotations is not None and listed.annotations.read_only_hint is True
+
+
+def is_harmless(listed: Listed) -> bool:
+    """Return whether the server says that the tool only adds; the specification's default is that it may destroy."""
+    return listed.annotations is not None and listed.annotations.destructive_hint is False
 
 
 def result_of(result: CallToolResult) -> Result:

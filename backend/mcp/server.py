@@ -4,12 +4,14 @@ One SDK server answers at all endpoints; each request carries its `Bearer`, so t
 called are looked up per request. It keeps no sessions: any process may answer any request. The toolbox enforces every
 rule about calls; here its results are only translated into the protocol.
 
-A tool that needs the user's consent answers the first call with an error that explains what to do: tell the user what
-would be done, and make the same call again once they agree, after two seconds at the earliest and within five minutes.
+A tool that needs the user's consent answers the first call with an error that explains what to do: have the user agree
+on their own page, or with `POST /api/confirmations/{id}`, and make the same call again, within five minutes. What a
+client says about the user's wishes is no consent: it may have read them in a web page.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import secrets
 from collections.abc import Sequence
@@ -22,16 +24,20 @@ from mcp.server.transport_security import TransportSecuritySettings
 from mcp_types import CallToolRequestParams, CallToolResult, ListToolsResult, PaginatedRequestParams, TextContent, Tool
 from starlette.requests import Request
 
+from backend.access.reach import EVERYTHING, PUBLIC, Reach
 from backend.mcp.endpoint import BEARER, Bearer
-from backend.tools.base import ToolContext
+from backend.tools.base import Client, ToolContext, ToolRights
+from backend.tools.consent import canonical
 from backend.tools.registry import Registry
 
 NAME = "responder-thinker"
 INSTRUCTIONS = (
     "Tools of a voice assistant. A result with `sample` true is demonstration data: say so. An error of type "
-    "needs_confirmation means that nothing was done: tell the user exactly what would be done, and make the same call "
-    "again once they agree."
+    "needs_confirmation means that nothing was done: the user agrees on this server's page, which shows the question; "
+    "then make the same call again."
 )
+REACH: dict[Client, Reach] = {"internal": EVERYTHING, "copilot": EVERYTHING, "external": PUBLIC}
+"""What tokens of the operator reach, beside what their kind of client may see; third parties reach public tools."""
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 
 Context = ServerRequestContext[Any, Request]
@@ -43,14 +49,19 @@ def tool_server(registry: Registry) -> Server[Any]:
     async def list_tools(context: Context, _params: PaginatedRequestParams | None) -> ListToolsResult:
         bearer = _bearer(context)  # tools that need a user are hidden from a client without one
         hidden = {tool.name for tool in registry.offered() if tool.requires_auth and not bearer.user_id}
-        shown = registry.get_mcp_tools(bearer.client)
+        shown = registry.get_mcp_tools(bearer.client, REACH[bearer.client])
         return ListToolsResult(tools=[Tool.model_validate(each) for each in shown if each["name"] not in hidden])
 
     async def call_tool(context: Context, params: CallToolRequestParams) -> CallToolResult:
         bearer = _bearer(context)
-        # each call is a turn of its own: asking the user in between is the client's part
-        asking = ToolContext(bearer.user_id, f"mcp:{bearer.id}", secrets.token_hex(8), bearer.client)
-        result = await registry.call_tool(params.name, params.arguments or {}, asking)
+        arguments = params.arguments or {}
+        # No message of the user passes here, so each act is asked about by itself, and answered on the user's page.
+        act = hashlib.sha256(canonical({"tool": params.name, "arguments": arguments}).encode()).hexdigest()[:16]
+        rights = ToolRights(REACH[bearer.client])
+        asking = ToolContext(
+            bearer.user_id, f"mcp:{bearer.id}:{act}", secrets.token_hex(8), bearer.client, rights=rights
+        )
+        result = await registry.call_tool(params.name, arguments, asking)
         return CallToolResult(
             content=[TextContent(text=result.content)],
             structured_content=json.loads(result.content),

@@ -13,7 +13,7 @@ from backend.agent.turn import say_sample
 from backend.conversation.page_events import ToolCallFinished, ToolCallStarted
 from backend.errors import NoAnswer
 from backend.models.tags import THINK, THINK_END
-from backend.tools.base import ToolContext
+from backend.tools.base import ToolContext, ToolRights
 
 Strategy = Literal["mono", "dual"]
 ROUND_LIMIT = 20
@@ -33,8 +33,8 @@ class ReasoningRequest:
     """On whose behalf tools run."""
     source_mode: SourceMode = "chat"
     """How the result is delivered."""
-    tools: tuple[str, ...] | None = None
-    """Names of the tools it may use; None: all there are."""
+    tools: tuple[str, ...] = ()
+    """Names of the tools it may use, never all. Those that need consent refuse, since nobody can be asked."""
     situation: Situation | None = field(default=None, repr=False)
     guidance: str = ""
     """Further instructions for the model that words the result."""
@@ -69,6 +69,8 @@ class Reasoned:
     live: bool = False
     """A tool supplied data."""
     elapsed_ms: int = 0
+    untrusted: bool = False
+    """Text of others went into it."""
 
     def __repr__(self) -> str:
         return f"Reasoned({self.state}, {self.strategy}, {self.rounds} rounds, {self.tokens} tokens)"
@@ -96,9 +98,12 @@ class ReasoningRun:
 
     def session(self, part: str, prompt: str, *, tools: bool, model: str = "", situated: bool = True) -> ThinkerSession:
         """Open a conversation with one of the models, with the task's tools or none."""
-        names = (self.task.tools if self.task.tools is not None else self.agent.toolbox.names) if tools else ()
-        tools_ = self.agent.toolbox.only(names)
-        agent = replace(self.agent, toolbox=tools_, model_name=model or self.agent.model_name, store=None)
+        agent = replace(
+            self.agent,
+            toolbox=self.agent.toolbox.only(self.task.tools if tools else ()),
+            model_name=model or self.agent.model_name,
+            store=None,
+        )
         return agent.create_session(
             f"{self.task.context.conversation_id}:{part}",
             system_prompt=prompt,
@@ -106,6 +111,7 @@ class ReasoningRun:
             on_event=self._on_agent_event,
             situation=self.task.situation if situated else None,
             private=True,
+            rights=self._rights,
         )
 
     async def think(self, session: ThinkerSession, text: str, mode: SourceMode = "chat") -> ThinkerResponse:
@@ -116,6 +122,11 @@ class ReasoningRun:
         if response.state is not TurnState.COMPLETE or not response.text:
             raise NoAnswer("The reasoning was stopped.")
         return response
+
+    @property
+    def _rights(self) -> ToolRights:
+        rights = self.task.context.rights.alone()
+        return rights.tainted() if any(response.untrusted for response in self.responses) else rights
 
     def stage(self, detail: str) -> None:
         """Show what is being done."""
@@ -135,6 +146,7 @@ class ReasoningRun:
             citations=tuple(dict.fromkeys(one for response in self.responses for one in response.citations)),
             sample=sample,
             live=any(response.live for response in self.responses),
+            untrusted=self._rights.untrusted,
         )
 
     def _on_agent_event(self, event: AgentEvent) -> None:

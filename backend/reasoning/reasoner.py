@@ -41,10 +41,16 @@ class Reasoner:
         self._rounds = min(settings.rounds, ROUND_LIMIT)
         self._reflections = min(settings.reflections, REFLECTION_LIMIT)
         self._deadline_s = settings.deadline_s
+        self._allowed = settings.allowed_tools
         self._working = 0
 
     def __repr__(self) -> str:
         return f"Reasoner(planner {self._planner}, executor {self._executor}, {self._rounds} rounds)"
+
+    @property
+    def tools(self) -> tuple[str, ...]:
+        """The names of the tools that a task may use which names none itself: those the settings allow."""
+        return tuple(name for name in self._allowed if name in self._agent.toolbox)
 
     async def infer(
         self,
@@ -61,7 +67,7 @@ class Reasoner:
         `TooMany` when as many are under way as may be.
         """
         if isinstance(task, str):
-            task = ReasoningRequest(task, strategy)
+            task = ReasoningRequest(task, strategy, tools=self.tools)
         if not task.text.strip() or len(task.text) > TEXT_LIMIT:
             raise BadRequest(f"A task has 1 to {TEXT_LIMIT:,} characters.")
         if self._working >= AT_ONCE:

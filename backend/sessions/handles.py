@@ -10,6 +10,7 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from typing import Protocol, TypedDict
 
+from backend.access.reach import PUBLIC, Reach
 from backend.errors import BadRequest
 from backend.sessions.page_json import LoggedEvent
 from backend.sessions.registry import Session, SessionDescription, SessionRegistry, SessionState
@@ -37,8 +38,11 @@ class SessionHandle(Protocol):
     async def transcript(self) -> list[TranscriptEntry]:
         """Return what was said, oldest first."""
 
-    async def type_text(self, text: str) -> None:
-        """Put typed input into the conversation. Raises `BadRequest` unless the call is live."""
+    async def type_text(self, text: str, *, shared: bool = False) -> None:
+        """Put typed input into the conversation; `shared`: of somebody who has the session's token alone.
+
+        Raises `BadRequest` unless the call is live.
+        """
 
     async def cancel_thinker(self, call: str) -> None:
         """Stop the work on a tool call. Raises `NotFound`, or `BadRequest` when it or the call is over."""
@@ -79,7 +83,9 @@ class LocalHandle(SessionHandle):
     async def transcript(self) -> list[TranscriptEntry]:
         return list(self.session.transcript)
 
-    async def type_text(self, text: str) -> None:
+    async def type_text(self, text: str, *, shared: bool = False) -> None:
+        if shared:
+            self.session.share()
         self.session.live_call().type_text(text)
 
     async def cancel_thinker(self, call: str) -> None:
@@ -134,7 +140,13 @@ class SessionLocator:
         return session
 
     async def offer_to_peer(
-        self, owner: str, sdp: str, conversation_id: str | None, *, interruptions: bool | None = None
+        self,
+        owner: str,
+        sdp: str,
+        conversation_id: str | None,
+        *,
+        interruptions: bool | None = None,
+        reach: Reach = PUBLIC,
     ) -> PlacedCall | None:
         """Have another process answer an SDP offer that finds no room here; None when none has room."""
         return None

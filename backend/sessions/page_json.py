@@ -42,6 +42,8 @@ NAMES: dict[type[page.PageEvent], str] = {
     page.DecisionMade: "decision",
     page.TaskChanged: "task",
     page.UserContextChanged: "user_context",
+    page.ConfirmationAsked: "confirmation.asked",
+    page.ConfirmationAnswered: "confirmation.answered",
     page.ChatTurnStarted: "turn",
     page.ChatStateChanged: "state",
     page.TokenGenerated: "token",

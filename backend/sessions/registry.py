@@ -11,6 +11,9 @@ from enum import StrEnum
 from functools import partial
 from typing import NotRequired, Protocol, TypedDict
 
+from msgspec import convert, to_builtins
+
+from backend.access.reach import PUBLIC, Reach
 from backend.conversation.page_events import (
     ErrorShown,
     PageEvent,
@@ -73,6 +76,7 @@ class HandedOver(TypedDict):
     conversation_id: str
     interruptions: NotRequired[bool]
     """Left out by a version that does not know of it."""
+    reach: NotRequired[dict[str, object]]
 
 
 class LiveCall(Protocol):
@@ -121,6 +125,7 @@ class Session:
         *,
         session_id: str | None = None,
         interruptions: bool = True,
+        reach: Reach = PUBLIC,
         on_event: Callable[[Session, LoggedEvent], None] | None = None,
     ) -> None:
         """`conversation_id` names a conversation to continue; None begins a new one."""
@@ -131,6 +136,8 @@ class Session:
         self.responder = responder
         self.interruptions = interruptions
         """Whether the caller's voice may interrupt replies."""
+        self.reach = reach
+        """The tools within the caller's reach; the public ones once somebody takes part with the session's token."""
         self.opened_at = time.time()
         self.ended_at: float | None = None
         self.ended_reason: str | None = None
@@ -151,6 +158,10 @@ class Session:
         if self.call is None:
             raise BadRequest("This session has no live call.", hint="Connect first, then type.")
         return self.call
+
+    def share(self) -> None:
+        """Note that somebody takes part who has the session's token alone: the owner's own tools are theirs no more."""
+        self.reach = PUBLIC
 
     def publish(self, event: PageEvent) -> None:
         """Enter `event` into the transcript and the counts, and log it for the page."""
@@ -227,7 +238,14 @@ class SessionRegistry:
         """Return how much waits in that queue of all live calls together."""
         return sum(session.call.depths()[queue] for session in self._sessions.values() if session.call)
 
-    def reserve(self, owner: str, conversation_id: str | None = None, *, interruptions: bool | None = None) -> Session:
+    def reserve(
+        self,
+        owner: str,
+        conversation_id: str | None = None,
+        *,
+        interruptions: bool | None = None,
+        reach: Reach = PUBLIC,
+    ) -> Session:
         """Return a new session for `owner`, to be connected within 15 s, of one of their conversations or of a new one.
 
         `interruptions` is whether the caller's voice may interrupt replies; None: what is usual in this registry.
@@ -242,7 +260,9 @@ class SessionRegistry:
         self._admit()
         allowed = self._interruptions if interruptions is None else interruptions
         return self._reserved(
-            Session(owner, self._responder, conversation_id, interruptions=allowed, on_event=self._on_event)
+            Session(
+                owner, self._responder, conversation_id, interruptions=allowed, reach=reach, on_event=self._on_event
+            )
         )
 
     def connect(self, session: Session, transport: Transport, kind: str) -> None:
@@ -263,6 +283,7 @@ class SessionRegistry:
             "owner": session.owner,
             "conversation_id": session.conversation_id,
             "interruptions": session.interruptions,
+            "reach": to_builtins(session.reach),
         }
 
     def adopt(self, handed: HandedOver) -> Session:
@@ -275,6 +296,7 @@ class SessionRegistry:
                 conversation_id,
                 session_id=handed["session_id"],
                 interruptions=handed.get("interruptions", self._interruptions),
+                reach=convert(handed.get("reach", {}), Reach),
                 on_event=self._on_event,
             )
         )

@@ -46,3 +46,13 @@ class ReasoningSettings(BaseModel):
     reflections: int = Field(1, ge=0, le=3, description="Most times that one model alone reviews its draft.")
     deadline_s: float = Field(120, gt=0, description="Seconds a task may take; then it answers with what it has.")
     per_minute: int = Field(10, ge=0, description="Tasks over HTTP per minute and caller.")
+    tools: str = Field(
+        "calculate, web_search, kb_search, pubmed_search, get_news_headlines, get_current_weather, get_stock_price, "
+        "medical_calculator",
+        description="Tools that POST /api/reasoning may use, comma-separated, as far as its caller may.",
+    )
+
+    @property
+    def allowed_tools(self) -> tuple[str, ...]:
+        """Return the names in `tools`."""
+        return tuple(name for part in self.tools.split(",") if (name := part.strip()))

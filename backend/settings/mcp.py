@@ -35,7 +35,12 @@ class McpServerEntry(BaseModel):
     """Of its tools, the ones that are wanted, by its own names; None: all."""
     clients: list[Literal["voice", "chat", "internal", "copilot", "external"]] = ["voice", "chat", "internal"]
     confirm: bool | list[str] = False
-    """Tools (true: all) for which the user must agree first; those that call themselves destructive always do."""
+    """Tools (true: all) for which the user must agree first, beside those that may destroy something."""
+    read_only: list[str] = []
+    """Tools that change nothing though their server does not say so (`readOnlyHint`), and so need no agreement."""
+    tier: Literal["public", "signed_in", "operator"] | None = None
+    """Who may use them; None: the operator's tier for a `command` and where `headers` or `env` hold credentials, else
+    signed in with `requires_auth`, else public."""
     requires_auth: bool = False
     deadline_s: float = Field(default=8.0, gt=0, le=120)
     output_cap: int = Field(default=6_000, ge=200, le=100_000)

@@ -44,6 +44,7 @@ class BackgroundHandoff:
                     question.conversation_id,
                     source_mode=question.source_mode,
                     steps=checkpoints.values,
+                    reach=question.rights.reach,
                 )
         except TimeoutError:
             raise NoAnswer("It could not be started in the background just now.") from None

@@ -16,6 +16,7 @@ from typing import Literal
 
 from msgspec.structs import replace
 
+from backend.access.reach import PUBLIC, Reach
 from backend.errors import BadRequest, MemoryUnavailable
 from backend.notifications.dispatcher import NotificationDispatcher
 from backend.storage.memory import briefly
@@ -52,12 +53,13 @@ class TaskService:
         source_mode: Literal["voice", "chat"] = "voice",
         steps: Mapping[str, object] | None = None,
         once: str = "",
+        reach: Reach = PUBLIC,
     ) -> Task:
         """Queue a task and return it; while the same (owner, kind, normalised instruction) is open, return that one.
 
-        `steps` are checkpoints of work already done. A request that is named with `once` may be repeated: it creates
-        one task, which is returned even when it is over. Raises `BadRequest` for an unknown kind, an empty or too long
-        instruction, and `TooMany` when the owner has 20 open ones.
+        `steps` are checkpoints of work already done, and `reach` are the tools its run may use. A request that is named
+        with `once` may be repeated: it creates one task, which is returned even when it is over. Raises `BadRequest`
+        for an unknown kind, an empty or too long instruction, and `TooMany` when the owner has 20 open ones.
         """
         if not owner:
             raise BadRequest("A task needs an owner: the caller is not known.")
@@ -71,7 +73,9 @@ class TaskService:
         now = self.clock()
         name = hashlib.sha256(f"{owner}\n{once}".encode()).digest()[:12] if once else secrets.token_bytes(12)
         id_ = base64.urlsafe_b64encode(name).decode()
-        task = Task(id_, owner, conversation_id, kind, instruction.strip(), now, now, source_mode, ready_at=now)
+        task = Task(
+            id_, owner, conversation_id, kind, instruction.strip(), now, now, source_mode, ready_at=now, reach=reach
+        )
         created = await self.repository.create(task, steps or {})
         if created.open and created.ready_at <= now:  # also an older one: its creator may have died before this
             await self.queue.enqueue(created.id)

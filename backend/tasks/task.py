@@ -25,6 +25,7 @@ from typing import Literal
 
 import msgspec
 
+from backend.access.reach import PUBLIC, Reach
 from backend.errors import PeerError
 
 INSTRUCTION_LIMIT = 4_000
@@ -91,6 +92,8 @@ class Task:
     """Why it failed, in words that can be spoken; while a retry waits, why it will be tried again."""
     started_at: float | None = None
     ended_at: float | None = None
+    reach: Reach = PUBLIC
+    """The tools its run may use, beside being among its Thinker's: those its owner reached when they asked for it."""
 
     def __repr__(self) -> str:
         return f"Task({self.id[:6]}… {self.kind} {self.state}, run {self.run})"  # and nobody's words

@@ -38,6 +38,7 @@ from backend.tasks.repository import TaskRepository, record_key
 from backend.tasks.task import Superseded, Task, TaskResult, TaskState
 from backend.thinkers.base import Checkpoints, Manifest, Question, ThinkerProgress
 from backend.thinkers.dispatcher import ThinkerDispatcher
+from backend.tools.base import ToolRights
 
 log = logging.getLogger(__name__)
 
@@ -116,6 +117,7 @@ def thinker_work(thinkers: ThinkerDispatcher, model_calls: ModelCallLog) -> Task
             task.owner,
             source_mode=task.source_mode,
             conversation_id=task.conversation_id,
+            rights=ToolRights(task.reach).alone(),
         )
         with model_calls.scope(task.id, task.owner, while_exists=record_key(task.id)):
             answer = await thinkers.answer(question, on_progress, checkpoints=run, patient=True)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any, TypeVar
 
+from backend.access.reach import EVERYTHING
 from backend.agent.session import Agent
 from backend.errors import BadPlugin
 from backend.middleware.base import Asked, MiddlewareStep, Output, StepOptions, WholeTurn
@@ -22,7 +23,7 @@ from backend.thinkers.base import Answer, OnProgress, Question
 from backend.thinkers.dispatcher import ThinkerDispatcher
 from backend.thinkers.registry import ThinkerRegistry, thinker_of
 from backend.thinkers.run import ThinkerDependencies
-from backend.tools.base import Client, Clock, Tool, ToolContext, injected
+from backend.tools.base import Client, Clock, Tool, ToolContext, ToolRights, injected
 from backend.tools.registry import Registry
 from backend.tools.runner import ToolResult
 
@@ -41,6 +42,8 @@ class World:
     settings: Settings = field(default_factory=lambda: load_settings(_env_file=None))
     clock: Callable[[], float] = time.time
     """Returns Unix time in seconds."""
+    rights: ToolRights = ToolRights(EVERYTHING)  # noqa: RUF009 - nothing in it changes
+    """The rights of the tool calls: by default the operator's."""
     services: Mapping[Any, Any] = field(default_factory=dict)
     """Further services by type, e.g. `{httpx2.AsyncClient: client}`."""
 
@@ -74,7 +77,7 @@ async def run_thinker(
     agent = Agent(model, toolbox, world.settings.thinker_model, clock=world.clock)
     dependencies = ThinkerDependencies(agent, toolbox, world.memory, world.settings, pipeline, clock=world.clock)
     thinkers = ThinkerRegistry([declared], dependencies)
-    question = Question(declared.manifest.domain, query, "test", world.user_id)
+    question = Question(declared.manifest.domain, query, "test", world.user_id, rights=world.rights)
     try:
         return await ThinkerDispatcher(thinkers).answer(question, progress)
     finally:
@@ -96,7 +99,7 @@ async def run_tool(
     world = world or World()
     tool = _declared(function, "tool", Tool)
     return await Registry([tool], world.known).call_tool(
-        tool.name, arguments or {}, ToolContext(world.user_id, "test", "turn-1", client)
+        tool.name, arguments or {}, ToolContext(world.user_id, "test", "turn-1", client, rights=world.rights)
     )
 
 

@@ -15,6 +15,7 @@ from typing import Any, Literal
 from backend.agent.context import SourceMode
 from backend.conversation.page_events import ToolProgress
 from backend.errors import BadPlugin
+from backend.tools.base import ToolRights
 from backend.users.modes import Mode
 
 Source = Literal["live", "cache", "sample", "model"]
@@ -36,6 +37,8 @@ class Question:
     """The conversation it was asked in; empty: none that is kept."""
     platform: str = ""
     """Where it was typed, as the client names it; empty by voice."""
+    rights: ToolRights = ToolRights()  # noqa: RUF009 - nothing in it changes
+    """The rights of the tool calls made for it; by default public tools alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +55,8 @@ class Answer:
     """The background task that goes on with the question; then `text` only says so."""
     interruptible: bool = True
     """False for what the caller must hear to its end: their voice does not interrupt the reply that speaks it."""
+    untrusted: bool = False
+    """Text of others went into it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field, replace
 
 import msgspec
 
+from backend.access.reach import Reach
 from backend.agent.context import Exchange, Note, Situation
 from backend.observability.tracing import current_span
 from backend.runtime.faults import decode_or_skip
@@ -36,6 +37,7 @@ class _StoredAnswer(msgspec.Struct, frozen=True, array_like=True):
     text: str
     citations: tuple[str, ...]
     interruptible: bool = True
+    untrusted: bool = False
 
 
 _stored_decoder = msgspec.json.Decoder(_StoredAnswer)
@@ -62,12 +64,18 @@ def slot_for(manifest: Manifest, question: Question, situation: Situation, day: 
         normalised(question.query),
         question.source_mode,
         question.mode,
+        _reached(question.rights.reach),
         day,
         personal,
         [_material(finding) for finding in findings],
     ]
     digest = hashlib.sha256(json.dumps(material, sort_keys=True, default=str).encode()).hexdigest()
     return Slot(scope, f"{manifest.domain}:{digest[:32]}")
+
+
+def _reached(reach: Reach) -> list[object]:
+    """Return what tells apart callers who reach different tools: who may not look something up is not served it."""
+    return [reach.tier, None if reach.tools is None else sorted(reach.tools)]
 
 
 def _material(finding: Note | Exchange) -> list[object]:
@@ -137,7 +145,7 @@ class AnswerCache:
         async def work() -> Answer:
             answer, keep = await compute(show_all)
             if keep:
-                stored = _StoredAnswer(answer.text, answer.citations, answer.interruptible)
+                stored = _StoredAnswer(answer.text, answer.citations, answer.interruptible, answer.untrusted)
                 value = msgspec.json.encode(stored).decode()
                 storing = self._memory.cache_put(slot.scope, slot.key, value, ttl_s)
                 await briefly(storing, None, within_s=CACHE_WITHIN_S, warning="an answer could not be cached")
@@ -158,4 +166,6 @@ class AnswerCache:
         stored = await briefly(loading, None, within_s=CACHE_WITHIN_S)
         if stored is None or (found := decode_or_skip("cached answer", stored, _stored_decoder.decode)) is None:
             return None
-        return Answer(found.text, "cache", found.citations, interruptible=found.interruptible)
+        return Answer(
+            found.text, "cache", found.citations, interruptible=found.interruptible, untrusted=found.untrusted
+        )

@@ -51,4 +51,5 @@ async def think(run: ThinkerRun) -> Answer:
         tool_calls=reasoned.tool_calls,
         latency_ms=reasoned.elapsed_ms,
         tokens=reasoned.tokens,
+        untrusted=reasoned.untrusted,
     )

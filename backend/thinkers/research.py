@@ -180,6 +180,7 @@ async def _write(run: ThinkerRun, findings: Findings) -> Answer:
         citations=citations[:CITATION_LIMIT],
         tool_calls=len(findings),
         tokens=run.tokens,
+        untrusted=True,
     )
 
 

@@ -83,6 +83,8 @@ class ThinkerRun:
     """Whether the answer may be served again; anything used for it may forbid that."""
     tokens: int = field(default=0, init=False)
     """Tokens used so far, over all turns."""
+    untrusted: bool = field(default=False, init=False)
+    """Whether text of others has entered the run."""
     _situation: Situation | None = field(default=None, init=False)
     _call_numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1), init=False)
 
@@ -117,15 +119,17 @@ class ThinkerRun:
             profile=self._mode_name,
         )
         session = agent.create_session(
-            self.question.session_id,
+            self._conversation,
             system_prompt=task,
             user_id=self.question.user_id,
             on_event=None if quiet else self._on_agent_event,
             situation=situation,
             client=self.question.source_mode,
+            rights=self.context.rights,
         )
         response = await session.think(text, mode or self.question.source_mode)
         self.tokens += response.tokens_used
+        self.untrusted = self.untrusted or response.untrusted
         if response.state is not TurnState.COMPLETE:
             raise NoAnswer(f"{self.manifest.label} was stopped.")
         self.cacheable = self.cacheable and response.cacheable and (response.live or not names)
@@ -142,6 +146,7 @@ class ThinkerRun:
             latency_ms=round((time.perf_counter() - self.began) * 1000),
             tokens=response.tokens_used,
             interruptible=response.interruptible,
+            untrusted=self.untrusted,
         )
 
     async def call(self, tool: str, arguments: Mapping[str, Any]) -> ToolResult:
@@ -150,6 +155,7 @@ class ThinkerRun:
         call_id = f"own-{next(self._call_numbers)}"
         self.progress("", ToolProgress(call_id, tool, "started"))
         result = await traced_call(box, tool, json.dumps(arguments), self.context)
+        self.untrusted = self.untrusted or result.untrusted
         self.progress("", ToolProgress(call_id, tool, "failed" if result.error else "finished"))
         return result
 
@@ -167,11 +173,16 @@ class ThinkerRun:
 
     @property
     def context(self) -> ToolContext:
-        """The user on whose behalf tools run."""
+        """The circumstances of the tool calls made now."""
         question = self.question
+        rights = question.rights.tainted() if self.untrusted else question.rights
         return ToolContext(
-            question.user_id, question.session_id, str(self.began), question.source_mode, self._mode_name
+            question.user_id, self._conversation, str(self.began), question.source_mode, self._mode_name, rights
         )
+
+    @property
+    def _conversation(self) -> str:
+        return self.question.conversation_id or self.question.session_id
 
     @property
     def _mode(self) -> Mode:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, Protocol
 
+from backend.access.principal import Tier
 from backend.errors import BadRequest
 from backend.tools.base import Json, Result, ToolContext, tool
 
@@ -28,7 +29,8 @@ class UserTasks(Protocol):
     "background_tasks",
     "The user's background tasks, such as research they asked for earlier: list them, get the result of one, or cancel "
     "one. Without a task_id, get and cancel take the newest that fits.",
-    requires_auth=True,
+    tier=Tier.SIGNED_IN,
+    writes=("cancel",),
     cache=False,
     guidance="Background tasks: only cancel one when the user says so. When one is still running, say how far it is.",
 )
@@ -52,4 +54,4 @@ async def background_tasks(
     found = await tasks.result(context.user_id, chosen)
     if found is None:
         raise BadRequest("The user has no such task.", hint="List them first.")
-    return Result(found, citations=tuple(found.get("citations") or ()))
+    return Result(found, citations=tuple(found.get("citations") or ()), untrusted=True)

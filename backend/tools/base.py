@@ -24,7 +24,7 @@ import re
 import time
 import types
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -32,6 +32,8 @@ from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 from pydantic.errors import PydanticUserError
 
+from backend.access.principal import Tier
+from backend.access.reach import PUBLIC, Reach
 from backend.errors import BadPlugin, BadRequest
 from backend.runtime.json_objects import Json as Json
 from backend.settings.settings import Settings
@@ -55,6 +57,28 @@ LOCAL = "local"
 
 
 @dataclass(frozen=True, slots=True)
+class ToolRights:
+    """The rights of a turn's tool calls; they travel with a question to the Thinkers and into background tasks."""
+
+    reach: Reach = PUBLIC
+    """The tools within the caller's reach; others are neither offered nor run."""
+    attended: bool = True
+    """False where nobody can be asked: in reasoning and in background work. What needs consent is not done there."""
+    untrusted: bool = False
+    """True once text of others (a web page, an issue, a document) has entered the turn: now whatever writes asks."""
+    message: str = ""
+    """The id of the user's typed message that is being answered; sent again, it agrees to nothing asked meanwhile."""
+
+    def tainted(self) -> ToolRights:
+        """Return the rights once text of others has entered the turn."""
+        return replace(self, untrusted=True)
+
+    def alone(self) -> ToolRights:
+        """Return the rights of work that nobody attends."""
+        return replace(self, attended=False)
+
+
+@dataclass(frozen=True, slots=True)
 class ToolContext:
     """The circumstances of a tool call: for whom and in which turn. `user_id` is empty for an unknown caller."""
 
@@ -66,6 +90,8 @@ class ToolContext:
     """The kind of client the call comes through; tools that are not for it do not exist."""
     mode: str = ""
     """The name of the active mode; empty: the one the user has chosen."""
+    rights: ToolRights = ToolRights()
+    """What may be called, and what must be asked first; by default public tools alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +107,8 @@ class Result:
     """The sources of the data, for the user to follow: 'Title (https://…)'."""
     interruptible: bool = True
     """False for what a caller must hear to its end, such as a legal notice."""
+    untrusted: bool = False
+    """True if it holds text of others though its tool usually does not."""
 
 
 Function = Callable[..., Awaitable[Result]]
@@ -88,6 +116,8 @@ ReadArguments = Callable[[str], Json]
 """Returns the argument values in the model's JSON. Raises `BadRequest`, which names the problems without any value."""
 SetUp = Callable[[Settings], bool]
 """A check of the settings: true if everything the tool needs is configured."""
+TierFor = Callable[[Settings], Tier]
+"""The tier of a tool whose credentials depend on the settings."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,12 +132,20 @@ class Tool:
     """The arguments' JSON Schema."""
     services: Mapping[str, Any] = field(default_factory=dict)
     """Parameter name → the type to inject."""
-    requires_auth: bool = False
-    """True if the tool is only for known users."""
+    tier: Tier = Tier.ANONYMOUS
+    """How far a caller must be trusted to see and call it."""
+    tier_for: TierFor | None = None
+    """The tier with certain settings, where it depends on them; the registry asks it once."""
     confirm: bool = False
     """True if the user must agree first, in a turn of their own: to every call, or to those of `confirm_actions`."""
     confirm_actions: frozenset[str] = frozenset()
     """The values of the argument `action` that need the user's agreement; empty: all."""
+    writes: bool = False
+    """True if the tool changes something: with every call, or with those of `write_actions`."""
+    write_actions: frozenset[str] = frozenset()
+    """The values of the argument `action` that change something; empty: all."""
+    untrusted: bool = False
+    """True if its results hold text of others: pages, issues, documents, another server's data."""
     set_up: SetUp = lambda settings: True
     """The check whether the tool exists with these settings."""
     cache: bool = True
@@ -125,9 +163,21 @@ class Tool:
     deadline_s: float = DEADLINE_S
     output_cap: int = OUTPUT_CAP
 
-    def needs_consent(self, values: Mapping[str, Any]) -> bool:
-        """Return True if the user must agree to a call with these arguments."""
-        return self.confirm and (not self.confirm_actions or values.get("action") in self.confirm_actions)
+    @property
+    def requires_auth(self) -> bool:
+        """True if the tool is not for anonymous callers."""
+        return self.tier > Tier.ANONYMOUS
+
+    def is_within(self, reach: Reach) -> bool:
+        """Return True if a caller who reaches that much may see and call the tool."""
+        return self.tier <= reach.tier if reach.tools is None else self.name in reach.tools
+
+    def needs_consent(self, values: Mapping[str, Any], *, untrusted: bool = False) -> bool:
+        """Return True if the user must agree to a call with these arguments, in a turn with `untrusted` text or not."""
+        action = values.get("action")
+        if self.confirm and (not self.confirm_actions or action in self.confirm_actions):
+            return True
+        return untrusted and self.writes and (not self.write_actions or action in self.write_actions)
 
     def schema(self) -> Json:
         """Return the tool as JSON in the form of the chat completions API."""
@@ -146,7 +196,10 @@ def tool(
     description: str,
     *,
     requires_auth: bool = False,
+    tier: Tier | TierFor = Tier.ANONYMOUS,
     confirm: bool | Collection[str] = False,
+    writes: bool | Collection[str] = False,
+    untrusted: bool = False,
     set_up: SetUp = lambda settings: True,
     cache: bool = True,
     guidance: str = "",
@@ -158,8 +211,9 @@ def tool(
 ) -> Callable[[F], F]:
     """Declare the decorated function as a tool. Raise `BadPlugin` when it cannot be one.
 
-    `confirm` may list the values of an argument `action` that need the user's agreement; true applies to all calls. The
-    function itself is unchanged and can be called directly in tests.
+    `requires_auth` is short for the tier `SIGNED_IN`. `confirm` may list the values of an argument `action` that need
+    the user's agreement, and `writes` those that change something; true applies to all calls. What needs agreement
+    counts as writing. The function itself is unchanged and can be called directly in tests.
     """
 
     allowed = frozenset(clients)
@@ -175,9 +229,10 @@ def tool(
                 f"Tool {name} names unknown clients: {', '.join(unknown)}.", hint=f"There are: {', '.join(CLIENTS)}."
             )
         arguments, parameters, services = _split(name, function)
-        actions = frozenset() if isinstance(confirm, bool) else frozenset(confirm)
-        if actions and "action" not in parameters["properties"]:
-            raise BadPlugin(f"Tool {name} asks for consent to some actions, but has no argument called action.")
+        asking = frozenset() if isinstance(confirm, bool) else frozenset(confirm)
+        writing = frozenset() if isinstance(writes, bool) else frozenset(writes)
+        if (asking or writing) and "action" not in parameters["properties"]:
+            raise BadPlugin(f"Tool {name} names some of its actions, but has no argument called action.")
         declared = Tool(
             name=name,
             description=description,
@@ -185,9 +240,13 @@ def tool(
             read_arguments=partial(_read, arguments),
             parameters=parameters,
             services=services,
-            requires_auth=requires_auth,
+            tier=max(tier if isinstance(tier, Tier) else Tier.OPERATOR, Tier(int(requires_auth))),
+            tier_for=None if isinstance(tier, Tier) else tier,
             confirm=bool(confirm),
-            confirm_actions=actions,
+            confirm_actions=asking,
+            writes=bool(writes or confirm),
+            write_actions=frozenset() if writes is True or confirm is True else asking | writing,
+            untrusted=untrusted,
             set_up=set_up,
             cache=cache,
             guidance=guidance,

@@ -12,11 +12,13 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import Field
 
+from backend.access.principal import Tier
 from backend.calendar.base import NOTES_LIMIT, TITLE_LIMIT, BadEvent, EventChanges, EventDraft, Moment, Occurrence
 from backend.calendar.calendars import Calendars
 from backend.calendar.edits import after
 from backend.calendar.events import DAY, as_datetime
 from backend.calendar.when import parse_when, settled
+from backend.settings.settings import Settings
 from backend.storage.memory import Memory, briefly
 from backend.tools.base import OURS, Clock, Result, ToolContext, fitting, tool
 from backend.tools.fetch import refused
@@ -52,7 +54,13 @@ SPAN = timedelta(days=7)
 """The time listed when no end is given."""
 SPAN_LIMIT = timedelta(days=366)
 
-private_tool = partial(tool, requires_auth=True, cache=False, clients=OURS | {"copilot"})
+
+def _tier(settings: Settings) -> Tier:
+    """Return the operator's tier where the calendar is in an account of theirs."""
+    return Tier.OPERATOR if settings.caldav_url else Tier.SIGNED_IN
+
+
+private_tool = partial(tool, tier=_tier, cache=False, clients=OURS | {"copilot"})
 """Declares a tool on data of one user: they are signed in, and no answer from it is shared."""
 
 
@@ -90,6 +98,7 @@ async def calendar_list_events(
 @private_tool(
     "calendar_create_event",
     "Puts an event, also an all-day or repeating one, into the user's calendar.",
+    writes=True,
     deadline_s=10.0,
     guidance="Calendar: send moments on the user's clock as YYYY-MM-DDTHH:MM, or YYYY-MM-DD for a whole day. Never "
     "guess an hour: ask for it. After creating an event, say its day and time as the result gives them.",

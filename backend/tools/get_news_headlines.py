@@ -27,6 +27,7 @@ Category = Literal["business", "entertainment", "general", "health", "science", 
     "headlines; with neither, the top headlines of all.",
     guidance="News: tell the two or three most important items in a sentence each, and name the source of each.",
     clients=OURS | {"copilot"},
+    untrusted=True,
 )
 async def get_news_headlines(
     http: AsyncClient,

@@ -14,6 +14,7 @@ from typing import Annotated, Literal
 import httpx2
 from pydantic import AfterValidator, AliasPath, Field, PlainSerializer
 
+from backend.access.principal import Tier
 from backend.errors import BadRequest, ToolFailed
 from backend.settings.github import GitHubSettings
 from backend.settings.settings import Settings
@@ -37,9 +38,10 @@ LIST_FIRST = "List the issues, or ask the user which is meant."
     "github_issue",
     "Issues on GitHub: list those of a repository, view one, list_comments of one; create one, comment on one, close "
     "one. The last three are seen by others and need the user's yes first.",
-    requires_auth=True,
+    tier=Tier.OPERATOR,
     confirm=("create", "comment", "close"),
     set_up=lambda settings: settings.github.ready,
+    untrusted=True,
     cache=False,
     deadline_s=24.0,
     clients=OURS | {"copilot"},

@@ -17,6 +17,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from backend.access.principal import Tier
 from backend.errors import SetupError, ToolFailed
 from backend.settings.settings import Settings
 from backend.tools.base import OURS, Result, tool
@@ -35,6 +36,8 @@ BUSY_S = 2.0
     "Searches the documents that the operator of this service has provided. Returns passages with their sources.",
     guidance="Documents: rely only on the passages returned, and name the document.",
     clients=OURS | {"copilot"},
+    tier=Tier.OPERATOR,
+    untrusted=True,
 )
 async def kb_search(
     settings: Settings,

@@ -11,6 +11,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from backend.access.principal import Tier
 from backend.errors import BadRequest, NotFound
 from backend.storage.memory import Memory
 from backend.tools.base import OURS, Result, ToolContext, tool
@@ -23,7 +24,8 @@ from backend.users.profile_updates import instruction_id as id_of
     "manage_prompt",
     f"The user's standing instructions for how they are answered in this and every later conversation, at most "
     f"{INSTRUCTION_LIMIT}: add one, delete one, or list them.",
-    requires_auth=True,
+    tier=Tier.SIGNED_IN,
+    writes=("add", "delete"),
     cache=False,
     clients=OURS | {"copilot"},
     guidance="Standing instructions: add one only when the user says how they want to be answered from now on, such as "

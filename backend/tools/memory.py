@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from backend.access.principal import Tier
 from backend.errors import BadRequest, NotFound
 from backend.models.embedding import Embedder
 from backend.tools.base import OURS, Result, ToolContext, tool
@@ -41,7 +42,8 @@ USUAL = 10
     "memory",
     "What the user has asked to have remembered, across conversations: search, create, update, delete, list or get "
     "memories. A memory is one fact or wish in a sentence that can be understood by itself.",
-    requires_auth=True,
+    tier=Tier.SIGNED_IN,
+    writes=("create", "update", "delete"),
     cache=False,
     clients=OURS | {"copilot"},
     output_cap=20_000,

@@ -12,6 +12,7 @@ from zoneinfo import ZoneInfo
 
 from pydantic import Field
 
+from backend.access.principal import Tier
 from backend.calendar.base import BadEvent
 from backend.calendar.events import as_datetime
 from backend.calendar.when import parse_when
@@ -32,7 +33,8 @@ LIST_FIRST = "List the notes, and pass the note_id of the one that is meant; ask
     "The user's notes, things for them to come back to: create one, with a time from which it is due if they name one; "
     "list them; snooze one until later; resolve one that is done. Without a note_id, snooze and resolve take the note "
     "that was just spoken of.",
-    requires_auth=True,
+    tier=Tier.SIGNED_IN,
+    writes=("create", "snooze", "resolve"),
     cache=False,
     clients=OURS | {"copilot"},
     persistent=True,

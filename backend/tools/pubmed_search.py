@@ -36,6 +36,7 @@ KINDS = {
     guidance="PubMed: say what kind of study it is, from what year, and how sure it makes one.",
     deadline_s=12.0,
     clients=EVERYONE,
+    untrusted=True,
 )
 async def pubmed_search(
     http: AsyncClient,

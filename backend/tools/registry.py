@@ -8,19 +8,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from backend.access.reach import EVERYTHING, Reach
 from backend.errors import BadPlugin
 from backend.settings.settings import Settings
-from backend.tools.base import Client, Json, Tool, ToolContext
+from backend.tools.base import Client, Json, Tool, ToolContext, ToolRights
+from backend.tools.confirmations import Confirmations
 from backend.tools.discovery import declared_in, folder_modules, package_modules
 from backend.tools.runner import Toolbox, ToolResult, ToolSource
 
-OURSELVES = ToolContext("", client="internal")
+OURSELVES = ToolContext("", client="internal", rights=ToolRights(EVERYTHING, attended=False))
 """The context of the server's own work, on behalf of no user."""
-
 
 DESCRIBED = ("name", "description", "parameters", "requires_auth", "confirm", "persistent", "always", "source")
 
@@ -34,16 +36,16 @@ class Registry(Toolbox):
 
     get_openai_tools = Toolbox.schemas
 
-    def get_mcp_tools(self, client: Client) -> list[Json]:
+    def get_mcp_tools(self, client: Client, reach: Reach = EVERYTHING) -> list[Json]:
         """Return the tools `client` may use, in the form of the Model Context Protocol."""
         return [
             {
                 "name": tool.name,
                 "description": tool.description,
                 "inputSchema": tool.parameters,
-                **({"annotations": {"destructiveHint": True}} if tool.confirm else {}),
+                "annotations": {"readOnlyHint": not tool.writes, "destructiveHint": tool.confirm},
             }
-            for tool in self.offered(client)
+            for tool in self.offered(client, reach)
         ]
 
     def get_always_tools(self, client: Client) -> list[Tool]:
@@ -59,13 +61,13 @@ class Registry(Toolbox):
         offered = {tool.name: tool for tool in self.offered(client)}
         return [offered[name].schema() for name in dict.fromkeys(names) if name in offered]
 
-    def described(self, client: Client) -> list[Json]:
-        """Return the tools `client` may use, for pages: with flags and source."""
+    def described(self, client: Client, reach: Reach = EVERYTHING) -> list[Json]:
+        """Return the tools `client` may use, for pages: with flags, tier and source."""
         return [
             {name: getattr(tool, name) for name in DESCRIBED}
             | ({"confirm_actions": sorted(tool.confirm_actions)} if tool.confirm_actions else {})
-            | {"clients": sorted(tool.clients)}
-            for tool in self.offered(client)
+            | {"clients": sorted(tool.clients), "tier": tool.tier.name.lower()}
+            for tool in self.offered(client, reach)
         ]
 
     async def call_tool(self, name: str, params: Mapping[str, Any], context: ToolContext = OURSELVES) -> ToolResult:
@@ -73,7 +75,12 @@ class Registry(Toolbox):
         return await self.run(name, json.dumps(params, ensure_ascii=False, default=str), context)
 
 
-def discover(services: Mapping[Any, Any], folders: Iterable[Path] = (), sources: Iterable[ToolSource] = ()) -> Registry:
+def discover(
+    services: Mapping[Any, Any],
+    folders: Iterable[Path] = (),
+    sources: Iterable[ToolSource] = (),
+    confirmations: Confirmations | None = None,
+) -> Registry:
     """Return all tools that are set up. Raise `BadPlugin` on a broken file, a name twice, or a service nobody
     provides."""
     found: dict[str, Tool] = {}
@@ -85,8 +92,10 @@ def discover(services: Mapping[Any, Any], folders: Iterable[Path] = (), sources:
                 continue
             if tool.name in found:
                 raise BadPlugin(f"Two tools are called {tool.name}; the second is in {module.__name__}.")
+            if settings is not None and tool.tier_for is not None:
+                tool = replace(tool, tier=tool.tier_for(settings), tier_for=None)
             found[tool.name] = tool
-    return Registry(found.values(), services, sources=tuple(sources))
+    return Registry(found.values(), services, confirmations, sources=tuple(sources))
 
 
 def tools_of(module: ModuleType) -> list[Tool]:

@@ -9,6 +9,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from backend.access.principal import Tier
 from backend.errors import BadRequest
 from backend.storage.memory import Memory
 from backend.tools.base import Result, ToolContext, tool
@@ -27,7 +28,8 @@ from backend.users.profile_updates import (
     "remember_preference",
     "Keeps a preference that the user states about themselves, for this and later conversations. For watched_tickers, "
     "adds one ticker symbol.",
-    requires_auth=True,
+    tier=Tier.SIGNED_IN,
+    writes=True,
     cache=False,
     always=True,
     guidance="Preferences: keep one only when the user says it of themselves, such as 'I live in Bergen', 'I prefer "

@@ -8,6 +8,7 @@ from typing import Annotated, Literal, Protocol, TypedDict
 
 from pydantic import Field
 
+from backend.access.principal import Tier
 from backend.errors import BadRequest
 from backend.tools.base import Result, ToolContext, tool
 from backend.tools.calendar import Zone
@@ -43,7 +44,8 @@ class UserReminders(Protocol):
     "reminders",
     "Reminders that reach the user at a given time: create one, list them, or cancel one. Create takes text and at; "
     "cancel takes reminder_id, or text that only one of them holds.",
-    requires_auth=True,
+    tier=Tier.SIGNED_IN,
+    writes=("create", "cancel"),
     cache=False,
     guidance="Reminders: for 'remind me …' with a time, create one; the calendar is for events that take place. Send "
     "relative times as they were said ('in ten minutes'), and others as ISO 8601 on the user's clock, without an "

@@ -1,12 +1,12 @@
 """The one place where tools are called: every rule about calls is enforced here and nowhere else.
 
-In order: the tool exists for this kind of client, the caller may use it, its arguments fit the schema, the user has
-confirmed where that is needed, the tool answers within its deadline, and its output stays under its limit. Every
+In order: the tool exists for this kind of client, it is within the caller's reach, its arguments fit the schema, the
+user has agreed where that is needed, the tool answers within its deadline, and its output stays under its limit. Every
 failure becomes a structured result the model can act on; only cancellation is raised.
 
-Confirmation works in two steps. The first call of a tool that needs consent is not made: it is recorded, and the model
-is told to ask. The same call with the same arguments, made in a *later* turn of the same user in the same conversation,
-is the user's yes; a model cannot answer its own question within the turn in which it asked.
+The first call of a tool that needs consent is not made: the question is recorded (`confirmations`), and the model is
+told to ask. Only the user answers it, with a message that agrees or with a click, and the same call made after that is
+carried out once. However often a model repeats a call, that is no answer.
 """
 
 from __future__ import annotations
@@ -16,23 +16,34 @@ import json
 import logging
 import time
 import traceback
-from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from backend.errors import BadPlugin, BadRequest, PeerError, VoiceError
+from backend.access.reach import EVERYTHING, Reach
+from backend.errors import BadPlugin, BadRequest, MemoryUnavailable, PeerError, VoiceError
 from backend.tools.base import Client, Json, Result, Tool, ToolContext, injected, provided
+from backend.tools.confirmations import Confirmations, Consent
 
 log = logging.getLogger(__name__)
 
-CONFIRM_AFTER_S = 2.0
-"""Seconds a person needs at least to hear the question and agree: two calls of one reply are no consent."""
-CONFIRM_WITHIN_S = 300.0
-"""Seconds a question stays open."""
-CONFIRMATIONS_LIMIT = 1_000
-"""Open questions kept at most; the oldest is forgotten, and would be asked again."""
+ASK_FIRST = (
+    "Not done yet. Tell the user exactly what would be done and ask whether to go ahead. When they have agreed in a "
+    "message of their own, make the same call again, with the same arguments."
+)
+ANOTHER_FIRST = (
+    "Not done. The user is being asked about another act: let them answer that first, then make this call, which asks "
+    "in its turn."
+)
+NOBODY_THERE = (
+    "Not done. This needs the user's agreement, and nobody can be asked here. Say what would have to be done, so that "
+    "the user can ask for it in a conversation."
+)
+HEARD_WITHIN_S = 1.5
+"""Seconds to wait for the words of an answer that was spoken: they may be transcribed after the reply has begun."""
+LOOK_S = 0.25
+"""Seconds between two looks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +67,8 @@ class ToolResult:
     elapsed_ms: int = 0
     interruptible: bool = True
     """False if an answer based on it must be heard to its end."""
+    untrusted: bool = False
+    """True if it holds text of others, which from now on makes every writing tool of the turn ask first."""
 
 
 class ToolSource(Protocol):
@@ -70,34 +83,12 @@ class ToolSource(Protocol):
         ...
 
 
-class Confirmations:
-    """The open questions whether the user agrees to a call; bounded and short-lived."""
-
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
-        self._asked: OrderedDict[tuple[str, ...], tuple[str, float]] = OrderedDict()
-
-    def __repr__(self) -> str:
-        return f"Confirmations({len(self._asked)} open)"
-
-    def given(self, context: ToolContext, tool: str, values: Json) -> bool:
-        """Return True if the user was asked about this very call in an earlier turn; record the question if not."""
-        arguments = json.dumps(values, sort_keys=True, default=str)
-        key = (context.user_id, context.conversation_id, tool, arguments)
-        now = self._clock()
-        turn, asked_at = self._asked.get(key, ("", -CONFIRM_WITHIN_S))
-        if CONFIRM_AFTER_S <= now - asked_at < CONFIRM_WITHIN_S and turn != context.turn:
-            del self._asked[key]
-            return True
-        self._asked[key] = (context.turn, now)
-        self._asked.move_to_end(key)
-        if len(self._asked) > CONFIRMATIONS_LIMIT:
-            self._asked.popitem(last=False)
-        return False
-
-
 class Toolbox:
-    """A set of tools with the services they receive. `remote` are the names taken from `sources`; None: all."""
+    """A set of tools with the services they receive. `remote` are the names taken from `sources`; None: all.
+
+    Without `confirmations` nobody can be asked, so that no call is made that needs the user's agreement. `untrusted`
+    are names of tools, here or not, whose results hold text of others.
+    """
 
     def __init__(
         self,
@@ -107,12 +98,14 @@ class Toolbox:
         *,
         sources: tuple[ToolSource, ...] = (),
         remote: frozenset[str] | None = None,
+        untrusted: frozenset[str] = frozenset(),
     ) -> None:
         self._own = {tool.name: tool for tool in tools}
         self._services = services
-        self._confirmations = confirmations or Confirmations()
+        self._confirmations = confirmations
         self._sources = sources
         self._remote = remote
+        self._untrusted = untrusted | {tool.name for tool in self._own.values() if tool.untrusted}
         for tool in self._own.values():
             for parameter, kind in tool.services.items():
                 if kind is not ToolContext and not provided(kind, services):
@@ -145,31 +138,39 @@ class Toolbox:
                 hint="Tools are files in backend/tools; another server's are called {server}__{tool}.",
             )
         wanted = frozenset(others) if self._remote is None else self._remote.intersection(others)
-        return Toolbox(own, self._services, self._confirmations, sources=self._sources, remote=wanted)
+        return self._with(own, wanted)
 
     def plus(self, *tools: Tool) -> Toolbox:
         """Return a box with these tools added. Raise `BadPlugin` for a service nobody provides."""
         own = (*self._own.values(), *tools)
-        return Toolbox(own, self._services, self._confirmations, sources=self._sources, remote=self._remote)
+        return self._with(own, self._remote)
 
-    def offered(self, client: Client | None = None) -> list[Tool]:
-        """Return the tools that `client` may see; all of them for None."""
-        return [tool for tool in self._tools().values() if client is None or client in tool.clients]
+    def offered(self, client: Client | None = None, reach: Reach = EVERYTHING) -> list[Tool]:
+        """Return the tools that `client` (None: any) may see and that are within `reach`."""
+        return [
+            tool
+            for tool in self._tools().values()
+            if (client is None or client in tool.clients) and tool.is_within(reach)
+        ]
 
-    def schemas(self, client: Client | None = None) -> list[Json]:
-        """Return the tools that `client` may see, as JSON in the form of the chat completions API."""
-        return [tool.schema() for tool in self.offered(client)]
+    def schemas(self, client: Client | None = None, reach: Reach = EVERYTHING) -> list[Json]:
+        """Return the tools that are `offered`, as JSON in the form of the chat completions API."""
+        return [tool.schema() for tool in self.offered(client, reach)]
 
-    def guidance(self, client: Client | None = None) -> list[str]:
-        """Return the instructions for the model about the offered tools."""
-        return [tool.guidance for tool in self.offered(client) if tool.guidance]
+    def guidance(self, client: Client | None = None, reach: Reach = EVERYTHING) -> list[str]:
+        """Return the instructions for the model about the tools that are `offered`."""
+        return [tool.guidance for tool in self.offered(client, reach) if tool.guidance]
+
+    def brings_untrusted(self, name: str) -> bool:
+        """Return whether results of the tool of that name hold text of others, be it in this box or not."""
+        return name in self._untrusted or any(source.owns(name) for source in self._sources)
 
     async def run(self, name: str, arguments: str, context: ToolContext) -> ToolResult:
         """Make one call; `arguments` is the model's JSON. Raise nothing but `CancelledError`."""
         started = time.perf_counter()
         tool = self._tools().get(name)
         if tool is None or context.client not in tool.clients:
-            known = ", ".join(tool.name for tool in self.offered(context.client)) or "none"
+            known = ", ".join(tool.name for tool in self.offered(context.client, context.rights.reach)) or "none"
             return failure(name, "unknown_tool", f"There is no tool {name!r}. The tools are: {known}.")
         outcome = await self._checked(tool, arguments, context)
         if isinstance(outcome, ToolResult):
@@ -180,21 +181,38 @@ class Toolbox:
             return _broken(tool, error)  # no `Result`, or data that JSON cannot hold
 
     async def _checked(self, tool: Tool, arguments: str, context: ToolContext) -> Result | ToolResult:
+        if not tool.is_within(context.rights.reach):
+            return failure(tool.name, "not_allowed", "This caller may not use it. Tell the user to sign in first.")
         if tool.requires_auth and not context.user_id:
             return failure(tool.name, "not_allowed", "This needs a known user. Tell the user to sign in first.")
         try:
             values = tool.read_arguments(arguments)
         except BadRequest as error:
             return failure(tool.name, "invalid_arguments", str(error))
-        if tool.needs_consent(values) and not self._confirmations.given(context, tool.name, values):
-            return failure(
-                tool.name,
-                "needs_confirmation",
-                "Not done yet. Tell the user exactly what would be done and ask whether to go ahead. "
-                "When they agree, make the same call again.",
-                persistent=True,
-            )
+        if tool.needs_consent(values, untrusted=context.rights.untrusted) and (
+            refusal := await self._without_consent(tool, values, context)
+        ):
+            return refusal
         return await self._called(tool, values, context)
+
+    async def _without_consent(self, tool: Tool, values: Json, context: ToolContext) -> ToolResult | None:
+        """Return why the call is not made now; None once the user has agreed to it."""
+        if self._confirmations is None or not context.rights.attended or not context.user_id:
+            return failure(tool.name, "not_allowed", NOBODY_THERE)
+        try:
+            outcome, id_ = await self._confirmations.ask(context, tool.name, values)
+            until = time.monotonic() + HEARD_WITHIN_S
+            while (
+                outcome in (Consent.REPEATED, Consent.BUSY) and context.client == "voice" and time.monotonic() < until
+            ):
+                await asyncio.sleep(LOOK_S)
+                outcome, id_ = await self._confirmations.ask(context, tool.name, values)
+        except MemoryUnavailable:
+            return failure(tool.name, "failed", "Not done: the user cannot be asked just now.", retryable=True)
+        if outcome is Consent.GRANTED:
+            return None
+        message = ANOTHER_FIRST if outcome is Consent.BUSY else ASK_FIRST
+        return failure(tool.name, "needs_confirmation", message, persistent=True, confirmation_id=id_)
 
     async def _called(self, tool: Tool, values: Json, context: ToolContext) -> Result | ToolResult:
         services = {
@@ -213,6 +231,16 @@ class Toolbox:
         except Exception as error:  # noqa: BLE001 - a tool file is a plugin: its fault costs a result, not the turn
             return _broken(tool, error)
 
+    def _with(self, own: Iterable[Tool], remote: frozenset[str] | None) -> Toolbox:
+        return Toolbox(
+            own,
+            self._services,
+            self._confirmations,
+            sources=self._sources,
+            remote=remote,
+            untrusted=self._untrusted,
+        )
+
     def _tools(self) -> dict[str, Tool]:
         """Return the own tools and those the sources offer now; an own tool's name is never taken by a source."""
         tools = dict(self._own)
@@ -223,9 +251,11 @@ class Toolbox:
         return tools
 
 
-def failure(name: str, kind: str, message: str, *, retryable: bool = False, persistent: bool = False) -> ToolResult:
+def failure(
+    name: str, kind: str, message: str, *, retryable: bool = False, persistent: bool = False, **more: str
+) -> ToolResult:
     """Return a structured result that reports what went wrong and whether another attempt can help."""
-    content = _json({"error": {"type": kind, "message": message, "retryable": retryable}})
+    content = _json({"error": {"type": kind, "message": message, "retryable": retryable, **more}})
     return ToolResult(name, content, error=kind, retryable=retryable, cacheable=False, persistent=persistent)
 
 
@@ -245,6 +275,7 @@ def _packed(tool: Tool, result: Result, *, elapsed_ms: int) -> ToolResult:
         citations=result.citations,
         elapsed_ms=elapsed_ms,
         interruptible=result.interruptible,
+        untrusted=tool.untrusted or result.untrusted,
     )
 
 

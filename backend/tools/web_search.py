@@ -25,6 +25,7 @@ SERVICE = "The web search"
     "Searches the web. Returns titles, addresses and excerpts of the best pages.",
     guidance="Web search: rely on the excerpts, prefer several that agree, and name the sites.",
     clients=OURS | {"copilot"},
+    untrusted=True,
 )
 async def web_search(
     http: AsyncClient,

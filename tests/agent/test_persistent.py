@@ -11,8 +11,9 @@ from backend.agent.context import as_api
 from backend.errors import ModelUnavailable
 from backend.storage.messages import Message
 from backend.testing.model import ScriptedModel
-from backend.tools.base import Result, ToolContext, tool
+from backend.tools.base import Result, tool
 from tests.support.agents import Slow, agent, call, echo, fail
+from tests.support.consent import tool_context
 from tests.support.waiting import until
 
 
@@ -92,7 +93,7 @@ async def test_a_failed_call_does_not_stay() -> None:
 
 async def test_a_call_that_waits_for_a_yes_stays_so_that_the_same_call_can_be_made() -> None:
     model = ScriptedModel([called("erase")], ["Shall I?"], ["Done."])
-    session = agent(model, erase).create_session("c")
+    session = agent(model, erase).create_session("c", user_id="ada")
     await session.think("Erase a.")
     await session.think("Yes.")
     assert shape(model.requests[2]["messages"]) == ["user", "assistant erase", "tool", "assistant", "user"]
@@ -128,4 +129,4 @@ async def test_it_holds_for_a_turn_that_breaks_off(end: str) -> None:
 
 
 def test_a_principal_is_of_this_house_unless_said_otherwise() -> None:
-    assert ToolContext("ada").client == "internal"
+    assert tool_context("ada").client == "internal"

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from backend.access.reach import EVERYTHING as REACH
 from backend.agent.session import Agent
 from backend.agent.tool_router import OFFERED_LIMIT, ToolRouter, chosen, question
 from backend.errors import ModelUnavailable
@@ -46,7 +47,7 @@ def router(*scenes: Any, above: int = 5, deadline_s: float = 1.0) -> tuple[ToolR
 
 
 async def offered(router: ToolRouter, text: str = "Do it.", **more: Any) -> list[str]:
-    routed, _ = await router.route(text, box(), "chat", **more)
+    routed, _ = await router.route(text, box(), "chat", REACH, **more)
     return [each.name for each in routed.offered("chat")]
 
 
@@ -88,7 +89,7 @@ async def test_when_the_choice_fails_every_tool_is_offered(scene: Any) -> None:
 
 async def test_it_never_offers_more_than_a_model_takes() -> None:
     routing, _ = router([ModelUnavailable("gone")])
-    routed, _ = await routing.route("x", box(200), "chat")
+    routed, _ = await routing.route("x", box(200), "chat", REACH)
     assert len(routed.names) == OFFERED_LIMIT and "tool_0" in routed.names
 
 
@@ -158,7 +159,7 @@ async def test_the_offline_demonstration_chooses_too(text: str, expected: list[s
     declared = placeholder.__tool__  # type: ignore[attr-defined]
     many = Registry([replace(declared, name=name, description=told) for name, told in catalogue.items()], {})
     offline = ScriptedModel(improvise=lambda messages, tools: [think(messages, tools).text])
-    routed, _ = await ToolRouter(offline, "m", 1, 1.0).route(text, many, "chat")
+    routed, _ = await ToolRouter(offline, "m", 1, 1.0).route(text, many, "chat", REACH)
     assert list(routed.names) == expected
     assert (
         json.loads(

@@ -8,6 +8,7 @@ from typing import Literal
 
 from fakeredis import FakeServer
 
+from backend.access.reach import PUBLIC, Reach
 from backend.conversation.page_events import PageEvent
 from backend.coordinator.coordinator import Coordinator, CoordinatorDependencies, Decision, Digest
 from backend.coordinator.store import Channels, CoordinatorState
@@ -73,6 +74,7 @@ class FakeTasks(TaskService):
         source_mode: Literal["voice", "chat"] = "voice",
         steps: Mapping[str, object] | None = None,
         once: str = "",
+        reach: Reach = PUBLIC,
     ) -> Task:
         self.fate()
         world = self.world

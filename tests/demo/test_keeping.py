@@ -11,7 +11,6 @@ from backend.agent.context import standing
 from backend.models.embedding import Embedder
 from backend.storage.memory import Memory
 from backend.testing.memory import FakeMemory
-from backend.tools.base import ToolContext
 from backend.tools.get_personality import get_personality
 from backend.tools.manage_prompt import manage_prompt
 from backend.tools.memory import memory
@@ -25,6 +24,7 @@ from demo.offline.demonstration.obeying import obeyed
 from demo.offline.demonstration.obeying import standing as read
 from tests.demo.test_reach import DOMAINS
 from tests.support.agents import toolbox
+from tests.support.consent import tool_context
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ class Conversation:
                 function = call["function"]
                 assert isinstance(function, dict)
                 result = await self.box.run(
-                    function["name"], function["arguments"], ToolContext("ada", "c", str(round_))
+                    function["name"], function["arguments"], tool_context("ada", "c", str(round_))
                 )
                 self.messages.append({"role": "tool", "tool_call_id": call["id"], "content": result.content})
         raise AssertionError("it never came to an answer")

@@ -40,6 +40,7 @@ async def test_a_task_is_thought_through(tmp_path: Path) -> None:
         "tokens": 30,
         "citations": [],
         "sample": False,
+        "untrusted": False,
         "live": False,
     }
 

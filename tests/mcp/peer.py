@@ -11,38 +11,52 @@ from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp_types import ToolAnnotations
 
+READS = ToolAnnotations(read_only_hint=True)
+
 server = MCPServer("peer", log_level="ERROR")
 
 
-@server.tool(description="Adds two numbers.")
+@server.tool(description="Adds two numbers.", annotations=READS)
 def add(a: int, b: int) -> dict[str, Any]:
     """The sum, as structured content."""
     return {"sum": a + b}
 
 
-@server.tool(name="Shout-It", description="Says it loudly.")
+@server.tool(name="Shout-It", description="Says it loudly.", annotations=READS)
 def shout(text: str) -> str:
     """Plain text."""
     return text.upper()
 
 
-@server.tool(description="Takes its time.")
+@server.tool(description="Takes its time.", annotations=READS)
 async def slow(seconds: float) -> str:
     """Sleeps."""
     await asyncio.sleep(seconds)
     return "done"
 
 
-@server.tool(description="Does not work.")
+@server.tool(description="Does not work.", annotations=READS)
 def fail() -> str:
     """Raises."""
     raise ToolError("the cupboard is bare")
 
 
-@server.tool(description="Says a lot.")
+@server.tool(description="Says a lot.", annotations=READS)
 def big(characters: int) -> str:
     """A long text."""
     return "x" * characters
+
+
+@server.tool(description="Files.", annotations=ToolAnnotations(read_only_hint=False, destructive_hint=False))
+def file(what: str) -> str:
+    """Pretends to file."""
+    return f"filed {what}"
+
+
+@server.tool(description="Says nothing about itself.")
+def unsaid(what: str) -> str:
+    """Pretends to do something."""
+    return f"did {what}"
 
 
 @server.tool(description="Wipes.", annotations=ToolAnnotations(destructive_hint=True))
@@ -51,19 +65,19 @@ def wipe(what: str) -> str:
     return f"wiped {what}"
 
 
-@server.tool(description="Ends the process.")
+@server.tool(description="Ends the process.", annotations=READS)
 def die() -> str:
     """Never answers."""
     os._exit(3)
 
 
-@server.tool(description="Tells the process's id.")
+@server.tool(description="Tells the process's id.", annotations=READS)
 def whoami() -> dict[str, Any]:
     """To see whether it is still the same one."""
     return {"pid": os.getpid()}
 
 
-@server.tool(description="Tells what it was given of the environment.")
+@server.tool(description="Tells what it was given of the environment.", annotations=READS)
 def environment() -> dict[str, Any]:
     """The names of the variables."""
     return {"names": sorted(os.environ)}

@@ -18,10 +18,10 @@ import pytest
 
 from backend.mcp.remote_servers import RemoteServers, wait_s
 from backend.settings.mcp import McpServerEntry
-from backend.tools.base import ToolContext
 from backend.tools.registry import Registry
 from backend.tools.runner import ToolResult
 from tests.support.agents import echo, toolbox
+from tests.support.consent import tool_context
 from tests.support.processes import alive, gone
 from tests.support.waiting import until
 
@@ -72,7 +72,7 @@ async def there(registry: Registry, name: str = "peer__add") -> None:
 
 
 async def call(registry: Registry, name: str, turn: str = "1", **arguments: Any) -> tuple[ToolResult, Any]:
-    result = await registry.call_tool(name, arguments, ToolContext("ada", "c", turn, "chat"))
+    result = await registry.call_tool(name, arguments, tool_context("ada", "c", turn, "chat"))
     return result, json.loads(result.content)
 
 
@@ -116,12 +116,17 @@ async def test_the_tools_of_a_server_are_used_under_all_our_rules(way: str) -> N
         assert not result.cacheable
 
         assert (await call(registry, "peer__wipe", what="it"))[0].error == "needs_confirmation"
-        assert registry.get_tool("peer__wipe").confirm and not registry.get_tool("peer__add").confirm  # type: ignore[union-attr]
+        destructive = {tool.name for tool in registry.offered() if tool.confirm}
+        assert destructive == {"peer__wipe", "peer__unsaid"}, (
+            "as the specification says, unless it is said to be harmless"
+        )
+        writing = {tool.name for tool in registry.offered() if tool.writes}
+        assert writing == destructive | {"peer__file"}
 
         shown = {each["name"]: each["source"] for each in registry.described("chat")}
         assert (shown["echo"], shown["peer__add"]) == ("local", "peer")
         assert registry.get_mcp_tools("external") == [], "another server's tools are not for strangers"
-        hidden = await registry.call_tool("peer__add", {"a": 1, "b": 1}, ToolContext("", client="external"))
+        hidden = await registry.call_tool("peer__add", {"a": 1, "b": 1}, tool_context("", client="external"))
         assert hidden.error == "unknown_tool"
 
 

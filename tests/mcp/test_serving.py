@@ -8,11 +8,12 @@ from typing import Any
 
 import httpx2
 import pytest
+from fakeredis import FakeAsyncRedis, FakeServer
 
 from backend.mcp.endpoint import PATHS
 from backend.tools.base import EVERYONE, OURS, Result, ToolContext, tool
+from backend.tools.confirmations import Confirmations
 from backend.tools.registry import Registry
-from backend.tools.runner import Confirmations
 from tests.http.world import message_of
 from tests.mcp.world import ADAS, COPILOT, INNER, STRANGERS, client, content_of, world
 from tests.support.agents import echo, toolbox
@@ -49,22 +50,13 @@ async def fail() -> Result:
     raise RuntimeError("the user's secret")
 
 
-class Time:
-    """Seconds, set by the test."""
-
-    now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
-TIME = Time()
+CONFIRMATIONS = Confirmations(FakeAsyncRedis(server=FakeServer()))
 
 
 def registry() -> Registry:
     functions: tuple[Any, ...] = (add, whoami, erase, late, fail, echo)
     tools = [each.__tool__ for each in functions]
-    return Registry(tools, {}, Confirmations(TIME))
+    return Registry(tools, {}, CONFIRMATIONS)
 
 
 EXPECTED = {
@@ -125,27 +117,23 @@ async def test_an_internal_program_may_name_the_user(tmp_path: Path) -> None:
             assert content_of(await mcp.call_tool("whoami"))["error"]["type"] == "not_allowed"
 
 
-async def test_consent_is_asked_for_and_given_by_the_same_call(tmp_path: Path) -> None:
+async def test_consent_is_given_by_the_user_and_not_by_the_client_that_calls_again(tmp_path: Path) -> None:
     async with world(tmp_path, registry()) as here, client(f"{here.url}/mcp/copilot/", ADAS) as mcp:
-        asked = await mcp.call_tool("erase", {"what": "all"})
-        assert asked.is_error and content_of(asked)["error"]["type"] == "needs_confirmation"
-        assert "make the same call again" in content_of(asked)["error"]["message"]
-        again = await mcp.call_tool("erase", {"what": "all"})
-        assert again.is_error, "sooner than a person could have agreed"
-        TIME.now += 10
-        other = await mcp.call_tool("erase", {"what": "more"})
-        assert other.is_error
-        done = await mcp.call_tool("erase", {"what": "all"})
-        assert content_of(done) == {"erased": "all"}
+        for _ in range(3):
+            asked = await mcp.call_tool("erase", {"what": "all"})
+            assert asked.is_error and content_of(asked)["error"]["type"] == "needs_confirmation"
+        id_ = content_of(asked)["error"]["confirmation_id"]
+        assert [(each.id, each.arguments) for each in await CONFIRMATIONS.of("ada")] == [(id_, {"what": "all"})]
+        await CONFIRMATIONS.answer("ada", id_, agreed=True)
+        assert (await mcp.call_tool("erase", {"what": "more"})).is_error
+        assert content_of(await mcp.call_tool("erase", {"what": "all"})) == {"erased": "all"}
+        assert (await mcp.call_tool("erase", {"what": "all"})).is_error, "one yes is one act"
+        await CONFIRMATIONS.erase("ada")
 
 
-async def test_consent_asked_of_one_token_is_not_given_by_another(tmp_path: Path) -> None:
-    async with world(tmp_path, registry()) as here:
-        async with client(f"{here.url}/mcp/copilot/", ADAS) as mcp:
-            assert (await mcp.call_tool("erase", {"what": "it"})).is_error
-        TIME.now += 10
-        async with client(f"{here.url}/mcp/copilot/", COPILOT) as mcp:
-            assert (await mcp.call_tool("erase", {"what": "it"})).is_error
+async def test_a_client_without_a_user_is_told_that_nobody_can_agree(tmp_path: Path) -> None:
+    async with world(tmp_path, registry()) as here, client(f"{here.url}/mcp/copilot/", COPILOT) as mcp:
+        assert content_of(await mcp.call_tool("erase", {"what": "it"}))["error"]["type"] == "not_allowed"
 
 
 BODY = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}

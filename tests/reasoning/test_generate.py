@@ -13,6 +13,7 @@ from backend.storage.memory import Memory
 from backend.testing.model import ScriptedModel
 from backend.tools.base import Result, ToolContext, tool
 from tests.support.agents import echo, fail, toolbox
+from tests.support.consent import tool_context
 
 
 def call(name: str, arguments: Any = None) -> str:
@@ -56,5 +57,5 @@ async def test_a_tool_does_without_an_optional_service_that_is_not_there() -> No
     async def recall(memory: Memory | None, context: ToolContext) -> Result:
         return Result({"memory": memory is not None, "user": context.user_id})
 
-    (result,) = await call_function(toolbox(recall), call("recall"), ToolContext("ada"))
+    (result,) = await call_function(toolbox(recall), call("recall"), tool_context("ada"))
     assert json.loads(result.content) == {"memory": False, "user": "ada"}

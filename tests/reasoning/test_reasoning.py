@@ -17,11 +17,12 @@ from backend.reasoning.strategies import deliverable
 from backend.settings.agent import ReasoningSettings
 from backend.testing.model import ScriptedModel
 from backend.testing.tracer import FakeTracer
-from backend.tools.base import Result, ToolContext, tool
+from backend.tools.base import Result, tool
 from demo.services.server import Reply, Request, serving
 from tests.reasoning.world import Cast, reasoner
 from tests.support import chat_api as api
 from tests.support.agents import call, echo
+from tests.support.consent import tool_context
 from tests.support.waiting import until
 
 
@@ -108,7 +109,7 @@ async def test_a_model_that_goes_away_costs_what_was_not_done() -> None:
 
 async def test_a_spoken_outcome_is_fit_to_be_spoken() -> None:
     model = Cast(planner=[["Go."]], executor=[["<deliverable>**21°C**, see [here](http://a.b/c)</deliverable>"]])
-    task = ReasoningRequest("x", "dual", ToolContext("ada", "c"), "voice")
+    task = ReasoningRequest("x", "dual", tool_context("ada", "c"), "voice")
     assert (await reasoner(model).infer(task)).text == "21 degrees Celsius, see here"
 
 

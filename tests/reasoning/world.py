@@ -33,5 +33,6 @@ class Cast(ScriptedModel):
 def reasoner(model: ChatModel, *functions: Any, **settings: Any) -> Reasoner:
     """A reasoner with these `@tool` functions; its models are called `planner` and `executor`."""
     names = {"planner_model": "planner", "executor_model": "executor"}
+    names["tools"] = ", ".join(function.__tool__.name for function in functions)
     chosen = ReasoningSettings(**(names | settings))
     return Reasoner(agent(model, *functions), chosen, fast="fast", advanced="advanced")

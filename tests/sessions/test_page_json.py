@@ -15,6 +15,8 @@ from backend.conversation.page_events import (
     ChatStateChanged,
     ChatTurnFinished,
     ChatTurnStarted,
+    ConfirmationAnswered,
+    ConfirmationAsked,
     DecisionMade,
     ErrorShown,
     EventsMissed,
@@ -190,6 +192,22 @@ EXAMPLES: list[tuple[PageEvent, str, dict[str, Any]]] = [
     ),
     (UserContextChanged(), "user_context", {}),
     (
+        ConfirmationAsked("q1", "c1", "github_issue", {"action": "close", "number": 1}, 300.0),
+        "confirmation.asked",
+        {
+            "id": "q1",
+            "conversation_id": "c1",
+            "tool": "github_issue",
+            "arguments": {"action": "close", "number": 1},
+            "expires_at": 300.0,
+        },
+    ),
+    (
+        ConfirmationAnswered("q1", "c1", True),
+        "confirmation.answered",
+        {"id": "q1", "conversation_id": "c1", "agreed": True},
+    ),
+    (
         ChatTurnStarted(None, "m1", "default"),
         "turn",
         {"conversation_id": None, "message_id": "m1", "mode": "default"},
@@ -219,7 +237,7 @@ def test_every_type_is_named_and_shown_by_an_example() -> None:
 
 
 def test_every_name_is_documented() -> None:
-    documented = set(re.findall(r"`(\w+)[` ]", (ROOT / "docs" / "api.md").read_text()))
+    documented = set(re.findall(r"`([\w.]+)[` ]", (ROOT / "docs" / "api.md").read_text()))
     assert set(NAMES.values()) <= documented
 
 

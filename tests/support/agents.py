@@ -12,12 +12,13 @@ from backend.models.base import ChatModel, ToolCall
 from backend.tools.base import Result, Tool, tool
 from backend.tools.registry import Registry
 from backend.tools.runner import ToolSource
+from tests.support.consent import confirmations
 
 
 def toolbox(*functions: Any, services: dict[Any, Any] | None = None, sources: tuple[ToolSource, ...] = ()) -> Registry:
     """A box with these `@tool` functions."""
     tools: list[Tool] = [function.__tool__ for function in functions]
-    return Registry(tools, services or {}, sources=sources)
+    return Registry(tools, services or {}, confirmations(), sources=sources)
 
 
 def agent(model: ChatModel, *functions: Any, **options: Any) -> Agent:

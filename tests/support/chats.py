@@ -15,6 +15,7 @@ from backend.settings.settings import Settings
 from backend.storage.memory import Memory
 from backend.storage.turn_claims import TurnClaims
 from backend.testing.model import ScriptedModel
+from backend.tools.confirmations import Confirmations
 
 NO_HTTP = httpx2.AsyncClient(verify=False)
 """The tools' client, of which nothing is asked."""
@@ -29,9 +30,13 @@ def chat_over(
     tracer: Tracer = NO_TRACER,
     claims: TurnClaims | None = None,
     profiles: ChatProfileUpdater | None = None,
+    confirmations: Confirmations | None = None,
+    http: httpx2.AsyncClient = NO_HTTP,
 ) -> Chat:
     """A chat with all Thinkers, whose only model is `model`."""
     chosen = model or ScriptedModel()
-    thinkers = build_thinkers(settings, model=chosen, memory=memory, http=NO_HTTP, pipeline=pipeline)
+    thinkers = build_thinkers(
+        settings, model=chosen, memory=memory, http=http, pipeline=pipeline, confirmations=confirmations
+    )
     deadline_s = settings.chat_deadline_s
-    return Chat(ChatDependencies(thinkers, pipeline, memory, deadline_s, profiles, tracer, claims))
+    return Chat(ChatDependencies(thinkers, pipeline, memory, deadline_s, profiles, tracer, claims, confirmations))

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from backend.access.access import Access
+from backend.access.principal import Tier
 from backend.http.context import Services
 from backend.notifications.notices import Notice
 from backend.observability.call_metrics import CallMetrics
 from backend.tools.registry import Registry
 from backend.transports.webrtc.ice_servers import IceServers
+from tests.support.consent import confirmations
 
 
 class _NoNotices:
@@ -26,6 +29,8 @@ def services_of(**given: Any) -> Services:
         "tool_servers": dict,
         "endpoints": {},
         "ice_servers": IceServers([]),
+        "confirmations": confirmations(),
+        "access": Access(default_tier=Tier.OPERATOR),  # as `make run` on this machine
         "metrics": CallMetrics(),
     }
     absent: dict[str, Any] = dict.fromkeys(missing)

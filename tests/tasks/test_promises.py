@@ -35,12 +35,12 @@ from backend.tasks.task import Task, TaskResult, TaskState
 from backend.tasks.worker import TaskRun, TaskRunner
 from backend.testing.memory import FakeMemory
 from backend.testing.model import ScriptedModel
-from backend.tools.base import ToolContext
 from backend.tools.runner import Toolbox
 from demo.services.server import Reply, Request, serving
 from tests.coordinator.world import USER, Process, World, options
 from tests.support.agents import call
 from tests.support.chat_api import ended, error, stream, words
+from tests.support.consent import tool_context
 from tests.support.tasks import add_to_stream
 from tests.support.waiting import until
 
@@ -211,7 +211,7 @@ async def test_the_history_kept_is_bounded_and_so_is_what_is_shown_of_it() -> No
 async def test_an_action_that_is_not_exactly_right_is_refused(tool: str, arguments: dict[str, object]) -> None:
     actions = RequestedActions({"research"}, {"t1"})
     result = await Toolbox(ACTION_TOOLS, {RequestedActions: actions}).run(
-        tool, json.dumps(arguments), ToolContext("ana", "d1", client="internal")
+        tool, json.dumps(arguments), tool_context("ana", "d1", client="internal")
     )
     assert result.error and actions.valid == []
 
@@ -224,7 +224,7 @@ async def test_four_actions_there_are_and_no_more_than_eight_at_once() -> None:
         "capture_feedback",
     }
     actions = RequestedActions({"research"}, {"t1"})
-    box, ana = Toolbox(ACTION_TOOLS, {RequestedActions: actions}), ToolContext("ana", "d1", client="internal")
+    box, ana = Toolbox(ACTION_TOOLS, {RequestedActions: actions}), tool_context("ana", "d1", client="internal")
     for number in range(CREATE_LIMIT + 1):
         made = await box.run("create_task", json.dumps({"kind": "research", "instruction": f"Bees {number}"}), ana)
         assert bool(made.error) == (number == CREATE_LIMIT)
@@ -237,7 +237,7 @@ async def test_actions_are_the_coordinators_and_nobody_elses() -> None:
     actions = RequestedActions({"research"}, {"t1"})
     box = Toolbox(ACTION_TOOLS, {RequestedActions: actions})
     for client in ("voice", "chat", "external"):
-        refused = await box.run("cancel_task", '{"task_id": "t1"}', ToolContext("ana", "s1", client=client))
+        refused = await box.run("cancel_task", '{"task_id": "t1"}', tool_context("ana", "s1", client=client))
         assert refused.error, client
     assert actions.valid == []
 

@@ -12,7 +12,6 @@ from backend.settings.settings import Settings, load_settings
 from backend.thinkers.base import Manifest
 from backend.thinkers.registry import Thinker, ThinkerRegistry
 from backend.thinkers.run import ThinkerRun
-from backend.tools import runner
 from demo.services.github import REPO, TOKEN, GitHub, seeded
 from demo.services.server import serving
 from tests.support.agents import call
@@ -41,8 +40,7 @@ async def test_without_a_token_or_a_repository_it_is_not_there(github: dict[str,
         assert "github" not in json.dumps(w.thinkers.registry.dependencies.toolbox.get_openai_tools("chat"))
 
 
-async def test_it_closes_an_issue_in_the_turn_after_the_question(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runner, "CONFIRM_AFTER_S", 0.0)
+async def test_it_closes_an_issue_in_the_turn_after_the_question() -> None:
     hub: GitHub = seeded()
     async with serving(hub.answering) as server:
         scenes = (CLOSE, ["Shall I close it?"], CLOSE, ["Closed."])

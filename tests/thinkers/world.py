@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -10,6 +11,7 @@ from typing import Any
 
 import httpx2
 
+from backend.access.reach import EVERYTHING
 from backend.app.thinkers import build_thinkers
 from backend.models.base import ChatModel
 from backend.settings.settings import Settings, load_settings
@@ -17,6 +19,9 @@ from backend.testing.memory import FakeMemory
 from backend.testing.model import ScriptedModel
 from backend.thinkers.base import Answer, Question, ThinkerProgress
 from backend.thinkers.dispatcher import ThinkerDispatcher
+from backend.tools.base import ToolRights
+from backend.tools.confirmations import Confirmations
+from tests.support.consent import confirmations
 
 SATURDAY_NOON = 1_795_262_400.0  # 2026-11-21 12:00 UTC
 NOWHERE = {
@@ -34,10 +39,15 @@ class World:
     memory: Any
     progress: list[str] = field(default_factory=list)
     steps: list[tuple[str, str]] = field(default_factory=list)
+    confirmations: Confirmations = field(default_factory=confirmations)
 
     async def ask(self, domain: str, query: str, *, user: str = "ada", session: str = "s1") -> Answer:
-        """One question, answered."""
-        return await self.thinkers.answer(Question(domain, query, session, user, conversation_id=session), self._note)
+        """One question in the user's own words, answered; the user is signed in to everything."""
+        message = secrets.token_hex(4)
+        await self.confirmations.take_answer(user, session, query, message=message)
+        rights = ToolRights(EVERYTHING, message=message)
+        question = Question(domain, query, session, user, conversation_id=session, rights=rights)
+        return await self.thinkers.answer(question, self._note)
 
     def system(self, request: int = -1) -> str:
         """The system prompt of a request the scripted model was sent."""
@@ -61,5 +71,8 @@ async def world(
     memory = memory or FakeMemory()
     settings = settings or load_settings(_env_file=None, plugin_folders=list(folders), **NOWHERE)
     async with httpx2.AsyncClient(verify=False) as http:
-        thinkers = build_thinkers(settings, model=model, memory=memory, http=http, clock=lambda: SATURDAY_NOON)
-        yield World(thinkers, model, memory)
+        asked = confirmations()
+        thinkers = build_thinkers(
+            settings, model=model, memory=memory, http=http, clock=lambda: SATURDAY_NOON, confirmations=asked
+        )
+        yield World(thinkers, model, memory, confirmations=asked)

@@ -12,14 +12,14 @@ from backend.notifications.notices import Notice
 from backend.tasks.service import TaskQueries
 from backend.tasks.task import Task, TaskState
 from backend.tools.background_tasks import UserTasks, background_tasks
-from backend.tools.base import ToolContext
 from demo.offline.chat.rules import think
 from demo.offline.demonstration.intents import Question, understand
 from tests.coordinator.world import FakeTasks, World
 from tests.support.agents import toolbox
+from tests.support.consent import tool_context
 from tests.support.crashing import Countdown
 
-ADA = ToolContext("ada", "s1")
+ADA = tool_context("ada", "s1")
 DOMAINS = ("assistant", "knowledge", "research", "tasks", "weather")
 
 

@@ -22,14 +22,15 @@ from backend.errors import SettingsError
 from backend.settings.settings import load_settings
 from backend.storage.memory import Memory
 from backend.testing.memory import FakeMemory
-from backend.tools.base import Clock, ToolContext
+from backend.tools.base import Clock
 from backend.tools.calendar import (
     calendar_create_event,
     calendar_delete_event,
     calendar_list_events,
     calendar_update_event,
 )
-from backend.tools.runner import Confirmations, Toolbox
+from backend.tools.runner import Toolbox
+from tests.support.consent import confirmations, tool_context
 from tests.support.radicale import PASSWORD, USERNAME, Radicale, radicale
 
 NEW_YORK = ZoneInfo("America/New_York")
@@ -54,7 +55,8 @@ class Desk:
             Clock: Clock(lambda: self.now.timestamp()),
         }
         tools = [function.__tool__ for function in TOOLS]
-        self.box = Toolbox(tools, services, Confirmations(lambda: self.seconds))
+        self.confirmations = confirmations(lambda: self.seconds)
+        self.box = Toolbox(tools, services, self.confirmations)
 
     async def live_in(self, zone: str, user: str = "ada") -> None:
         """The user tells their time zone."""
@@ -63,13 +65,19 @@ class Desk:
     async def call(self, tool: str, user: str = "ada", **arguments: Any) -> Any:
         """One call in a turn of its own; what the model is shown."""
         self.seconds += 10
-        context = ToolContext(user, f"{user}'s", turn=str(next(self.turns)))
+        context = tool_context(user, f"{user}'s", turn=str(next(self.turns)))
         return json.loads((await self.box.run(f"calendar_{tool}", json.dumps(arguments), context)).content)
 
     async def agreed(self, tool: str, **arguments: Any) -> Any:
         """A call that is asked about first, and made again once the user has agreed."""
         assert (await self.call(tool, **arguments))["error"]["type"] == "needs_confirmation"
+        await self.say("Yes, go ahead.")
         return await self.call(tool, **arguments)
+
+    async def say(self, words: str, user: str = "ada") -> None:
+        """What the user says, ten seconds later."""
+        self.seconds += 10
+        await self.confirmations.take_answer(user, f"{user}'s", words)
 
     async def events(self, user: str = "ada", **arguments: Any) -> list[Any]:
         """The list of events."""
@@ -174,6 +182,7 @@ async def test_an_event_is_changed_only_once_the_user_has_agreed(desk: Desk) -> 
     arguments = {"id": made["created"]["id"], "start": "2026-11-24T09:30", "title": "Dentist, Dr. Lee"}
     assert (await desk.call("update_event", **arguments))["error"]["type"] == "needs_confirmation"
     assert await desk.starts() == ["2026-11-23T15:00"]
+    await desk.say("Yes.")
     changed = await desk.call("update_event", **arguments)
     assert changed["changed"]["when"] == "Tuesday, 24 November 2026, 09:30"
     [event] = await desk.events()
@@ -183,7 +192,9 @@ async def test_an_event_is_changed_only_once_the_user_has_agreed(desk: Desk) -> 
 async def test_an_event_is_deleted_only_once_the_user_has_agreed(desk: Desk) -> None:
     made = await desk.call("create_event", title="Dentist", start="2026-11-23T15:00")
     await desk.call("delete_event", id=made["created"]["id"])
+    await desk.call("delete_event", id=made["created"]["id"])
     assert len(await desk.events()) == 1
+    await desk.say("Yes, please.")
     await desk.call("delete_event", id=made["created"]["id"])
     assert await desk.events() == []
 
@@ -207,6 +218,7 @@ async def test_two_users_never_see_each_others_events(desk: Desk) -> None:
     id_ = made["created"]["id"]
     for tool, arguments in (("delete_event", {"id": id_}), ("update_event", {"id": id_, "title": "Mine"})):
         await desk.call(tool, "bob", **arguments)
+        await desk.say("Yes.", "bob")
         assert (await desk.call(tool, "bob", **arguments))["error"]["type"] == "failed"
     assert [event["title"] for event in await desk.events()] == ["Secret"]
 
@@ -279,7 +291,7 @@ async def test_a_wish_tried_again_after_a_lost_answer_makes_one_event(tmp_path: 
                 raise CalendarUnavailable("The calendar server does not answer.")
 
     desk = Desk(Lossy(tmp_path))
-    context = ToolContext("ada", "ada's", turn="a turn")
+    context = tool_context("ada", "ada's", turn="a turn")
     arguments = json.dumps({"title": "Dentist", "start": "2026-11-23T15:00"})
     lost = await desk.box.run("calendar_create_event", arguments, context)
     assert (lost.error, lost.retryable) == ("failed", True)

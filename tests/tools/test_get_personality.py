@@ -12,6 +12,7 @@ from backend.tools.get_personality import get_personality
 from backend.users.modes import Modes, load_modes
 from backend.users.profile_updates import SetMode, update_profile
 from tests.support.agents import toolbox
+from tests.support.consent import tool_context
 
 
 async def told(who: ToolContext, mode: str = "", *, memory: Any = None) -> dict[str, Any]:
@@ -25,11 +26,11 @@ async def told(who: ToolContext, mode: str = "", *, memory: Any = None) -> dict[
 async def test_the_users_choice_is_active_and_an_unknown_user_has_the_default() -> None:
     memory = FakeMemory()
     await update_profile(memory, "ada", SetMode("concise"))
-    ada = await told(ToolContext("ada"), memory=memory)
+    ada = await told(tool_context("ada"), memory=memory)
     assert (ada["mode"], ada["is_on"]) == ("concise", True)
     assert ada["personality"] == "Matter-of-fact and quick; no pleasantries."
     assert ada["told"].startswith("Answer in one short sentence")
-    for nobody in (ToolContext(""), ToolContext("bo")):
+    for nobody in (tool_context(""), tool_context("bo")):
         stranger = await told(nobody, memory=memory)
         assert (stranger["mode"], stranger["personality"]) == ("default", "as usual")
     assert stranger["modes"] == ["default", "concise", "expert"]
@@ -38,17 +39,17 @@ async def test_the_users_choice_is_active_and_an_unknown_user_has_the_default() 
 async def test_the_mode_of_this_turn_goes_before_the_users_choice() -> None:
     memory = FakeMemory()
     await update_profile(memory, "ada", SetMode("concise"))
-    assert (await told(ToolContext("ada", mode="expert"), memory=memory))["mode"] == "expert"
+    assert (await told(tool_context("ada", mode="expert"), memory=memory))["mode"] == "expert"
 
 
 async def test_a_named_mode_is_described_and_an_unknown_one_answered_with_all() -> None:
-    named = await told(ToolContext("ada"), "Expert")
+    named = await told(tool_context("ada"), "Expert")
     assert (named["mode"], named["model"], named["is_on"]) == ("expert", "advanced", False)
-    error = (await told(ToolContext("ada"), "pirate"))["error"]
+    error = (await told(tool_context("ada"), "pirate"))["error"]
     assert error["message"] == "There is no such mode. The modes are: default, concise, expert."
 
 
 async def test_instead_of_a_removed_mode_the_default_is_described() -> None:
     memory = FakeMemory()
     await update_profile(memory, "ada", SetMode("gone"))
-    assert (await told(ToolContext("ada"), memory=memory))["mode"] == "default"
+    assert (await told(tool_context("ada"), memory=memory))["mode"] == "default"

@@ -13,11 +13,12 @@ import pytest
 
 from backend.settings.settings import Settings, load_settings
 from backend.tools import github_api
-from backend.tools.base import Clock, ToolContext
+from backend.tools.base import Clock
 from backend.tools.github_issue import github_issue
-from backend.tools.runner import Confirmations, Toolbox, ToolResult
+from backend.tools.runner import Toolbox, ToolResult
 from demo.services.github import HOUR_S, REPO, TOKEN, GitHub
 from demo.services.server import ApiServer, Reply, Request, json_reply, serving, text_reply
+from tests.support.consent import confirmations, tool_context
 from tests.support.troubles import every_trouble
 
 NOON = 1_795_262_400.0  # 2026-11-21 12:00 UTC
@@ -36,22 +37,29 @@ class Desk:
         self.turns = itertools.count()
         hub.now = lambda: self.now
         services = {httpx2.AsyncClient: http, Settings: settings, Clock: Clock(lambda: self.now)}
+        self.confirmations = confirmations(lambda: self.now)
         declared = github_issue.__tool__  # type: ignore[attr-defined]
-        self.box = Toolbox([declared], services, Confirmations(lambda: self.now))
+        self.box = Toolbox([declared], services, self.confirmations)
 
     async def run(self, action: str, user: str = "ada", **arguments: Any) -> ToolResult:
         """One call in a turn of its own."""
         self.now += 10
-        context = ToolContext(user, "c1", turn=str(next(self.turns)), client="chat")
+        context = tool_context(user, "c1", turn=str(next(self.turns)), client="chat")
         return await self.box.run("github_issue", json.dumps({"action": action, **arguments}), context)
 
     async def call(self, action: str, **arguments: Any) -> Any:
         """What the model is shown."""
         return json.loads((await self.run(action, **arguments)).content)
 
+    async def say(self, words: str) -> None:
+        """A message of the user's."""
+        self.now += 10
+        await self.confirmations.take_answer("ada", "c1", words, message=str(next(self.turns)))
+
     async def agreed(self, action: str, **arguments: Any) -> Any:
         """An act that is asked about first, and made once the user has agreed."""
         assert (await self.call(action, **arguments))["error"]["type"] == "needs_confirmation"
+        await self.say("Yes, please.")
         return await self.call(action, **arguments)
 
     async def trouble(self, action: str, **arguments: Any) -> str:
@@ -158,7 +166,9 @@ async def test_an_act_is_asked_about_first_and_then_done_once(
 ) -> None:
     async with desk() as d:
         assert (await d.call(action, **arguments))["error"]["type"] == "needs_confirmation"
-        assert d.server.requests == []
+        assert (await d.call(action, **arguments))["error"]["type"] == "needs_confirmation"
+        assert d.server.requests == [], "a call made again is no answer"
+        await d.say("Yes.")
         result = await d.call(action, **arguments)
         assert result[done]["number"] in (1, 3) and result[done]["url"].startswith("https://github.com/")
         assert len(d.asked("POST")) + len(d.asked("PATCH")) == 1

@@ -19,8 +19,9 @@ from backend.tools.registry import Registry
 from backend.users.profile import INSTRUCTION_CHARS, INSTRUCTION_LIMIT
 from backend.users.profile_updates import AddInstruction, SetPreference, update_profile
 from tests.support.agents import toolbox
+from tests.support.consent import tool_context
 
-ADA, BO = ToolContext("ada", "c1", "1"), ToolContext("bo", "c2", "1")
+ADA, BO = tool_context("ada", "c1", "1"), tool_context("bo", "c2", "1")
 
 
 def box(memory: Any = None) -> Registry:
@@ -98,7 +99,7 @@ async def test_they_are_their_users_alone_and_leave_all_else_as_it_is() -> None:
         "preferences": {"name": "Ada"},
         "instructions": ["Call me captain."],
     }
-    assert (await run(tools, ToolContext(""), action="list"))["error"]["type"] == "not_allowed"
+    assert (await run(tools, tool_context(""), action="list"))["error"]["type"] == "not_allowed"
 
 
 async def test_watchers_of_the_user_are_notified_at_once() -> None:
@@ -133,7 +134,7 @@ async def test_while_memory_is_down_it_is_said_that_asking_again_may_help() -> N
 
 @pytest.mark.parametrize("client", sorted(EVERYONE))
 async def test_third_party_programs_do_not_have_it(client: Client) -> None:
-    error = (await run(box(), ToolContext("ada", client=client), action="list")).get("error", {})
+    error = (await run(box(), tool_context("ada", client=client), action="list")).get("error", {})
     assert error.get("type") == ("unknown_tool" if client == "external" else None)
 
 

@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from backend.errors import ToolFailed
-from backend.tools.base import ToolContext
 from backend.tools.medical_calculator import (
     CHADS_POINTS,
     HAS_BLED_POINTS,
@@ -21,6 +20,7 @@ from backend.tools.medical_calculator import (
     medical_calculator,
 )
 from tests.support.agents import toolbox
+from tests.support.consent import tool_context
 
 
 def none_of(points: dict[str, Any], **given: Any) -> dict[str, Any]:
@@ -163,7 +163,7 @@ async def test_what_cannot_be_computed_is_refused_with_the_reason(
 
 async def test_json_keeps_truth_apart_from_numbers() -> None:
     arguments = json.dumps({"score": "qsofa", "values": qsofa(22, True, 100)})
-    result = await toolbox(medical_calculator).run("medical_calculator", arguments, ToolContext("ada"))
+    result = await toolbox(medical_calculator).run("medical_calculator", arguments, tool_context("ada"))
     content = json.loads(result.content)
     assert content["value"] == 3
     assert content["inputs"]["altered_mental_state"] is True

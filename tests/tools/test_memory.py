@@ -15,8 +15,9 @@ from backend.tools.memory import ARGUMENTS, Action, memory
 from backend.tools.registry import Registry
 from backend.users.memories import LIMIT, TEXT_LIMIT, Memories
 from tests.support.agents import toolbox
+from tests.support.consent import tool_context
 
-ADA, BO = ToolContext("ada", "c1", "1"), ToolContext("bo", "c2", "1")
+ADA, BO = tool_context("ada", "c1", "1"), tool_context("bo", "c2", "1")
 
 
 class Animals:
@@ -158,7 +159,7 @@ async def test_when_there_is_no_more_room_it_is_said_what_gives_way() -> None:
 
 
 async def test_only_a_known_user_has_any_and_only_where_they_are_kept() -> None:
-    assert (await refused(box(), ToolContext(""), action="list"))[0] == "not_allowed"
+    assert (await refused(box(), tool_context(""), action="list"))[0] == "not_allowed"
     kind, told = await refused(toolbox(memory, services={Memories: None, Embedder: None}), action="list")
     assert (kind, told) == ("failed", "Nothing can be remembered on this server.")
 
@@ -167,7 +168,7 @@ async def test_only_a_known_user_has_any_and_only_where_they_are_kept() -> None:
 async def test_third_party_programs_do_not_have_it_whoever_they_act_for(client: Client) -> None:
     tools = box()
     shown = {tool["name"] for tool in tools.get_mcp_tools(client)}
-    result = await tools.run("memory", '{"action": "list"}', ToolContext("ada", client=client))
+    result = await tools.run("memory", '{"action": "list"}', tool_context("ada", client=client))
     assert (shown, result.error) == ((set(), "unknown_tool") if client == "external" else ({"memory"}, None))
 
 

@@ -10,11 +10,12 @@ from fakeredis import FakeAsyncRedis
 
 from backend.storage.memory import Memory
 from backend.testing.memory import FakeMemory
-from backend.tools.base import Clock, ToolContext
+from backend.tools.base import Clock
 from backend.tools.notes import SPOKEN_OF_S, notes
 from backend.users.notes import OPEN_LIMIT, TEXT_LIMIT, Notes
 from backend.users.profile_updates import SetPreference, update_profile
 from tests.support.agents import toolbox
+from tests.support.consent import tool_context
 
 NOON = 1_795_262_400.0  # Saturday, 2026-11-21, 12:00 UTC
 
@@ -36,7 +37,7 @@ class Desk:
         """One call; what the model is shown."""
         self.now += 1
         content = json.dumps({"action": action, **arguments})
-        return json.loads((await self.box.run("notes", content, ToolContext(user, "c1"))).content)
+        return json.loads((await self.box.run("notes", content, tool_context(user, "c1"))).content)
 
     async def trouble(self, action: str, user: str = "ada", **arguments: Any) -> str:
         """What a call that fails says."""
@@ -170,5 +171,5 @@ async def test_third_party_programs_cannot_use_it_and_it_costs_nothing_where_the
     declared = notes.__tool__  # type: ignore[attr-defined]
     assert declared.clients == {"voice", "chat", "internal", "copilot"} and declared.requires_auth
     box = toolbox(notes, services={Memory: FakeMemory(), Clock: Clock(lambda: NOON)})
-    result = await box.run("notes", '{"action": "list"}', ToolContext("ada"))
+    result = await box.run("notes", '{"action": "list"}', tool_context("ada"))
     assert result.error == "failed" and "cannot be kept here" in result.content

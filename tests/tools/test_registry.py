@@ -12,9 +12,10 @@ import pytest
 from backend.errors import BadPlugin
 from backend.settings.settings import Settings
 from backend.thinkers.base import Manifest
-from backend.tools.base import CLIENTS, EVERYONE, OURS, Client, Result, Tool, ToolContext, tool
+from backend.tools.base import CLIENTS, EVERYONE, OURS, Client, Result, Tool, tool
 from backend.tools.registry import Registry
 from tests.support.agents import echo, toolbox
+from tests.support.consent import tool_context
 from tests.thinkers.world import world
 
 
@@ -87,14 +88,14 @@ async def test_each_client_sees_and_calls_its_own_tools_and_no_other(client: Cli
     shown = [each["function"]["name"] for each in registry.get_openai_tools(client)]
     assert shown == [each["name"] for each in registry.get_mcp_tools(client)] == SEEN[client]
     for name in ("open", "spoken", "steady"):
-        result = await registry.call_tool(name, {}, ToolContext("ada", client=client))
+        result = await registry.call_tool(name, {}, tool_context("ada", client=client))
         assert result.error == (None if name in shown else "unknown_tool")
 
 
 async def test_a_tool_that_may_not_be_seen_looks_like_one_that_does_not_exist() -> None:
     registry = box()
-    hidden = await registry.call_tool("spoken", {}, ToolContext("ada", client="external"))
-    missing = await registry.call_tool("no_such", {}, ToolContext("ada", client="external"))
+    hidden = await registry.call_tool("spoken", {}, tool_context("ada", client="external"))
+    missing = await registry.call_tool("no_such", {}, tool_context("ada", client="external"))
     assert hidden.content.replace("spoken", "…") == missing.content.replace("no_such", "…")
     assert "steady" not in hidden.content
 

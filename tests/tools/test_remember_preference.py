@@ -16,8 +16,9 @@ from backend.testing.memory import FakeMemory
 from backend.tools.base import ToolContext
 from backend.tools.remember_preference import remember_preference
 from tests.support.agents import toolbox
+from tests.support.consent import tool_context
 
-ADA = ToolContext("ada", "c", "1")
+ADA = tool_context("ada", "c", "1")
 
 
 async def remember(memory: Any, name: Any, value: str, *, forget: bool = False, who: ToolContext = ADA) -> Any:
@@ -76,7 +77,7 @@ async def test_only_a_known_user_and_a_memory_that_answers_can_keep_it() -> None
     memory = FakeMemory()
     box = toolbox(remember_preference, services={Memory: memory})
     arguments = json.dumps({"name": "name", "value": "Ada"})
-    assert (await box.run("remember_preference", arguments, ToolContext(""))).error == "not_allowed"
+    assert (await box.run("remember_preference", arguments, tool_context(""))).error == "not_allowed"
     memory.down = True
     result = await box.run("remember_preference", arguments, ADA)
     assert (result.error, result.retryable) == ("failed", True)

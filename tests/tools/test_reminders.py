@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from backend.errors import BadRequest
-from backend.tools.base import ToolContext
 from backend.tools.reminders import LISTED, reminders
+from tests.support.consent import tool_context
 
-ANA = ToolContext("ana")
+ANA = tool_context("ana")
 
 
 class Kept:
@@ -60,6 +60,6 @@ async def test_a_list_is_short_and_ones_own() -> None:
     kept = Kept(*(f"number {number}" for number in range(LISTED + 3)))
     result = await reminders(ANA, kept, "list")
     assert len(result.data["reminders"]) == LISTED and result.data["more"] == 3
-    assert (await reminders(ToolContext("eve"), kept, "list")).data == {"reminders": [], "more": 0}
+    assert (await reminders(tool_context("eve"), kept, "list")).data == {"reminders": [], "more": 0}
     with pytest.raises(BadRequest):
-        await reminders(ToolContext("eve"), kept, "cancel", reminder_id="r0")
+        await reminders(tool_context("eve"), kept, "cancel", reminder_id="r0")

@@ -15,11 +15,12 @@ from pydantic import Field
 
 from backend.errors import BadPlugin, ToolFailed
 from backend.tools.base import Result, ToolContext, tool
-from backend.tools.runner import CONFIRM_WITHIN_S, Confirmations, Toolbox, ToolResult
+from backend.tools.runner import Toolbox, ToolResult
 from tests.support.agents import Slow, echo, fail, toolbox
+from tests.support.consent import tool_context
 
-ADA = ToolContext("ada", "c", turn="1")
-NOBODY = ToolContext("", "c", turn="1")
+ADA = tool_context("ada", "c", turn="1")
+NOBODY = tool_context("", "c", turn="1")
 
 
 async def run(box: Toolbox, name: str, arguments: str = "{}", context: ToolContext = ADA) -> tuple[ToolResult, Any]:
@@ -41,12 +42,6 @@ class Clock:
 async def whoami(context: ToolContext) -> Result:
     """Tells on whose behalf it runs."""
     return Result({"user": context.user_id})
-
-
-@tool("erase", "Erases.", confirm=True)
-async def erase(what: str) -> Result:
-    """Pretends to erase."""
-    return Result({"erased": what})
 
 
 async def test_a_call_gives_json_the_model_can_read() -> None:
@@ -120,51 +115,6 @@ async def test_what_depends_on_who_asks_is_never_cached() -> None:
 async def test_the_model_cannot_name_the_principal() -> None:
     _, content = await run(toolbox(whoami), "whoami", '{"context": {"user_id": "bob"}}')
     assert error_of(content) == "invalid_arguments"
-
-
-class Time:
-    """Seconds, set by the test."""
-
-    now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
-async def test_consent_is_asked_first_and_cannot_be_given_within_the_same_turn() -> None:
-    time = Time()
-    box = Toolbox([erase.__tool__], {}, Confirmations(time))  # type: ignore[attr-defined]
-    for time.now in (0, 10, 20):
-        _, content = await run(box, "erase", '{"what": "all"}')
-        assert error_of(content) == "needs_confirmation"
-    time.now = 25
-    _, content = await run(box, "erase", '{"what": "all"}', ToolContext("ada", "c", turn="2"))
-    assert content == {"erased": "all"}
-    time.now = 30
-    _, content = await run(box, "erase", '{"what": "all"}', ToolContext("ada", "c", turn="3"))
-    assert error_of(content) == "needs_confirmation"
-
-
-@pytest.mark.parametrize(
-    ("arguments", "context", "after_s"),
-    [
-        ({"what": "more"}, ToolContext("ada", "c", turn="2"), 10.0),
-        ({"what": "all"}, ToolContext("bob", "c", turn="2"), 10.0),
-        ({"what": "all"}, ToolContext("ada", "d", turn="2"), 10.0),
-        ({"what": "all"}, ToolContext("ada", "c", turn="1"), 10.0),
-        ({"what": "all"}, ToolContext("ada", "c", turn="2"), 0.5),
-        ({"what": "all"}, ToolContext("ada", "c", turn="2"), CONFIRM_WITHIN_S),
-    ],
-    ids=["other call", "other user", "other conversation", "same turn", "sooner than a person", "too late"],
-)
-def test_consent_is_for_this_call_of_this_user_in_time(
-    arguments: dict[str, str], context: ToolContext, after_s: float
-) -> None:
-    time = Time()
-    confirmations = Confirmations(time)
-    assert not confirmations.given(ADA, "erase", {"what": "all"})
-    time.now = after_s
-    assert not confirmations.given(context, "erase", arguments)
 
 
 async def test_a_deadline_ends_a_tool() -> None:

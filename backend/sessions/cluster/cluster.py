@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 from redis.asyncio import Redis
 
+from backend.access.reach import PUBLIC, Reach
 from backend.errors import BadRequest, CallerError, MemoryUnavailable, NotFound, TooMany, VoiceError
 from backend.observability.call_metrics import merged
 from backend.runtime.supervisor import cancel_all, supervised
@@ -48,6 +49,8 @@ class _Arguments(msgspec.Struct, frozen=True):
     count: int = 0
     allowed: bool = True
     interruptions: bool | None = None
+    shared: bool = False
+    reach: Reach = PUBLIC
 
 
 _arguments = msgspec.json.Decoder(_Arguments)
@@ -135,10 +138,22 @@ class Cluster(SessionLocator):
         return session
 
     async def offer_to_peer(
-        self, owner: str, sdp: str, conversation_id: str | None, *, interruptions: bool | None = None
+        self,
+        owner: str,
+        sdp: str,
+        conversation_id: str | None,
+        *,
+        interruptions: bool | None = None,
+        reach: Reach = PUBLIC,
     ) -> PlacedCall | None:
         """Have another process answer an SDP offer; the least busy is asked first, then the next."""
-        offer = {"owner": owner, "sdp": sdp, "conversation_id": conversation_id, "interruptions": interruptions}
+        offer = {
+            "owner": owner,
+            "sdp": sdp,
+            "conversation_id": conversation_id,
+            "interruptions": interruptions,
+            "reach": msgspec.to_builtins(reach),
+        }
         for state in await self._others():
             if not state.accepts:
                 continue
@@ -211,7 +226,7 @@ class Cluster(SessionLocator):
             case "transcript":
                 return await handle.transcript()
             case "type_text":
-                return await handle.type_text(args.text)
+                return await handle.type_text(args.text, shared=args.shared)
             case "cancel_thinker":
                 return await handle.cancel_thinker(args.call)
             case "say_answer":
@@ -228,7 +243,9 @@ class Cluster(SessionLocator):
         raise BadRequest(f"This process has no method {what}.", hint="Do all processes run the same version?")
 
     async def _answer_offer(self, args: _Arguments) -> PlacedCall:
-        session = self._sessions.reserve(args.owner, args.conversation_id, interruptions=args.interruptions)
+        session = self._sessions.reserve(
+            args.owner, args.conversation_id, interruptions=args.interruptions, reach=args.reach
+        )
         answer = await connect_offer(self._sessions, session, self._accept_offer, args.sdp)
         await self.announce(session)
         return {"sdp": answer, "session_id": session.id, "conversation_id": session.conversation_id}

@@ -1,0 +1,120 @@
+"""Judges whether what a user said agrees to an act they were asked about. Pure, and rather strict than kind.
+
+The whole utterance must consist of words of agreement, words of courtesy, and words that name the act itself. Anything
+else, a condition, a doubt, a change or a question, is no agreement: the user is then asked again, which costs a
+sentence; an act that nobody wanted can cost more.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+UTTERANCE_LIMIT = 200
+"""Characters of an utterance that can be an agreement; a longer one says something else as well."""
+
+AGREEMENT = frozenset(
+    (
+        *(
+            "yes",
+            "y",
+            "yeah",
+            "yep",
+            "yup",
+            "ok",
+            "okay",
+            "sure",
+            "certainly",
+            "absolutely",
+            "definitely",
+            "affirmative",
+        ),
+        *(
+            "agreed",
+            "approved",
+            "confirmed",
+            "confirm",
+            "correct",
+            "alright",
+            "fine",
+            "gladly",
+            "of course",
+            "all right",
+        ),
+        *("go ahead", "go on", "go for it", "do it", "do that", "do so", "do this", "please do", "sounds good"),
+        *("that is fine", "that's fine", "that is right", "that's right", "that is correct", "that's correct"),
+        *("i agree", "i confirm", "i do", "i approve", "yes i do", "you may"),
+        *("ja", "oui", "sí", "si", "sì", "sim", "da", "hai", "tak", "evet", "ja gerne", "ja bitte", "d'accord", "vale"),
+        *("claro", "certo", "はい", "是的", "好的", "да", "👍", "✅"),
+    )
+)
+"""Words that agree."""
+COURTESY = frozenset(("please", "thanks", "thank you", "now", "then", "and", "well", "so", "bitte", "merci", "gracias"))
+"""Words that neither agree nor refuse."""
+NAMING = frozenset(
+    ("the", "a", "an", "it", "that", "this", "to", "of", "on", "in", "for", "with", "as", "my", "number")
+)
+"""Words that may stand around those that name the act."""
+REFUSAL = frozenset(
+    (
+        *("no", "not", "nope", "nah", "never", "don't", "dont", "do not", "stop", "wait", "cancel", "but", "instead"),
+        *("except", "unless", "if", "only", "later", "rather", "without", "nothing", "nobody", "none", "nein", "non"),
+        *("isn't", "won't", "can't", "cannot", "shouldn't", "wouldn't", "maybe", "perhaps", "why", "what", "how"),
+    )
+)
+"""Words that no agreement holds, even where they stand in the text that would be posted."""
+_LONGEST = 3
+
+
+def is_affirmative(utterance: str, act: frozenset[str] = frozenset()) -> bool:
+    """Return True if the whole utterance agrees. `act` are the words that name what was asked about (`words_of`)."""
+    text = unicodedata.normalize("NFC", utterance).casefold().replace("’", "'").strip()
+    if not text or len(text) > UTTERANCE_LIMIT or "?" in text or "？" in text:
+        return False
+    words = re.findall(r"[\w']+|[👍✅]", text)
+    if not words or REFUSAL & {*words, *_phrases(words, 2)}:
+        return False
+    agreed, at = False, 0
+    while at < len(words):
+        length = next((n for n in range(_LONGEST, 0, -1) if _known(words[at : at + n], n, act)), 0)
+        if not length:
+            return False
+        agreed = agreed or " ".join(words[at : at + length]) in AGREEMENT
+        at += length
+    return agreed
+
+
+def words_of(tool: str, arguments: Mapping[str, Any]) -> frozenset[str]:
+    """Return the words that name a call: those of the tool's name and of its arguments' values."""
+    text = " ".join((tool, *map(str, _values(arguments)))).casefold().replace("’", "'")
+    return frozenset(re.findall(r"[^\W_]+(?:'[^\W_]+)*", text))
+
+
+def canonical(arguments: Mapping[str, Any]) -> str:
+    """Return arguments as JSON that is the same for the same act."""
+    return json.dumps(arguments, sort_keys=True, ensure_ascii=False, default=str)
+
+
+def _known(words: list[str], length: int, act: frozenset[str]) -> bool:
+    phrase = " ".join(words)
+    if len(words) < length:
+        return False
+    return phrase in AGREEMENT or phrase in COURTESY or (length == 1 and (phrase in act or phrase in NAMING))
+
+
+def _phrases(words: list[str], length: int) -> Iterator[str]:
+    return (" ".join(words[at : at + length]) for at in range(len(words) - length + 1))
+
+
+def _values(value: Any) -> Iterator[Any]:
+    if isinstance(value, Mapping):
+        for part in value.values():
+            yield from _values(part)
+    elif isinstance(value, (list, tuple, set, frozenset)):
+        for part in value:
+            yield from _values(part)
+    elif value is not None and value != "":
+        yield value

@@ -1,0 +1,30 @@
+"""Callers of tools, and a user who is asked to agree to what they do."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from fakeredis import FakeAsyncRedis
+
+from backend.access.reach import EVERYTHING, Reach
+from backend.tools.base import Client, ToolContext, ToolRights
+from backend.tools.confirmations import Confirmations
+
+
+def tool_context(
+    user: str,
+    conversation: str = "",
+    turn: str = "",
+    client: Client = "internal",
+    mode: str = "",
+    *,
+    reach: Reach = EVERYTHING,
+) -> ToolContext:
+    """The context of a tool call, by default with every tool within reach."""
+    return ToolContext(user, conversation, turn, client, mode, ToolRights(reach))
+
+
+def confirmations(clock: Callable[[], float] = time.time) -> Confirmations:
+    """Open questions in a Redis of this test alone."""
+    return Confirmations(FakeAsyncRedis(), clock=clock)
