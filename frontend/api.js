@@ -114,6 +114,16 @@ export function postSeen(id) {
   return request("POST", `/api/me/notices/${encodeURIComponent(id)}/seen`);
 }
 
+/** What the user is asked to agree to. @returns {Promise<{confirmations: any[]}>} */
+export function getConfirmations() {
+  return request("GET", "/api/confirmations");
+}
+
+/** @param {string} id @param {boolean} agreed */
+export function postConfirmation(id, agreed) {
+  return request("POST", `/api/confirmations/${encodeURIComponent(id)}`, { agreed });
+}
+
 /** The profile of the user. @returns {Promise<import("./state/memory.js").Known>} */
 export function getMe() {
   return request("GET", "/api/me");

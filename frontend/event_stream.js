@@ -32,6 +32,8 @@ export const EVENT_TYPES = Object.freeze([
   "task",
   "reminder",
   "user_context",
+  "confirmation.asked",
+  "confirmation.answered",
   "error",
   "gap",
 ]);

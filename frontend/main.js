@@ -13,6 +13,7 @@ import { Store } from "./store.js";
 import { showAnnouncements } from "./view/announcer.js";
 import { showCall } from "./view/call.js";
 import { showComposer } from "./view/composer.js";
+import { showConfirmations } from "./view/confirmations.js";
 import { showDevices } from "./view/devices.js";
 import { part } from "./view/dom.js";
 import { showBackground } from "./view/background.js";
@@ -50,6 +51,7 @@ const tasks = new BackgroundTasks(store);
 showBackground(store, (id) => void tasks.cancel(id));
 const userEvents = new UserEvents(store);
 showReminders(store, (id) => void userEvents.cancel(id));
+showConfirmations(store, (id, agreed) => void userEvents.answer(id, agreed).then((done) => done && conversation.type("Yes.")));
 showPanels({ store, conversation });
 showFailure(store, waysOn());
 

@@ -7,6 +7,7 @@
 
 import { logged } from "./state/log.js";
 import { memoryAfter, NOTHING_KNOWN } from "./state/memory.js";
+import { NO_CONFIRMATIONS, confirmationsAfter } from "./state/confirmations.js";
 import { NO_NOTICES, noticesAfter } from "./state/notices.js";
 import { NO_REMINDERS, remindersAfter } from "./state/reminders.js";
 import { NO_STATS, statsAfter } from "./state/stats.js";
@@ -66,6 +67,7 @@ import { sessionEndedFailure, reportedError } from "./failures.js";
  * @property {readonly import("./state/tasks.js").Task[]} tasks
  * @property {readonly import("./state/notices.js").Notice[]} notices
  * @property {import("./state/reminders.js").Reminders} reminders
+ * @property {readonly import("./state/confirmations.js").Confirmation[]} confirmations
  * @property {import("./state/turns.js").Turns} turns
  * @property {import("./state/stats.js").Stats} stats
  * @property {import("./state/memory.js").UserMemory} memory
@@ -90,6 +92,7 @@ export const INITIAL_STATE = Object.freeze({
   tasks: NO_TASKS,
   notices: NO_NOTICES,
   reminders: NO_REMINDERS,
+  confirmations: NO_CONFIRMATIONS,
   turns: NO_TURNS,
   stats: NO_STATS,
   memory: NOTHING_KNOWN,
@@ -203,6 +206,7 @@ function partsAfter(state, action) {
     tasks: tasksAfter(state.tasks, action),
     notices: noticesAfter(state.notices, action),
     reminders: remindersAfter(state.reminders, action),
+    confirmations: confirmationsAfter(state.confirmations, action),
     turns: turnsAfter(state.turns, action),
     stats: statsAfter(state.stats, action),
     memory: memoryAfter(state.memory, action),

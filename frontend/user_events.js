@@ -1,14 +1,15 @@
 /**
- * The user's events outside of calls: an event stream while no call is under way, and the reminders it brings.
+ * The user's events outside of calls: an event stream while no call is under way, the reminders it brings, and what
+ * the user is asked to agree to.
  *
  * A reminder counts as delivered once the user sees it: a tab in the background shows it, too, but reports it only
  * when it becomes visible.
  */
 
-import { ApiError, deleteReminder, getReminders, postSeen } from "./api.js";
+import { ApiError, deleteReminder, getConfirmations, getReminders, postConfirmation, postSeen } from "./api.js";
 import { requestFailure } from "./failures.js";
 
-const TYPES = ["notice", "decision", "task", "reminder", "user_context"];
+const TYPES = ["notice", "decision", "task", "reminder", "user_context", "confirmation.asked", "confirmation.answered"];
 const WITHOUT_A_CALL = new Set(["ready", "ended"]);
 const RETRY_MS = 15_000;
 
@@ -36,6 +37,23 @@ export class UserEvents {
   async refresh() {
     const answer = await getReminders().catch(() => null);
     if (answer) this.store.dispatch("page_reminders_loaded", answer);
+    const asked = await getConfirmations().catch(() => null);
+    if (asked) this.store.dispatch("page_confirmations_loaded", asked);
+  }
+
+  /** Answer what the user is asked to agree to. Resolves to whether it is agreed to. @param {string} id @param {boolean} agreed */
+  async answer(id, agreed) {
+    try {
+      await postConfirmation(id, agreed);
+      return agreed;
+    } catch (error) {
+      if (!(error instanceof ApiError && error.status === 404)) {
+        this.store.dispatch("page_failed", { ...requestFailure(error, Date.now()), ways: ["dismiss"] });
+      }
+      return false;
+    } finally {
+      this.store.dispatch("confirmation.answered", { id });
+    }
   }
 
   /** Cancel a reminder. @param {string} id */

@@ -23,6 +23,7 @@ from redis.asyncio import Redis
 
 from backend.conversation.page_events import ConfirmationAnswered, ConfirmationAsked, PageEvent
 from backend.errors import NotFound
+from backend.observability.security_log import SecurityEvent, hashed, security_event
 from backend.runtime.faults import decode_or_skip
 from backend.storage.client import Pipe, RedisStore
 from backend.tools.base import Json, ToolContext
@@ -196,6 +197,9 @@ class Confirmations(RedisStore):
 
     async def _publish(self, user_id: str, event: PageEvent | None) -> None:
         """Show the user's pages what has changed; a page that misses it asks `GET /api/confirmations`."""
+        if isinstance(event, ConfirmationAnswered):
+            kind = SecurityEvent.CONSENT_GIVEN if event.agreed else SecurityEvent.CONSENT_REFUSED
+            security_event(kind, None, "the user's answer", user=hashed(user_id), confirmation=event.id[:8])
         if self._show is not None and event is not None:
             await self._show(user_id, event)
 

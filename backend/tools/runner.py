@@ -23,6 +23,7 @@ from typing import Any, Protocol
 
 from backend.access.reach import EVERYTHING, Reach
 from backend.errors import BadPlugin, BadRequest, MemoryUnavailable, PeerError, VoiceError
+from backend.observability.security_log import SecurityEvent, hashed, security_event
 from backend.tools.base import Client, Json, Result, Tool, ToolContext, injected, provided
 from backend.tools.confirmations import Confirmations, Consent
 
@@ -182,6 +183,8 @@ class Toolbox:
 
     async def _checked(self, tool: Tool, arguments: str, context: ToolContext) -> Result | ToolResult:
         if not tool.is_within(context.rights.reach):
+            who = hashed(context.user_id)
+            security_event(SecurityEvent.TOOL_REFUSED, None, "out of the caller's reach", tool=tool.name, user=who)
             return failure(tool.name, "not_allowed", "This caller may not use it. Tell the user to sign in first.")
         if tool.requires_auth and not context.user_id:
             return failure(tool.name, "not_allowed", "This needs a known user. Tell the user to sign in first.")

@@ -137,6 +137,8 @@ class StandIn:
         self.seen: list[str] = []
         """Notices the page says its user sees."""
         self.reminders: list[dict[str, Any]] = []
+        self.confirmations: list[dict[str, Any]] = []
+        self.decisions: list[tuple[str, bool]] = []
         """Those that are set."""
         self.offers: list[dict[str, Any]] = []
         self.typed: list[str] = []
@@ -179,6 +181,8 @@ class StandIn:
                     Route("/api/tasks/{id}/cancel", self._cancel_task, methods=["POST"]),
                     Route("/api/me/events", self._me_events),
                     Route("/api/me/notices/{id}/seen", self._seen, methods=["POST"]),
+                    Route("/api/confirmations", self._confirmations),
+                    Route("/api/confirmations/{id}", self._answer_confirmation, methods=["POST"]),
                     Route("/notification/me", self._reminders),
                     Route("/notification/me/{id}", self._cancel_reminder, methods=["DELETE"]),
                     Route("/api/conversations/{id}", self._conversation),
@@ -244,6 +248,14 @@ class StandIn:
     async def _seen(self, request: Request) -> Response:
         self.seen.append(request.path_params["id"])
         return JSONResponse({"still_waited": True})
+
+    async def _confirmations(self, _: Request) -> Response:
+        return JSONResponse({"confirmations": self.confirmations})
+
+    async def _answer_confirmation(self, request: Request) -> Response:
+        agreed = (await request.json())["agreed"]
+        self.decisions.append((request.path_params["id"], agreed))
+        return JSONResponse({"agreed": agreed})
 
     async def _reminders(self, _: Request) -> Response:
         return JSONResponse({"notifications": self.reminders})

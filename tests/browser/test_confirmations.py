@@ -1,0 +1,56 @@
+"""What the user is asked to agree to stands on the page as it is, and their click answers it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import Browser
+
+from backend.sessions.page_json import PageMessage
+from tests.support.browser import launched, tab_in
+from tests.support.standin import standing_in
+from tests.support.waiting import until
+
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
+QUESTION = {
+    "id": "q1",
+    "conversation_id": "c1",
+    "tool": "github_issue",
+    "arguments": {"action": "close", "number": 12, "text": "<b>bold</b>"},
+    "expires_at": 4_000_000_000.0,
+}
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def browser() -> AsyncIterator[Browser]:
+    async with launched() as started:
+        yield started
+
+
+async def test_the_very_call_is_shown_and_a_click_agrees_to_it_or_refuses_it(browser: Browser) -> None:
+    async with standing_in() as server, tab_in(browser) as tab:
+        server.confirmations = [QUESTION]
+        await tab.open(server.url)
+        await tab.sees("confirmation", "github issue: action close, number 12, text <b>bold</b>")
+        await tab.press("confirmation-refuse")
+        await until(lambda: server.decisions == [("q1", False)])
+        await tab.page.get_by_test_id("confirmation").wait_for(state="detached")
+        server.user_events.append(PageMessage("confirmation.asked", QUESTION | {"id": "q2"}))
+        await tab.sees("confirmation", "close")
+        await tab.press("confirmation-agree")
+        await until(lambda: server.decisions[1:] == [("q2", True)])
+
+
+async def test_in_a_call_it_is_answered_by_what_is_said_and_agreeing_lets_the_call_go_on(browser: Browser) -> None:
+    async with standing_in() as server, tab_in(browser) as tab:
+        await tab.open(server.url)
+        await tab.connect()
+        server.publish("confirmation.asked", **QUESTION)
+        await tab.sees("confirmation", "close")
+        server.publish("confirmation.answered", id="q1", conversation_id="c1", agreed=True)
+        await tab.page.get_by_test_id("confirmation").wait_for(state="detached")
+        server.publish("confirmation.asked", **(QUESTION | {"id": "q3"}))
+        await tab.press("confirmation-agree")
+        await until(lambda: "Yes." in server.typed)
