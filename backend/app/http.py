@@ -14,6 +14,7 @@ from backend.access.access import Access
 from backend.app.calls import CallSubsystem
 from backend.app.foundation import Foundation
 from backend.app.mcp import served_tools
+from backend.app.notifications import webhook_of
 from backend.app.tasks import TaskSubsystem
 from backend.calendar.calendars import open_calendars
 from backend.chat.chat import Chat
@@ -24,7 +25,10 @@ from backend.http.context import PageConfig, Services, UserDataStore
 from backend.http.ice_servers import listed
 from backend.http.limits import Buckets
 from backend.mcp.endpoint import Tokens
+from backend.notifications.deletions import DeletionNotifier
+from backend.observability.langsmith import LangSmithTracer
 from backend.sessions.handles import SessionLocator
+from backend.settings.settings import Settings
 from backend.transports.websocket import WebSocketTransport
 
 FRONTEND = Path(__file__).parent.parent.parent / "frontend"
@@ -42,6 +46,7 @@ async def open_http(
     requests = Buckets(settings.mcp.per_minute, what="requests of this token")
     async with (
         open_chat(foundation, tasks) as chat,
+        open_deletions(settings) as deletions,
         served_tools(
             settings.mcp,
             toolbox,
@@ -75,10 +80,26 @@ async def open_http(
             tool_servers=others.states if others else dict,
             endpoints=endpoints,
             metrics=foundation.metrics,
+            notify_deleted=deletions.notify,
             reasoner=thinkers.registry.dependencies.reasoner,
             access=access,
         )
         yield build_app(services)
+
+
+@asynccontextmanager
+async def open_deletions(settings: Settings) -> AsyncIterator[DeletionNotifier]:
+    """Open the connections to the webhooks that are sent something of users, each address once."""
+    webhooks = {
+        part.webhook_url: webhook
+        for part, name in ((settings.pipeline, "PIPELINE__WEBHOOK"), (settings.notifications, "NOTIFICATIONS__WEBHOOK"))
+        if (webhook := webhook_of(part, name)) is not None
+    }
+    notifier = DeletionNotifier(webhooks.values())
+    try:
+        yield notifier
+    finally:
+        await notifier.close()
 
 
 @asynccontextmanager
@@ -124,6 +145,7 @@ def user_data_stores(
         "calendar": open_calendars(foundation.settings, models.http),
         "model attempts": models.model_calls,
         **({"calls": calls.cluster} if calls.cluster else {}),
+        **({"traces": foundation.tracer} if isinstance(foundation.tracer, LangSmithTracer) else {}),
     }
 
 

@@ -66,7 +66,7 @@ class CallTrace:
     """The spans of one call."""
 
     def __init__(self, tracer: Tracer, session: Session) -> None:
-        self._span = tracer.session(session.id)
+        self._span = tracer.session(session.id, user=session.owner)
         self._session = session
         self._turn = _Turn(self._span)
         self._earlier: list[_Turn] = []

@@ -111,7 +111,8 @@ class TurnRunner:
         """Answer the request. Raises `ModelUnavailable`, or `NoAnswer` when there was none in time."""
         request = self._request
         conversation = request.conversation_id or request.message_id
-        with rooted(self._dependencies.tracer, "turn", "typed turn", conversation) as span:
+        tracer, user = self._dependencies.tracer, request.user_id
+        with rooted(tracer, "turn", "typed turn", conversation, user=user) as span:
             span.asked(request.text)
             reply = await self._run()
             span.said(reply.text)

@@ -93,7 +93,10 @@ class ModelDecider:
             name, system_prompt=PROMPT, user_id=digest.user_id, on_event=on_event, client="internal"
         )
         try:
-            with self.scope(name, digest.user_id), rooted(self.tracer, "digest", "digest", name) as span:
+            with (
+                self.scope(name, digest.user_id),
+                rooted(self.tracer, "digest", "digest", name, user=digest.user_id) as span,
+            ):
                 span.note(happened=len(digest.items), tasks=len(shown))
                 async with asyncio.timeout(within_s):
                     response = await session.think(question(digest, self.settings), "voice")

@@ -190,5 +190,7 @@ class Services:
     metrics: CallMetrics
     reasoner: Reasoner | None
     """Answers `POST /api/reasoning`."""
+    notify_deleted: Callable[[str], None] = lambda _: None
+    """Tells the webhooks that the data of this user was erased; returns at once."""
     access: Access = field(default_factory=Access)
     """How callers without a credential are admitted."""

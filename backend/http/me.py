@@ -171,6 +171,7 @@ async def forget_me(here: Here, caller: Caller) -> Json:
     if failure:
         raise failure
     security_event(SecurityEvent.DATA_ERASED, caller.principal, "the user asked")
+    here.services.notify_deleted(caller.user)
     return {"ok": True}
 
 

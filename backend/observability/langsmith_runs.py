@@ -20,8 +20,12 @@ from backend.runtime.json_objects import Json
 
 RUN_TYPES = {"model": "llm", "tool": "tool"}
 """LangSmith's names; everything else is a chain."""
+USER = "user_hash"
+"""The metadata by which a user's runs are found; it names nobody."""
 CONVERSATION_LIMIT = 4 * TEXT_LIMIT
 """Characters of the messages shown to a model that are sent, the latest first."""
+ALWAYS = "2020-01-01T00:00:00Z"
+"""A time before the first trace of this server."""
 
 
 def payload(records: Sequence[Record], project: str) -> bytes:
@@ -34,6 +38,14 @@ def payload(records: Sequence[Record], project: str) -> bytes:
         known = len(record.path) == 1 and record.ended is not None and id_ not in posts
         (patches if known else posts)[id_] = run
     return msgspec.json.encode({"post": list(posts.values()), "patch": list(patches.values())})
+
+
+def erasure(user: str) -> bytes:
+    """Return the body of `POST /api/v1/runs/delete` that deletes every trace of the user with this hash.
+
+    See https://docs.langchain.com/langsmith/smith-api/run/delete-runs: traces that match the metadata, from a time on.
+    """
+    return msgspec.json.encode({"metadata": {USER: user}, "start_time": ALWAYS})
 
 
 def run_of(record: Record, project: str) -> Json:
@@ -66,6 +78,8 @@ def run_of(record: Record, project: str) -> Json:
 def metadata(record: Record) -> Json:
     """Return the metadata that runs can be filtered by."""
     shown: Json = {"session_id": record.session_id, "kind": record.kind, **record.facts}
+    if record.user:
+        shown[USER] = record.user
     if record.outcome:
         shown |= {"outcome": record.outcome, "tokens": record.tokens}
     if record.kind == "model":

@@ -25,6 +25,9 @@ log = logging.getLogger(__name__)
 Send = Callable[[Sequence[Record]], None]
 """Hands a batch over, in the exporter's thread. Raises `TracingUnavailable`."""
 
+LOOK_EVERY_S = 0.05
+"""Seconds between two looks at what waits."""
+
 
 @dataclass(frozen=True, slots=True)
 class ExportLimits:
@@ -91,6 +94,12 @@ class TraceExporter:
         """Start the thread."""
         self._thread = threading.Thread(target=self._work, name="trace exporter", daemon=True)
         self._thread.start()
+
+    def settle(self, within_s: float) -> None:
+        """Wait until everything was delivered, for `within_s` seconds at most. Call it in a thread."""
+        until = time.monotonic() + within_s
+        while (self._waiting or self._batch) and time.monotonic() < until:
+            time.sleep(LOOK_EVERY_S)
 
     async def close(self) -> None:
         """Deliver what waits, within `close_within_s`; what a failing far end would not take is not tried again."""

@@ -59,6 +59,8 @@ class Record(NamedTuple):
     facts: Mapping[str, Fact]
     asked: TracedWords
     said: TracedWords
+    user: str = ""
+    """The hash of the user id by which the user's traces are found."""
 
 
 class Trace(NamedTuple):
@@ -69,6 +71,8 @@ class Trace(NamedTuple):
     """Takes a record; returns at once."""
     content: bool
     """True when words are traced, and not only counted."""
+    user: str = ""
+    """The hash of the user id; empty when the trace is nobody's."""
 
 
 class RecordedSpan(Span):
@@ -132,7 +136,8 @@ class RecordedSpan(Span):
 
     def _record(self, ended: int | None, outcome: Outcome | None) -> None:
         about = self._trace.session_id, self._path, self._kind, self._name
-        self._trace.keep(Record(*about, ended, outcome, self._tokens, dict(self._facts), self._asked, self._said))
+        words = self._asked, self._said
+        self._trace.keep(Record(*about, ended, outcome, self._tokens, dict(self._facts), *words, self._trace.user))
 
 
 def new_id(began: int) -> int:

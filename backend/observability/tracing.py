@@ -64,10 +64,11 @@ NO_SPAN = Span()
 class Tracer:
     """The destination of traces. This class is the one while tracing is off: it keeps nothing."""
 
-    def session(self, session_id: str, kind: Kind = "session", name: str = "session") -> Span:
+    def session(self, session_id: str, kind: Kind = "session", name: str = "session", *, user: str = "") -> Span:
         """Open the outermost span of a new trace: a call's session, or something that belongs to no call.
 
-        Traces of one `session_id` are shown together: it is the call's, or the conversation's.
+        Traces of one `session_id` are shown together: it is the call's, or the conversation's. `user` is the user id
+        whose trace it is, so that it can be erased with their data.
         """
         return NO_SPAN
 
@@ -95,9 +96,9 @@ def within(span: Span) -> Iterator[Span]:
         _current.reset(token)
 
 
-def rooted(tracer: Tracer, kind: Kind, name: str, session_id: str) -> AbstractContextManager[Span]:
+def rooted(tracer: Tracer, kind: Kind, name: str, session_id: str, *, user: str = "") -> AbstractContextManager[Span]:
     """Trace a block by itself; the trace ends with the block, unless the block has ended it."""
-    return _ended_with(tracer.session(session_id, kind, name))
+    return _ended_with(tracer.session(session_id, kind, name, user=user))
 
 
 def opened(kind: Kind, name: str) -> AbstractContextManager[Span]:

@@ -18,7 +18,9 @@ class FakeTracer(Tracer):
     def __repr__(self) -> str:
         return f"FakeTracer({len(self.records)} records)"
 
-    def session(self, session_id: str, kind: Kind = "session", name: str = "session") -> RecordedSpan:
+    def session(
+        self, session_id: str, kind: Kind = "session", name: str = "session", *, user: str = ""
+    ) -> RecordedSpan:
         """Begin the root span of a session."""
         span = RecordedSpan(kind, name, Trace(session_id, self.records.append, self._content))
         span.announce()

@@ -131,7 +131,7 @@ class Summaries:
     async def _summarise(self, session_id: str, user_id: str, said: Sequence[PastMessage]) -> None:
         try:
             async with self._at_once, asyncio.timeout(WITHIN_S):
-                with rooted(self.tracer, "summary", "summary", session_id):
+                with rooted(self.tracer, "summary", "summary", session_id, user=user_id):
                     await self._merge(user_id, said)
         except (PeerError, TimeoutError) as error:
             self.failed += 1

@@ -42,6 +42,8 @@ class LangSmith:
             await asyncio.sleep(60)
         if isinstance(self.mood, int):
             return json_reply({"detail": "no"}, self.mood)
+        if (request.method, request.path, request.headers.get("x-api-key")) == ("POST", "/api/v1/runs/delete", KEY):
+            return self.delete(request.json())
         if (request.method, request.path) != ("POST", "/runs/batch") or KEY not in self.keys:
             return json_reply({"detail": "not here"}, 404)
         batch = request.json()
@@ -54,6 +56,18 @@ class LangSmith:
         for run in batch["patch"]:
             self.runs.setdefault(run["id"], {}).update(run)
         return json_reply({}, 202, delay_s=self.delay_s)
+
+    def delete(self, body: dict[str, Any]) -> Reply:
+        """Traces of which a run has one of the metadata, from `start_time` on; the real one takes until the weekend."""
+        assert set(body) == {"metadata", "start_time"}
+        since = datetime.fromisoformat(body["start_time"])
+        gone = {
+            run["trace_id"]
+            for run in self.runs.values()
+            if told(run).items() & body["metadata"].items() and datetime.fromisoformat(run["start_time"]) >= since
+        }
+        self.runs = {id_: run for id_, run in self.runs.items() if run["trace_id"] not in gone}
+        return json_reply({})
 
     def run(self, name: str) -> dict[str, Any]:
         """The one run of this name."""

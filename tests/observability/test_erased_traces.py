@@ -1,0 +1,56 @@
+"""A user's traces are deleted with their data, through LangSmith's API, and nobody else's."""
+
+from __future__ import annotations
+
+import pytest
+
+from backend.errors import TracingUnavailable
+from backend.observability.langsmith import LangSmithTracer
+from tests.observability.world import tracer_to
+from tests.support.langsmith_api import langsmith, told
+
+ANA, BEN = "user-of-ana", "user-of-ben"
+
+
+def trace(tracer: LangSmithTracer, user: str, session: str) -> None:
+    """A trace of two runs."""
+    span = tracer.session(session, "turn", f"turn of {session}", user=user)
+    span.open("model", f"model of {session}").end()
+    span.end()
+
+
+async def test_every_run_bears_a_hash_and_never_the_user_id() -> None:
+    async with langsmith() as server:
+        tracer = tracer_to(server.url)
+        trace(tracer, ANA, "s1")
+        await tracer.close()
+        assert len({told(run)["user_hash"] for run in server.runs.values()}) == 1
+        assert ANA not in str(server.batches)
+
+
+async def test_erasure_deletes_all_traces_of_the_user_even_those_still_waiting() -> None:
+    async with langsmith() as server:
+        tracer = tracer_to(server.url)
+        for user, session in ((ANA, "s1"), (BEN, "s2"), (ANA, "s3")):
+            trace(tracer, user, session)
+        await tracer.erase(ANA)
+        await tracer.close()
+        assert {run["name"] for run in server.runs.values()} == {"turn of s2", "model of s2"}
+
+
+async def test_the_export_tells_where_the_traces_are() -> None:
+    async with langsmith() as server:
+        tracer = tracer_to(server.url)
+        trace(tracer, ANA, "s1")
+        shown = await tracer.export(ANA)
+        await tracer.close()
+        assert shown["langsmith_project"] == server.run("turn of s1")["session_name"]
+        assert shown["user_hash"] == told(server.run("turn of s1"))["user_hash"]
+
+
+async def test_an_erasure_that_is_not_taken_is_reported() -> None:
+    async with langsmith(mood=500) as server:
+        tracer = tracer_to(server.url)
+        with pytest.raises(TracingUnavailable, match="500"):
+            await tracer.erase(ANA)
+        await tracer.close()

@@ -1,0 +1,49 @@
+"""Erasure reaches what left the server: webhooks are told, LangSmith deletes traces, and the security log has it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from demo.services.server import json_reply, serving
+from tests.support.langsmith_api import KEY, langsmith, told
+from tests.support.running_server import a_browser, running_server
+from tests.support.waiting import until
+
+SECRET = "a secret of some length"
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+async def test_erasing_a_user_reaches_webhooks_and_traces(workers: str) -> None:
+    async with langsmith() as traces, serving(lambda _: json_reply({})) as hook:
+        settings = {
+            "WORKERS": workers,
+            "PIPELINE__WEBHOOK_URL": f"{hook.url}/turns",
+            "PIPELINE__WEBHOOK_HOSTS": "127.0.0.1",
+            "PIPELINE__WEBHOOK_SECRET": SECRET,
+            "NOTIFICATIONS__WEBHOOK_URL": f"{hook.url}/reminders",
+            "NOTIFICATIONS__WEBHOOK_HOSTS": "127.0.0.1",
+            "NOTIFICATIONS__WEBHOOK_SECRET": SECRET,
+            "LANGSMITH_TRACING_ENABLED": "true",
+            "LANGSMITH_API_KEY": KEY,
+            "LANGSMITH_ENDPOINT": traces.url,
+        }
+        with running_server(None, **settings) as server:
+            async with a_browser(server) as ana, a_browser(server) as ben:
+                for browser in (ana, ben):
+                    await browser.get("/api/me")
+                    await browser.post("/api/multiturn", json={"message": "Hello."}, timeout=30)
+                await until(lambda: len({told(run)["user_hash"] for run in traces.runs.values()}) == 2)
+                hash_of_ana = (await ana.get("/api/me/export")).json()["traces"]["user_hash"]
+                assert (await ana.delete("/api/me", timeout=15)).status_code == 200
+                await until(lambda: {request.path for request in hook.requests} >= {"/turns", "/reminders"})
+                deleted = [request.json() for request in hook.requests if request.json()["event"] == "user.deleted"]
+                assert len(deleted) == 2 and len({body["user"] for body in deleted}) == 1
+                left = {told(run)["user_hash"] for run in traces.runs.values()}
+                assert len(left) == 1 and hash_of_ana not in left
+            log = server.folder / "security.log"
+            await until(lambda: "data_erased" in log.read_text())
+            (line,) = [each for each in map(json.loads, log.read_text().splitlines()) if each["event"] == "data_erased"]
+            assert line["user"] == hash_of_ana
+            assert deleted[0]["user"] not in log.read_text()
