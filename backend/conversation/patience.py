@@ -185,6 +185,12 @@ _FORMULA = re.compile(
     r"|what can you do|how much is (it|that|this)|is that (right|correct|all)|what time is it)( please)?"
 )
 """Questions that callers ask whole."""
+_ASKED_WHOLE = re.compile(
+    r"(.* )?((what|how (much|many|long|far|often))( \w+)? (do|does|did|will|would|should) (it|you|they|we|i|he|she) \w+"
+    r"|when (do|does|did|will) (it|you|they|we|he|she) (open|close|start|begin|end|leave|arrive|come|finish|stop))"
+)
+"""Questions that end in their verb, whose object has been asked for: "how much does it cost"."""
+_ORDERING = _set("order bring buy add")
 _ASSENT = re.compile(r"(yes|yeah|yep|sure|okay|ok|of course|right|alright|all right)\b")
 """The beginning of dictating what was asked for."""
 _HESITATION = re.compile(r"um+|uh+|erm?|uhm|hmm*|mm+|ah")
@@ -272,7 +278,7 @@ def _reason(context: PauseContext) -> Reason:
     if _QUICK.fullmatch(said):
         asked_for = {Expected.NUMBER: Reason.NUMBER, Expected.SPELLING: Reason.SPELLING}
         return asked_for.get(context.expected, Reason.QUICK_ANSWER) if _ASSENT.match(said) else Reason.QUICK_ANSWER
-    if _FORMULA.fullmatch(said):
+    if _FORMULA.fullmatch(said) or _ASKED_WHOLE.fullmatch(said):
         return Reason.QUESTION
     if _FILLER.search(said):
         return Reason.FILLED_PAUSE
@@ -305,6 +311,18 @@ def _lists_bare(words: list[str]) -> bool:
     return _LISTED.search(" ".join(map(classify, words))) is not None
 
 
+def _orders(words: list[str]) -> bool:
+    """Return whether the words end in something ordered in a quantity, without an article: "bring paper towels"."""
+    verb = max((index for index, word in enumerate(words) if word in _ORDERING), default=None)
+    if verb is None:
+        return False
+    ordered = words[verb + 1 :]
+    if "of" in ordered:
+        ordered = ordered[ordered.index("of") + 1 :]
+    names = set(map(classify, ordered))
+    return bool(names) and names <= {"noun", "number", "quantifier", "adjective"} and classify(words[-1]) == "noun"
+
+
 def _judged(context: PauseContext, text: str, sentence: list[str]) -> Reason:
     """Return the reason by the detectors' sum and, in a punctuated transcript, its last mark."""
     judged = context if context.words is not None else replace(context, words=text)
@@ -317,7 +335,8 @@ def _judged(context: PauseContext, text: str, sentence: list[str]) -> Reason:
     if odds < DOUBTFUL:
         return Reason.GOES_ON
     kind = kind_of(sentence)
-    more = context.expected is Expected.LIST and not {"and", "all"}.intersection(sentence)
+    lists = context.expected is Expected.LIST or _orders(sentence)
+    more = lists and not {"and", "all"}.intersection(sentence)
     if odds < SURE[kind] or more:
         return Reason.MAY_GO_ON if odds < RATHER or more else Reason.RATHER_COMPLETE
     if kind == "fragment":

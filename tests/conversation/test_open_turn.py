@@ -194,7 +194,7 @@ def test_replies_are_prepared_on_credit() -> None:
         talk.tell(ev.PlaybackStarted(f"i-r{turn}"), ev.PlaybackDrained(f"i-r{turn}", 1000))
         talk.wait(0.5)
     assert asked
-    assert sum(event.discarded for event in talk.published(TurnMeasured)) <= 1 + 0.5 * 4
+    assert sum(event.discarded for event in talk.published(TurnMeasured)) <= 1 + 0.4 * 4
 
 
 def test_um_alone_is_no_turn() -> None:

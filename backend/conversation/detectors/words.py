@@ -11,10 +11,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
-from backend.conversation.grammar import LEADS, classes_of, kind_of, last_sentence
+from backend.conversation.grammar import LEADS, classes_of, classify, kind_of, last_sentence
 from backend.conversation.patience import PauseContext
 
 
@@ -74,6 +75,8 @@ _TRIGRAM: tuple[float, float, float] = tuple(_LEARNT["trigram"])
 def log_odds(context: PauseContext) -> float:
     """Return the log odds that the turn is complete; 0 without words."""
     words = last_sentence(context.words or "")
+    if words[-2:-1] == ["for"] and classify(words[-1]) == "number":
+        words, context = [*words[:-1], "people"], replace(context, sentence_end=None)  # "a table for two"
     return completeness(words, context.sentence_end) if words else 0.0
 
 

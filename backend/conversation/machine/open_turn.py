@@ -29,7 +29,7 @@ from backend.conversation.machine.state import Deadlines, Floor, OpenTurn, State
 from backend.conversation.patience import EndpointingStyle, PauseContext, expected_answer, patience
 from backend.conversation.utterances import UtteranceKind, kind_of
 
-CREDIT_PER_TURN = 0.5
+CREDIT_PER_TURN = 0.4
 CREDIT_MAX = 2.0
 DISCARDED_PER_TURN = 2
 PREPARE_WAIT_MS = 870
