@@ -3,7 +3,7 @@
 .PHONY: help install install-test run test quick lint fmt fuzz bench requirements images audit sbom
 
 UV := $(or $(wildcard .venv/bin/uv),uv)
-COMPILE := $(UV) pip compile --quiet --universal --no-emit-index-url --no-annotate --no-header
+COMPILE := $(UV) pip compile --quiet --universal --no-emit-index-url --no-annotate --no-header --generate-hashes
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 24
@@ -44,3 +44,10 @@ requirements: ## Pin again what pyproject.toml asks for (needs uv)
 
 images: ## Name the images by the digests their registry gives now (needs docker)
 	@scripts/pin_images.sh
+
+audit: install-test ## Known vulnerabilities of the packages, where a registry answers
+	@.venv/bin/python -m scripts.audit
+
+sbom: install-test ## Write build/sbom.json, the software bill of materials (CycloneDX)
+	@mkdir -p build
+	@PYTHONWARNINGS=ignore .venv/bin/cyclonedx-py requirements requirements.txt --pyproject pyproject.toml --output-reproducible -o build/sbom.json

@@ -156,7 +156,7 @@ def test_help_names_every_command() -> None:
     shown = subprocess.run(
         ["make", "--no-print-directory", "help"], cwd=ROOT, capture_output=True, text=True, check=True
     )
-    for target in ("install", "run", "test", "lint", "fmt", "bench", "requirements"):
+    for target in ("install", "run", "test", "lint", "fmt", "bench", "requirements", "images", "audit", "sbom"):
         assert f"make {target} " in shown.stdout
 
 

@@ -1,0 +1,78 @@
+"""What is installed is what was pinned, and what is shipped can be listed and audited."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from scripts.audit import read_npm_audit, read_pip_audit
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+PACKAGE = re.compile(r"^([a-z0-9][a-z0-9._-]*)(?:\[[a-z,]+\])?==(\S+)", re.MULTILINE)
+
+
+def pinned(name: str) -> dict[str, str]:
+    return dict(PACKAGE.findall((ROOT / name).read_text()))
+
+
+@pytest.mark.parametrize("name", ["requirements.txt", "requirements-dev.txt"])
+def test_every_package_is_pinned_with_hashes_and_no_index_is_named(name: str) -> None:
+    text = (ROOT / name).read_text()
+    entries = re.sub(r"\\\n\s*", " ", text).splitlines()
+    assert len(entries) > 50 and "://" not in text
+    assert [entry for entry in entries if not re.search(r"==.* --hash=sha256:[0-9a-f]{64}", entry)] == []
+
+
+def test_what_is_shipped_is_what_was_tested() -> None:
+    assert set(pinned("requirements.txt").items()) <= set(pinned("requirements-dev.txt").items())
+
+
+def test_packages_are_installed_by_their_hashes_everywhere() -> None:
+    installing = re.compile(r"pip install [^|\n]*-r [^/\n]*requirements|pip install [^|\n]*-r \"\$requirements\"")
+    found = 0
+    for name in ("scripts/install.sh", "Dockerfile"):
+        for line in (ROOT / name).read_text().splitlines():
+            if installing.search(line):
+                found += 1
+                assert "--require-hashes" in line, line
+    assert found == 3
+
+
+def test_a_package_with_another_content_is_refused(tmp_path: Path) -> None:
+    package = tmp_path / "thing-1.0-py3-none-any.whl"
+    package.write_bytes(b"not what was pinned")
+    wanted = tmp_path / "requirements.txt"
+    wanted.write_text(f"thing==1.0 --hash=sha256:{'0' * 64}\n")
+    command = [sys.executable, "-m", "pip", "install", "--dry-run", "--require-hashes", "--no-index"]
+    ran = subprocess.run(
+        [*command, "--find-links", str(tmp_path), "-r", str(wanted)], capture_output=True, text=True, check=False
+    )
+    assert ran.returncode and "DO NOT MATCH THE HASHES" in ran.stderr
+
+
+def test_the_bill_of_materials_lists_what_is_shipped_with_its_hashes(tmp_path: Path) -> None:
+    recipe = re.search(r"^sbom:.*\n((?:\t.*\n?)+)", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert recipe
+    bill = tmp_path / "sbom.json"
+    command = recipe[1].replace("@", "").replace("build/sbom.json", str(bill))
+    subprocess.run(["sh", "-ec", command], cwd=ROOT, check=True, capture_output=True)
+    found = json.loads(bill.read_text())
+    assert found["bomFormat"] == "CycloneDX"
+    assert {each["name"]: each["version"] for each in found["components"]}.keys() == pinned("requirements.txt").keys()
+    assert all(each["externalReferences"][0]["hashes"] for each in found["components"])
+    assert found["metadata"]["component"]["name"] == "responder-thinker"
+
+
+def test_a_vulnerability_is_told_and_a_silent_registry_is_not_taken_for_a_clean_bill() -> None:
+    vulnerable = {"name": "a", "version": "1.0", "vulns": [{"id": "CVE-1", "fix_versions": ["1.1"]}]}
+    unknown = {"name": "b", "skip_reason": "not found"}
+    audit = read_pip_audit(json.dumps({"dependencies": [vulnerable, unknown]}))
+    assert audit.known == ("a 1.0: CVE-1, mended in 1.1",)
+    assert audit.unanswered == "1 of 2 packages are unknown to the registry"
+    assert read_npm_audit('{"message": "405 Method Not Allowed"}').unanswered == "405 Method Not Allowed"
+    assert read_npm_audit('{"vulnerabilities": {"axe": {"severity": "high"}}}').known == ("axe: high",)
