@@ -20,6 +20,7 @@ from types import ModuleType
 from typing import Any
 
 import aioice.ice
+import h11
 import numpy as np
 import pytest
 import uvicorn
@@ -30,6 +31,8 @@ from aiortc.rtcrtpreceiver import StreamStatistics
 from aiortc.rtcrtpsender import RTCRtpSender
 from numpy.fft._pocketfft_umath import rfft_n_even  # type: ignore[import-not-found]
 from pylibsrtp import Error, Policy, Session
+from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from websockets.asyncio.client import ClientConnection
 from websockets.asyncio.connection import Connection
 from websockets.protocol import Protocol
@@ -72,6 +75,21 @@ DIGESTS: dict[str, tuple[Callable[..., Any], str]] = {
     "WebSocket frames a text": (Protocol.send_text, "9268f18e580a5d67"),
     "server waits for its end": (uvicorn.Server.main_loop, "afccb353a119333f"),
     "server looks whether to end": (uvicorn.Server.on_tick, "60ea49b06ccf68c1"),
+    "HTTP connection begins": (H11Protocol.connection_made, "6efb565ff3d36b91"),
+    "HTTP connection ends": (H11Protocol.connection_lost, "dbb688fa2b386000"),
+    "HTTP takes bytes": (H11Protocol.data_received, "e03b145518ca44aa"),
+    "HTTP takes events": (H11Protocol.handle_events, "e63a9d1492e3efe7"),
+    "HTTP becomes a WebSocket": (H11Protocol.handle_websocket_upgrade, "6f42a029e35aed5c"),
+    "HTTP refuses": (H11Protocol.send_400_response, "56937b748fc59d92"),
+    "HTTP answer ends": (H11Protocol.on_response_complete, "1fbb8f48c6a1afc4"),
+    "HTTP idle": (H11Protocol.timeout_keep_alive_handler, "fcd7338529fe645e"),
+    "HTTP reader's next event": (h11.Connection.next_event, "7d3288bcc261c49c"),
+    "HTTP reader takes bytes": (h11.Connection.receive_data, "e0cf0ded695452eb"),
+    "server's WebSocket begins": (WebSocketsSansIOProtocol.connection_made, "f533ec93747c2cbf"),
+    "server's WebSocket ends": (WebSocketsSansIOProtocol.connection_lost, "dd116afc4d8034e1"),
+    "server's WebSocket takes bytes": (WebSocketsSansIOProtocol.data_received, "c89d394077d8841d"),
+    "server's WebSocket takes events": (WebSocketsSansIOProtocol.handle_events, "b2c9351a5d13493f"),
+    "server's WebSocket fails": (WebSocketsSansIOProtocol.keepalive_timeout, "8e1ceb6ec446de9d"),
     "server catches signals": (uvicorn.Server.capture_signals, "e1bbcd4770d1c887"),
 }
 BACKEND = Path(__file__).resolve().parent.parent / "backend"
@@ -81,6 +99,8 @@ INSIDE = {
     r"pylibsrtp": "transports/webrtc/srtp.py",
     r"websockets\.(frames|protocol|asyncio\.connection)": "responders/realtime.py",
     r"uvicorn$": "app/server.py",
+    r"uvicorn\.(config|protocols|server)": "app/connections.py",
+    r"h11$": "app/connections.py",
     r"numpy\.fft\._": "media/vad_silero.py",
 }
 """Modules of a library that are not its public API → the one file of `backend/` that imports them."""
@@ -107,6 +127,7 @@ def test_the_versions_are_the_ones_looked_into() -> None:
     assert version("pylibsrtp").startswith("1.0.")
     assert version("websockets").startswith("17.")
     assert version("uvicorn").startswith("0.54.")
+    assert version("h11").startswith("0.16.")
 
 
 def test_versions_are_bounded_where_a_library_is_reached_inside() -> None:

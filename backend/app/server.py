@@ -11,8 +11,10 @@ from types import FrameType
 import uvicorn
 from rich.console import Console
 
+from backend.app.connections import Connections, LimitedConfig, raise_file_limit
 from backend.app.main import App, open_app
 from backend.app.worker_processes import bound_socket
+from backend.http.limits import Networks
 from backend.runtime.supervisor import event_or_timeout
 from backend.settings.settings import Settings
 
@@ -30,7 +32,7 @@ async def serve(settings: Settings, host: str, port: int, *, shared_port: bool =
     listening = bound_socket(host, port, shared=shared_port)
     try:
         async with open_app(settings, host) as app:
-            server = Server(app)
+            server = Server(app, settings)
             listening.listen(BACKLOG)  # before the address is announced: who reads it may call at once
             if announce:
                 _announce(app, listening)
@@ -46,15 +48,15 @@ class Server(uvicorn.Server):
     without saying goodbye to callers: `tests/test_library_pins.py` fails first.
     """
 
-    def __init__(self, app: App) -> None:
+    def __init__(self, app: App, settings: Settings) -> None:
         super().__init__(
-            uvicorn.Config(
+            LimitedConfig(
                 app.asgi,
+                Connections(settings.connections_per_address, Networks(settings.trusted_proxies), raise_file_limit()),
                 log_config=None,
                 access_log=False,  # its lines would hold session tokens
-                proxy_headers=False,  # read by the app, and only from private networks
+                proxy_headers=False,  # read by the app, and only from TRUSTED_PROXIES
                 server_header=False,
-                ws="websockets-sansio",
                 ws_per_message_deflate=False,
                 ws_max_size=256 * 1024,
                 timeout_graceful_shutdown=CONNECTIONS_CLOSE_WITHIN_S,

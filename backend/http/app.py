@@ -35,7 +35,7 @@ from backend.http.errors import ErrorBoundary, install
 from backend.http.grants import GrantCheck
 from backend.http.headers import SecurityHeaders
 from backend.http.identity import IdentityMiddleware
-from backend.http.limits import TRUSTED_PROXIES, Buckets
+from backend.http.limits import Buckets
 from backend.http.openapi import complete_openapi
 from backend.http.origins import Origins
 from backend.http.refusals import RefusalLog
@@ -78,7 +78,7 @@ def build_app(
     """Return the application over `services`. Raises `SettingsError` when there is no key to sign with.
 
     Run it with the server's own proxy handling and token-bearing access log off:
-    forwarded headers are read here, and only from private networks.
+    forwarded headers are read here, and only from TRUSTED_PROXIES.
     """
     settings = services.settings
     signatures = Signatures(secret_key(settings), token_age_s=token_age_s(settings))
@@ -86,7 +86,7 @@ def build_app(
     app = FastAPI(
         title="responder-thinker",
         middleware=[  # outermost first
-            Middleware(ProxyHeadersMiddleware, trusted_hosts=TRUSTED_PROXIES),
+            Middleware(ProxyHeadersMiddleware, trusted_hosts=settings.trusted_proxies),
             Middleware(RefusalLog),
             Middleware(RequestMetrics, registry=services.metrics.registry),
             Middleware(SecurityHeaders),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ipaddress
 import math
 from collections import OrderedDict
+from collections.abc import Iterable
 
 from starlette.requests import HTTPConnection
 
@@ -16,8 +17,6 @@ from backend.errors import TooMany
 
 TABLE_LIMIT = 10_000
 """Buckets in one table at once."""
-TRUSTED_PROXIES = "127.0.0.0/8,::1,10.0.0.0/8,172.16.0.0/12,192.168.0.0/16,fc00::/7"
-"""Proxies whose X-Forwarded-For and X-Forwarded-Proto are believed: loopback and private networks."""
 
 
 class Buckets:
@@ -59,9 +58,31 @@ class Buckets:
             raise TooMany(f"Too many {self._what}.", retry_after_s=wait_s, hint=hint)
 
 
+class Networks:
+    """A set of networks: those of the proxies that are trusted."""
+
+    def __init__(self, networks: Iterable[str]) -> None:
+        self._networks = [ipaddress.ip_network(each, strict=False) for each in networks]
+
+    def __repr__(self) -> str:
+        return f"Networks({', '.join(map(str, self._networks))})"
+
+    def hold(self, address: str) -> bool:
+        """Return whether `address`, an address or a network within it, belongs to one of them."""
+        try:
+            asked = ipaddress.ip_network(address)
+        except ValueError:
+            return address == "local"
+        return any(each.version == asked.version and asked.subnet_of(each) for each in self._networks)  # type: ignore[arg-type]
+
+
 def address_key(connection: HTTPConnection) -> str:
     """Return the caller's bucket: the IPv4 address, or the /64 network of an IPv6 address."""
-    host = connection.client.host if connection.client else "local"
+    return network_of(connection.client.host) if connection.client else "local"
+
+
+def network_of(host: str) -> str:
+    """Return the address as limits count it: the IPv4 address, or the /64 network of an IPv6 address."""
     try:
         address = ipaddress.ip_address(host)
     except ValueError:

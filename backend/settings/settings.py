@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -156,6 +157,28 @@ class Settings(BaseSettings):
     )
     turn_ttl_minutes: int = Field(60, ge=1, le=1440, description="Minutes a caller's TURN credentials are good for.")
 
+    # Connections
+    allowed_hosts: Annotated[list[str], NoDecode] = Field(
+        [],
+        description="Further names by which the server may be addressed (`Host`), comma-separated; `*`: every one. "
+        "Loopback, its own address, RTC_FORCE_HOST and ALLOWED_ORIGINS are always allowed.",
+    )
+    trusted_proxies: Annotated[list[str], NoDecode] = Field(
+        ["127.0.0.0/8", "::1"],
+        description="Addresses or networks of proxies whose X-Forwarded-For and X-Forwarded-Proto are believed.",
+    )
+    connections_per_address: int = Field(
+        128, ge=0, description="Connections of one address at the same time; those of TRUSTED_PROXIES are not counted."
+    )
+    metrics_port: int = Field(
+        0, ge=0, le=65535, description="Port of a listener of its own for /metrics; 0: none. See METRICS_TOKEN."
+    )
+    metrics_token: SecretStr | None = Field(
+        None,
+        min_length=16,
+        description="Token that opens /metrics, 16 characters or more; unset: it answers on METRICS_PORT and loopback.",
+    )
+
     # Turn-taking
     idle_nudge_s: Seconds = Field(15, description="Seconds of silence before the assistant nudges the caller.")
     idle_disconnect_s: Seconds = Field(60, description="Seconds of silence before it says goodbye and hangs up.")
@@ -291,7 +314,10 @@ class Settings(BaseSettings):
             'must be a JSON list, e.g. [{"urls": "turn:turn.example.com", "username": "…", "credential": "…"}]'
         )
 
-    @field_validator("models_without_tools", "plugin_folders", "access", "allowed_origins", mode="before")
+    @field_validator(
+        *("models_without_tools", "plugin_folders", "access", "allowed_origins", "allowed_hosts", "trusted_proxies"),
+        mode="before",
+    )
     @classmethod
     def _list(cls, value: Any) -> Any:
         return split(value) if isinstance(value, str) else value
@@ -301,6 +327,24 @@ class Settings(BaseSettings):
     def _api_keys(cls, value: SecretStr | None) -> SecretStr | None:
         key_pairs(value)
         return value
+
+    @field_validator("trusted_proxies")
+    @classmethod
+    def _networks(cls, value: list[str]) -> list[str]:
+        for each in value:
+            try:
+                ip_network(each, strict=False)
+            except ValueError:
+                raise ValueError(f"{each!r} is no address or network; write e.g. 10.0.0.0/8") from None
+        return value
+
+    @field_validator("allowed_hosts")
+    @classmethod
+    def _hosts(cls, value: list[str]) -> list[str]:
+        for each in value:
+            if not re.fullmatch(r"\*|(\*\.)?[A-Za-z0-9._-]+|\[?[0-9A-Fa-f:.]+\]?", each):
+                raise ValueError(f"{each!r} is no host name; write it without scheme and port, e.g. voice.example.com")
+        return [each.strip("[]").lower() for each in value]
 
     @field_validator("plugin_folders")
     @classmethod

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
@@ -15,7 +15,9 @@ STOP_WITHIN_S = 5
 
 
 @asynccontextmanager
-async def serve(app: Any, **options: Any) -> AsyncIterator[str]:
+async def serve(
+    app: Any, *, config: Callable[..., uvicorn.Config] = uvicorn.Config, **options: Any
+) -> AsyncIterator[str]:
     """Serve `app` on a free port of 127.0.0.1; yields its address, e.g. `http://127.0.0.1:43210`.
 
     `options` are uvicorn's. On leaving, open requests get 5 s, then they are cancelled.
@@ -28,7 +30,7 @@ async def serve(app: Any, **options: Any) -> AsyncIterator[str]:
     }
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
-        server = _Server(uvicorn.Config(app, **settings | options))
+        server = _Server(config(app, **settings | options))
         task = asyncio.create_task(server.serve(sockets=[listener]), name="test server")
         await _started(server, task)
         try:

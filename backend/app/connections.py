@@ -1,0 +1,341 @@
+"""What a connection may send before anything of this server reads it: uvicorn's protocols with limits of their own.
+
+    accepted ─► too many of this address, or files almost out: refused with one answer
+             ─► 10 s to the end of the headers, 60 s idle between requests; at most 32 KB of headers, 8 KB each
+             ─► `Content-Length` together with `Transfer-Encoding`: 400, and nothing behind it is read
+             ─► WebSocket: at most 200 messages a second, pings and fragments included
+
+Each piece of work between two turns of the event loop is short, however the bytes are formed: what arrives is parsed
+in pieces, and the limits end the connection within one. uvicorn's methods that are overridden or relied on are pinned
+in `tests/test_library_pins.py`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import resource
+import socket
+from collections import Counter
+from typing import Any
+
+import h11
+from uvicorn.config import Config
+from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+from uvicorn.server import ServerState
+
+from backend.access.principal import Principal, Tier
+from backend.http.limits import Networks, network_of
+from backend.observability.security_log import SecurityEvent, security_event
+
+log = logging.getLogger(__name__)
+
+HEADERS_WITHIN_S = 10.0
+"""Seconds a client has for the headers of a request, from its connection or its first byte on."""
+IDLE_S = 60
+"""Seconds a connection may be idle between two requests."""
+HEADERS_LIMIT = 32 * 1024
+"""Bytes of a request's first line and headers together."""
+HEADER_LIMIT = 8 * 1024
+"""Bytes of one header, cookies included, and of the first line."""
+HEADER_LINES_LIMIT = 100
+CHUNKS_LIMIT = 1_000
+"""Chunks of one request's body, which has at most 64 KB: smaller ones cost more to parse than they bring."""
+PIECE = 16 * 1024
+"""Bytes of HTTP that are parsed at once."""
+WEBSOCKET_PIECE = 2 * 1024
+"""Bytes of WebSocket frames that are parsed at once: at most 340 frames."""
+MESSAGES_PER_S = 200
+"""WebSocket frames a client may send: a call sends 50 messages a second. What a slow network held back may come at
+once, as many as these."""
+FILES_RESERVED = 100
+"""Files kept for what accepted connections need: calls, Redis, models."""
+FILES_WANTED = 65_536
+"""Open files this process asks for where the operator's hard limit allows more than that."""
+CLOSE_WITHIN_S = 5.0
+"""Seconds a closed connection has to take its last bytes."""
+UNACKNOWLEDGED_S = 120
+"""Seconds a client may take nothing of what is sent to it; then the kernel ends the connection."""
+SEND_BUFFER = 128 * 1024
+"""Bytes the kernel keeps for one client that does not read, and as many again for its own bookkeeping."""
+POLICY_VIOLATION = 1008
+
+
+def raise_file_limit() -> int:
+    """Let this process open as many files as it may, up to `FILES_WANTED`; return how many that are."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = FILES_WANTED if hard == resource.RLIM_INFINITY else min(hard, FILES_WANTED)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+        soft = wanted
+    return wanted if soft == resource.RLIM_INFINITY else soft
+
+
+class Connections:
+    """Counts the open connections of each address, and decides whether another is taken."""
+
+    def __init__(self, per_address: int, exempt: Networks, files_limit: int) -> None:
+        """`per_address` 0: any number; those in the networks `exempt`, proxies above all, are not counted."""
+        self._per_address = per_address
+        self._exempt = exempt
+        self._files_limit = files_limit - FILES_RESERVED
+        self._open: Counter[str] = Counter()
+
+    def __repr__(self) -> str:
+        return f"Connections({self._open.total()} counted, of {len(self._open)} addresses)"
+
+    def refusal(self, address: str, file_number: int) -> str:
+        """Return why a connection, which is counted already, is not taken, or an empty text.
+
+        A new file gets the lowest number that is free, so `file_number` tells how many are open at the least.
+        """
+        if file_number >= self._files_limit:
+            return "this process is almost out of files"
+        if self._per_address and not self._exempt.hold(address) and self._open[address] > self._per_address:
+            return "this address has too many connections"
+        return ""
+
+    def add(self, address: str) -> None:
+        """Count a connection of `address`."""
+        self._open[address] += 1
+
+    def remove(self, address: str) -> None:
+        """Count it no more."""
+        self._open[address] -= 1
+        if self._open[address] <= 0:
+            del self._open[address]
+
+
+class LimitedConfig(Config):
+    """uvicorn's configuration, with the connections that its protocols count."""
+
+    def __init__(self, app: Any, connections: Connections, **options: Any) -> None:
+        super().__init__(app, http=HttpProtocol, ws=WebSocketProtocol, timeout_keep_alive=IDLE_S, **options)
+        self.counted = connections
+
+
+class RequestRefused(h11.RemoteProtocolError):
+    """The headers or the framing of a request are not taken."""
+
+
+class CheckedRequests(h11.Connection):
+    """h11's reader of requests, which refuses what it would accept but nothing behind it should see."""
+
+    def __init__(self) -> None:
+        super().__init__(h11.SERVER, max_incomplete_event_size=HEADERS_LIMIT)
+        self._chunks = 0
+        self._ahead = 0
+        self.refusal: RequestRefused | None = None
+
+    def receive_data(self, data: bytes) -> None:
+        if self.their_state is h11.DONE:
+            self._ahead += len(data)
+        super().receive_data(data)
+
+    def start_next_cycle(self) -> None:
+        super().start_next_cycle()
+        self._chunks = 0
+
+    def next_event(self) -> Any:
+        """Return h11's next event. Raises `h11.RemoteProtocolError`, whose status hint is the answer's status."""
+        try:
+            if self._ahead > HEADERS_LIMIT:
+                raise RequestRefused("Too many requests were sent ahead of their answers.", 400)
+            event = super().next_event()
+            if isinstance(event, h11.Request):
+                self._ahead = 0
+                _check_headers(event)
+            elif isinstance(event, h11.Data):
+                self._chunks += 1
+                if self._chunks > CHUNKS_LIMIT:
+                    raise RequestRefused("The body is sent in too many chunks.", 400)
+        except h11.RemoteProtocolError as error:
+            status = error.error_status_hint if error.error_status_hint in (400, 431, 501) else 400
+            refused = isinstance(error, RequestRefused)
+            self.refusal = error if isinstance(error, RequestRefused) else RequestRefused(_words(status), status)
+            raise self.refusal from None if refused else error
+        return event
+
+
+def _words(status: int) -> str:
+    return "The headers are too large." if status == 431 else "This is no valid HTTP request."
+
+
+def _check_headers(request: h11.Request) -> None:
+    lines = [len(name) + len(value) + 4 for name, value in request.headers]
+    first = len(request.target)
+    if len(lines) > HEADER_LINES_LIMIT or max([first, *lines]) > HEADER_LIMIT or first + sum(lines) > HEADERS_LIMIT:
+        raise RequestRefused("The headers are too large.", 431)
+    names = {name for name, _ in request.headers}
+    if b"content-length" in names and b"transfer-encoding" in names:
+        raise RequestRefused("A request has either a Content-Length or a Transfer-Encoding.", 400)
+
+
+class HttpProtocol(H11Protocol):
+    """One connection of a client, until it becomes a WebSocket or ends."""
+
+    def __init__(self, config: LimitedConfig, server_state: ServerState, app_state: dict[str, Any], **options: Any):
+        super().__init__(config, server_state, app_state, **options)
+        self._counted = config.counted
+        self.conn: CheckedRequests = CheckedRequests()
+        self._address = ""
+        self._refused = False
+        self._headers_timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        accepted = transport.get_extra_info("socket")
+        self._address = network_of(self.client[0]) if self.client else "local"
+        self._counted.add(self._address)
+        if reason := self._counted.refusal(self._address, accepted.fileno()):
+            self._refuse(503, "Too many connections are open. Try again later.", reason)
+            return
+        _bound_stalling(accepted)
+        self._headers_timer = self.loop.call_later(HEADERS_WITHIN_S, self._too_slow)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._counted.remove(self._address)
+        self._stop_timer()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        for at in range(0, len(data), PIECE):
+            if self._refused or self.transport.is_closing():
+                return
+            protocol = self.transport.get_protocol()
+            if protocol is not self:  # a WebSocket now, which reads the rest
+                self._stop_timer()
+                protocol.data_received(data[at:])  # type: ignore[attr-defined]
+                return
+            super().data_received(data[at : at + PIECE])
+        if self.transport.get_protocol() is not self:
+            self._stop_timer()
+        else:
+            self._watch_headers()
+
+    def send_400_response(self, msg: str) -> None:
+        """Answer a request that is refused, and close the connection. uvicorn calls this with a text of its own."""
+        refusal = self.conn.refusal
+        status = refusal.error_status_hint if refusal else 400
+        self._refuse(status, str(refusal) if refusal else msg, str(refusal) if refusal else msg)
+
+    def timeout_keep_alive_handler(self) -> None:
+        self._close()
+
+    def _watch_headers(self) -> None:
+        """While no request is being answered, the client has so long to send one whole."""
+        waiting = self.cycle is None or self.cycle.response_complete
+        if not waiting:
+            self._stop_timer()
+        elif self._headers_timer is None and not self.transport.is_closing():
+            self._headers_timer = self.loop.call_later(HEADERS_WITHIN_S, self._too_slow)
+
+    def _too_slow(self) -> None:
+        self._headers_timer = None
+        if self.conn.trailing_data[0]:  # a browser may open a connection ahead of time, and never use it
+            self._refuse(408, "The request did not arrive in time.", "its headers took too long")
+        else:
+            self._close()
+
+    def _stop_timer(self) -> None:
+        if self._headers_timer is not None:
+            self._headers_timer.cancel()
+            self._headers_timer = None
+
+    def _refuse(self, status: int, words: str, reason: str) -> None:
+        """Answer in one write, unless an answer is under way, and close; nothing more of this client is read."""
+        self._refused = True
+        who = Principal("", Tier.ANONYMOUS, frozenset(), None, self._address, "none")
+        security_event(SecurityEvent.CONNECTION_REFUSED, who, reason, status=status)
+        if self.cycle is None or self.cycle.response_complete:
+            body = words.encode()
+            head = f"HTTP/1.1 {status} Refused\r\ncontent-type: text/plain; charset=utf-8\r\n"
+            head += f"content-length: {len(body)}\r\nconnection: close\r\n\r\n"
+            self.transport.write(head.encode() + body)
+        self._close()
+
+    def _close(self) -> None:
+        self._stop_timer()
+        self._unset_keepalive_if_required()
+        _close_for_good(self.transport, self.loop)
+
+
+class WebSocketProtocol(WebSocketsSansIOProtocol):
+    """A WebSocket whose client may send so many frames a second, of any kind."""
+
+    def __init__(self, config: LimitedConfig, server_state: ServerState, app_state: dict[str, Any], **options: Any):
+        super().__init__(config, server_state, app_state, **options)
+        self._counted = config.counted
+        self._left = float(MESSAGES_PER_S)
+        self._left_at = self.loop.time()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._counted.remove(network_of(self.client[0]) if self.client else "local")
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        for at in range(0, len(data), WEBSOCKET_PIECE):
+            if self.transport.is_closing():
+                return
+            super().data_received(data[at : at + WEBSOCKET_PIECE])
+
+    def handle_ping(self) -> None:
+        if self._admitted():
+            super().handle_ping()
+
+    def handle_pong(self, event: Any) -> None:
+        if self._admitted():
+            super().handle_pong(event)
+
+    def handle_text(self, event: Any) -> None:
+        if self._admitted():
+            super().handle_text(event)
+
+    def handle_bytes(self, event: Any) -> None:
+        if self._admitted():
+            super().handle_bytes(event)
+
+    def handle_cont(self, event: Any) -> None:
+        if self._admitted():
+            super().handle_cont(event)
+
+    def _admitted(self) -> bool:
+        """Count a frame, and return whether it is taken; one too many closes the connection with a reason."""
+        now = self.loop.time()
+        self._left = min(MESSAGES_PER_S, self._left + (now - self._left_at) * MESSAGES_PER_S) - 1
+        self._left_at = now
+        if self._left >= 0:
+            return True
+        if not self.close_sent:
+            self._end_flood()
+        return False
+
+    def _end_flood(self) -> None:
+        reason = f"more than {MESSAGES_PER_S} messages a second"
+        address = network_of(self.client[0]) if self.client else "local"
+        who = Principal("", Tier.ANONYMOUS, frozenset(), None, address, "none")
+        security_event(SecurityEvent.CALL_CUT, who, reason)
+        self.stop_keepalive()
+        self.queue.put_nowait({"type": "websocket.disconnect", "code": POLICY_VIOLATION, "reason": reason})
+        self.conn.fail(POLICY_VIOLATION, reason)
+        self.transport.write(b"".join(self.conn.data_to_send()))
+        self.close_sent = True
+        _close_for_good(self.transport, self.loop)
+
+
+def _bound_stalling(accepted: socket.socket) -> None:
+    """Have the kernel find clients that are gone, and keep little for one that does not read."""
+    accepted.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    accepted.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER)
+    if hasattr(socket, "TCP_USER_TIMEOUT"):  # Linux; elsewhere the system's own figures hold
+        accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, UNACKNOWLEDGED_S * 1000)
+        accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, UNACKNOWLEDGED_S)
+        accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 15)
+
+
+def _close_for_good(transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
+    """Close the connection, by force if the client does not take its last bytes."""
+    if not transport.is_closing():
+        transport.close()
+        loop.call_later(CLOSE_WITHIN_S, transport.abort)
