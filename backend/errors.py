@@ -90,6 +90,14 @@ class Overloaded(TooMany):
     status = 503
 
 
+class OverBudget(TooMany):
+    """The caller has used up a budget of the day."""
+
+
+class CeilingReached(Overloaded):
+    """Everybody together has used up the server's budget of the day."""
+
+
 # --- the operator's fault -----------------------------------------------------------------------------
 
 
@@ -149,6 +157,13 @@ class ResponderRejected(ResponderUnavailable):
 
 class ModelUnavailable(PeerError):
     """A text model failed and so did its fallback."""
+
+
+class BudgetSpent(ModelUnavailable):
+    """The model was not asked: a budget of the one who pays for it is used up."""
+
+    retryable = False
+    hint = "It begins anew at midnight UTC."
 
 
 class EmbeddingUnavailable(PeerError):

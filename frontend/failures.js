@@ -204,6 +204,7 @@ const ENDINGS = {
   idle: failure("ended-idle", "The call ended because nobody spoke for a while.", "Start a new one whenever you like.", ["retry"]),
   shutdown: failure("ended-shutdown", "The server is restarting.", "Try again in a moment.", ["retry"]),
   max_minutes: failure("ended-max", "The call reached its time limit.", "Start another one to continue.", ["retry"]),
+  budget: failure("ended-budget", "The voice budget for today is used up.", "It begins anew at midnight UTC.", []),
   responder_gone: failure(
     "responder-gone",
     "The voice service is not responding.",

@@ -17,6 +17,9 @@ from prometheus_client import generate_latest
 from backend.app.foundation import Foundation
 from backend.app.models import api_key
 from backend.app.tasks import TaskSubsystem
+from backend.budgets.budgets import Budgets
+from backend.budgets.metered import CallMeter
+from backend.budgets.permits import PermitKind
 from backend.call.engine import CallDependencies, CallEngine, ResponderInfo
 from backend.call.prompts import CallerBackground, brief
 from backend.conversation.limits import TurnLimits
@@ -35,7 +38,7 @@ from backend.sessions.cluster.cluster import Cluster
 from backend.sessions.load import Load, watch
 from backend.sessions.offers import AcceptOffer
 from backend.sessions.page_json import PageMessage, page_message
-from backend.sessions.registry import QUEUES, SessionRegistry
+from backend.sessions.registry import QUEUES, Session, SessionRegistry
 from backend.settings.settings import Settings
 from backend.storage.memory import HISTORY_LIMIT, Memory, briefly, following_changes
 from backend.storage.messages import Message
@@ -103,11 +106,13 @@ async def open_calls(foundation: Foundation, tasks: TaskSubsystem) -> AsyncItera
     async with AsyncExitStack() as stack:
         responder = ResponderEndpoint(settings)
         reader = await stack.enter_async_context(open_utterance_reader()) if settings.vad.enabled else None
-        dependencies = _dependencies(foundation, tasks, responder, reader)
+        meter = CallMeter(foundation.budgets, settings.realtime_model)
+        await stack.enter_async_context(supervising("call meter", meter.run))
+        dependencies = _dependencies(foundation, tasks, responder, reader, meter)
         load = Load(max_lag_ms=settings.admission_max_lag_ms, max_cpu_percent=settings.admission_max_cpu_percent)
         await stack.enter_async_context(supervising("load watch", partial(watch, load)))
         registry = SessionRegistry(
-            lambda session, transport: CallEngine(dependencies, session, transport).run(),
+            partial(_run_call, foundation.budgets, meter, dependencies),
             cap=settings.session_cap,
             responder=dependencies.about.responder,
             interruptions=settings.interruptions,
@@ -132,8 +137,29 @@ async def open_calls(foundation: Foundation, tasks: TaskSubsystem) -> AsyncItera
         yield CallSubsystem(registry, responder, dependencies.about, offers, ice_servers, pages, cluster)
 
 
+async def _run_call(
+    budgets: Budgets, meter: CallMeter, dependencies: CallDependencies, session: Session, transport: Transport
+) -> str:
+    """Run a call at its owner's expense; over budget, it ends with a goodbye."""
+
+    def hang_up() -> None:
+        if session.call is not None:
+            session.call.hang_up("budget")
+
+    async with (
+        budgets.payers.paying_for(session.owner) as payer,
+        meter.metering(session.id, payer, hang_up),
+        budgets.permits.hold(PermitKind.CALLS, payer, session.id),
+    ):
+        return await CallEngine(dependencies, session, transport).run()
+
+
 def _dependencies(
-    foundation: Foundation, tasks: TaskSubsystem, responder: ResponderEndpoint, reader: UtteranceReader | None
+    foundation: Foundation,
+    tasks: TaskSubsystem,
+    responder: ResponderEndpoint,
+    reader: UtteranceReader | None,
+    meter: CallMeter,
 ) -> CallDependencies:
     settings, stores, thinkers = foundation.settings, foundation.stores, foundation.thinkers
     modes, limits = thinkers.registry.dependencies.modes, _limits(settings, reads=reader is not None)
@@ -166,6 +192,7 @@ def _dependencies(
         ),
         metrics=foundation.metrics,
         tracer=foundation.tracer,
+        spent=meter.spent,
         reader=reader,
         subscribe=foundation.notifications.dispatcher.subscribe,
         take_answer=stores.confirmations.take_answer,

@@ -6,11 +6,13 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 
+from backend.app.budgets import open_budgets
 from backend.app.demo import Demo
 from backend.app.models import Models, open_models, with_demo
 from backend.app.notifications import Notifications, open_notifications
 from backend.app.stores import Stores, TaskStore, open_stores, open_task_store
 from backend.app.thinkers import ThinkerSubsystem, open_thinkers
+from backend.budgets.budgets import Budgets
 from backend.observability.call_metrics import CallMetrics
 from backend.observability.langsmith import LangSmithTracer
 from backend.observability.security_log import open_security_log
@@ -30,6 +32,7 @@ class Foundation:
     stores: Stores
     notifications: Notifications
     models: Models
+    budgets: Budgets
     task_store: TaskStore
     thinkers: ThinkerSubsystem
     tracer: Tracer
@@ -51,13 +54,15 @@ async def open_foundation(settings: Settings, opened: OpenedMemory, *, serves: b
             open_notifications(settings.notifications, opened.redis, stores.pubsub, stores.memory, delivers=serves)
         )
         settings, demo = await with_demo(settings, stack)
-        models = await enter(open_models(settings, stores))
+        budgets = await enter(open_budgets(settings.budgets, stores.opened.redis))
+        models = await enter(open_models(settings, stores, budgets))
         tracer = _open_tracer(settings, stack) if serves else NO_TRACER
         task_store = await enter(open_task_store(settings.background, opened, notifications.dispatcher))
         thinkers = await enter(open_thinkers(settings, stores, notifications, models, tracer, task_store.queries))
         metrics = _open_metrics(stores, thinkers, tracer)
         notifications.metrics.show_in(metrics.registry)
-        yield Foundation(settings, demo, stores, notifications, models, task_store, thinkers, tracer, metrics)
+        budgets.show_in(metrics.registry)
+        yield Foundation(settings, demo, stores, notifications, models, budgets, task_store, thinkers, tracer, metrics)
 
 
 def _open_tracer(settings: Settings, stack: AsyncExitStack) -> Tracer:

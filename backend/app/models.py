@@ -10,6 +10,8 @@ import httpx2
 
 from backend.app.demo import Demo
 from backend.app.stores import DAY_S, Stores
+from backend.budgets.budgets import Budgets
+from backend.budgets.metered import MeteredModel
 from backend.models.chat_completions import ChatCompletions
 from backend.models.embedding import Embedder, EmbeddingsAPI, LocalEmbeddings, NoEmbeddings, is_installed
 from backend.models.tagged import TaggedChatModel
@@ -38,7 +40,7 @@ class Models:
 
 
 @asynccontextmanager
-async def open_models(settings: Settings, stores: Stores) -> AsyncIterator[Models]:
+async def open_models(settings: Settings, stores: Stores, budgets: Budgets) -> AsyncIterator[Models]:
     """Open the models; they are closed after the block."""
     async with AsyncExitStack() as stack:
         http = await stack.enter_async_context(httpx2.AsyncClient(timeout=HTTP_TIMEOUT_S))
@@ -46,7 +48,8 @@ async def open_models(settings: Settings, stores: Stores) -> AsyncIterator[Model
         stack.push_async_callback(outbox.drain, DRAIN_WITHIN_S)
         keep_s = round(settings.background.keep_days * DAY_S)
         model_calls = ModelCallLog(stores.opened.redis, outbox, keep_s=keep_s)
-        yield Models(_open_model(settings, model_calls, stack), model_calls, _embedder(settings, http), http)
+        model = _open_model(settings, model_calls, budgets, stack)
+        yield Models(model, model_calls, _embedder(settings, http), http)
 
 
 async def with_demo(settings: Settings, stack: AsyncExitStack) -> tuple[Settings, Demo | None]:
@@ -66,7 +69,7 @@ def api_key(settings: Settings) -> str:
     return settings.openai_api_key.get_secret_value() if settings.openai_api_key else "offline"
 
 
-def _open_model(settings: Settings, model_calls: ModelCallLog, stack: AsyncExitStack) -> LoggedModel:
+def _open_model(settings: Settings, model_calls: ModelCallLog, budgets: Budgets, stack: AsyncExitStack) -> LoggedModel:
     """Each of the two configured models is the other's fallback; closed with `stack`."""
     everyday, advanced = settings.thinker_model, settings.thinker_model_advanced
     completions = ChatCompletions(
@@ -76,7 +79,8 @@ def _open_model(settings: Settings, model_calls: ModelCallLog, stack: AsyncExitS
         on_failure=model_calls.attempt_failed,
     )
     stack.push_async_callback(completions.close)
-    return LoggedModel(TaggedChatModel(completions, settings.models_without_tools), model_calls)
+    model = MeteredModel(TaggedChatModel(completions, settings.models_without_tools), budgets)
+    return LoggedModel(model, model_calls)
 
 
 def _embedder(settings: Settings, http: httpx2.AsyncClient) -> Embedder:

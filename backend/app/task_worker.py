@@ -41,7 +41,9 @@ async def open_worker(settings: Settings, concurrency: int | None = None) -> Asy
     async with open_foundation(settings, opened, serves=False) as foundation:
         background = settings.background.model_copy(update={"concurrency": concurrency} if concurrency else {})
         thinkers = foundation.thinkers.dispatcher
-        worker = make_worker(background, foundation.task_store, thinkers, foundation.models.model_calls)
+        worker = make_worker(
+            background, foundation.task_store, thinkers, foundation.models.model_calls, foundation.budgets
+        )
         async with worker.working():
             kinds = ", ".join(sorted(background_kinds(thinkers.registry.manifests)))
             yield f"Worker     {worker!r}", f"Memory     {opened.label}", f"Kinds      {kinds}"

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 
+from backend.app.budgets import admit_task, paid_by
 from backend.app.foundation import Foundation
 from backend.app.stores import TaskStore
-from backend.coordinator.coordinator import Coordinator, CoordinatorDependencies, decide_without_model
+from backend.budgets.budgets import Budgets
+from backend.coordinator.coordinator import Coordinator, CoordinatorDependencies, Decision, Digest, decide_without_model
 from backend.coordinator.decider import ModelDecider
 from backend.coordinator.service import CoordinatorService
 from backend.coordinator.store import Channels, CoordinatorState
@@ -47,7 +50,9 @@ async def open_tasks(foundation: Foundation) -> AsyncIterator[TaskSubsystem]:
     """Open background tasks and the coordinator before pub/sub starts; they are ended after the block."""
     store, thinkers = foundation.task_store, foundation.thinkers.dispatcher
     async with (
-        open_background(foundation.settings.background, store, thinkers, foundation.models.model_calls) as service,
+        open_background(
+            foundation.settings.background, store, thinkers, foundation.models.model_calls, foundation.budgets
+        ) as service,
         open_coordinator(foundation, service) as coordinator,
     ):
         metrics, handoff = TaskMetrics(store.repository, store.queue), BackgroundHandoff(service)
@@ -65,10 +70,11 @@ async def open_coordinator(foundation: Foundation, tasks: TaskService) -> AsyncI
     notifier, chosen = foundation.notifications.dispatcher, settings.coordinator
     redis = stores.opened.redis
     channels, state = Channels(redis, secrets.token_hex(6), claim_after_s=0.0), CoordinatorState(redis)
-    decide = decide_without_model
+    decide: Callable[[Digest], Awaitable[Decision]] = decide_without_model
     if chosen.enabled:
         scope, model = models.model_calls.scope, settings.thinker_model
-        decide = ModelDecider(models.model, model, scope, tasks.kinds, chosen, foundation.tracer).decide
+        decider = ModelDecider(models.model, model, scope, tasks.kinds, chosen, foundation.tracer)
+        decide = paid_by(foundation.budgets, lambda digest: digest.user_id, decider.decide)
     dependencies = CoordinatorDependencies(
         channels, state, tasks, decide, notifier.notify, notifier.is_on_call, shown_by(stores.pubsub.publish_page_event)
     )
@@ -84,19 +90,33 @@ async def open_coordinator(foundation: Foundation, tasks: TaskService) -> AsyncI
 
 @asynccontextmanager
 async def open_background(
-    settings: BackgroundSettings, store: TaskStore, thinkers: ThinkerDispatcher, model_calls: ModelCallLog
+    settings: BackgroundSettings,
+    store: TaskStore,
+    thinkers: ThinkerDispatcher,
+    model_calls: ModelCallLog,
+    budgets: Budgets | None = None,
 ) -> AsyncIterator[TaskService]:
     """Open the task service, and a worker unless the settings leave the work to other processes.
 
     Without a shared queue, tasks are done in this process whatever the settings say.
     """
+    admit = partial(admit_task, budgets) if budgets else None
     works = settings.worker == "inline" or not store.is_shared
-    async with make_worker(settings, store, thinkers, model_calls).working() if works else nullcontext():
-        yield TaskService(store.repository, store.queue, kinds=background_kinds(thinkers.registry.manifests))
+    worker = make_worker(settings, store, thinkers, model_calls, budgets)
+    async with worker.working() if works else nullcontext():
+        kinds = background_kinds(thinkers.registry.manifests)
+        yield TaskService(store.repository, store.queue, kinds=kinds, admit=admit)
 
 
 def make_worker(
-    settings: BackgroundSettings, store: TaskStore, thinkers: ThinkerDispatcher, model_calls: ModelCallLog
+    settings: BackgroundSettings,
+    store: TaskStore,
+    thinkers: ThinkerDispatcher,
+    model_calls: ModelCallLog,
+    budgets: Budgets | None = None,
 ) -> Worker:
-    """Return a worker that asks the Thinkers, not yet at work."""
-    return Worker(store.queue, store.repository, thinker_work(thinkers, model_calls), settings)
+    """Return a worker that asks the Thinkers, not yet at work; what a task costs is charged to its owner."""
+    work = thinker_work(thinkers, model_calls)
+    if budgets:
+        work = paid_by(budgets, lambda run: run.task.owner, work)
+    return Worker(store.queue, store.repository, work, settings)

@@ -93,6 +93,8 @@ class CallDependencies:
     about: ResponderInfo
     metrics: CallMetrics
     tracer: Tracer = NO_TRACER
+    spent: Callable[[str, int, int], None] = lambda session_id, tokens_in, tokens_out: None
+    """Told of each reply the session, and the tokens it took in and put out."""
     reader: Reader | None = None
     """Reads short utterances; None: durations decide what is an interruption."""
     open_echo_guard: Callable[[], EchoGuard] = NoEchoGuard
@@ -386,6 +388,8 @@ class CallEngine:
                     if decision := VAD_DECISIONS.get(type(queued)):
                         self._dependencies.metrics.vad_decided(decision)
                     commands = self._machine.receive(queued, self._now())
+                if isinstance(queued, ev.ReplyFinished):
+                    self._dependencies.spent(self._session.id, queued.input_tokens, queued.output_tokens)
                 if not isinstance(queued, ev.ReplyAudio):
                     self._trace.on_turn(self._machine.turn, queued)
                 for command in commands:

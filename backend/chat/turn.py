@@ -128,6 +128,11 @@ class ChatTurn:
         self._waits += 1
         return await asyncio.shield(self._end)
 
+    @property
+    def end(self) -> asyncio.Future[ChatReply]:
+        """The end of the turn, to be looked at, not cancelled; unlike `wait` it keeps no turn going."""
+        return self._end
+
     async def follow(self, quiet_s: float) -> AsyncGenerator[Sequence[LoggedEvent], None]:
         """Yield all events from the first, see `EventLog.follow`; the last reader to leave early cancels the turn."""
         self._streams += 1

@@ -16,7 +16,10 @@ from backend.observability.call_metrics import CallMetrics
 from backend.observability.security_log import SecurityEvent, security_event
 from backend.runtime.json_objects import Json
 from backend.sessions.registry import SessionDescription
+from backend.storage.memory import briefly
 
+BUDGET_WITHIN_S = 1.0
+"""Seconds Redis has to tell what everybody has used."""
 SHOWN = 200
 """Sessions in one answer, live ones first."""
 
@@ -35,6 +38,7 @@ async def overview(here: Here) -> Json:
         "turns": services.metrics.recent.turns(),
         "thinkers": services.metrics.recent.thinkers(),
         "checks": await services.readiness(),
+        "budget": await briefly(services.budgets.total(), {}, within_s=BUDGET_WITHIN_S),
     } | _numbers(services.metrics)
 
 

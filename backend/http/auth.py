@@ -39,6 +39,8 @@ class KnownUser:
 
     user: str
     ageing: bool
+    age_s: float = 0.0
+    """Seconds since the cookie was signed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +73,8 @@ class Signatures:
             user, signed_at = self._cookies.unsign(cookie, max_age=COOKIE_AGE_S, return_timestamp=True)
         except BadSignature:
             return None
-        return KnownUser(user.decode(), ageing=self._clock() - signed_at.timestamp() > RENEW_AFTER_S)
+        age_s = self._clock() - signed_at.timestamp()
+        return KnownUser(user.decode(), ageing=age_s > RENEW_AFTER_S, age_s=age_s)
 
     def token(self, session_id: str, origin: str = "") -> str:
         """Return a token for this session, valid for the length of the longest call, and for pages of `origin`."""

@@ -16,9 +16,12 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field, StringConstraints, model_validator
 
 from backend.access.reach import Reach
+from backend.budgets.permits import PermitKind
+from backend.budgets.usage import TURN
 from backend.chat.turn import ChatRequest, ChatTurn
 from backend.errors import NotFound, NotTheirs
 from backend.http.bodies import ConversationId, documented, read_body
+from backend.http.budgets import spend, take_permit
 from backend.http.context import Caller, Context, Here, forgetting, identity_of, principal_of
 from backend.http.limits import address_key
 from backend.http.sse import EventStream, encode_events
@@ -169,7 +172,14 @@ async def _answer(request: Request, here: Context, model: type[SingleTurn]) -> R
     here.turns.take(identity.user if identity.known else address_key(request), here.now())
     body = await read_body(request, model)
     asked = replace(body.turn(identity.user, identity.principal.conversation), reach=Reach.of(identity.principal))
-    turn = await here.services.chat.begin(asked)
+    await spend(request, TURN)
+    permit = await take_permit(request, PermitKind.TURNS)
+    try:
+        turn = await here.services.chat.begin(asked)
+    except BaseException:
+        await permit.release()
+        raise
+    permit.release_after(turn.end)
     if body.stream:
         return EventStream(_stream(turn, here.heartbeat_s))
     return JSONResponse(asdict(await turn.wait()))
@@ -190,6 +200,7 @@ async def embedding(request: Request, here: Here, caller: Caller) -> Json:
     """Return one vector for each text. 503, naming the setting, where there is no embedding model."""
     here.turns.take(f"embedding {caller.user if caller.known else address_key(request)}", here.now())
     body = await read_body(request, Texts)
+    await spend(request, TURN)
     texts = [body.input] if isinstance(body.input, str) else body.input
     vectors = await here.services.embedder.embed(texts)
     return {"model": here.services.embedder.model, "dimensions": len(vectors[0]), "embeddings": vectors}

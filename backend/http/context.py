@@ -15,6 +15,7 @@ from starlette.types import ASGIApp
 
 from backend.access.access import Access
 from backend.access.principal import Principal
+from backend.budgets.budgets import Budgets
 from backend.chat.chat import Chat
 from backend.coordinator.service import CoordinatorService
 from backend.errors import MemoryUnavailable
@@ -157,6 +158,7 @@ class Services:
     sessions: SessionLocator
     """All sessions, wherever they are."""
     memory: Memory
+    budgets: Budgets
     chat: Chat
     embedder: Embedder
     accept_offer: AcceptOffer

@@ -31,6 +31,8 @@ class Identity:
     """Whether a valid cookie or a token came along; else the user id is new."""
     announce: bool
     """Whether the answer carries a cookie."""
+    age_s: float = 0.0
+    """Seconds since the cookie that came along was signed."""
     opened: OpenedSession | None = None
     """The session that the request's token opens."""
     origin: str = ""
@@ -83,7 +85,8 @@ class Credentials:
             address=address,
             credential="cookie" if known else "none",
         )
-        return Identity(principal, known=known is not None, announce=known is None or known.ageing)
+        announce, age_s = known is None or known.ageing, known.age_s if known else 0.0
+        return Identity(principal, known=known is not None, announce=announce, age_s=age_s)
 
     def _program(self, token: str, address: str) -> Principal | None:
         """Return the principal of a program that shows one of the tokens of the MCP endpoints."""

@@ -7,8 +7,10 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Annotated
 
-from fastapi import APIRouter, Header, Query, Response
+from fastapi import APIRouter, Header, Query, Request, Response
 
+from backend.budgets.permits import PermitKind
+from backend.http.budgets import holding, take_permit
 from backend.http.context import Here, StreamedSession
 from backend.http.sse import HEARTBEAT, RETRY, EventStream, encode_event, encode_events
 from backend.media.endpointing import Levels
@@ -25,6 +27,7 @@ router = APIRouter(tags=["events"])
 
 @router.get("/api/events/{session_id}", responses={200: {"content": {"text/event-stream": {}}}})
 async def events(
+    request: Request,
     here: Here,
     session: StreamedSession,
     after: Annotated[int, Query(ge=0)] = 0,
@@ -37,11 +40,12 @@ async def events(
     seen = int(last_event_id) if last_event_id.isdecimal() and len(last_event_id) < 16 else after
     if await session.is_read(seen):
         return Response(status_code=204)
-    return EventStream(_stream_events(session, seen, here.heartbeat_s))
+    permit = await take_permit(request, PermitKind.STREAMS)
+    return EventStream(holding(permit, _stream_events(session, seen, here.heartbeat_s)))
 
 
 @router.get("/api/events/{session_id}/levels", responses={200: {"content": {"text/event-stream": {}}}})
-async def levels(handle: StreamedSession) -> Response:
+async def levels(request: Request, handle: StreamedSession) -> Response:
     """`levels {threshold, frame_ms, scores}` five times a second; 204 when the call is over or nothing is scored.
 
     The scores are no part of the session's events: they are not numbered, kept or sent again, and do not travel between
@@ -51,7 +55,8 @@ async def levels(handle: StreamedSession) -> Response:
     if session is None or session.state is SessionState.ENDED or session.levels is None:
         return Response(status_code=204)
     session.levels.require_room()
-    return EventStream(_stream_levels(session, session.levels))
+    permit = await take_permit(request, PermitKind.STREAMS)
+    return EventStream(holding(permit, _stream_levels(session, session.levels)))
 
 
 async def _stream_events(session: SessionHandle, after: int, heartbeat_s: float) -> AsyncGenerator[bytes, None]:

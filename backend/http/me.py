@@ -15,9 +15,12 @@ import msgspec
 from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
+from backend.budgets.permits import PermitKind
+from backend.budgets.usage import WRITE
 from backend.conversation.page_events import NoticeChanged, NoticeContent, UserContextChanged
 from backend.errors import MemoryUnavailable, VoiceError
 from backend.http.bodies import documented, read_body
+from backend.http.budgets import holding, payer_of, spend, take_permit
 from backend.http.context import Caller, Context, Here
 from backend.http.long_answers import json_response
 from backend.http.page_streams import PageStream
@@ -139,7 +142,14 @@ async def change_me(request: Request, here: Here, caller: Caller) -> Json:
     """Change what is known, also in the caller's live calls; return what is known then. 422 for an impossible value."""
     here.messages.take(f"me {caller.user}", here.now())
     body = await read_body(request, ProfileChanges)
+    await spend(request, WRITE)
     return _shown(here, await update_profile(here.services.memory, caller.user, *map(_update, body.changes)))
+
+
+@router.get("/api/me/usage")
+async def show_usage(request: Request, here: Here) -> Json:
+    """Return what the caller has used today, and may: of their own, their address's and their key's budgets."""
+    return await here.services.budgets.shown_to(payer_of(request))
 
 
 @router.get("/api/me/export")
@@ -203,10 +213,11 @@ async def choose_mode(here: Here, caller: Caller, mode: str) -> Json:
 
 
 @router.get("/api/me/events", responses={200: {"content": {"text/event-stream": {}}}})
-async def my_events(here: Here, caller: Caller) -> Response:
+async def my_events(request: Request, here: Here, caller: Caller) -> Response:
     """Stream the notices that wait, as `notice` events; then what happens. 429 when too many pages are open."""
     page = here.services.pages.reserve(caller.user)
-    return EventStream(_stream(page, here))
+    permit = await take_permit(request, PermitKind.STREAMS)
+    return EventStream(holding(permit, _stream(page, here)))
 
 
 @router.post("/api/me/notices/{notice_id}/seen")

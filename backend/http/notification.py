@@ -14,8 +14,10 @@ from fastapi import APIRouter, Depends, Request
 from pydantic import BaseModel, ConfigDict, StrictBool, StringConstraints
 
 from backend.access.principal import Grant
+from backend.budgets.usage import WRITE
 from backend.errors import Forbidden, NotAdmitted, NotFound, NotTheirs
 from backend.http.bodies import documented, read_body
+from backend.http.budgets import spend
 from backend.http.context import Context, Here, context_of, identity_of, principal_of
 from backend.http.credentials import bearer
 from backend.runtime.json_objects import Json
@@ -84,6 +86,8 @@ async def set_notification(request: Request, here: Here, acting: Acting) -> Json
     """Set a reminder. 422 for a time that has passed or cannot be understood, 429 when there are too many."""
     acting.take(here)
     body = await read_body(request, NewNotification)
+    if not acting.program:
+        await spend(request, WRITE)
     user = acting.whom(body.user)
     if user is None:
         hint = "Name the user." if body.user == ME else "Leave `user` out: it is you."

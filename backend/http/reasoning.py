@@ -13,8 +13,11 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field, StringConstraints
 
 from backend.access.reach import Reach
+from backend.budgets.permits import Permit, PermitKind
+from backend.budgets.usage import TURN
 from backend.errors import NotFound, VoiceError
 from backend.http.bodies import documented, read_body
+from backend.http.budgets import spend, take_permit
 from backend.http.context import Caller, Here, principal_of
 from backend.http.limits import address_key
 from backend.http.sse import HEARTBEAT, EventStream, encode_event
@@ -54,12 +57,17 @@ async def reason(request: Request, here: Here, caller: Caller) -> Response:
     rights = ToolRights(Reach.of(principal_of(request)), attended=False)
     context = ToolContext(caller.user if caller.known else "", "reasoning", rights=rights)
     task = ReasoningRequest(body.task, body.strategy, context, tools=reasoner.tools)
+    await spend(request, TURN)
+    permit = await take_permit(request, PermitKind.TURNS)
     if not body.stream:
-        return JSONResponse(asdict(await reasoner.infer(task)))
-    return EventStream(_stream(reasoner, task, here.heartbeat_s))
+        async with permit:
+            return JSONResponse(asdict(await reasoner.infer(task)))
+    return EventStream(_stream(reasoner, task, permit, here.heartbeat_s))
 
 
-async def _stream(reasoner: Reasoner, task: ReasoningRequest, heartbeat_s: float) -> AsyncGenerator[bytes, None]:
+async def _stream(
+    reasoner: Reasoner, task: ReasoningRequest, permit: Permit, heartbeat_s: float
+) -> AsyncGenerator[bytes, None]:
     """Yield stages as they come, then the outcome. A reader who leaves ends the work."""
     stages: deque[Stage] = deque(maxlen=STAGES_KEPT)
     news = asyncio.Event()
@@ -69,6 +77,7 @@ async def _stream(reasoner: Reasoner, task: ReasoningRequest, heartbeat_s: float
         news.set()
 
     work = asyncio.create_task(reasoner.infer(task, on_stage=on_stage), name="reasoning")
+    permit.release_after(work)
     work.add_done_callback(lambda _: news.set())
     try:
         while not work.done():

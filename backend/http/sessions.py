@@ -8,7 +8,7 @@ from backend.http.bodies import Interruptions, NewSession, TypedMessage, documen
 from backend.http.context import Caller, Here, OwnSession, forgetting
 from backend.http.limits import address_key
 from backend.http.long_answers import json_response
-from backend.http.signalling import reserve, ticket
+from backend.http.signalling import admit_call, reserve, ticket
 from backend.runtime.json_objects import Json
 
 router = APIRouter(tags=["sessions"])
@@ -19,7 +19,7 @@ async def open_session(request: Request, background: BackgroundTasks, here: Here
     """Reserve a session for a WebSocket call: connect to `/ws/{session_id}` within 15 s."""
     here.offers.take(address_key(request), here.now())
     body = await read_body(request, NewSession)
-    session = await reserve(here, caller, body, background)
+    session = await reserve(request, caller, body, background, await admit_call(request))
     await here.services.sessions.announce(session)
     return ticket(here, caller, session.id, session.conversation_id)
 

@@ -1,7 +1,7 @@
 """`POST /api/rtc/offer` and `POST /api/rtc/disconnect`: a browser's call begins and ends here.
 
-The order of an offer is the order of its cost: origin (middleware), rate, size, parse, a slot, and only then
-the WebRTC work. Whatever fails after the slot was taken gives it back.
+The order of an offer is the order of its cost: origin (middleware), rate, size, parse, a permit, and only then
+the WebRTC work. Whatever fails after the permit was taken gives it back.
 """
 
 from __future__ import annotations
@@ -11,8 +11,12 @@ from starlette.requests import ClientDisconnect
 
 from backend.access.principal import Principal
 from backend.access.reach import Reach
+from backend.budgets.payers import current_payer
+from backend.budgets.permits import Permit, PermitKind
+from backend.budgets.usage import CALL
 from backend.errors import BadRequest, Forbidden, TooMany, VoiceError
 from backend.http.bodies import Disconnect, NewSession, Offer, documented, read_body
+from backend.http.budgets import payer_of, spend, take_permit
 from backend.http.context import Caller, Context, Here, context_of, identity_of, own_session_or_query
 from backend.http.credentials import Identity
 from backend.http.errors import note_error
@@ -30,8 +34,9 @@ async def offer(request: Request, background: BackgroundTasks, here: Here, calle
     here.offers.take(address_key(request), here.now())
     body = await read_body(request, Offer)
     services = here.services
+    permit = await admit_call(request)
     try:
-        session = await reserve(here, caller, body, background)
+        session = await reserve(request, caller, body, background, permit)
     except TooMany:
         conversation_id = conversation_for(caller.principal, body.conversation_id)
         placed = await services.sessions.offer_to_peer(
@@ -48,8 +53,11 @@ async def offer(request: Request, background: BackgroundTasks, here: Here, calle
         answer = await connect_offer(
             services.registry, session, services.accept_offer, body.sdp, has_left=request.is_disconnected
         )
-    except CallerLeft:
-        raise ClientDisconnect from None
+    except BaseException as error:
+        await permit.release()
+        if isinstance(error, CallerLeft):
+            raise ClientDisconnect from None
+        raise
     await services.sessions.announce(session)
     return {"sdp": answer, **ticket(here, caller, session.id, session.conversation_id)}
 
@@ -76,17 +84,32 @@ def conversation_for(principal: Principal, named: str | None) -> str | None:
     return principal.conversation or named
 
 
-async def reserve(here: Context, caller: Identity, asked: NewSession, background: BackgroundTasks) -> Session:
+async def admit_call(request: Request) -> Permit:
+    """Admit a call, and return its permit, whose id is the session's. Raises `TooMany` over a limit or a budget."""
+    await spend(request, CALL)
+    return await take_permit(request, PermitKind.CALLS)
+
+
+async def reserve(
+    request: Request, caller: Identity, asked: NewSession, background: BackgroundTasks, permit: Permit
+) -> Session:
     """Reserve a session for the caller; the browser's hints are noted after the answer. Raises `TooMany`."""
-    services = here.services
+    services = context_of(request).services
     if services.settings.identify_by_fingerprint:
         await restore(caller, asked.fingerprint, services.memory)
-    if caller.principal.credential == "session":
-        raise Forbidden("A session's token opens that session only.", hint="Leave it out to begin another call.")
-    conversation_id = conversation_for(caller.principal, asked.conversation_id)
-    session = services.registry.reserve(
-        caller.user, conversation_id, interruptions=asked.interruptions, reach=Reach.of(caller.principal)
-    )
+    try:
+        if caller.principal.credential == "session":
+            raise Forbidden("A session's token opens that session only.", hint="Leave it out to begin another call.")
+        session = services.registry.reserve(
+            caller.user,
+            conversation_for(caller.principal, asked.conversation_id),
+            interruptions=asked.interruptions,
+            reach=Reach.of(caller.principal),
+            session_id=permit.id,
+        )
+    except VoiceError:
+        await permit.release()
+        raise
     if asked.fingerprint is not None:
         background.add_task(note_fingerprint, services.memory, asked.fingerprint, caller.user)
     if asked.time_zone:
@@ -111,6 +134,7 @@ async def call(websocket: WebSocket, session_id: str) -> None:
         await websocket.close(refusal)
         return
     services = context_of(websocket).services
+    current_payer.set(payer_of(websocket))
     services.registry.connect(session, services.attach_socket(websocket), "websocket")
     await services.registry.wait(session)
 

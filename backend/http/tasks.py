@@ -15,9 +15,11 @@ from fastapi.responses import PlainTextResponse
 from pydantic import BaseModel, StringConstraints
 
 from backend.access.reach import Reach
+from backend.budgets.usage import TURN
 from backend.coordinator.store import INPUT_CHARS
 from backend.errors import NotFound
 from backend.http.bodies import ConversationId, documented, read_body
+from backend.http.budgets import spend
 from backend.http.context import Caller, Context, Here, principal_of
 from backend.http.long_answers import json_response
 from backend.runtime.json_objects import Json
@@ -48,6 +50,7 @@ async def create_task(request: Request, here: Here, caller: Caller) -> Json:
     """Begin a task; while the same is queued or running, that one is returned."""
     here.messages.take(caller.user, here.now())
     body = await read_body(request, NewTask)
+    await spend(request, TURN)
     task = await here.services.tasks.create(
         caller.user,
         body.kind,
@@ -125,6 +128,7 @@ async def put_input(request: Request, here: Here, caller: Caller) -> Json:
     """Give the coordinator something to think about with its next digest. 503 when memory is out of reach."""
     here.messages.take(f"input {caller.user}", here.now())
     body = await read_body(request, NewInput)
+    await spend(request, TURN)
     await here.services.coordinator.add_input(caller.user, body.text)
     return {"ok": True}
 

@@ -43,6 +43,7 @@ END_REASONS = frozenset(
         "responder_gone",
         "error",
         "operator",
+        "budget",
     }
 )
 LEGS = ("hangover", "commit", "reply_started", "first_audio", "patience", "played", "total")

@@ -245,11 +245,12 @@ class SessionRegistry:
         *,
         interruptions: bool | None = None,
         reach: Reach = PUBLIC,
+        session_id: str | None = None,
     ) -> Session:
         """Return a new session for `owner`, to be connected within 15 s, of one of their conversations or of a new one.
 
         `interruptions` is whether the caller's voice may interrupt replies; None: what is usual in this registry.
-        Raises `TooMany` at the cap.
+        `session_id` None: a random one. Raises `TooMany` at the cap.
         """
         if self.closing:
             raise Overloaded(
@@ -261,7 +262,13 @@ class SessionRegistry:
         allowed = self._interruptions if interruptions is None else interruptions
         return self._reserved(
             Session(
-                owner, self._responder, conversation_id, interruptions=allowed, reach=reach, on_event=self._on_event
+                owner,
+                self._responder,
+                conversation_id,
+                session_id=session_id,
+                interruptions=allowed,
+                reach=reach,
+                on_event=self._on_event,
             )
         )
 

@@ -18,6 +18,7 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 from backend.errors import SettingsError
 from backend.settings.access import AccessMode, key_pairs
 from backend.settings.agent import PipelineSettings, ReasoningSettings, ToolSettings
+from backend.settings.budgets import BudgetSettings
 from backend.settings.github import GitHubSettings, split
 from backend.settings.mcp import McpSettings
 from backend.settings.notifications import NotificationSettings
@@ -219,6 +220,9 @@ class Settings(BaseSettings):
     )
     session_max_minutes: int = Field(60, ge=0, description="Minutes a call may last.")
     offers_per_minute: int = Field(30, ge=0, description="New calls per minute and address.")
+
+    # Budgets
+    budgets: BudgetSettings = Field(default_factory=BudgetSettings)  # type: ignore[arg-type]
 
     # Several processes
     workers: int = Field(1, ge=1, le=64, description="Processes that serve the one port together.")

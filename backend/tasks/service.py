@@ -10,7 +10,7 @@ import contextlib
 import hashlib
 import secrets
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -42,6 +42,8 @@ class TaskService:
     kinds: Collection[str]
     """The domains that can be done in the background."""
     clock: Callable[[], float] = time.time
+    admit: Callable[[str], Awaitable[None]] | None = None
+    """Charges a new task to the owner of that id, or raises `TooMany`."""
 
     async def create(
         self,
@@ -59,7 +61,8 @@ class TaskService:
 
         `steps` are checkpoints of work already done, and `reach` are the tools its run may use. A request that is named
         with `once` may be repeated: it creates one task, which is returned even when it is over. Raises `BadRequest`
-        for an unknown kind, an empty or too long instruction, and `TooMany` when the owner has 20 open ones.
+        for an unknown kind, an empty or too long instruction, and `TooMany` when the owner has 20 open ones or a
+        used-up budget.
         """
         if not owner:
             raise BadRequest("A task needs an owner: the caller is not known.")
@@ -70,6 +73,8 @@ class TaskService:
             raise BadRequest("The instruction is missing.", hint="Say in a sentence what is to be done.")
         if len(instruction) > INSTRUCTION_LIMIT:
             raise BadRequest(f"The instruction is over {INSTRUCTION_LIMIT:,} characters.", hint="Send only the task.")
+        if self.admit is not None:
+            await self.admit(owner)
         now = self.clock()
         name = hashlib.sha256(f"{owner}\n{once}".encode()).digest()[:12] if once else secrets.token_bytes(12)
         id_ = base64.urlsafe_b64encode(name).decode()

@@ -224,7 +224,11 @@ async def world(
 
     With `link` it is one of several that share that Redis.
     """
-    unlimited: dict[str, Any] = {"offers_per_minute": 0, "session_cap": 0}
+    unlimited: dict[str, Any] = {
+        "offers_per_minute": 0,
+        "session_cap": 0,
+        "budgets": {"live_calls": 0, "running_turns": 0, "open_streams": 0, "new_users_per_day": 0},
+    }
     kept: dict[str, Any] = {"data_dir": directory_of_files, "secret_key": "k" * 32}
     here = settings_with(**unlimited | kept | settings)
     frontend = directory_of_files / "page"

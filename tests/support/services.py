@@ -4,11 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
+from fakeredis import FakeAsyncRedis
+from redis.asyncio import Redis
+
 from backend.access.access import Access
 from backend.access.principal import Tier
+from backend.budgets.budgets import Budgets
+from backend.budgets.ledger import Ledger
+from backend.budgets.payers import Payers
+from backend.budgets.permits import Permits
 from backend.http.context import Services
 from backend.notifications.notices import Notice
 from backend.observability.call_metrics import CallMetrics
+from backend.settings.budgets import BudgetSettings
+from backend.settings.settings import Settings
 from backend.tools.registry import Registry
 from backend.transports.webrtc.ice_servers import IceServers
 from tests.support.consent import confirmations
@@ -17,6 +26,12 @@ from tests.support.consent import confirmations
 class _NoNotices:
     async def waiting(self, user_id: str) -> list[Notice]:
         return []
+
+
+def budgets_over(redis: Redis, settings: BudgetSettings | None = None) -> Budgets:
+    """Return budgets whose counts are in `redis`; nothing is written but by those who ask for it."""
+    settings = settings or Settings(_env_file=None).budgets  # type: ignore[call-arg]
+    return Budgets(Ledger(redis), Payers(redis), Permits(redis, settings), settings)
 
 
 def services_of(**given: Any) -> Services:
@@ -33,5 +48,7 @@ def services_of(**given: Any) -> Services:
         "access": Access(default_tier=Tier.OPERATOR),  # as `make run` on this machine
         "metrics": CallMetrics(),
     }
+    if "budgets" not in given:
+        given["budgets"] = budgets_over(FakeAsyncRedis(), given["settings"].budgets if "settings" in given else None)
     absent: dict[str, Any] = dict.fromkeys(missing)
     return Services(**absent | idle | given)

@@ -1,0 +1,123 @@
+"""Metering charges what models and calls use to the payer, and stops them when a budget is used up."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import dataclass, field
+
+from backend.budgets.budgets import Budgets
+from backend.budgets.payers import current_payer
+from backend.budgets.usage import CALL, Payer, Resource
+from backend.errors import BudgetSpent
+from backend.models.base import ChatMessage, ChatModel, Delta, Finished, TextDelta, ToolCall
+from backend.runtime.json_objects import Json
+
+NEEDS = frozenset({Resource.MODEL_TOKENS, Resource.MICRO_USD})
+CHARACTERS_PER_TOKEN = 4
+"""For an estimate, where an answer was broken off before its usage was reported."""
+LOOK_EVERY_S = 5.0
+"""Seconds between two charges of a call's time."""
+
+
+@dataclass(frozen=True, slots=True)
+class MeteredModel:
+    """This `ChatModel` charges the current payer for every answer, by the usage that the API reports.
+
+    An answer that is broken off is charged by an estimate. Without a current payer nothing is charged.
+    """
+
+    model: ChatModel
+    budgets: Budgets
+
+    async def stream(
+        self, messages: Sequence[ChatMessage], *, model: str, tools: Sequence[Json] = ()
+    ) -> AsyncGenerator[Delta, None]:
+        """Stream from the model; see `ChatModel.stream`. Raises `BudgetSpent`."""
+        payer = current_payer.get()
+        if payer and (found := self.budgets.excess(payer, NEEDS)):
+            self.budgets.stop(payer, found)
+            raise BudgetSpent("Today's budget of model tokens is used up.")
+        characters, finished, begun = 0, None, False
+        try:
+            async with aclosing(self.model.stream(messages, model=model, tools=tools)) as deltas:
+                async for delta in deltas:
+                    begun = True
+                    match delta:
+                        case TextDelta(text):
+                            characters += len(text)
+                        case ToolCall(_, name, arguments):
+                            characters += len(name) + len(arguments)
+                        case Finished():
+                            finished = delta
+                    yield delta
+        finally:
+            if payer and finished and finished.tokens_in + finished.tokens_out:
+                self.budgets.charge_tokens(payer, finished.model or model, finished.tokens_in, finished.tokens_out)
+            elif payer and begun:
+                sent = sum(len(message["content"]) for message in messages)
+                estimate = sent // CHARACTERS_PER_TOKEN, characters // CHARACTERS_PER_TOKEN
+                self.budgets.charge_tokens(payer, model, *estimate)
+
+
+@dataclass(eq=False)
+class _MeteredCall:
+    payer: Payer
+    hang_up: Callable[[], None]
+    charged_to: float
+    stopped: bool = False
+
+
+@dataclass(eq=False)
+class CallMeter:
+    """Charges live calls for their time and their Responder's tokens, and ends those whose budget is used up.
+
+    Nothing happens per frame: `run` looks every five seconds.
+    """
+
+    budgets: Budgets
+    responder_model: str
+    now: Callable[[], float] = time.monotonic
+    _calls: dict[str, _MeteredCall] = field(default_factory=dict, init=False)
+
+    def __repr__(self) -> str:
+        return f"CallMeter({len(self._calls)} calls)"
+
+    @asynccontextmanager
+    async def metering(self, session_id: str, payer: Payer, hang_up: Callable[[], None]) -> AsyncIterator[None]:
+        """Charge the call within the block; `hang_up` is called once when a budget is used up."""
+        call = self._calls[session_id] = _MeteredCall(payer, hang_up, self.now())
+        try:
+            yield
+        finally:
+            del self._calls[session_id]
+            self._charge_time(call)
+
+    def spent(self, session_id: str, tokens_in: int, tokens_out: int) -> None:
+        """Charge the tokens of a reply. Returns at once."""
+        if call := self._calls.get(session_id):
+            self.budgets.charge_tokens(call.payer, self.responder_model, tokens_in, tokens_out)
+
+    async def run(self) -> None:
+        """Charge time, and end calls over budget, until cancelled."""
+        while True:
+            await asyncio.sleep(LOOK_EVERY_S)
+            self.look()
+
+    def look(self) -> None:
+        """Charge the time of every call until now, and end those over budget."""
+        for call in list(self._calls.values()):
+            self._charge_time(call)
+            if not call.stopped and (found := self.budgets.excess(call.payer, CALL)):
+                call.stopped = True
+                self.budgets.stop(call.payer, found)
+                call.hang_up()
+
+    def _charge_time(self, call: _MeteredCall) -> None:
+        seconds = round(self.now() - call.charged_to)
+        if seconds > 0:
+            call.charged_to += seconds
+            self.budgets.charge(call.payer, Counter({Resource.VOICE_SECONDS: seconds}))

@@ -1,0 +1,105 @@
+"""Settings of budgets (`BUDGETS__…`): what callers may use up in a day (UTC) and at once; 0: no limit."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic_settings import NoDecode
+
+TOKENS = "Model tokens a day of"
+MINUTES = "Minutes of voice calls a day of"
+TASKS = "Background tasks a day of"
+KILOBYTES = "Kilobytes that are written and kept in a day for"
+USD = "US dollars a day, by BUDGETS__PRICES, of"
+
+
+class UserBudget(BaseModel):
+    """What one user may use up in a day."""
+
+    model_tokens: int = Field(500_000, ge=0, description=f"{TOKENS} one user.")
+    voice_minutes: float = Field(60, ge=0, description=f"{MINUTES} one user.")
+    tasks: int = Field(40, ge=0, description=f"{TASKS} one user.")
+    kept_kilobytes: int = Field(1_000, ge=0, description=f"{KILOBYTES} one user.")
+    usd: float = Field(0, ge=0, description=f"{USD} one user.")
+
+
+class AddressBudget(BaseModel):
+    """What all users of one address that have not proven themselves may use up in a day."""
+
+    model_tokens: int = Field(1_000_000, ge=0, description=f"{TOKENS} all new callers of one address.")
+    voice_minutes: float = Field(120, ge=0, description=f"{MINUTES} all new callers of one address.")
+    tasks: int = Field(80, ge=0, description=f"{TASKS} all new callers of one address.")
+    kept_kilobytes: int = Field(2_000, ge=0, description=f"{KILOBYTES} all new callers of one address.")
+    usd: float = Field(0, ge=0, description=f"{USD} all new callers of one address.")
+
+
+class KeyBudget(BaseModel):
+    """What all bearers of one API key's tokens may use up in a day."""
+
+    model_tokens: int = Field(0, ge=0, description=f"{TOKENS} one API key.")
+    voice_minutes: float = Field(0, ge=0, description=f"{MINUTES} one API key.")
+    tasks: int = Field(0, ge=0, description=f"{TASKS} one API key.")
+    kept_kilobytes: int = Field(0, ge=0, description=f"{KILOBYTES} one API key.")
+    usd: float = Field(0, ge=0, description=f"{USD} one API key.")
+
+
+class TotalBudget(BaseModel):
+    """The ceiling over everybody together."""
+
+    model_tokens: int = Field(20_000_000, ge=0, description=f"{TOKENS} everybody together; then 503.")
+    voice_minutes: float = Field(3_000, ge=0, description=f"{MINUTES} everybody together; then 503.")
+    tasks: int = Field(2_000, ge=0, description=f"{TASKS} everybody together; then 503.")
+    kept_kilobytes: int = Field(200_000, ge=0, description=f"{KILOBYTES} everybody together; then 503.")
+    usd: float = Field(0, ge=0, description=f"{USD} everybody together; then 503.")
+
+
+class ModelPrice(BaseModel):
+    """What a model costs, in US dollars for a million tokens."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    input_usd_per_million_tokens: float = Field(ge=0)
+    output_usd_per_million_tokens: float = Field(ge=0)
+
+    def micro_usd(self, tokens_in: int, tokens_out: int) -> int:
+        """Return what these tokens cost, in millionths of a dollar."""
+        return round(tokens_in * self.input_usd_per_million_tokens + tokens_out * self.output_usd_per_million_tokens)
+
+
+class BudgetSettings(BaseModel):
+    """The budgets of a day, the limits at once, and when a caller counts as proven."""
+
+    user: UserBudget = Field(default_factory=UserBudget)  # type: ignore[arg-type]
+    address: AddressBudget = Field(default_factory=AddressBudget)  # type: ignore[arg-type]
+    key: KeyBudget = Field(default_factory=KeyBudget)  # type: ignore[arg-type]
+    total: TotalBudget = Field(default_factory=TotalBudget)  # type: ignore[arg-type]
+    prices: Annotated[dict[str, ModelPrice], NoDecode] = Field(
+        {},
+        description="JSON of model → input_usd_per_million_tokens, output_usd_per_million_tokens; others cost nothing.",
+    )
+    live_calls: int = Field(2, ge=0, description="Live calls at once of one user, and of one address.")
+    running_turns: int = Field(4, ge=0, description="Typed turns at once of one user, and of one address.")
+    open_streams: int = Field(8, ge=0, description="Event streams at once of one user, and of one address.")
+    limit_loopback: bool = Field(
+        False, description="Apply these limits to callers from this very machine, too, e.g. behind a proxy."
+    )
+    new_users_per_day: int = Field(100, ge=0, description="New users (cookies) a day that one address is given.")
+    proven_after_h: float = Field(
+        24, ge=0, description="Hours after which a returning cookie is not charged to its address any more."
+    )
+    new_user_keep_h: float = Field(
+        72, ge=0, description="Hours that is kept what users write before they have proven themselves."
+    )
+
+    @field_validator("prices", mode="before")
+    @classmethod
+    def _prices(cls, value: Any) -> Any:
+        try:
+            return json.loads(value) if isinstance(value, str) else value
+        except json.JSONDecodeError:
+            raise ValueError(
+                'must be JSON, e.g. {"gpt-5.4": {"input_usd_per_million_tokens": 2.5, '
+                '"output_usd_per_million_tokens": 15}}'
+            ) from None
