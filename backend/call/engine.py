@@ -240,7 +240,8 @@ class CallEngine:
         It costs money from its connection on, so a caller who never comes is never connected.
         """
         owner = self._session.owner
-        self._background, _ = await asyncio.gather(self._dependencies.background(owner), self._recall())
+        if not self._session.shared:
+            self._background, _ = await asyncio.gather(self._dependencies.background(owner), self._recall())
         if self._link.briefing is None:  # else the profile has changed meanwhile, and this one is older
             self._link.brief(self._dependencies.brief(self._background))
             self._mode = self._dependencies.mode(self._background.profile)
@@ -279,7 +280,7 @@ class CallEngine:
         self._connected.set()
         while self._early:
             self.dispatch(self._early.popleft())
-        if self._dependencies.subscribe and not self._over.is_set():
+        if self._dependencies.subscribe and not self._over.is_set() and not session.shared:
             self._subscription = self._dependencies.subscribe(session.owner, self.dispatch)
 
     def _brief_again(self, profile: UserProfile) -> None:
@@ -435,10 +436,11 @@ class CallEngine:
                 self._tool_calls.cancel(call)
             case do.Remember(role, text):
                 message_id = self._history.add(role, text)
-                self._learner.on_message(role, text)
                 self._post_turn.on_message(role, text, message_id)
-                if role == "user":
-                    self._answers.on_words(text)
+                if not self._session.shared:
+                    self._learner.on_message(role, text)
+                    if role == "user":
+                        self._answers.on_words(text)
             case do.NoticeDelivered(notice):
                 if self._subscription:
                     self._subscription.mark_delivered(notice)
@@ -490,6 +492,5 @@ class CallEngine:
         session = self._session
         rights = ToolRights(session.reach, untrusted=self._tool_calls.untrusted)
         conversation = session.conversation_id
-        return Question(
-            domain, query, session.id, session.owner, mode=self._mode, conversation_id=conversation, rights=rights
-        )
+        user = "" if session.shared else session.owner
+        return Question(domain, query, session.id, user, mode=self._mode, conversation_id=conversation, rights=rights)

@@ -136,6 +136,8 @@ class Session:
         self.responder = responder
         self.interruptions = interruptions
         """Whether the caller's voice may interrupt replies."""
+        self.shared = False
+        """Whether somebody takes part with the session's token alone: nothing of the owner's own is used then."""
         self.reach = reach
         """The tools within the caller's reach; the public ones once somebody takes part with the session's token."""
         self.opened_at = time.time()
@@ -160,8 +162,8 @@ class Session:
         return self.call
 
     def share(self) -> None:
-        """Note that somebody takes part who has the session's token alone: the owner's own tools are theirs no more."""
-        self.reach = PUBLIC
+        """Note that somebody takes part who has the session's token alone, which opens this call and nothing else."""
+        self.shared, self.reach = True, PUBLIC
 
     def publish(self, event: PageEvent) -> None:
         """Enter `event` into the transcript and the counts, and log it for the page."""

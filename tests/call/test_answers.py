@@ -58,6 +58,15 @@ async def test_what_is_typed_into_a_call_answers_in_its_conversation() -> None:
         await until(lambda: answers.taken == [("ada", "c1", "Yes.")])
 
 
+async def test_words_of_somebody_who_has_the_sessions_token_alone_answer_nothing_for_its_owner() -> None:
+    answers = Answers()
+    async with placed_call(conversation="c1", take_answer=answers.take) as placed:
+        placed.session.share()
+        placed.live.type_text("Yes.")
+        await settle()
+        assert answers.taken == []
+
+
 async def test_a_yes_whose_words_come_after_the_call_of_the_tool_is_waited_for() -> None:
     now = [0.0]
     asked = confirmations(lambda: now[0])

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from backend.access.reach import EVERYTHING, PUBLIC
 from backend.call.history import save_summary
 from backend.conversation.page_events import TranscriptCompleted, TranscriptInterrupted
 from backend.http.app import MESSAGES_PER_MINUTE
@@ -46,6 +47,18 @@ async def test_a_typed_message_reaches_the_call_without_its_margins(tmp_path: Pa
         response = await browser.post(f"/api/sessions/{session_id}/messages", json={"text": "  what's the weather? \n"})
         assert (response.status_code, response.json()) == (202, {"ok": True})
         assert here.calls[session_id].typed == ["what's the weather?"]
+
+
+async def test_who_types_with_the_sessions_token_alone_leaves_the_call_with_public_tools(tmp_path: Path) -> None:
+    async with world(tmp_path) as here, here.browser() as browser, here.browser() as program:
+        placed = await place_call(browser)
+        session, path = here.registry.find(placed["session_id"]), f"/api/sessions/{placed['session_id']}/messages"
+        assert session.reach == EVERYTHING, "as `make run` on this machine"
+        bearer = {"authorization": f"Bearer {placed['token']}"}
+        assert (await browser.post(path, json={"text": "hello"}, headers=bearer)).status_code == 202
+        assert session.reach == EVERYTHING and not session.shared
+        assert (await program.post(path, json={"text": "What do I remember?"}, headers=bearer)).status_code == 202
+        assert session.reach == PUBLIC and session.shared
 
 
 async def test_a_message_has_1_to_2000_characters(tmp_path: Path) -> None:

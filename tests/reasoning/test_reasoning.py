@@ -64,6 +64,20 @@ async def test_the_draft_may_use_tools_and_the_critic_may_not() -> None:
     assert [len(request["tools"]) for request in model.requests] == [1, 1, 0]
 
 
+async def test_a_task_that_names_no_tools_has_none_and_one_that_needs_consent_is_not_run() -> None:
+    @tool("erase", "Erases.", confirm=True)
+    async def erase(what: str) -> Result:
+        raise AssertionError("nobody has agreed")
+
+    model = ScriptedModel(["It says hi."], ["Correct"])
+    await reasoner(model, echo).infer(ReasoningRequest("x"))
+    assert [request["tools"] for request in model.requests] == [[], []]
+    model = ScriptedModel([call("erase", '{"what": "all"}')], ["I may not."], ["Correct"])
+    context = tool_context("ada", "c")
+    await reasoner(model, erase).infer(ReasoningRequest("Yes, erase all.", context=context, tools=("erase",)))
+    assert "not_allowed" in model.requests[1]["messages"][-1]["content"]
+
+
 async def test_two_models_share_the_work_until_there_is_a_deliverable() -> None:
     model = Cast(
         planner=[["Say hi to the echo."], ["Deliver it."]],

@@ -1,0 +1,45 @@
+"""A background task has the tools that its user reached when they asked for it, and asks nobody for consent."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from types import SimpleNamespace
+from typing import Any, cast
+
+import msgspec
+
+from backend.access.principal import Tier
+from backend.access.reach import PUBLIC, Reach
+from backend.tasks.task import Task
+from backend.tasks.worker import TaskRun, thinker_work
+from backend.thinkers.base import Answer, Question
+from backend.tools.base import ToolRights
+
+SIGNED_IN = Reach(Tier.SIGNED_IN, frozenset({"web_search"}))
+
+
+async def rights_of(task: Task) -> ToolRights:
+    """The rights of the question that a task's run asks."""
+    asked: list[Question] = []
+
+    async def answer(question: Question, *_: Any, **__: Any) -> Answer:
+        asked.append(question)
+        return Answer("Done.", "model")
+
+    calls = SimpleNamespace(scope=lambda *_, **__: nullcontext())
+    await thinker_work(cast(Any, SimpleNamespace(answer=answer)), cast(Any, calls))(TaskRun(task, cast(Any, None), {}))
+    return asked[0].rights
+
+
+async def test_a_run_has_the_reach_that_was_stored_with_its_task_and_is_unattended() -> None:
+    task = Task("t1", "ada", "c1", "research", "Look it up.", 1.0, 1.0, reach=SIGNED_IN)
+    stored = msgspec.json.decode(msgspec.json.encode(task), type=Task)
+    assert stored.reach == SIGNED_IN
+    rights = await rights_of(stored)
+    assert rights.reach == SIGNED_IN and not rights.attended
+
+
+async def test_a_task_of_an_earlier_build_has_public_tools() -> None:
+    old = msgspec.to_builtins(Task("t1", "ada", "c1", "research", "Look it up.", 1.0, 1.0))
+    del old["reach"]
+    assert (await rights_of(msgspec.convert(old, Task))).reach == PUBLIC
