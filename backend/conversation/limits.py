@@ -16,7 +16,7 @@ class TurnLimits:
     """How long the caller's turn may still go on once it has paused."""
     commit_after_ms: int = 120
     """Silence after which a piece of a turn is committed, so that its words are known early; not when eager."""
-    read_after_ms: int = 160
+    read_after_ms: int = 120
     """Silence after which a short utterance is read, where there is a reader."""
     reader: bool = False
     """An utterance reader is there."""

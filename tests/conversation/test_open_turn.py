@@ -537,3 +537,22 @@ def test_a_transcript_that_failed_takes_no_turn_back() -> None:
     assert not talk.all(do.RestorePlayback)
     talk.wait(1)
     assert len(talk.all(do.CreateReply)) == 2
+
+
+def test_what_was_committed_over_the_end_of_a_reply_is_the_first_piece_of_the_turn() -> None:
+    talk = replying()
+    talk.say(400)
+    talk.wait(0.13)
+    assert talk.all(do.CommitInput)
+    talk.tell(ev.PlaybackDrained("i-r1", 9000), ev.ReplyFinished("r1", "completed"))
+    assert talk.floor() is Floor.USER
+    talk.tell(ev.SpeechResumed(400))
+    talk.wait(0.6)
+    talk.tell(ev.SpeechPaused(1000))
+    talk.transcribe("I want to")
+    talk.voiced_ms = 1000
+    talk.stop()
+    talk.transcribe("change my flight")
+    talk.wait(1)
+    assert not talk.all(do.DeleteItem)
+    assert talk.published(TranscriptCompleted)[-1].content == "I want to change my flight"

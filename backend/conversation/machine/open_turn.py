@@ -77,6 +77,18 @@ def commit_piece(s: State) -> None:
         s.commands.append(do.CommitInput())
 
 
+def join_overlap(s: State) -> None:
+    """Take what was said and committed over a reply for the first piece of the open turn."""
+    overlap, s.overlap = s.overlap, None
+    if overlap is None or s.open is None:
+        return
+    overlap.words.overlap = False
+    s.open.pieces += overlap.words.pieces
+    s.open.uncommitted = s.utterance is not None and not s.utterance.committed
+    if overlap.words.items:
+        s.publish(page.UserItemAdded(overlap.words.id))
+
+
 def only_hesitated(s: State, turn: OpenTurn) -> bool:
     """Return whether nothing was said in this turn but "um", as far as is known: a transcript has the last word."""
     if turn.begun or turn.reading is None or turn.reading.kind not in NOT_WORDS:

@@ -22,7 +22,7 @@ from backend.conversation import events as ev
 from backend.conversation import page_events as page
 from backend.conversation.commands import Purpose
 from backend.conversation.machine.moves import release_hold
-from backend.conversation.machine.open_turn import NOT_WORDS, discard_prepared
+from backend.conversation.machine.open_turn import NOT_WORDS, discard_prepared, join_overlap
 from backend.conversation.machine.pieces import end_piece, take_over
 from backend.conversation.machine.playback import bring_back
 from backend.conversation.machine.state import Deadlines, Floor, Overlap, State, TurnWords
@@ -122,18 +122,11 @@ def adopt(s: State, now: float, ended: ev.SpeechStopped | None = None) -> None:
 
     Where the utterance is over already, so is the piece: with `ended`, or with what was committed.
     """
-    overlap, s.overlap = s.overlap, None
+    overlap = s.overlap
     take_over(s, now)
-    turn = s.open
-    if overlap and turn:
-        overlap.words.overlap = False
-        turn.pieces += overlap.words.pieces
-        turn.uncommitted = s.utterance is not None and not s.utterance.committed
-        if s.utterance is None:
-            turn.uncommitted = False
-            turn.quiet_since = overlap.quiet_since
-        if overlap.words.items:
-            s.publish(page.UserItemAdded(overlap.words.id))
+    join_overlap(s)
+    if overlap and s.open and s.utterance is None:
+        s.open.quiet_since = overlap.quiet_since
     if s.utterance is None:
         if ended is None and overlap:
             ended = ev.SpeechStopped(overlap.voiced_ms, round((now - overlap.quiet_since) * 1000))

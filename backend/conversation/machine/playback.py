@@ -10,6 +10,7 @@ from backend.conversation import events as ev
 from backend.conversation import page_events as page
 from backend.conversation.commands import Purpose
 from backend.conversation.machine.moves import close, release_hold
+from backend.conversation.machine.open_turn import join_overlap
 from backend.conversation.machine.state import Floor, OpenTurn, Phase, State
 from backend.conversation.spoken import BYTES_PER_MS, SpokenItem
 
@@ -98,6 +99,7 @@ def _let_speaker_go_on(s: State) -> None:
     if s.floor is Floor.HELD:
         release_hold(s)
     s.open = OpenTurn(quiet_since=utterance.paused_at or 0.0, reading=utterance.reading)
+    join_overlap(s)
     s.pass_floor(Floor.USER)
 
 
