@@ -83,7 +83,7 @@ async def open_task_store(
     keep_s = round(settings.keep_days * DAY_S)
     repository = TaskRepository(opened.redis, Channels(opened.redis, "tasks").add_result, keep_s=keep_s)
     async with open_queue(opened.url) as queue:
-        queries = TaskQueries(TaskService(repository, queue, kinds=()), notices)
+        queries = TaskQueries(TaskService(repository, queue, kinds=(), per_owner=settings.per_user), notices)
         yield TaskStore(repository, queue, queries, opened.url is not None)
 
 

@@ -105,7 +105,7 @@ async def open_background(
     worker = make_worker(settings, store, thinkers, model_calls, budgets)
     async with worker.working() if works else nullcontext():
         kinds = background_kinds(thinkers.registry.manifests)
-        yield TaskService(store.repository, store.queue, kinds=kinds, admit=admit)
+        yield TaskService(store.repository, store.queue, kinds=kinds, admit=admit, per_owner=settings.per_user)
 
 
 def make_worker(

@@ -20,6 +20,7 @@ from backend.access.reach import PUBLIC, Reach
 from backend.errors import BadRequest, MemoryUnavailable
 from backend.notifications.dispatcher import NotificationDispatcher
 from backend.storage.memory import briefly
+from backend.tasks.fair_queue import FairQueue
 from backend.tasks.queue import DocketQueue
 from backend.tasks.repository import TaskRepository
 from backend.tasks.task import INSTRUCTION_LIMIT, CancelOutcome, ProgressEntry, ShownTask, Superseded, Task
@@ -44,6 +45,13 @@ class TaskService:
     clock: Callable[[], float] = time.time
     admit: Callable[[str], Awaitable[None]] | None = None
     """Charges a new task to the owner of that id, or raises `TooMany`."""
+    per_owner: int = 0
+    """Tasks of one owner that are in the queue at once, while others wait; 0: any number."""
+
+    @property
+    def fair_queue(self) -> FairQueue:
+        """The queue in which owners take turns."""
+        return FairQueue(self.repository, self.queue, self.per_owner, self.clock)
 
     async def create(
         self,
@@ -83,7 +91,7 @@ class TaskService:
         )
         created = await self.repository.create(task, steps or {})
         if created.open and created.ready_at <= now:  # also an older one: its creator may have died before this
-            await self.queue.enqueue(created.id)
+            await self.fair_queue.enqueue(created)
         return created
 
     async def get(self, owner: str, task_id: str) -> Task | None:
@@ -100,6 +108,8 @@ class TaskService:
         except Superseded:
             return "already_done"
         await self.queue.cancel(task_id)
+        if self.per_owner:
+            await self.fair_queue.enqueue_of(owner)
         return "canceled"
 
     async def progress(self, owner: str, task_id: str) -> list[ProgressEntry] | None:

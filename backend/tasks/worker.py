@@ -32,6 +32,7 @@ from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_attempt,
 from backend.errors import BadRequest, MemoryUnavailable, PeerError, VoiceError
 from backend.runtime.supervisor import supervised
 from backend.settings.tasks import BackgroundSettings
+from backend.tasks.fair_queue import FairQueue
 from backend.tasks.model_call_log import ModelCallLog
 from backend.tasks.queue import DocketQueue
 from backend.tasks.repository import TaskRepository, record_key
@@ -264,6 +265,7 @@ class Worker:
     ) -> None:
         self._queue = queue
         self._repository = repository
+        self._fair_queue = FairQueue(repository, queue, settings.per_user)
         self._runner = TaskRunner(repository, work, settings, check_s=check_s)
         self._settings = settings
         self._ending = asyncio.Event()
@@ -323,6 +325,10 @@ class Worker:
             again_in_s = self._settings.lease_s
         if again_in_s is not None:
             await self._queue.enqueue_again(task_id, again_in_s)
+        elif self._settings.per_user:
+            with contextlib.suppress(MemoryUnavailable):  # the sweep does it then
+                if task := await self._repository.find(task_id):
+                    await self._fair_queue.enqueue_of(task.owner)
 
     async def _sweep(self) -> None:
         """Enqueue the open tasks that are not enqueued: their creator died in between, or Redis lost a message.
@@ -336,6 +342,11 @@ class Worker:
                 if not await self._repository.claim_sweep(lease_s):
                     continue
                 now = time.time()
+                waiting_owners: dict[str, None] = {}
                 for task in await self._repository.unmoved(now - 3 * lease_s):
-                    if task.state is TaskState.RUNNING or task.ready_at < now - lease_s:
+                    if task.state is TaskState.RUNNING:
                         await self._queue.enqueue(task.id)
+                    elif task.ready_at < now - lease_s:
+                        waiting_owners[task.owner] = None
+                for owner in waiting_owners:
+                    await self._fair_queue.enqueue_of(owner)
