@@ -33,10 +33,13 @@ async def serve(settings: Settings, host: str, port: int, *, shared_port: bool =
     try:
         async with open_app(settings, host) as app:
             server = Server(app, settings)
+            sockets = [listening]
+            if settings.metrics_port:
+                sockets.append(bound_socket(host, settings.metrics_port, shared=shared_port))
             listening.listen(BACKLOG)  # before the address is announced: who reads it may call at once
             if announce:
                 _announce(app, listening)
-            await server.serve(sockets=[listening])
+            await server.serve(sockets=sockets)
     finally:
         listening.close()
 

@@ -34,8 +34,10 @@ from backend.http.credentials import Credentials
 from backend.http.errors import ErrorBoundary, install
 from backend.http.grants import GrantCheck
 from backend.http.headers import SecurityHeaders
+from backend.http.hosts import AllowedHosts, allowed_hosts
 from backend.http.identity import IdentityMiddleware
 from backend.http.limits import Buckets
+from backend.http.metrics_access import MetricsPort
 from backend.http.openapi import complete_openapi
 from backend.http.origins import Origins
 from backend.http.refusals import RefusalLog
@@ -92,6 +94,8 @@ def build_app(
             Middleware(SecurityHeaders),
             Middleware(Compressed),
             Middleware(ErrorBoundary),
+            Middleware(MetricsPort, port=settings.metrics_port),
+            Middleware(AllowedHosts, names=allowed_hosts(settings), metrics_port=settings.metrics_port),
             Middleware(Origins, allowed=settings.allowed_origins, credentials=credentials),
             Middleware(IdentityMiddleware, credentials=credentials, visits_count=not settings.identify_by_fingerprint),
             Middleware(GrantCheck, access=services.access),

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Request, Response
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from backend.http.context import Here
+from backend.http.metrics_access import require_metrics_access
 from backend.runtime.supervisor import failing_loops
 
 READY_WITHIN_S = 3
@@ -47,7 +48,8 @@ async def readyz(response: Response, here: Here) -> dict[str, str | dict[str, st
 
 
 @router.get("/metrics")
-async def metrics(here: Here) -> Response:
-    """Return the metrics in Prometheus's text format."""
+async def metrics(request: Request, here: Here) -> Response:
+    """Return the metrics in Prometheus's text format: with METRICS_TOKEN, on METRICS_PORT, or to this machine."""
+    require_metrics_access(request, here.services.settings)
     own = generate_latest(here.services.metrics.registry).decode()
     return Response(await here.services.sessions.metrics(own), media_type=CONTENT_TYPE_LATEST)

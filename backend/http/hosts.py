@@ -1,0 +1,68 @@
+"""The names by which the server may be addressed: a page of another name cannot reach it (DNS rebinding).
+
+A page of `evil.example` may have its own name resolve to this machine; its browser then takes us for that page's own
+server. The `Host` header tells: it is refused unless it is a name of loopback, the very address at which the connection
+arrived, or what the operator has configured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers
+from starlette.requests import HTTPConnection
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from backend.http.errors import error_response
+from backend.http.metrics_access import on_port
+from backend.http.refusals import Refusal, explain_refusal
+from backend.settings.settings import Settings
+
+LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
+HINT = "Use the server's own address, or name this one in ALLOWED_HOSTS."
+MISDIRECTED = 421
+"""RFC 9110, 15.5.20: the server does not answer for that name."""
+
+
+class AllowedHosts:
+    """Middleware: refuses requests and WebSockets that are addressed to any other name (421)."""
+
+    def __init__(self, app: ASGIApp, names: Iterable[str], metrics_port: int = 0) -> None:
+        """The listener for metrics, which has nothing for a page, goes by every name that monitoring gives it."""
+        self._app = app
+        self._metrics_port = metrics_port
+        self._names = frozenset(names) | LOOPBACK_NAMES
+        self._endings = tuple(name[1:] for name in self._names if name.startswith("*."))
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] not in ("http", "websocket") or self._allows(scope):
+            await self._app(scope, receive, send)
+            return
+        explain_refusal(HTTPConnection(scope), Refusal("it is addressed to another host"))
+        if scope["type"] == "websocket":
+            await send({"type": "websocket.close", "code": 1008, "reason": ""})
+        else:
+            await error_response(MISDIRECTED, "This server does not go by that name.", HINT)(scope, receive, send)
+
+    def _allows(self, scope: Scope) -> bool:
+        if "*" in self._names or on_port(scope, self._metrics_port):
+            return True
+        own, _ = scope.get("server") or ("", None)
+        named = Headers(scope=scope).getlist("host")
+        host = host_name(named[0]) if len(named) == 1 else ""
+        return bool(host) and (host in self._names or host == own or host.endswith(self._endings))
+
+
+def host_name(host: str) -> str:
+    """Return the name or address in a `Host` header, without its port; empty if it is not valid."""
+    try:
+        return (urlsplit(f"//{host}").hostname or "").removesuffix(".")
+    except ValueError:
+        return ""
+
+
+def allowed_hosts(settings: Settings) -> set[str]:
+    """Return the names that the operator has configured."""
+    origins = {urlsplit(origin).hostname or "" for origin in settings.allowed_origins}
+    return {*settings.allowed_hosts, settings.rtc_force_host or "", *origins} - {""}
