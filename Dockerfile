@@ -4,7 +4,7 @@ FROM python:3.11-slim-bookworm@sha256:b18992999dbe963a45a8a4da40ac2b1975be1a776d
 WORKDIR /app
 RUN python -m venv .venv
 COPY requirements.txt ./
-RUN .venv/bin/pip install --no-cache-dir --disable-pip-version-check --require-hashes -r requirements.txt
+RUN .venv/bin/pip install --no-cache-dir --disable-pip-version-check --no-deps --require-hashes -r requirements.txt
 COPY pyproject.toml README.md LICENSE ./
 COPY backend backend
 COPY client client

@@ -110,7 +110,7 @@ make_environment() {
 install_python_packages() {
   local requirements=$1
   say "Installing $(grep -c == "$requirements") Python packages into .venv (a minute or two, once)"
-  pip install --require-hashes --only-binary :all: -r "$requirements" 2>/dev/null || build_what_has_no_wheel "$requirements"
+  pip install --no-deps --require-hashes --only-binary :all: -r "$requirements" 2>/dev/null || build_what_has_no_wheel "$requirements"
   pip install --no-deps -e .
 }
 
@@ -121,7 +121,7 @@ build_what_has_no_wheel() {
   if [ -n "$missing" ]; then
     warn "No wheel for $(.venv/bin/python --version) on $(uname -m): $missing. Building from source."
   fi
-  pip install -r "$requirements" --require-hashes || {
+  pip install -r "$requirements" --no-deps --require-hashes || {
     warn "pip could not install everything (its words are above).${missing:+ These have no wheel here: $missing.}"
     warn "Building needs a compiler:  sudo apt-get install build-essential cmake python3-dev"
     warn "Or choose a Python with wheels for everything, such as 3.11, 3.12 or 3.13:  PYTHON=/path/to/python3.12 make install"
