@@ -29,6 +29,7 @@ SETTINGS = {
     "CHAT_TURNS_PER_MINUTE": "0",
     "REASONING__PER_MINUTE": "0",
     "SESSION_CAP": "0",
+    **{f"BUDGETS__TOTAL__{name}": "0" for name in ("MODEL_TOKENS", "VOICE_MINUTES", "TASKS", "KEPT_KILOBYTES", "USD")},
 }
 ODD = st.text(st.characters(exclude_categories=["Cs"]), max_size=80)
 HEADER = st.text(st.characters(min_codepoint=32, max_codepoint=126), max_size=80).map(str.strip)
