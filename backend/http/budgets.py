@@ -50,6 +50,11 @@ async def spend(request: Request, needs: frozenset[Resource]) -> Payer:
     return payer
 
 
+async def admits_new_user(connection: HTTPConnection) -> bool:
+    """Count one more new user of the caller's address, and return whether it may have that many."""
+    return await context_of(connection).services.budgets.admits_new_user(payer_of(connection))
+
+
 async def take_permit(connection: HTTPConnection, kind: PermitKind) -> Permit:
     """Take one of the caller's permits. Raises `TooMany`."""
     return await context_of(connection).services.budgets.permits.take(kind, payer_of(connection))

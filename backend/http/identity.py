@@ -15,8 +15,9 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from backend.errors import BadRequest, CallerError, Forbidden, VoiceError
+from backend.errors import BadRequest, CallerError, Forbidden, TooMany, VoiceError
 from backend.http.auth import COOKIE_AGE_S
+from backend.http.budgets import admits_new_user
 from backend.http.credentials import COOKIE, Credentials, Identity
 from backend.http.errors import note_error, refusal_response
 from backend.http.headers import with_headers
@@ -27,6 +28,8 @@ from backend.users.profile_updates import AssumeTimeZone, update_profile
 log = logging.getLogger(__name__)
 
 VISITS = frozenset({"/", "/index.html", "/mode", "/embedding", "/notification"})
+RETRY_S = 3600
+"""Seconds after which somebody without a cookie should try again."""
 MEMORY_WITHIN_S = 2
 """Seconds memory may take over a hint; it promises to fail within one."""
 
@@ -47,6 +50,8 @@ class IdentityMiddleware:
             identity = identity_in(scope, self._credentials)
             if identity.origin and Headers(scope=scope).get("origin") != identity.origin:
                 raise Forbidden("The token is for pages of another origin.", hint="Make one for this page's origin.")
+            if identity.announce and not identity.known and self._is_visit(scope):
+                await self._make_user(scope, identity)
         except CallerError as error:
             await refuse(error, scope, receive, send)
             return
@@ -56,6 +61,18 @@ class IdentityMiddleware:
                 headers.append("set-cookie", self._cookie(identity.user, scope["scheme"]))
 
         await self._app(scope, receive, with_headers(send, announce))
+
+    async def _make_user(self, scope: Scope, identity: Identity) -> None:
+        """Count a new user of the caller's address; over its limit, pages are shown without a cookie.
+
+        Raises `TooMany` for a request that would do something as that user.
+        """
+        if await admits_new_user(HTTPConnection(scope)):
+            return
+        identity.announce = False
+        if scope["type"] == "websocket" or scope["method"] not in ("GET", "HEAD"):
+            hint = "Allow cookies, sign in, or come back tomorrow."
+            raise TooMany("Too many new users come from your address.", retry_after_s=RETRY_S, hint=hint)
 
     def _is_visit(self, scope: Scope) -> bool:
         path: str = scope["path"]

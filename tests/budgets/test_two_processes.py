@@ -159,3 +159,24 @@ async def test_a_live_call_over_its_voice_budget_ends_with_a_goodbye(peer: Offli
             assert call.audible(), "a goodbye was spoken"
         async with browser(one, {"Cookie": f"caller={call.http.cookies['caller']}"}) as client:
             assert (await client.post("/api/sessions", json={})).status_code == 429
+
+
+async def test_an_address_is_given_so_many_new_users_a_day_over_both_processes(peer: OfflinePeer) -> None:
+    with two_servers(peer, BUDGETS__NEW_USERS_PER_DAY="3") as servers:
+
+        async def visit(number: int) -> httpx2.Response:
+            async with browser(servers[number % 2], STRANGER) as client:  # each without a cookie
+                return await client.get("/")
+
+        pages = await asyncio.gather(*map(visit, range(6)))
+        assert [page.status_code for page in pages] == [200] * 6
+        assert sum("set-cookie" in page.headers for page in pages) == 3
+        known = next(page.cookies["caller"] for page in pages if "set-cookie" in page.headers)
+        async with browser(servers[0], STRANGER) as client:
+            refused = await client.post("/api/singleturn", json={"message": "hello"})
+            assert refused.status_code == 429 and "new users" in refused.json()["error"]["message"]
+            client.cookies.set("caller", known)
+            assert (await client.get("/api/tasks")).status_code == 200
+            assert (await client.post("/api/tasks", json={"instruction": "look"})).status_code == 202
+        async with browser(servers[1], OTHER) as client:
+            assert (await client.post("/api/tasks", json={"instruction": "look"})).status_code == 202
