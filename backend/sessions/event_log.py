@@ -1,7 +1,8 @@
-"""The event log of a session: numbered events for the page in a bounded ring, for any number of readers.
+"""The event log of a session: numbered events for the page, bounded in number and bytes, for any number of readers.
 
 Publishing never waits and never fails. Each reader keeps only the number of the last event it has seen, so a
-slow reader costs nothing; one that falls out of the ring learns how many events it missed.
+slow reader costs no more than the events it was given last; one that falls out of the log learns how many events it
+missed.
 """
 
 from __future__ import annotations
@@ -12,6 +13,9 @@ from collections import deque
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from itertools import takewhile
+from typing import NamedTuple
+
+import msgspec
 
 from backend.conversation.page_events import EventsMissed, PageEvent
 from backend.runtime.timer import Alarm
@@ -19,8 +23,19 @@ from backend.sessions.page_json import LoggedEvent, PageMessage, page_message
 
 LOG_LIMIT = 2_000
 """Events kept of one session; an hour's call makes a few thousand, and a reader is seldom seconds behind."""
+LOG_BYTES = 512 * 1024
+"""Bytes of JSON kept of one session; as Python objects they take about twice as many."""
 AT_ONCE = 100
 """Events a reader gets together."""
+BYTES_AT_ONCE = 64 * 1024
+"""Bytes of JSON a reader gets together, unless a single event is larger."""
+
+
+class _Kept(NamedTuple):
+    """An event of the log, and its size in bytes of JSON."""
+
+    event: LoggedEvent
+    size: int
 
 
 class EventLog:
@@ -29,13 +44,16 @@ class EventLog:
     def __init__(self, limit: int = LOG_LIMIT, on_event: Callable[[LoggedEvent], None] | None = None) -> None:
         """`on_event` is called with every event, at once, and must not wait."""
         self._on_event = on_event
-        self._events: deque[LoggedEvent] = deque(maxlen=limit)
+        self._limit = limit
+        self._events: deque[_Kept] = deque()
+        self._bytes = 0
         self._last_id = 0
         self._closed = False
         self._readers: set[_Reader] = set()
 
     def __repr__(self) -> str:
-        return f"EventLog({len(self._events)} events, last {self._last_id}{', closed' if self._closed else ''})"
+        closed = ", closed" if self._closed else ""
+        return f"EventLog({len(self._events)} events, {self._bytes} bytes, last {self._last_id}{closed})"
 
     def publish(self, event: PageEvent) -> None:
         """Add `event` in its JSON form and wake the readers. After `close` it is dropped."""
@@ -51,10 +69,17 @@ class EventLog:
         if self._closed or event.id <= self._last_id:
             return
         self._last_id = event.id
-        self._events.append(event)
+        self._keep(_Kept(event, len(msgspec.json.encode(event.data))))
         if self._on_event is not None:
             self._on_event(event)
         self._wake()
+
+    def _keep(self, kept: _Kept) -> None:
+        """Keep an event, and as many of those before it as the bounds allow; one that is too large is missed, too."""
+        self._events.append(kept)
+        self._bytes += kept.size
+        while len(self._events) > self._limit or self._bytes > LOG_BYTES:
+            self._bytes -= self._events.popleft().size
 
     def close(self) -> None:
         """Take no more events; readers end once they have read what there is."""
@@ -92,9 +117,13 @@ class EventLog:
 
     def _after(self, seen: int) -> list[LoggedEvent]:
         """Return the next events, and gaps before them. Most readers are one event behind, so it looks from the end."""
-        newer = list(takewhile(lambda event: event.id > seen, reversed(self._events)))
+        newer = list(takewhile(lambda kept: kept.event.id > seen, reversed(self._events)))
         events: list[LoggedEvent] = []
-        for event in newer[: -AT_ONCE - 1 : -1]:
+        size = 0
+        for event, bytes_of_it in newer[: -AT_ONCE - 1 : -1]:
+            size += bytes_of_it
+            if events and size > BYTES_AT_ONCE:
+                break
             if event.id > seen + 1:
                 gap = page_message(EventsMissed(event.id - 1 - seen))
                 events.append(LoggedEvent(event.id - 1, gap.type, event.at, gap.data))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import aclosing
 
-from backend.sessions.event_log import AT_ONCE, EventLog
+from backend.sessions.event_log import AT_ONCE, LOG_BYTES, EventLog
 from backend.sessions.page_json import LoggedEvent, PageMessage
 
 
@@ -131,3 +131,30 @@ async def test_a_quiet_spell_is_told_as_nothing_and_counts_from_the_last_news() 
         assert loop.time() - began >= 0.09
         feed.append(PageMessage("n", {}))
         assert ids([*await anext(stream)]) == [2]
+
+
+async def test_it_is_bounded_in_bytes() -> None:
+    feed = EventLog()
+    for number in range(1_000):
+        feed.append(PageMessage("n", {"n": number, "text": "x" * 10_000}))
+    feed.close()
+    events = await read(feed)
+    assert events[0].type == "gap" and events[-1].id == 1_000
+    assert sum(len(str(event.data)) for event in events) <= LOG_BYTES
+
+
+async def test_a_reader_gets_so_many_bytes_together() -> None:
+    feed = EventLog()
+    for number in range(50):
+        feed.append(PageMessage("n", {"n": number, "text": "x" * 10_000}))
+    feed.close()
+    async with aclosing(feed.follow()) as batches:
+        assert [len(batch) async for batch in batches] == [6, 6, 6, 6, 6, 6, 6, 6, 2]
+
+
+async def test_an_event_larger_than_the_log_is_missed_like_others() -> None:
+    feed = EventLog()
+    feed.append(PageMessage("n", {"text": "x" * (LOG_BYTES + 1)}))
+    feed.append(PageMessage("n", {"n": 2}))
+    feed.close()
+    assert [(event.type, event.id) for event in await read(feed)] == [("gap", 1), ("n", 2)]
