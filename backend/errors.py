@@ -166,6 +166,12 @@ class BudgetSpent(ModelUnavailable):
     hint = "It begins anew at midnight UTC."
 
 
+class SignInUnavailable(PeerError):
+    """The OpenID provider does not answer, or not as it should."""
+
+    hint = "Try again in a moment; the operator's OIDC__ISSUER may be wrong."
+
+
 class EmbeddingUnavailable(PeerError):
     """No embedding model is configured, or it failed."""
 

@@ -29,7 +29,8 @@ TIMEOUT_S = 15.0
 RECONNECT_AFTER_S = 0.5
 SILENT_FOR_S = 40.0
 """Seconds without even a heartbeat after which the connection is taken for dead."""
-COOKIE = "caller"
+COOKIES = ("__Host-caller", "caller")
+"""The cookie's names: over TLS, and else."""
 
 
 class CallRefused(VoiceError):
@@ -89,7 +90,7 @@ class Signalling:
     def socket_url(self, ticket: Ticket) -> str:
         """Return the URL of the session's WebSocket."""
         base = str(self.http.base_url).replace("http", "ws", 1).rstrip("/")
-        return f"{base}/ws/{quote(ticket.session_id)}?token={quote(ticket.token)}"
+        return f"{base}/ws/{quote(ticket.session_id)}"
 
     def cookies(self) -> dict[str, str]:
         """Return the header by which the server knows its user again, beyond what the session's token opens."""
@@ -166,12 +167,12 @@ def restore_cookie(http: httpx2.AsyncClient) -> None:
     """Send this server the cookie it gave us last time, if it did."""
     value = _read().get(str(http.base_url))
     if isinstance(value, str):
-        http.cookies.set(COOKIE, value)
+        http.cookies.set(COOKIES[http.base_url.scheme != "https"], value)
 
 
 def save_cookie(http: httpx2.AsyncClient) -> None:
     """Save the cookie this server has given us; a disk that cannot be written is logged only."""
-    value = next((cookie.value for cookie in reversed(list(http.cookies.jar)) if cookie.name == COOKIE), None)
+    value = next((cookie.value for cookie in reversed(list(http.cookies.jar)) if cookie.name in COOKIES), None)
     saved = _read()
     if not value or saved.get(str(http.base_url)) == value:
         return

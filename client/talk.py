@@ -90,7 +90,7 @@ async def _place(
         socket = WebSocketCaller()
         stack.push_async_callback(socket.close)
         ticket = await signalling.open_session(conversation)
-        await socket.connect(signalling.socket_url(ticket), headers=signalling.cookies())
+        await socket.connect(signalling.socket_url(ticket), ticket.token, headers=signalling.cookies())
         return socket, ticket
     peer = WebRTCCaller(IceConfig(ice_servers=_servers(await signalling.ice_servers())))
     stack.push_async_callback(peer.close)

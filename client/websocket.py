@@ -38,13 +38,20 @@ class WebSocketCaller:
         state = "new" if self._socket is None else "hung up" if self.hung_up else "connected"
         return f"WebSocketCaller({state}, {self.received!r}, {len(self._speech)} frames to say)"
 
-    async def connect(self, url: str, *, headers: Mapping[str, str] | None = None, within_s: float = 10.0) -> None:
-        """Connect to `ws(s)://…/ws/{session_id}?token=…` and wait for `ready`. Raises `TransportLost`."""
+    async def connect(
+        self, url: str, token: str = "", *, headers: Mapping[str, str] | None = None, within_s: float = 10.0
+    ) -> None:
+        """Connect to `ws(s)://…/ws/{session_id}`, send its token if one is given, and wait for `ready`.
+
+        Raises `TransportLost`.
+        """
         try:
             async with asyncio.timeout(within_s):
                 self._socket = await connect(
                     url, compression=None, max_size=MAX_MESSAGE_BYTES, additional_headers=headers, proxy=None
                 )
+                if token:
+                    await self._socket.send(msgspec.json.encode({"type": "token", "token": token}).decode())
                 self._tasks = [
                     asyncio.create_task(self._receive(self._socket), name="caller in"),
                     asyncio.create_task(self._speak(self._socket), name="caller out"),

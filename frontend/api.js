@@ -79,6 +79,21 @@ export function getSession({ id, token }) {
   return request("GET", `/api/sessions/${encodeURIComponent(id)}`, undefined, token);
 }
 
+/** Whether users may sign in here, and whether this one has. @returns {Promise<{offered: boolean, signed_in: boolean}>} */
+export function getSignIn() {
+  return request("GET", "/auth/state");
+}
+
+/** Sign out, in every browser. */
+export function postSignOut() {
+  return request("POST", "/auth/logout");
+}
+
+/** A ticket that opens the session's event stream once. @param {{id: string, token: string}} session @returns {Promise<{ticket: string}>} */
+export function postTicket({ id, token }) {
+  return request("POST", "/api/tickets", { session_id: id }, token);
+}
+
 /** @param {{id: string, token: string}} session @returns {Promise<{messages: any[]}>} */
 export function getTranscript({ id, token }) {
   return request("GET", `/api/sessions/${encodeURIComponent(id)}/transcript`, undefined, token);

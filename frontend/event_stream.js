@@ -5,7 +5,7 @@
  * reconnection is answered with an error (a proxy's 502, say). Then we ask for the reason, and retry less and less often.
  */
 
-import { ApiError, getSession } from "./api.js";
+import { ApiError, getSession, postTicket } from "./api.js";
 
 const FIRST_RETRY_MS = 500;
 const LAST_RETRY_MS = 8_000;
@@ -49,7 +49,7 @@ export class EventStream {
     this.onEvent = onEvent;
     this.onGone = onGone;
     this.hasOpened = false;
-    this.withToken = false;
+    this.withTicket = false;
     this.lastId = "";
     this.closed = false;
     this.retryMs = FIRST_RETRY_MS;
@@ -62,9 +62,10 @@ export class EventStream {
     clearTimeout(this.timer);
   }
 
-  #open() {
+  async #open() {
+    const ticket = this.withTicket ? await postTicket(this.session).catch(() => undefined) : undefined;
     if (this.closed) return;
-    const source = new EventSource(this.#address());
+    const source = new EventSource(this.#address(ticket?.ticket));
     this.source = source;
     source.addEventListener("open", () => this.#opened());
     for (const type of EVENT_TYPES) source.addEventListener(type, (event) => this.#receive(type, event));
@@ -72,10 +73,11 @@ export class EventStream {
     source.addEventListener("error", (event) => event instanceof MessageEvent || this.#failed(source));
   }
 
-  #address() {
+  /** @param {string | undefined} ticket */
+  #address(ticket) {
     const query = new URLSearchParams();
     if (this.lastId) query.set("after", this.lastId);
-    if (this.withToken) query.set("token", this.session.token);
+    if (ticket) query.set("ticket", ticket);
     return `/api/events/${encodeURIComponent(this.session.id)}${query.size ? `?${query}` : ""}`;
   }
 
@@ -94,7 +96,8 @@ export class EventStream {
 
   /** @param {EventSource} source */
   #failed(source) {
-    if (this.closed || source.readyState !== EventSource.CLOSED) return;
+    if (this.closed || (source.readyState !== EventSource.CLOSED && !this.withTicket)) return;
+    source.close(); // the browser would come back with the same ticket
     this.timer = setTimeout(() => this.#tryAgain(), this.retryMs);
     this.retryMs = Math.min(this.retryMs * 2, LAST_RETRY_MS);
   }
@@ -108,8 +111,9 @@ export class EventStream {
       this.onGone();
       return;
     }
-    // The session is ours, yet the stream never opened: cookies are off. Only then the token goes into the address.
-    this.withToken ||= !refusal && !this.hasOpened;
+    // The session is ours, yet the stream never opened: cookies are off. Only then a ticket that is good once goes into the
+    // address, which proxies may write down.
+    this.withTicket ||= !refusal && !this.hasOpened;
     this.#open();
   }
 }

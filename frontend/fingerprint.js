@@ -1,6 +1,7 @@
 /**
  * A hint, never a proof, of which browser this is: SHA-256 over what it reveals about itself. The server may use it to
- * greet a returning browser in demonstrations. Where the browser refuses any of it, the hint is left out.
+ * recognise a returning browser in demonstrations. It is computed only where the server asks for it and the user has
+ * agreed. Where the browser refuses any of it, the hint is left out.
  */
 
 const WAIT_MS = 150;
@@ -14,8 +15,14 @@ export function prepareFingerprint() {
   computed = new Promise((resolve) => whenIdle(() => resolve(compute().catch(() => undefined))));
 }
 
+/** The user does not agree any more. */
+export function dropFingerprint() {
+  computed = null;
+}
+
 /** The hint if it is ready by now, else nothing: a call never waits for it. @returns {Promise<string | undefined>} */
 export function fingerprintIfReady() {
+  if (!computed) return Promise.resolve(undefined);
   const soon = new Promise((resolve) => setTimeout(resolve, WAIT_MS, undefined));
   return Promise.race([computed, soon]);
 }

@@ -5,7 +5,6 @@ import { CallAudio } from "./call_audio.js";
 import { Conversation } from "./conversation.js";
 import { BackgroundTasks } from "./background_tasks.js";
 import { OFFLINE, requestFailure } from "./failures.js";
-import { prepareFingerprint } from "./fingerprint.js";
 import { Levels } from "./levels.js";
 import { watchDevices } from "./devices.js";
 import { UserEvents } from "./user_events.js";
@@ -27,6 +26,7 @@ import { showSummary } from "./view/summary.js";
 import { listenForTalkKey } from "./view/talk_key.js";
 import { showThinkers } from "./view/thinkers.js";
 import { showTranscript } from "./view/transcript.js";
+import { showSignIn } from "./view/sign_in.js";
 
 const store = new Store();
 const meters = showLevels();
@@ -55,13 +55,13 @@ showConfirmations(store, (id, agreed) => void userEvents.answer(id, agreed).then
 showPanels({ store, conversation });
 showFailure(store, waysOn());
 
-prepareFingerprint();
 watchDevices(() => void audio.refreshDevices());
 void audio.refreshDevices();
 addEventListener("pagehide", () => conversation.abandon());
 addEventListener("offline", () => store.state.phase === "ready" && store.dispatch("page_failed", OFFLINE));
 addEventListener("online", () => store.state.failure === OFFLINE && store.dispatch("page_failure_dismissed"));
 void configure().then(showRest);
+void showSignIn();
 
 /** Load the parts that show nothing before the first turn. */
 async function showRest() {

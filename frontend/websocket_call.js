@@ -49,6 +49,9 @@ export class WebSocketCall {
     const play = this.#startPlayback();
     socket.addEventListener("message", ({ data }) => typeof data === "string" && this.#receive(JSON.parse(data), play));
     socket.addEventListener("close", () => this.#closed());
+    // In a message, not in the address: proxies write addresses down.
+    const { token } = this.session;
+    socket.addEventListener("open", () => this.#send(JSON.stringify({ type: "token", token })));
   }
 
   /** @param {MediaStream} stream */
@@ -128,9 +131,9 @@ export class WebSocketCall {
 }
 
 /** @param {import("./connection.js").Session} session */
-function addressOf({ id, token }) {
+function addressOf({ id }) {
   const scheme = location.protocol === "https:" ? "wss:" : "ws:";
-  return `${scheme}//${location.host}/ws/${encodeURIComponent(id)}?token=${encodeURIComponent(token)}`;
+  return `${scheme}//${location.host}/ws/${encodeURIComponent(id)}`;
 }
 
 /** @param {AudioContext} context */

@@ -13,7 +13,9 @@ import typer
 import uvloop
 from rich.console import Console
 
+from backend.access.principal import Grant
 from backend.errors import VoiceError
+from backend.settings.access import key_pairs
 from backend.settings.settings import load_settings
 
 app = typer.Typer(
@@ -91,6 +93,30 @@ def chat(
 
     logging.basicConfig(level="WARNING", format="%(levelname)s %(name)s: %(message)s")
     raise typer.Exit(asyncio.run(converse(conversation=conversation, url=url)))
+
+
+@app.command()
+def token(
+    sub: Annotated[str, typer.Argument(help="The user it is for, as your own program names them.")],
+    grant: Annotated[list[Grant], typer.Option(help="A part of the API that it opens; again for more.")],
+    tool: Annotated[list[str] | None, typer.Option(help="A tool it may use; none given: those of any user.")] = None,
+    key: Annotated[str, typer.Option(help="The id of the key in API_KEYS; else the first.")] = "",
+    minutes: Annotated[int, typer.Option(min=1, max=60, help="Minutes it lives.")] = 60,
+    conversation: Annotated[str, typer.Option(help="The only conversation it opens.")] = "",
+    origin: Annotated[str, typer.Option(help="The only origin whose pages may show it.")] = "",
+    budget: Annotated[int | None, typer.Option(min=0, help="The most model tokens it may spend.")] = None,
+) -> None:
+    """Make a token for a program or a page, signed with a key of API_KEYS, and print it."""
+    from backend.access.keys import ApiKeys
+
+    pairs = key_pairs(load_settings().api_keys)
+    granted: dict[str, object] = dict.fromkeys(grant, True)
+    claims = {"conversation": conversation, "origin": origin, "budget": budget}
+    given = {name: value for name, value in claims.items() if value not in ("", None)}
+    keys, tools = ApiKeys(pairs), {"tools": tool} if tool else {}
+    made = keys.sign(key or next(iter(pairs), ""), {"sub": sub, "grants": granted | tools, **given}, minutes * 60)
+    keys.read(made)  # says what is wrong with a name, before somebody else has to
+    typer.echo(made)
 
 
 @app.command(

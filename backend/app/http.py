@@ -6,14 +6,18 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from fastapi import FastAPI
 
 from backend.access.access import Access
+from backend.access.oidc import OpenIdProvider
+from backend.access.store import AccessStore
 from backend.app.calls import CallSubsystem
 from backend.app.foundation import Foundation
 from backend.app.mcp import served_tools
+from backend.app.merge import merge_users
 from backend.app.notifications import webhook_of
 from backend.app.tasks import TaskSubsystem
 from backend.calendar.calendars import open_calendars
@@ -84,6 +88,9 @@ async def open_http(
             notify_deleted=deletions.notify,
             reasoner=thinkers.registry.dependencies.reasoner,
             access=access,
+            merge_users=partial(merge_users, stores),
+            provider=OpenIdProvider(settings.oidc, foundation.models.http) if "oidc" in settings.access else None,
+            access_store=AccessStore(stores.opened.redis),
         )
         yield build_app(services)
 
@@ -182,6 +189,7 @@ def _page_config(foundation: Foundation, calls: CallSubsystem) -> PageConfig:
             for m in foundation.thinkers.registry.manifests
         ],
         limits={"session_max_minutes": settings.session_max_minutes},
+        fingerprint=settings.identify_by_fingerprint,
         interruptions=settings.interruptions,
     )
 

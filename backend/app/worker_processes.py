@@ -17,7 +17,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from backend.access.access import decide_access
 from backend.app.demo import Demo
 from backend.errors import SetupError
-from backend.http.secret_key import secret_key
+from backend.http.secret_key import secret_keys
 from backend.runtime.child_process import ChildProcess, Command, Limits
 from backend.settings.settings import Settings
 from backend.storage.embedded import open_memory
@@ -91,7 +91,7 @@ async def _shared(settings: Settings) -> AsyncIterator[dict[str, str]]:
         if opened.url is None:
             raise SetupError(f"WORKERS needs a Redis that several processes can reach. {opened.detail}")
         environment["REDIS_URL"] = opened.url
-        secret_key(settings)  # makes the one they all sign with, if there is none
+        secret_keys(settings)  # makes the one they all sign with, if there is none
         if settings.offline and not settings.offline_url:
             demo = Demo(settings.offline_script)
             stack.push_async_callback(demo.close)

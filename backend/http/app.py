@@ -23,8 +23,10 @@ from backend.http import (
     page,
     reasoning,
     sessions,
+    sign_in,
     signalling,
     tasks,
+    tickets,
 )
 from backend.http.auth import Signatures, redact_tokens_in_logs, token_age_s
 from backend.http.bodies import BodyLimit
@@ -41,7 +43,7 @@ from backend.http.metrics_access import MetricsPort
 from backend.http.openapi import complete_openapi
 from backend.http.origins import Origins
 from backend.http.refusals import RefusalLog
-from backend.http.secret_key import secret_key
+from backend.http.secret_key import secret_keys
 from backend.observability.request_metrics import RequestMetrics
 from backend.settings.access import key_pairs
 from backend.settings.settings import Settings
@@ -66,6 +68,8 @@ ROUTES = (
     health,
     reasoning,
     chat,
+    tickets,
+    sign_in,
     page,
 )
 """The routes, in this order: the page's files answer to what is left."""
@@ -83,8 +87,8 @@ def build_app(
     forwarded headers are read here, and only from TRUSTED_PROXIES.
     """
     settings = services.settings
-    signatures = Signatures(secret_key(settings), token_age_s=token_age_s(settings))
-    credentials = Credentials(signatures, services.access, _keys(settings), services.bearers)
+    signatures = Signatures(secret_keys(settings), token_age_s=token_age_s(settings))
+    credentials = Credentials(signatures, services.access, _keys(settings), _signed_in_s(settings), services.bearers)
     app = FastAPI(
         title="responder-thinker",
         middleware=[  # outermost first
@@ -97,7 +101,12 @@ def build_app(
             Middleware(MetricsPort, port=settings.metrics_port),
             Middleware(AllowedHosts, names=allowed_hosts(settings), metrics_port=settings.metrics_port),
             Middleware(Origins, allowed=settings.allowed_origins, credentials=credentials),
-            Middleware(IdentityMiddleware, credentials=credentials, visits_count=not settings.identify_by_fingerprint),
+            Middleware(
+                IdentityMiddleware,
+                credentials=credentials,
+                store=services.access_store,
+                visits_count=not settings.identify_by_fingerprint,
+            ),
             Middleware(GrantCheck, access=services.access),
             Middleware(BodyLimit),
         ],
@@ -126,6 +135,11 @@ def build_app(
     services.metrics.watch_sessions(lambda: services.registry.live)
     redact_tokens_in_logs()
     return app
+
+
+def _signed_in_s(settings: Settings) -> int:
+    """Return the seconds after which users sign in again; 0: nobody signs in."""
+    return settings.oidc.session_hours * 3_600 if "oidc" in settings.access else 0
 
 
 def _keys(settings: Settings) -> ApiKeys | None:

@@ -11,7 +11,7 @@ import logging
 import re
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeGuard
 
@@ -28,19 +28,28 @@ TOKEN_GRACE_S = 600
 TOKEN_AGE_UNLIMITED_S = 86_400
 """A token's life when calls have no limit."""
 BETWEEN = "|"
-"""What stands between a session and an origin in a token, and occurs in neither."""
+"""What stands between the parts of a signed value, and occurs in none."""
+ADMIN = "admin"
 LONGEST = 640
 """Characters a signed value of ours may have; longer ones are not even looked at."""
 
 
 @dataclass(frozen=True, slots=True)
 class KnownUser:
-    """The user named by a valid cookie; an `ageing` cookie should be signed anew."""
+    """The user named by a valid cookie."""
 
     user: str
-    ageing: bool
-    age_s: float = 0.0
-    """Seconds since the cookie was signed."""
+    age_s: float
+    """Seconds since it was signed."""
+    epoch: int = 0
+    """The user's epoch when it was signed: with another one it is void."""
+    admin: bool = False
+    """Whether the provider at which the user signed in calls them an operator."""
+
+    @property
+    def ageing(self) -> bool:
+        """Whether it should be signed anew."""
+        return self.age_s > RENEW_AFTER_S
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,16 +63,20 @@ class OpenedSession:
 class Signatures:
     """Signs and reads cookies and tokens. Reading never raises: what is not ours, or too old, is None or False."""
 
-    def __init__(self, key: bytes, *, token_age_s: int, clock: Callable[[], float] = time.time) -> None:
-        """`clock` gives Unix time in seconds."""
+    def __init__(
+        self, key: bytes | Sequence[bytes], *, token_age_s: int, clock: Callable[[], float] = time.time
+    ) -> None:
+        """`key`: of several, the first signs, and all are read. `clock` gives Unix time in seconds."""
+        keys = [key] if isinstance(key, bytes) else list(reversed(key))  # the library signs with the last
         self._clock = clock
         self._token_age_s = token_age_s
-        self._cookies = _Signer(key, "caller-cookie", clock)
-        self._tokens = _Signer(key, "session-token", clock)
+        self._cookies = _Signer(keys, "caller-cookie", clock)
+        self._tokens = _Signer(keys, "session-token", clock)
 
-    def cookie(self, user: str) -> str:
-        """Return the cookie's value for `user`."""
-        return self._cookies.sign(user).decode()
+    def cookie(self, user: str, epoch: int = 0, *, admin: bool = False) -> str:
+        """Return the cookie's value for `user`, void once their epoch is another; `admin`: an operator's."""
+        parts = [user, *([str(epoch)] if epoch or admin else []), *([ADMIN] if admin else [])]
+        return self._cookies.sign(BETWEEN.join(parts)).decode()
 
     def user(self, cookie: str | None) -> KnownUser | None:
         """Return the user that `cookie` names, if we signed it in the last 400 days."""
@@ -73,8 +86,8 @@ class Signatures:
             user, signed_at = self._cookies.unsign(cookie, max_age=COOKIE_AGE_S, return_timestamp=True)
         except BadSignature:
             return None
-        age_s = self._clock() - signed_at.timestamp()
-        return KnownUser(user.decode(), ageing=age_s > RENEW_AFTER_S, age_s=age_s)
+        named, epoch, admin = [*user.decode().split(BETWEEN), "", ""][:3]
+        return KnownUser(named, self._clock() - signed_at.timestamp(), int(epoch or 0), admin == ADMIN)
 
     def token(self, session_id: str, origin: str = "") -> str:
         """Return a token for this session, valid for the length of the longest call, and for pages of `origin`."""
@@ -92,8 +105,8 @@ class Signatures:
 
 
 class _Signer(TimestampSigner):
-    def __init__(self, key: bytes, salt: str, clock: Callable[[], float]) -> None:
-        super().__init__(key, salt=salt, key_derivation="hmac", digest_method=hashlib.sha256)
+    def __init__(self, keys: list[bytes], salt: str, clock: Callable[[], float]) -> None:
+        super().__init__(keys, salt=salt, key_derivation="hmac", digest_method=hashlib.sha256)
         self._clock = clock
 
     def get_timestamp(self) -> int:
@@ -115,7 +128,7 @@ def _plausible(value: str | None) -> TypeGuard[str]:
     return value is not None and len(value) <= LONGEST and value.isascii()
 
 
-TOKEN = re.compile(r"([?&]token=)[^&\s\"']+")
+TOKEN = re.compile(r"([?&](?:token|ticket|code)=)[^&\s\"']+")
 LOGGERS = ("uvicorn.access", "uvicorn.error", "uvicorn.asgi")
 """The loggers that write addresses: of requests, WebSocket handshakes and trace messages."""
 

@@ -14,7 +14,9 @@ from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp
 
 from backend.access.access import Access
+from backend.access.oidc import OpenIdProvider
 from backend.access.principal import Principal
+from backend.access.store import AccessStore
 from backend.budgets.budgets import Budgets
 from backend.chat.chat import Chat
 from backend.coordinator.service import CoordinatorService
@@ -62,13 +64,18 @@ class Context:
     now: Callable[[], float]
     heartbeat_s: float
 
-    async def session(self, session_id: str, caller: Identity, token: str | None = None) -> SessionHandle:
-        """Return the session, if the caller owns it, or their token or `token` opens it. Raises the one `NotFound`.
+    async def session(
+        self, session_id: str, caller: Identity, token: str | None = None, origin: str = ""
+    ) -> SessionHandle:
+        """Return the session, if the caller owns it, or their token or `token`, shown by a page of `origin`, opens it.
 
-        Raises `MemoryUnavailable` when only another process could know it, and the way there is closed.
+        Raises the one `NotFound` otherwise, and `MemoryUnavailable` when only another process could know it, and the
+        way there is closed.
         """
         session = await self.services.sessions.find(session_id[:SESSION_ID_LIMIT])
         opened = caller.opened or self.signatures.opened(token)
+        if opened is not caller.opened and opened is not None and opened.origin not in ("", origin):
+            opened = None
         if session.owner == caller.user or (opened is not None and opened.session_id == session.id):
             return session
         raise not_their_session()
@@ -96,12 +103,6 @@ async def own_session(request: Request, session_id: str) -> SessionHandle:
     return await context_of(request).session(session_id, identity_of(request))
 
 
-async def own_session_or_query(connection: HTTPConnection, session_id: str) -> SessionHandle:
-    """Return the session in the path; EventSource and WebSocket may put the token into the query."""
-    token = connection.query_params.get("token")
-    return await context_of(connection).session(session_id, identity_of(connection), token)
-
-
 @asynccontextmanager
 async def forgetting(failure: str) -> AsyncIterator[None]:
     """Give memory a moment to forget within the block. Raises `MemoryUnavailable`, with `failure`, when it does not."""
@@ -116,7 +117,6 @@ async def forgetting(failure: str) -> AsyncIterator[None]:
 Here = Annotated[Context, Depends(context_of)]
 Caller = Annotated[Identity, Depends(identity_of)]
 OwnSession = Annotated[SessionHandle, Depends(own_session)]
-StreamedSession = Annotated[SessionHandle, Depends(own_session_or_query)]
 
 
 class UserDataStore(Protocol):
@@ -144,6 +144,8 @@ class PageConfig:
     limits: dict[str, int]
     turn: bool = False
     """Whether `POST /api/rtc/ice-servers` gives a caller credentials for TURN."""
+    fingerprint: bool = False
+    """Whether the page may ask to recognise the browser by its fingerprint."""
     interruptions: bool = True
     """Whether the voices of callers who have not chosen otherwise may interrupt replies."""
 
@@ -192,6 +194,11 @@ class Services:
     metrics: CallMetrics
     reasoner: Reasoner | None
     """Answers `POST /api/reasoning`."""
+    access_store: AccessStore
+    merge_users: Callable[[str, str], Awaitable[None]]
+    """Give a user who has signed in what was a visitor's."""
+    provider: OpenIdProvider | None = None
+    """At which users sign in; None: nobody does."""
     notify_deleted: Callable[[str], None] = lambda _: None
     """Tells the webhooks that the data of this user was erased; returns at once."""
     access: Access = field(default_factory=Access)

@@ -14,12 +14,15 @@ from starlette.requests import HTTPConnection
 
 from backend.access.access import Access
 from backend.access.keys import ApiKeys, Signed, looks_signed
-from backend.access.principal import Grant, Principal, Tier
-from backend.http.auth import OpenedSession, Signatures, new_user
+from backend.access.oidc import OIDC_USER
+from backend.access.principal import USER_GRANTS, Grant, Principal, Tier
+from backend.http.auth import KnownUser, OpenedSession, Signatures, new_user
 from backend.http.limits import address_key
 from backend.mcp.endpoint import Bearer
 
 COOKIE = "caller"
+OVER_TLS = "__Host-"
+"""A cookie whose name begins so browsers take from this very host only, over TLS, and send it to no other."""
 
 
 @dataclass(slots=True)
@@ -35,6 +38,10 @@ class Identity:
     """Seconds since the cookie that came along was signed."""
     opened: OpenedSession | None = None
     """The session that the request's token opens."""
+    epoch: int = 0
+    """How often the user's cookies were revoked."""
+    shown_epoch: int = 0
+    """The same, when the cookie that came along was made."""
     origin: str = ""
     """The origin whose pages alone may show the token; empty: none was claimed."""
 
@@ -52,6 +59,8 @@ class Credentials:
     access: Access
     keys: ApiKeys | None = None
     """None: tokens of API keys are not taken."""
+    signed_in_s: int = 0
+    """Seconds for which a user who has signed in stays so; 0: nobody signs in here."""
     bearers: Callable[[str], Bearer | None] = lambda token: None
     """A token of the MCP endpoints → the program that shows it; None for a stranger's."""
 
@@ -73,9 +82,14 @@ class Credentials:
                 visitor.announce, visitor.principal = False, _session_principal(address)
         return visitor
 
-    def _visitor(self, connection: HTTPConnection, address: str) -> Identity:
-        """Return the principal of a browser, by its cookie if it has one."""
-        known = self.signatures.user(connection.cookies.get(COOKIE))
+    def _visitor(self, connection: HTTPConnection, address: str, *, stranger: bool = False) -> Identity:
+        """Return the principal of a browser, by its cookie if it has one and is no `stranger` all the same."""
+        cookie = None if stranger else connection.cookies.get(cookie_name(connection.url.scheme))
+        known = self.signatures.user(cookie)
+        if known is not None and known.user.startswith(OIDC_USER):
+            if self.signed_in_s and known.age_s < self.signed_in_s:
+                return _signed_in(known, address)
+            known = None
         forwarded = "x-forwarded-for" in connection.headers or "forwarded" in connection.headers
         principal = Principal(
             user=known.user if known else new_user(),
@@ -85,8 +99,19 @@ class Credentials:
             address=address,
             credential="cookie" if known else "none",
         )
-        announce, age_s = known is None or known.ageing, known.age_s if known else 0.0
-        return Identity(principal, known=known is not None, announce=announce, age_s=age_s)
+        identity = Identity(principal, known=known is not None, announce=known is None or known.ageing)
+        if known is not None:
+            identity.epoch = identity.shown_epoch = known.epoch
+            identity.age_s = known.age_s
+        return identity
+
+    def forget_cookie(self, connection: HTTPConnection, identity: Identity) -> None:
+        """Take the caller for somebody new: their cookie was revoked."""
+        address = identity.principal.address
+        identity.principal = self._visitor(connection, address, stranger=True).principal
+        identity.known, identity.announce, identity.epoch = False, identity.opened is None, 0
+        if identity.opened is not None:
+            identity.principal = _session_principal(address)
 
     def _program(self, token: str, address: str) -> Principal | None:
         """Return the principal of a program that shows one of the tokens of the MCP endpoints."""
@@ -97,10 +122,25 @@ class Credentials:
         return Principal(shown.user_id, Tier.SIGNED_IN, grants, None, address, f"key mcp-{shown.id}")
 
 
+def cookie_name(scheme: str, name: str = COOKIE) -> str:
+    """Return the name that the cookie has in requests of `scheme`."""
+    return f"{OVER_TLS}{name}" if scheme in ("https", "wss") else name
+
+
 def bearer(connection: HTTPConnection) -> str | None:
     """Return the token of an `Authorization: Bearer` header."""
     scheme, _, token = connection.headers.get("authorization", "").partition(" ")
     return token.strip() if scheme.lower() == "bearer" else None
+
+
+def _signed_in(known: KnownUser, address: str) -> Identity:
+    """Return the user who has signed in at the OpenID provider."""
+    tier = Tier.OPERATOR if known.admin else Tier.SIGNED_IN
+    grants = USER_GRANTS | {Grant.ADMIN} if known.admin else USER_GRANTS
+    principal = Principal(known.user, tier, grants, None, address, "oidc")
+    identity = Identity(principal, known=True, announce=False, age_s=known.age_s)
+    identity.epoch = identity.shown_epoch = known.epoch
+    return identity
 
 
 def _key_principal(signed: Signed, address: str) -> Principal:

@@ -11,7 +11,7 @@ from fastapi import APIRouter, Header, Query, Request, Response
 
 from backend.budgets.permits import PermitKind
 from backend.http.budgets import holding, take_permit
-from backend.http.context import Here, StreamedSession
+from backend.http.context import Here, OwnSession
 from backend.http.sse import HEARTBEAT, RETRY, EventStream, encode_event, encode_events
 from backend.media.endpointing import Levels
 from backend.sessions.handles import SessionHandle, session_here
@@ -29,7 +29,7 @@ router = APIRouter(tags=["events"])
 async def events(
     request: Request,
     here: Here,
-    session: StreamedSession,
+    session: OwnSession,
     after: Annotated[int, Query(ge=0)] = 0,
     last_event_id: Annotated[str, Header()] = "",
 ) -> Response:
@@ -45,7 +45,7 @@ async def events(
 
 
 @router.get("/api/events/{session_id}/levels", responses={200: {"content": {"text/event-stream": {}}}})
-async def levels(request: Request, handle: StreamedSession) -> Response:
+async def levels(request: Request, handle: OwnSession) -> Response:
     """`levels {threshold, frame_ms, scores}` five times a second; 204 when the call is over or nothing is scored.
 
     The scores are no part of the session's events: they are not numbered, kept or sent again, and do not travel between

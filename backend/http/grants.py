@@ -23,6 +23,7 @@ GRANTS: Mapping[str, Grant | None] = {
     "/api/rtc": Grant.CALL,
     "/api/sessions": Grant.CALL,
     "/api/events": Grant.CALL,
+    "/api/tickets": None,  # made for the credential that is shown
     "/ws": None,  # the session's token is its first message
     "/api/multiturn": Grant.CHAT,
     "/api/singleturn": Grant.CHAT,
@@ -39,6 +40,7 @@ GRANTS: Mapping[str, Grant | None] = {
     "/mode": Grant.MEMORY,
     "/api/admin": Grant.ADMIN,
     "/mcp": None,  # admits by tokens of its own
+    "/auth": None,  # signing in and out
     "/api/config": None,
     "/api/openapi.json": None,
     "/healthz": None,

@@ -15,12 +15,14 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from backend.errors import BadRequest, CallerError, Forbidden, TooMany, VoiceError
+from backend.access.store import AccessStore
+from backend.errors import BadRequest, Forbidden, TooMany, VoiceError
 from backend.http.auth import COOKIE_AGE_S
 from backend.http.budgets import admits_new_user
-from backend.http.credentials import COOKIE, Credentials, Identity
+from backend.http.credentials import COOKIE, Credentials, Identity, cookie_name
 from backend.http.errors import note_error, refusal_response
 from backend.http.headers import with_headers
+from backend.http.tickets import identity_by_ticket
 from backend.storage.memory import Memory, briefly
 from backend.users.profile import UserProfile
 from backend.users.profile_updates import AssumeTimeZone, update_profile
@@ -37,8 +39,9 @@ MEMORY_WITHIN_S = 2
 class IdentityMiddleware:
     """Puts an `Identity` into the request's state, and its cookie into the answer when there is news."""
 
-    def __init__(self, app: ASGIApp, credentials: Credentials, *, visits_count: bool) -> None:
+    def __init__(self, app: ASGIApp, credentials: Credentials, store: AccessStore, *, visits_count: bool) -> None:
         self._app = app
+        self._store = store
         self._credentials = credentials
         self._visits_count = visits_count
 
@@ -47,20 +50,34 @@ class IdentityMiddleware:
             await self._app(scope, receive, send)
             return
         try:
-            identity = identity_in(scope, self._credentials)
+            identity = await self._identify(scope)
             if identity.origin and Headers(scope=scope).get("origin") != identity.origin:
                 raise Forbidden("The token is for pages of another origin.", hint="Make one for this page's origin.")
             if identity.announce and not identity.known and self._is_visit(scope):
                 await self._make_user(scope, identity)
-        except CallerError as error:
+        except VoiceError as error:
             await refuse(error, scope, receive, send)
             return
 
         def announce(headers: MutableHeaders) -> None:
             if identity.announce and self._is_visit(scope):
-                headers.append("set-cookie", self._cookie(identity.user, scope["scheme"]))
+                headers.append("set-cookie", self._cookie(identity, scope["scheme"]))
 
         await self._app(scope, receive, with_headers(send, announce))
+
+    async def _identify(self, scope: Scope) -> Identity:
+        """Return who makes the request; a cookie that was revoked shows nobody. Raises `VoiceError`."""
+        connection = HTTPConnection(scope)
+        by_ticket = await identity_by_ticket(connection, self._store)
+        if by_ticket is not None:
+            scope.setdefault("state", {})["identity"] = by_ticket
+            return by_ticket
+        identity = identity_in(scope, self._credentials)
+        if identity.principal.credential in ("cookie", "oidc"):
+            identity.epoch = await self._store.epoch(identity.user)
+            if identity.epoch != identity.shown_epoch:
+                self._credentials.forget_cookie(connection, identity)
+        return identity
 
     async def _make_user(self, scope: Scope, identity: Identity) -> None:
         """Count a new user of the caller's address; over its limit, pages are shown without a cookie.
@@ -80,10 +97,16 @@ class IdentityMiddleware:
             return False
         return path in VISITS or path.startswith(("/api/", "/mode/", "/notification/"))
 
-    def _cookie(self, user: str, scheme: str) -> str:
-        secure = "; Secure" if scheme == "https" else ""
-        value = self._credentials.signatures.cookie(user)
-        return f"{COOKIE}={value}; Path=/; Max-Age={COOKIE_AGE_S}; HttpOnly; SameSite=Lax{secure}"
+    def _cookie(self, identity: Identity, scheme: str) -> str:
+        """Return the header: over TLS under a name that no other host of the domain can set (RFC 6265bis, 4.1.3.2)."""
+        value = self._credentials.signatures.cookie(identity.user, identity.epoch)
+        return set_cookie(scheme, value, COOKIE_AGE_S)
+
+
+def set_cookie(scheme: str, value: str, age_s: int, name: str = COOKIE) -> str:
+    """Return the header that makes a browser keep `value` for `age_s` seconds; 0: drop it."""
+    secure = "; Secure" if scheme == "https" else ""
+    return f"{cookie_name(scheme, name)}={value}; Path=/; Max-Age={age_s}; HttpOnly; SameSite=Lax{secure}"
 
 
 def identity_in(scope: Scope, credentials: Credentials) -> Identity:

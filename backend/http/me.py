@@ -22,6 +22,7 @@ from backend.errors import MemoryUnavailable, VoiceError
 from backend.http.bodies import documented, read_body
 from backend.http.budgets import holding, payer_of, spend, take_permit
 from backend.http.context import Caller, Context, Here
+from backend.http.identity import set_cookie
 from backend.http.long_answers import json_response
 from backend.http.page_streams import PageStream
 from backend.http.sse import RETRY, EventStream, encode_events
@@ -168,8 +169,8 @@ async def show_notices(here: Here, caller: Caller) -> Json:
 
 
 @router.delete("/api/me")
-async def forget_me(here: Here, caller: Caller) -> Json:
-    """End the caller's calls and erase everything. 503 when some of it could not be erased yet: ask again."""
+async def forget_me(request: Request, response: Response, here: Here, caller: Caller) -> Json:
+    """End the caller's calls, erase everything, void every cookie. 503 when some could not be erased yet: ask again."""
     own = await here.services.sessions.owned_by(caller.user)
     ended = await asyncio.gather(*map(_delete, own), return_exceptions=True)
     failure = next((error for error in ended if isinstance(error, VoiceError)), None)
@@ -180,6 +181,8 @@ async def forget_me(here: Here, caller: Caller) -> Json:
             failure = error
     if failure:
         raise failure
+    await here.services.access_store.revoke(caller.user)  # last: until then the same cookie may ask again
+    response.headers.append("set-cookie", set_cookie(request.url.scheme, "", 0))
     security_event(SecurityEvent.DATA_ERASED, caller.principal, "the user asked")
     here.services.notify_deleted(caller.user)
     return {"ok": True}

@@ -24,6 +24,7 @@ from backend.http.errors import error_response
 from backend.http.headers import with_headers
 from backend.http.identity import identity_in
 from backend.http.refusals import Refusal, explain_refusal
+from backend.http.tickets import STREAMS
 
 PREFLIGHT_HEADERS = {
     "access-control-allow-methods": "GET, POST, PATCH, DELETE",
@@ -62,9 +63,12 @@ class Origins:
         """Return whether the request's token is for pages of `origin`, or shows none yet and may do so later."""
         headers = Headers(scope=scope)
         if scope["type"] == "websocket":  # its first message is the session's token
+            scope.setdefault("state", {})["foreign"] = True
             return scope["path"].startswith("/ws/") and "cookie" not in headers
         if scope["method"] == "OPTIONS" and "access-control-request-method" in headers:
             return True
+        if scope["path"].startswith(STREAMS) and b"ticket=" in scope["query_string"]:
+            return True  # whose origin is compared where it is taken
         try:
             return "authorization" in headers and identity_in(scope, self._credentials).origin == origin
         except NotAdmitted:

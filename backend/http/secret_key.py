@@ -14,15 +14,19 @@ MIN_LENGTH = 16
 """Characters a key needs at least; ours have 64."""
 
 
-def secret_key(settings: Settings) -> bytes:
-    """Return the signing key. Raises `SettingsError` when it is too short, or cannot be read or stored."""
+def secret_keys(settings: Settings) -> list[bytes]:
+    """Return the keys: the first signs, all are read, so that a key can be replaced by and by.
+
+    Raises `SettingsError` when one is too short, or cannot be read or stored.
+    """
     if settings.secret_key is not None:
-        return _checked(settings.secret_key.get_secret_value(), "SECRET_KEY")
+        keys = [part.strip() for part in settings.secret_key.get_secret_value().split(",")]
+        return [_checked(key, "SECRET_KEY") for key in keys]
     path = settings.data_dir / "secret_key"
     try:
         if not path.exists():
             _create(path)
-        return _checked(path.read_text("ascii").strip(), str(path))
+        return [_checked(path.read_text("ascii").strip(), str(path))]
     except (OSError, UnicodeDecodeError) as error:
         raise SettingsError(
             f"The signing key in {path} cannot be read or made ({type(error).__name__}).",

@@ -6,6 +6,9 @@ the WebRTC work. Whatever fails after the permit was taken gives it back.
 
 from __future__ import annotations
 
+import asyncio
+
+import msgspec
 from fastapi import APIRouter, BackgroundTasks, Request, WebSocket
 from starlette.requests import ClientDisconnect
 
@@ -14,16 +17,18 @@ from backend.access.reach import Reach
 from backend.budgets.payers import current_payer
 from backend.budgets.permits import Permit, PermitKind
 from backend.budgets.usage import CALL
-from backend.errors import BadRequest, Forbidden, TooMany, VoiceError
+from backend.errors import BadRequest, Forbidden, NotFound, TooMany, VoiceError
 from backend.http.bodies import Disconnect, NewSession, Offer, documented, read_body
 from backend.http.budgets import payer_of, spend, take_permit
-from backend.http.context import Caller, Context, Here, context_of, identity_of, own_session_or_query
+from backend.http.context import Caller, Context, Here, context_of, identity_of
 from backend.http.credentials import Identity
 from backend.http.errors import note_error
 from backend.http.identity import note_fingerprint, note_time_zone, restore
 from backend.http.limits import address_key
+from backend.sessions.handles import SessionHandle
 from backend.sessions.offers import CallerLeft, connect_offer
 from backend.sessions.registry import Session, SessionState
+from backend.transports.websocket_framing import SentToken
 
 router = APIRouter(tags=["signalling"])
 
@@ -66,7 +71,7 @@ async def offer(request: Request, background: BackgroundTasks, here: Here, calle
 async def disconnect(request: Request, here: Here, caller: Caller) -> dict[str, bool]:
     """Hang up; `navigator.sendBeacon` may call it. 404 for a session that is not the caller's."""
     body = await read_body(request, Disconnect)
-    session = await here.session(body.session_id, caller, body.token)
+    session = await here.session(body.session_id, caller, body.token, request.headers.get("origin", ""))
     await session.end("disconnected")
     return {"ok": True}
 
@@ -110,13 +115,15 @@ async def reserve(
     except VoiceError:
         await permit.release()
         raise
-    if asked.fingerprint is not None:
+    if asked.fingerprint is not None and services.settings.identify_by_fingerprint:
         background.add_task(note_fingerprint, services.memory, asked.fingerprint, caller.user)
     if asked.time_zone:
         background.add_task(note_time_zone, services.memory, asked.time_zone, caller.user)
     return session
 
 
+TOKEN_WITHIN_S = 5.0
+"""Seconds a WebSocket may take to send its session's token."""
 UNKNOWN = 4404
 """Close code: no such session, not the caller's, or over."""
 TAKEN = 4409
@@ -125,9 +132,12 @@ TAKEN = 4409
 
 @router.websocket("/ws/{session_id}")
 async def call(websocket: WebSocket, session_id: str) -> None:
-    """Carry a reserved session's call; returns when the call is over."""
-    session = await _asked_for(websocket, session_id)
+    """Carry a reserved session's call; returns when the call is over.
+
+    Whom no cookie shows as the session's owner sends its token first: `{"type": "token", "token": …}`.
+    """
     await websocket.accept()
+    session = await _asked_for(websocket, session_id)
     # Looked at only now, with nothing awaited up to `connect`: of two sockets that race, one is refused.
     refusal = session if isinstance(session, int) else _refusal(session)
     if isinstance(session, int) or refusal:
@@ -142,7 +152,7 @@ async def call(websocket: WebSocket, session_id: str) -> None:
 async def _asked_for(websocket: WebSocket, session_id: str) -> Session | int:
     """Return the session, brought here if it was reserved in another process, or the close code to refuse with."""
     try:
-        handle = await own_session_or_query(websocket, session_id)
+        handle = await _opened(websocket, session_id)
         session = await context_of(websocket).services.sessions.take(handle)
         if identity_of(websocket).user != session.owner:
             session.share()
@@ -152,6 +162,30 @@ async def _asked_for(websocket: WebSocket, session_id: str) -> Session | int:
     except VoiceError as error:
         note_error(websocket, error)
         return UNKNOWN
+
+
+async def _opened(websocket: WebSocket, session_id: str) -> SessionHandle:
+    """Return the session, for its owner or whoever sends its token first. Raises the one `NotFound`."""
+    here, caller = context_of(websocket), identity_of(websocket)
+    try:
+        return await here.session(session_id, caller)
+    except NotFound:
+        token = await _first_token(websocket)
+        session = await here.session(session_id, caller, token, websocket.headers.get("origin", ""))
+        opened = here.signatures.opened(token)
+        if websocket.scope["state"].get("foreign") and (opened is None or not opened.origin):
+            raise  # a page of another site, which this token was not made for
+        return session
+
+
+async def _first_token(websocket: WebSocket) -> str | None:
+    """Return the token in the first message; None when none comes in time, or it holds none."""
+    try:
+        async with asyncio.timeout(TOKEN_WITHIN_S):
+            message = await websocket.receive()
+        return msgspec.json.decode(message.get("text") or b"", type=SentToken).token
+    except (TimeoutError, msgspec.MsgspecError):
+        return None
 
 
 def _refusal(session: Session) -> int:

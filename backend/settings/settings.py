@@ -16,7 +16,7 @@ from pydantic import BaseModel, Field, SecretStr, StringConstraints, ValidationE
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from backend.errors import SettingsError
-from backend.settings.access import AccessMode, key_pairs
+from backend.settings.access import AccessMode, OidcSettings, key_pairs
 from backend.settings.agent import PipelineSettings, ReasoningSettings, ToolSettings
 from backend.settings.budgets import BudgetSettings
 from backend.settings.github import GitHubSettings, split
@@ -251,8 +251,10 @@ class Settings(BaseSettings):
     api_keys: SecretStr | None = Field(
         None, description="Keys that sign tokens (ACCESS=key), id:secret, comma-separated; id:file:PATH: a public key."
     )
+    oidc: OidcSettings = Field(default_factory=OidcSettings)  # type: ignore[arg-type]
     secret_key: SecretStr | None = Field(
-        None, description="Key that signs cookies and tokens; unset: generated and kept in DATA_DIR."
+        None,
+        description="Keys of cookies and tokens, comma-separated, the first signs; unset: made in DATA_DIR.",
     )
     admin_token: SecretStr | None = Field(
         None, min_length=16, description="Token that opens /admin, 16 characters or more; unset: no admin page."
@@ -383,6 +385,8 @@ class Settings(BaseSettings):
             raise ValueError("SHARE_SESSIONS needs REDIS_URL: the Redis that all the servers share")
         if "key" in self.access and not self.api_keys:
             raise ValueError("ACCESS=key needs API_KEYS: the keys that sign the tokens")
+        if "oidc" in self.access and not (self.oidc.issuer and self.oidc.client_id):
+            raise ValueError("ACCESS=oidc needs OIDC__ISSUER and OIDC__CLIENT_ID: the provider, and our name there")
         if self.langsmith_tracing_enabled and not self.langsmith_api_key:
             raise ValueError("LANGSMITH_TRACING_ENABLED needs LANGSMITH_API_KEY: set it, or turn tracing off")
         return self

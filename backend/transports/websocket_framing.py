@@ -2,6 +2,7 @@
 
 Client → server: a binary message is PCM16, little-endian, up to one second; or JSON
 `{"type": "audio", "pcm": "<base64>"}`, `{"type": "ping"}` (keeps a silent call alive), `{"type": "bye"}`.
+The first may be `{"type": "token", "token": …}`: the session's token, of one who has no cookie.
 Server → client: `{"type": "ready"}` once; `{"type": "audio", "item": …, "pcm": "<base64 of one frame>"}` on the
 server's clock, only while something plays; `{"type": "flush"}`: drop what is buffered; `{"type": "bye", "reason": …}`.
 """
@@ -33,6 +34,12 @@ class Ping(msgspec.Struct, frozen=True, tag="ping"):
     """A sign that the caller is there, silent."""
 
 
+class SentToken(msgspec.Struct, frozen=True, tag="token"):
+    """The session's token, as the first message of one who has no cookie. Later it says nothing new."""
+
+    token: str
+
+
 class Bye(msgspec.Struct, frozen=True, tag="bye"):
     """The caller hangs up."""
 
@@ -50,7 +57,7 @@ class MessageRefused:
     reason: str
 
 
-_decoder = msgspec.json.Decoder(Audio | Ping | Bye)
+_decoder = msgspec.json.Decoder(Audio | Ping | SentToken | Bye)
 
 
 def read_binary(data: bytes) -> Audio | MessageRefused:

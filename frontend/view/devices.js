@@ -3,6 +3,7 @@
  * remembered for the next visit.
  */
 
+import { dropFingerprint, prepareFingerprint } from "../fingerprint.js";
 import { make, part } from "./dom.js";
 
 /** @typedef {import("../devices.js").Device} Device */
@@ -28,6 +29,7 @@ export function showDevices(store, audio, conversation) {
     if (await conversation.allowInterruptions(allowed)) remember("interruptions", allowed ? "on" : "off");
     else interrupt.checked = store.state.interruptions.allowed;
   });
+  askToRecognise(store);
   const wish = remembered("interruptions");
   if (wish) store.dispatch("page_interruptions", { allowed: wish === "on" });
   const sink = remembered("speaker");
@@ -42,6 +44,25 @@ export function showDevices(store, audio, conversation) {
     if (state.speaker === before.speaker) return;
     part("speaker-field").hidden = !state.speaker.choosable;
     offer(speaker, state.speaker);
+  });
+}
+
+/** Offer to be recognised where the server asks for it: nothing of the browser is read before. @param {import("../store.js").Store} store */
+function askToRecognise(store) {
+  const recognise = /** @type {HTMLInputElement} */ (part("recognise"));
+  const agree = () => {
+    if (recognise.checked) prepareFingerprint();
+    else dropFingerprint();
+  };
+  recognise.addEventListener("change", () => {
+    remember("recognise", recognise.checked ? "1" : "");
+    agree();
+  });
+  store.subscribe((state, before) => {
+    if (state.config === before.config || !state.config?.fingerprint) return;
+    part("recognise-field").hidden = false;
+    recognise.checked = remembered("recognise") === "1";
+    agree();
   });
 }
 

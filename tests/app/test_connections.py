@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import socket
 import struct
 import time
@@ -179,8 +180,9 @@ async def flood(server: RunningServer, frame: bytes, count: int) -> tuple[int, s
     """Send the same masked frame so often over a call's WebSocket; return the code and the reason of its end."""
     async with a_browser(server) as browser:
         ticket = (await browser.post("/api/sessions", json={})).json()
-        address = f"{server.url.replace('http', 'ws')}/ws/{ticket['session_id']}?token={ticket['token']}"
+        address = f"{server.url.replace('http', 'ws')}/ws/{ticket['session_id']}"
         async with connect(address, ping_interval=None) as call:
+            await call.send(json.dumps({"type": "token", "token": ticket["token"]}))
             call.transport.write(frame * count)
             try:
                 async with asyncio.timeout(10):
@@ -208,8 +210,9 @@ async def test_more_than_200_messages_a_second_end_the_call_with_a_reason(frame:
 async def test_a_slow_call_goes_on(server: RunningServer) -> None:
     async with a_browser(server) as browser:
         ticket = (await browser.post("/api/sessions", json={})).json()
-        address = f"{server.url.replace('http', 'ws')}/ws/{ticket['session_id']}?token={ticket['token']}"
+        address = f"{server.url.replace('http', 'ws')}/ws/{ticket['session_id']}"
         async with connect(address, ping_interval=None) as call:
+            await call.send(json.dumps({"type": "token", "token": ticket["token"]}))
             for _ in range(3):
                 call.transport.write(masked(9) * 60)
                 await asyncio.sleep(0.5)

@@ -13,7 +13,7 @@ from playwright.async_api import Browser
 from starlette.responses import Response
 
 from tests.support.browser import Tab, launched, tab_in
-from tests.support.standin import CONVERSATION, SESSION, TOKEN, StandIn, refusal, standing_in
+from tests.support.standin import CONFIG, CONVERSATION, SESSION, TOKEN, StandIn, refusal, standing_in
 from tests.support.waiting import until
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
@@ -77,17 +77,35 @@ async def test_a_call_carries_sound_both_ways_and_ends_on_the_same_button(browse
         await tab.connect()
 
 
-async def test_the_offer_waits_for_no_candidates_and_carries_the_fingerprint(browser: Browser) -> None:
+async def test_the_offer_waits_for_no_candidates_and_carries_no_fingerprint_unasked(browser: Browser) -> None:
     async with page_on_stand_in(browser) as (tab, server):
+        assert await tab.page.get_by_test_id("recognise-field").is_hidden()
         await tab.connect()
         assert "a=candidate" not in server.offers[0]["sdp"]
+        assert "fingerprint" not in server.offers[0]
+
+
+async def agreeing(server: StandIn, tab: Tab) -> None:
+    """Open the page of a server that asks for fingerprints, and agree."""
+    server.config = CONFIG | {"fingerprint": True}
+    await tab.open(server.url)
+    await tab.page.get_by_test_id("open-devices").click()
+    assert not await tab.page.get_by_test_id("recognise").is_checked()
+    await tab.page.get_by_test_id("recognise").check()
+    await tab.page.keyboard.press("Escape")
+
+
+async def test_the_offer_carries_the_fingerprint_once_the_user_agreed(browser: Browser) -> None:
+    async with standing_in() as server, tab_in(browser) as tab:
+        await agreeing(server, tab)
+        await tab.connect()
         assert len(bytes.fromhex(server.offers[0]["fingerprint"])) == 32
 
 
 async def test_the_fingerprint_is_left_out_where_the_browser_refuses_it(browser: Browser) -> None:
     async with standing_in() as server, tab_in(browser) as tab:
         await tab.page.add_init_script("HTMLCanvasElement.prototype.toDataURL = () => { throw new Error('no'); };")
-        await tab.open(server.url)
+        await agreeing(server, tab)
         await tab.connect()
         assert "fingerprint" not in server.offers[0]
 

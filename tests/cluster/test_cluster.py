@@ -131,15 +131,15 @@ async def test_a_stranger_gets_the_same_404_from_both(redis: RedisProcess, tmp_p
 async def test_a_session_reserved_here_is_connected_there(redis: RedisProcess, tmp_path: Path) -> None:
     async with two_servers(redis, tmp_path) as (here, there), here.browser() as browser:
         ticket = (await browser.post("/api/sessions", json={})).json()
-        path = f"/ws/{ticket['session_id']}?token={ticket['token']}"
-        async with await there.socket(path) as socket:
+        path = f"/ws/{ticket['session_id']}"
+        async with await there.socket(path, ticket["token"]) as socket:
             await socket.send(b"\0" * 960)
             assert await socket.recv() == b"\0" * 960
             assert there.registry.find(ticket["session_id"]).state is SessionState.LIVE
             assert here.registry.live == 0
             shown = (await browser.get(f"/api/sessions/{ticket['session_id']}")).json()
             assert (shown["state"], shown["transport"]) == ("live", "websocket")
-            async with await here.socket(path) as late:
+            async with await here.socket(path, ticket["token"]) as late:
                 await late.wait_closed()
                 assert late.close_code == 4409
 

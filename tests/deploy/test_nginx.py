@@ -123,8 +123,9 @@ async def test_the_profile_with_tls_serves_page_and_calls_over_it_and_tells_brow
             page = await http.get("/")
             assert f"wss://{httpx2.URL(url).netloc.decode()}" in page.headers["content-security-policy"]
             session = (await http.post("/api/sessions", json={}, headers={"Origin": url})).json()
-            socket = f"{url.replace('https', 'wss')}/ws/{session['session_id']}?token={session['token']}"
+            socket = f"{url.replace('https', 'wss')}/ws/{session['session_id']}"
             async with connect(socket, ssl=trusting, proxy=None) as websocket:
+                await websocket.send(json.dumps({"type": "token", "token": session["token"]}))
                 assert json.loads(await websocket.recv()) == {"type": "ready"}
         old = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         old.check_hostname, old.verify_mode = False, ssl.CERT_NONE

@@ -71,7 +71,7 @@ async def _heard_in_a_call(http: httpx2.AsyncClient, text: str) -> str:
     signalling, caller = Signalling(http), WebSocketCaller()
     ticket = await signalling.open_session("trip")
     try:
-        await caller.connect(signalling.socket_url(ticket), headers=signalling.cookies())
+        await caller.connect(signalling.socket_url(ticket), ticket.token, headers=signalling.cookies())
         async for event in page_events(http, ticket):
             if event.type == "session_started":
                 assert event.data["history"] == "kept"

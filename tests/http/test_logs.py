@@ -17,6 +17,7 @@ def test_a_tokens_value_is_replaced_wherever_it_stands() -> None:
     assert redact("/api/events/a?after=1&token=abc&x=2 HTTP/1.1") == "/api/events/a?after=1&token=…&x=2 HTTP/1.1"
     assert redact('"/ws/a?token=abc" [accepted]') == '"/ws/a?token=…" [accepted]'
     assert redact("/?mytoken=abc") == "/?mytoken=abc"
+    assert redact("/api/events/a?ticket=abc&after=1") == "/api/events/a?ticket=…&after=1"
 
 
 async def test_the_servers_own_access_log_shows_the_request_without_its_token(
@@ -27,7 +28,7 @@ async def test_the_servers_own_access_log_shows_the_request_without_its_token(
     async with world(tmp_path, server=chatty) as here, here.browser() as browser:
         opened = (await browser.post("/api/sessions")).json()
         session_id, token = opened["session_id"], opened["token"]
-        async with await here.socket(f"/ws/{session_id}?token={token}") as websocket:
+        async with await here.socket(f"/ws/{session_id}?token={token}", token) as websocket:
             await websocket.send(b"x")
             await asyncio.wait_for(websocket.recv(), 5)
         await here.registry.wait(here.registry.find(session_id))

@@ -71,7 +71,7 @@ async def test_a_foreign_page_is_refused(tmp_path: Path, method: str, path: str)
 
 
 async def test_the_export_holds_everything_as_a_file_nobody_caches(tmp_path: Path) -> None:
-    async with world(tmp_path) as here, here.browser() as browser:
+    async with world(tmp_path, identify_by_fingerprint=True) as here, here.browser() as browser:
         user = await learn(here, browser)
         answer = await browser.get("/api/me/export")
         kept: dict[str, Any] = answer.json()["memory"]

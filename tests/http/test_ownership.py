@@ -91,18 +91,19 @@ async def test_the_token_alone_opens_every_route_of_its_session(tmp_path: Path) 
                 assert response.status_code in (200, 202, 204), (route, response.text)
 
 
-async def test_a_token_in_the_query_opens_the_streams_only(tmp_path: Path) -> None:
+async def test_a_token_in_the_query_opens_nothing(tmp_path: Path) -> None:
     async with world(tmp_path) as here, here.browser() as owner, here.browser() as program:
         call = await place_call(owner)
         session_id, query = call["session_id"], {"token": call["token"]}
         assert (await program.get(f"/api/sessions/{session_id}", params=query)).status_code == 404
         assert (await program.delete(f"/api/sessions/{session_id}", params=query)).status_code == 404
-        async with program.stream("GET", f"/api/events/{session_id}", params=query) as stream:
-            assert stream.status_code == 200
+        assert (await program.get(f"/api/events/{session_id}", params=query)).status_code == 404
 
 
-async def close_code(here: World, path: str, headers: dict[str, str] | None = None) -> int | None:
-    async with await here.socket(path, additional_headers=headers) as websocket:
+async def close_code(
+    here: World, path: str, headers: dict[str, str] | None = None, token: str = "a stranger's"
+) -> int | None:
+    async with await here.socket(path, token, additional_headers=headers) as websocket:
         try:
             await websocket.recv()
         except ConnectionClosed as closed:
@@ -117,7 +118,7 @@ async def test_a_socket_of_a_stranger_is_closed_with_4404_like_one_to_nowhere(tm
         path = f"/ws/{mine['session_id']}"
         assert await close_code(here, path) == 4404
         assert await close_code(here, f"/ws/{'A' * 22}") == 4404
-        assert await close_code(here, f"{path}?token={theirs['token']}") == 4404
+        assert await close_code(here, path, token=theirs["token"]) == 4404
         assert await close_code(here, path, {"cookie": f"caller={stranger.cookies['caller']}"}) == 4404
         assert here.registry.find(mine["session_id"]).state is SessionState.RESERVED
 

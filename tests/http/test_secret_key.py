@@ -11,17 +11,19 @@ import pytest
 from pydantic import SecretStr
 
 from backend.errors import SettingsError
-from backend.http.secret_key import secret_key
+from backend.http.auth import Signatures
+from backend.http.secret_key import secret_keys
 from backend.settings.settings import Settings
 from tests.http.world import settings_with
 
 RACER = """
 import sys; from pathlib import Path
-from backend.http.secret_key import secret_key
+from backend.http.auth import Signatures
+from backend.http.secret_key import secret_keys
 from backend.settings.settings import Settings
 settings = Settings(_env_file=None, secret_key=None, data_dir=Path(sys.argv[1]))
 print("ready", flush=True); sys.stdin.readline()
-print(secret_key(settings).decode())
+print(secret_keys(settings)[0].decode())
 """
 
 
@@ -29,20 +31,35 @@ def kept_in(data_dir: Path, key: str | None = None) -> Settings:
     return settings_with(data_dir=data_dir, secret_key=SecretStr(key) if key else None)
 
 
+def only_key(settings: Settings) -> bytes:
+    (key,) = secret_keys(settings)
+    return key
+
+
+def test_of_several_keys_the_first_signs_and_all_are_read(tmp_path: Path) -> None:
+    old, new = "o" * 16, "n" * 16
+    before = Signatures(secret_keys(kept_in(tmp_path, old)), token_age_s=60)
+    during = Signatures(secret_keys(kept_in(tmp_path, f"{new},{old}")), token_age_s=60)
+    after = Signatures(secret_keys(kept_in(tmp_path, new)), token_age_s=60)
+    assert during.user(before.cookie("ada")) is not None
+    assert after.user(before.cookie("ada")) is None
+    assert after.user(during.cookie("ada")) is not None, "it is signed with the first"
+
+
 def test_a_given_key_is_used_and_nothing_is_written(tmp_path: Path) -> None:
-    assert secret_key(kept_in(tmp_path, "sixteen letters!")) == b"sixteen letters!"
+    assert only_key(kept_in(tmp_path, "sixteen letters!")) == b"sixteen letters!"
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_made_key_is_kept_for_the_next_start(tmp_path: Path) -> None:
     data_dir = tmp_path / "not" / "there" / "yet"
-    first = secret_key(kept_in(data_dir))
+    first = only_key(kept_in(data_dir))
     assert len(first) == 64
-    assert secret_key(kept_in(data_dir)) == first
+    assert only_key(kept_in(data_dir)) == first
 
 
 def test_the_made_key_is_readable_by_us_alone_and_leaves_no_draft(tmp_path: Path) -> None:
-    secret_key(kept_in(tmp_path))
+    only_key(kept_in(tmp_path))
     (file,) = tmp_path.iterdir()
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
 
@@ -65,14 +82,14 @@ async def test_processes_that_race_get_the_same_key(tmp_path: Path) -> None:
 
 def test_a_short_key_is_refused_wherever_it_stands(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="SECRET_KEY is too short"):
-        secret_key(kept_in(tmp_path, "short"))
+        only_key(kept_in(tmp_path, "short"))
     (tmp_path / "secret_key").write_text("short")
     with pytest.raises(SettingsError, match="too short"):
-        secret_key(kept_in(tmp_path))
+        only_key(kept_in(tmp_path))
 
 
 def test_a_directory_that_cannot_be_made_is_told_with_its_mend(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(SettingsError) as caught:
-        secret_key(kept_in(tmp_path / "file"))
+        only_key(kept_in(tmp_path / "file"))
     assert "SECRET_KEY" in caught.value.hint

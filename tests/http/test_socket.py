@@ -18,7 +18,7 @@ async def test_a_reserved_session_is_carried_until_it_is_hung_up(tmp_path: Path)
     async with world(tmp_path) as here, here.browser() as browser:
         opened = (await browser.post("/api/sessions")).json()
         session = here.registry.find(opened["session_id"])
-        async with await here.socket(f"/ws/{session.id}?token={opened['token']}") as websocket:
+        async with await here.socket(f"/ws/{session.id}", opened["token"]) as websocket:
             await websocket.send(b"\x01\x02")
             assert await asyncio.wait_for(websocket.recv(), 5) == b"\x01\x02"
             assert (session.state, session.transport) == (SessionState.LIVE, "websocket")
@@ -41,7 +41,7 @@ async def test_a_caller_who_leaves_ends_the_session(tmp_path: Path) -> None:
     async with world(tmp_path, session_cap=1) as here, here.browser() as browser:
         opened = (await browser.post("/api/sessions")).json()
         session = here.registry.find(opened["session_id"])
-        async with await here.socket(f"/ws/{session.id}?token={opened['token']}") as websocket:
+        async with await here.socket(f"/ws/{session.id}", opened["token"]) as websocket:
             await websocket.send(b"hello")
             await websocket.recv()
         await asyncio.wait_for(here.registry.wait(session), 5)
@@ -52,9 +52,9 @@ async def test_a_caller_who_leaves_ends_the_session(tmp_path: Path) -> None:
 async def test_a_session_has_one_socket_and_the_second_gets_4409(tmp_path: Path) -> None:
     async with world(tmp_path) as here, here.browser() as browser:
         opened = (await browser.post("/api/sessions")).json()
-        path = f"/ws/{opened['session_id']}?token={opened['token']}"
-        async with await here.socket(path) as first:
-            assert await close_code(here, path) == 4409
+        path = f"/ws/{opened['session_id']}"
+        async with await here.socket(path, opened["token"]) as first:
+            assert await close_code(here, path, token=opened["token"]) == 4409
             await first.send(b"still here")
             assert await asyncio.wait_for(first.recv(), 5) == b"still here"
 
@@ -67,8 +67,8 @@ async def ask(websocket: ClientConnection) -> str | bytes:
 async def test_of_sockets_that_race_exactly_one_gets_the_session(tmp_path: Path) -> None:
     async with world(tmp_path) as here, here.browser() as browser:
         opened = (await browser.post("/api/sessions")).json()
-        path = f"/ws/{opened['session_id']}?token={opened['token']}"
-        sockets = await asyncio.gather(*(here.socket(path) for _ in range(5)))
+        path = f"/ws/{opened['session_id']}"
+        sockets = await asyncio.gather(*(here.socket(path, opened["token"]) for _ in range(5)))
         try:
             answers = await asyncio.gather(*(ask(websocket) for websocket in sockets), return_exceptions=True)
         finally:
@@ -82,7 +82,7 @@ async def test_a_session_that_is_over_is_4404(tmp_path: Path) -> None:
     async with world(tmp_path) as here, here.browser() as browser:
         opened = (await browser.post("/api/sessions")).json()
         await here.registry.end(here.registry.find(opened["session_id"]), "never_connected")
-        assert await close_code(here, f"/ws/{opened['session_id']}?token={opened['token']}") == 4404
+        assert await close_code(here, f"/ws/{opened['session_id']}", token=opened["token"]) == 4404
 
 
 async def test_a_foreign_page_gets_no_socket_even_with_the_owners_cookie(tmp_path: Path) -> None:
@@ -97,3 +97,16 @@ async def test_a_foreign_page_gets_no_socket_even_with_the_owners_cookie(tmp_pat
         ) as websocket:
             await websocket.send(b"own page")
             assert await asyncio.wait_for(websocket.recv(), 5) == b"own page"
+
+
+async def test_a_token_in_the_address_of_a_socket_opens_nothing(tmp_path: Path) -> None:
+    async with world(tmp_path) as here, here.browser() as browser:
+        opened = (await browser.post("/api/sessions")).json()
+        assert await close_code(here, f"/ws/{opened['session_id']}?token={opened['token']}") == 4404
+
+
+async def test_a_stranger_who_sends_no_token_is_let_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("backend.http.signalling.TOKEN_WITHIN_S", 0.2)
+    async with world(tmp_path) as here, here.browser() as browser:
+        opened = (await browser.post("/api/sessions")).json()
+        assert await close_code(here, f"/ws/{opened['session_id']}", token="") == 4404

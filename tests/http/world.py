@@ -6,6 +6,7 @@ A fake call lives until it is hung up or its line goes dead, and notes what was 
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -165,6 +166,8 @@ class World:
     model: Any
     """The chat's scripted model."""
     chat: Chat
+    used_memory: Memory
+    """The memory behind the routes: another one where the test gives it."""
     now: list[float] = field(default_factory=lambda: [0.0])
     accepts: bool = True
     """Whether it tells the others that it takes calls."""
@@ -177,9 +180,13 @@ class World:
         async with httpx2.AsyncClient(base_url=self.url, timeout=5, trust_env=False, verify=False, **options) as client:
             yield client
 
-    async def socket(self, path: str, **options: Any) -> ClientConnection:
-        """A WebSocket to `path`."""
-        return await connect(self.url.replace("http", "ws", 1) + path, proxy=None, compression=None, **options)
+    async def socket(self, path: str, token: str = "", **options: Any) -> ClientConnection:
+        """A WebSocket to `path`; `token` is its first message."""
+        url = self.url.replace("http", "ws", 1) + path
+        websocket = await connect(url, proxy=None, compression=None, **options)
+        if token:
+            await websocket.send(json.dumps({"type": "token", "token": token}))
+        return websocket
 
 
 async def _run_call(calls: dict[str, FakeCall], session: Session, transport: Transport) -> str:
@@ -240,7 +247,7 @@ async def world(
     registry = SessionRegistry(lambda s, t: _run_call(calls, s, t), cap=here.session_cap, responder="fake")
     own, model = FakeMemory(), ScriptedModel(*scenes)
     chat = chat_over(here, memory or own, model, pipeline=pipeline, claims=claims)
-    made = World("", here, registry, own, CallMetrics(["weather"]), [], calls, model, chat)
+    made = World("", here, registry, own, CallMetrics(["weather"]), [], calls, model, chat, memory or own)
 
     async def accept_offer(sdp: str) -> tuple[str, Transport]:
         line = Line()

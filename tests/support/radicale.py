@@ -30,9 +30,7 @@ def radicale(folder: Path) -> Iterator[Radicale]:
     """A server that keeps its calendars in `folder`, with one account."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "users").write_text(f"{USERNAME}:{PASSWORD}\n")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     options = {
         "--hosts": f"127.0.0.1:{port}",
         "--auth-type": "htpasswd",
@@ -45,7 +43,7 @@ def radicale(folder: Path) -> Iterator[Radicale]:
     command = [sys.executable, "-m", "radicale", "--config", "", *(part for pair in options.items() for part in pair)]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
-        _wait(process, port)
+        wait_listening(process, port)
         yield Radicale(f"http://127.0.0.1:{port}/{USERNAME}/", process)
     finally:
         process.terminate()
@@ -56,12 +54,21 @@ def radicale(folder: Path) -> Iterator[Radicale]:
             process.wait(STOP_WITHIN_S)
 
 
-def _wait(process: subprocess.Popen[bytes], port: int) -> None:
+def free_port() -> int:
+    """A port of loopback that nobody listens on."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port: int = free.getsockname()[1]
+        return port
+
+
+def wait_listening(process: subprocess.Popen[bytes], port: int) -> None:
+    """Wait until the process listens on the port."""
     until = time.monotonic() + START_WITHIN_S
     while time.monotonic() < until:
-        assert process.poll() is None, "Radicale ended by itself"
+        assert process.poll() is None, "the server ended by itself"
         with socket.socket() as probe:
             if probe.connect_ex(("127.0.0.1", port)) == 0:
                 return
         time.sleep(0.05)
-    raise AssertionError("Radicale does not answer")
+    raise AssertionError("the server does not answer")

@@ -169,7 +169,7 @@ async def placed_call(
         if transport == "ws":
             ticket = await signalling.open_session()
             caller = WebSocketCaller()
-            await caller.connect(signalling.socket_url(ticket), headers=signalling.cookies())
+            await caller.connect(signalling.socket_url(ticket), ticket.token, headers=signalling.cookies())
         else:
             caller = WebRTCCaller()
             answer, ticket = await signalling.offer(await caller.offer())

@@ -9,6 +9,7 @@ from redis.asyncio import Redis
 
 from backend.access.access import Access
 from backend.access.principal import Tier
+from backend.access.store import AccessStore
 from backend.budgets.budgets import Budgets
 from backend.budgets.ledger import Ledger
 from backend.budgets.payers import Payers
@@ -36,7 +37,7 @@ def budgets_over(redis: Redis, settings: BudgetSettings | None = None) -> Budget
 
 def services_of(**given: Any) -> Services:
     """Return services of which those that are not given are missing, or idle; a route that needs one fails."""
-    missing = ("tasks", "model_calls", "coordinator", "pages", "reminders", "reasoner")
+    missing = ("tasks", "model_calls", "coordinator", "pages", "reminders", "reasoner", "merge_users")
     idle: dict[str, Any] = {
         "notices": _NoNotices(),
         "bearers": lambda token: None,
@@ -47,6 +48,7 @@ def services_of(**given: Any) -> Services:
         "confirmations": confirmations(),
         "access": Access(default_tier=Tier.OPERATOR),  # as `make run` on this machine
         "metrics": CallMetrics(),
+        "access_store": AccessStore(FakeAsyncRedis()),
     }
     if "budgets" not in given:
         given["budgets"] = budgets_over(FakeAsyncRedis(), given["settings"].budgets if "settings" in given else None)

@@ -175,6 +175,7 @@ class StandIn:
             Starlette(
                 routes=[
                     Route("/api/config", self._config),
+                    Route("/auth/state", self._sign_in),
                     Route("/api/rtc/offer", self._offer, methods=["POST"]),
                     Route("/api/rtc/disconnect", self._disconnect, methods=["POST"]),
                     Route("/api/tasks", self._tasks),
@@ -202,6 +203,9 @@ class StandIn:
 
     async def _config(self, _: Request) -> Response:
         return self.config if isinstance(self.config, Response) else JSONResponse(self.config)
+
+    async def _sign_in(self, _: Request) -> Response:
+        return JSONResponse({"offered": False, "signed_in": False})
 
     async def _offer(self, request: Request) -> Response:
         body = await request.json()

@@ -1,0 +1,94 @@
+"""What access keeps in Redis, for all processes: one-time tickets, and the epochs that make cookies void.
+
+    ticket:{hash}    what a ticket opens, as JSON, until it is used or 30 seconds have passed
+    epoch:{hash}     the number of times a user's cookies were revoked
+
+A ticket stands in an address where nothing else can be sent: a browser's event stream takes no headers. It is good
+once, so an address in a proxy's log opens nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from contextlib import suppress
+
+from redis.asyncio import Redis
+
+from backend.errors import MemoryUnavailable
+from backend.storage.client import RedisStore
+
+TICKET_LIFE_S = 30
+"""Seconds in which a ticket must be used."""
+EPOCH_LIFE_S = 410 * 86_400
+"""Seconds an epoch is kept: longer than any cookie lives."""
+CACHED_S = 5.0
+"""Seconds another process may still take a cookie that was revoked here."""
+CACHED_LIMIT = 10_000
+TICKET_LIMIT = 128
+"""Characters of a ticket that are looked at."""
+
+
+class AccessStore(RedisStore):
+    """Tickets and epochs."""
+
+    def __init__(self, redis: Redis, now: Callable[[], float] = time.monotonic) -> None:
+        """`now` gives seconds of a steady clock."""
+        super().__init__(redis)
+        self._now = now
+        self._epochs: OrderedDict[str, tuple[int, float]] = OrderedDict()
+        """User → epoch, and until when it is believed."""
+
+    async def put_ticket(self, content: bytes, life_s: int = TICKET_LIFE_S) -> str:
+        """Return a new ticket for `content`. Raises `MemoryUnavailable`."""
+        ticket = secrets.token_urlsafe(24)
+        await self._client.call(lambda redis: redis.set(_ticket(ticket), content, ex=life_s))
+        return ticket
+
+    async def take_ticket(self, ticket: str) -> bytes | None:
+        """Return what `ticket` was made for, once; None for one that is unknown, used or too old.
+
+        Raises `MemoryUnavailable`.
+        """
+        found: bytes | None = await self._client.call(lambda redis: redis.getdel(_ticket(ticket[:TICKET_LIMIT])))
+        return found
+
+    async def epoch(self, user: str) -> int:
+        """Return how often the user's cookies were revoked; as last known, while Redis does not answer."""
+        known, until = self._epochs.get(user, (0, 0.0))
+        if self._now() < until:
+            return known
+        with suppress(MemoryUnavailable):  # what a revoked cookie could open stands in the same Redis, as far away
+            known = int(await self._client.call(lambda redis: redis.get(_epoch(user))) or 0)
+        self._remember(user, known)
+        return known
+
+    async def revoke(self, user: str) -> int:
+        """Make every cookie of the user void that was made so far; return the new epoch. Raises `MemoryUnavailable`."""
+        pipe = self._client.pipeline()
+        pipe.incr(_epoch(user))
+        pipe.expire(_epoch(user), EPOCH_LIFE_S)
+        epoch = int((await self._client.execute(pipe))[0])
+        self._remember(user, epoch)
+        return epoch
+
+    def _remember(self, user: str, epoch: int) -> None:
+        self._epochs[user] = epoch, self._now() + CACHED_S
+        self._epochs.move_to_end(user)
+        if len(self._epochs) > CACHED_LIMIT:
+            self._epochs.popitem(last=False)
+
+
+def _ticket(ticket: str) -> str:
+    return f"ticket:{_hashed(ticket)}"
+
+
+def _epoch(user: str) -> str:
+    return f"epoch:{_hashed(user)}"
+
+
+def _hashed(value: str) -> str:
+    return hashlib.sha256(value.encode("utf-8", "surrogateescape")).hexdigest()[:32]

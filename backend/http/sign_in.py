@@ -1,0 +1,106 @@
+"""`/auth/login`, `/auth/callback` and `/auth/logout`: users sign in at the operator's OpenID provider, and out.
+
+What a visitor left before becomes theirs when they sign in. The sign-in is bound to the browser that began it by a
+cookie, so that nobody can be signed in as somebody else by a link.
+"""
+
+from __future__ import annotations
+
+import hmac
+from typing import Annotated
+from urllib.parse import urljoin
+
+import msgspec
+from fastapi import APIRouter, Query, Request, Response
+from fastapi.responses import RedirectResponse
+
+from backend.access.oidc import OpenIdProvider, SignIn, new_sign_in
+from backend.errors import NotAdmitted, NotFound
+from backend.http.context import Caller, Context, Here
+from backend.http.credentials import cookie_name
+from backend.http.identity import set_cookie
+from backend.observability.security_log import SecurityEvent, security_event
+
+SIGN_IN_WITHIN_S = 600
+"""Seconds a user may take at the provider."""
+PENDING = "sign-in"
+"""The cookie of a browser that is signing in."""
+CODE_CHARS = 2_048
+
+router = APIRouter(tags=["sign-in"])
+
+
+class _Pending(msgspec.Struct, frozen=True):
+    """A sign-in under way, in Redis: what it must fit, and who the visitor was before."""
+
+    nonce: str
+    verifier: str
+    redirect_uri: str
+    visitor: str = ""
+
+
+@router.get("/auth/state")
+async def state(here: Here, caller: Caller) -> dict[str, bool]:
+    """Return whether users may sign in here (`offered`), and whether this one has (`signed_in`)."""
+    return {"offered": here.services.provider is not None, "signed_in": caller.principal.credential == "oidc"}
+
+
+@router.get("/auth/login", status_code=303, response_class=RedirectResponse)
+async def login(request: Request, here: Here, caller: Caller) -> Response:
+    """Send the browser to the provider. 404 where nobody signs in, 503 when the provider does not answer."""
+    here.messages.take(f"sign-in {caller.principal.address}", here.now())
+    provider = _provider(here)
+    redirect_uri = urljoin(str(request.base_url), "/auth/callback")
+    begun = new_sign_in(redirect_uri)
+    visitor = caller.user if caller.principal.credential == "cookie" else ""
+    pending = _Pending(begun.nonce, begun.verifier, redirect_uri, visitor)
+    ticket = await here.services.access_store.put_ticket(msgspec.json.encode(pending), SIGN_IN_WITHIN_S)
+    answer = RedirectResponse(await provider.begin(redirect_uri, ticket, begun), 303)
+    answer.headers.append("set-cookie", set_cookie(request.url.scheme, ticket, SIGN_IN_WITHIN_S, PENDING))
+    return answer
+
+
+@router.get("/auth/callback", status_code=303, response_class=RedirectResponse)
+async def callback(
+    request: Request,
+    here: Here,
+    caller: Caller,
+    state: Annotated[str, Query(max_length=128)] = "",
+    code: Annotated[str, Query(max_length=CODE_CHARS)] = "",
+) -> Response:
+    """Take the provider's answer, sign the user in, and show the page. 401 for an answer that fits no sign-in here."""
+    here.messages.take(f"sign-in {caller.principal.address}", here.now())
+    provider, scheme = _provider(here), request.url.scheme
+    shown = request.cookies.get(cookie_name(scheme, PENDING), "")
+    found = await here.services.access_store.take_ticket(state) if state else None
+    if found is None or not hmac.compare_digest(shown.encode(), state.encode()):
+        raise NotAdmitted("This sign-in was not begun here, or is too old.", hint="Begin again at /auth/login.")
+    if not code:
+        raise NotAdmitted("The provider did not sign you in.", hint="Begin again at /auth/login.")
+    pending = msgspec.json.decode(found, type=_Pending)
+    signed_in = await provider.finish(code, SignIn(pending.nonce, pending.verifier, pending.redirect_uri))
+    if pending.visitor:
+        await here.services.merge_users(pending.visitor, signed_in.user)
+    epoch = await here.services.access_store.epoch(signed_in.user)
+    answer = RedirectResponse("/", 303)
+    cookie = here.signatures.cookie(signed_in.user, epoch, admin=signed_in.admin)
+    answer.headers.append("set-cookie", set_cookie(scheme, cookie, here.services.settings.oidc.session_hours * 3_600))
+    answer.headers.append("set-cookie", set_cookie(scheme, "", 0, PENDING))
+    security_event(SecurityEvent.SIGNED_IN, caller.principal, "by the OpenID provider", admin=int(signed_in.admin))
+    return answer
+
+
+@router.post("/auth/logout")
+async def logout(request: Request, response: Response, here: Here, caller: Caller) -> dict[str, bool]:
+    """Sign the user out, in every browser. 503 when memory is out of reach: ask again."""
+    if caller.principal.credential == "oidc":
+        await here.services.access_store.revoke(caller.user)
+        security_event(SecurityEvent.CREDENTIALS_REVOKED, caller.principal, "signed out")
+        response.headers.append("set-cookie", set_cookie(request.url.scheme, "", 0))
+    return {"ok": True}
+
+
+def _provider(here: Context) -> OpenIdProvider:
+    if here.services.provider is None:
+        raise NotFound("Nobody signs in here.", hint="Set ACCESS=oidc and OIDC__ISSUER.")
+    return here.services.provider

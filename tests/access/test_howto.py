@@ -1,0 +1,49 @@
+"""The how-to's program gives its page a token that the server takes; the command makes one, too."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from typer.testing import CliRunner
+
+from backend.access.keys import ApiKeys
+from backend.app.cli import app
+from tests.http.test_keys import PAGE, SECRET, keyed, shown
+
+HOWTO = Path(__file__).parents[2] / "docs" / "howto" / "access.md"
+
+
+async def test_the_ten_lines_of_the_howto_open_a_call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VOICE_SECRET", SECRET)
+    (snippet,) = re.findall(r"```python\n(.*?)```", HOWTO.read_text(), re.S)
+    assert len([line for line in snippet.splitlines() if line.strip()]) <= 10
+    program: dict[str, Any] = {}
+    exec(compile(snippet, str(HOWTO), "exec"), program)
+    transport = httpx2.ASGITransport(program["app"])
+    async with httpx2.AsyncClient(transport=transport, base_url="https://shop.example") as page:
+        token = (await page.get("/voice-token")).json()["token"]
+    async with keyed(tmp_path) as here, here.browser(headers=shown(token, PAGE)) as browser:
+        session = await browser.post("/api/sessions", json={})
+        assert session.status_code == 200
+        assert session.headers["access-control-allow-origin"] == PAGE
+        assert (await browser.get("/api/me")).status_code == 403
+
+
+def test_the_command_makes_a_token(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("API_KEYS", f"other:{'o' * 32},shop:{SECRET}")
+    options = ["--grant", "call", "--tool", "calculate", "--key", "shop", "--minutes", "5", "--origin", PAGE]
+    made = CliRunner().invoke(app, ["token", "ada", *options])
+    assert made.exit_code == 0, made.output
+    signed = ApiKeys({"shop": SECRET}).read(made.output.strip())
+    assert (signed.user, signed.tools, signed.claims.origin) == ("shop.ada", frozenset({"calculate"}), PAGE)
+    assert signed.claims.exp - signed.claims.iat == 300
+
+
+def test_the_command_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("API_KEYS", "")
+    failed = CliRunner().invoke(app, ["token", "ada", "--grant", "call"])
+    assert failed.exit_code != 0 and "API_KEYS" in str(failed.exception)

@@ -1,0 +1,171 @@
+"""`ACCESS=oidc`: signing in at a real OpenID provider, which is spoken to over HTTP."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import httpx2
+import pytest
+
+from backend.access.access import Access
+from backend.access.oidc import OpenIdProvider, new_sign_in
+from backend.app.merge import merge_users, merged_profile
+from backend.errors import NotAdmitted
+from backend.storage.messages import Message
+from backend.testing.memory import FakeMemory
+from backend.users.memories import Memories
+from backend.users.notes import Notes
+from backend.users.profile_updates import AddFact, SetPreference, update_profile
+from tests.http.world import World, place_call, settings_with, world
+from tests.support.openid_provider import CLIENT, openid_provider
+
+
+@pytest.fixture(scope="module")
+def issuer() -> Any:
+    with openid_provider(ada={}, root={"groups": ["staff", "voice-admins"]}) as address:
+        yield address
+
+
+@asynccontextmanager
+async def signing(directory: Path, issuer: str, *modes: str) -> AsyncIterator[World]:
+    """A server whose users sign in at `issuer`."""
+    access: Any = Access(frozenset(modes or ("oidc",)))  # type: ignore[arg-type]
+    oidc = {"issuer": issuer, "client_id": CLIENT, "client_secret": "of the tests", "admin_claim": "sub=root"}
+    settings = settings_with(access=list(access.modes), oidc=oidc)
+    memory = FakeMemory()
+    redis = memory._client.redis
+    stores: Any = SimpleNamespace(memory=memory, memories=Memories(redis), notes=Notes(redis))
+
+    async def merge(visitor: str, user: str) -> None:
+        await merge_users(stores, visitor, user)
+
+    async with httpx2.AsyncClient(trust_env=False) as http:
+        services = {"access": access, "provider": OpenIdProvider(settings.oidc, http), "merge_users": merge}
+        options: dict[str, Any] = {"access": list(access.modes), "oidc": oidc}
+        async with world(directory, services_with=services, memory=memory, **options) as here:
+            yield here
+
+
+async def at_the_provider(address: str, sub: str) -> str:
+    """Sign in there as `sub`; returns where the provider sends the browser."""
+    async with httpx2.AsyncClient(trust_env=False) as provider:
+        answer = await provider.post(address, data={"sub": sub})
+        assert answer.status_code in (302, 303), answer.text
+        return str(answer.headers["location"])
+
+
+async def sign_in(browser: httpx2.AsyncClient, sub: str) -> httpx2.Response:
+    begun = await browser.get("/auth/login")
+    assert begun.status_code == 303, begun.text
+    answer = await browser.get(await at_the_provider(begun.headers["location"], sub))
+    assert answer.status_code == 303, answer.text
+    return answer
+
+
+async def test_a_user_signs_in_and_out(tmp_path: Path, issuer: str) -> None:
+    async with signing(tmp_path, issuer) as here, here.browser() as browser:
+        assert (await browser.get("/auth/state")).json() == {"offered": True, "signed_in": False}
+        refused = await browser.post("/api/sessions")
+        assert refused.status_code == 401 and "/auth/login" in refused.json()["error"]["hint"]
+        answer = await sign_in(browser, "ada")
+        assert (answer.status_code, answer.headers["location"]) == (303, "/")
+        assert (await browser.get("/auth/state")).json() == {"offered": True, "signed_in": True}
+        owner = here.registry.find((await place_call(browser))["session_id"]).owner
+        assert owner.startswith("oidc.") and "ada" not in owner
+        assert (await browser.get("/api/admin/overview")).status_code == 401
+        kept = browser.cookies["caller"]
+        assert (await browser.post("/auth/logout")).json() == {"ok": True}
+        async with here.browser(headers={"cookie": f"caller={kept}"}) as thief:
+            assert (await thief.get("/api/me")).status_code == 401, "signed out everywhere"
+
+
+async def test_one_user_in_two_browsers_is_one_user(tmp_path: Path, issuer: str) -> None:
+    async with signing(tmp_path, issuer) as here, here.browser() as one, here.browser() as other:
+        await sign_in(one, "ada")
+        await sign_in(other, "ada")
+        placed = (await place_call(one))["session_id"]
+        listed = (await other.get("/api/sessions")).json()["sessions"]
+        assert [each["session_id"] for each in listed] == [placed]
+
+
+async def test_a_claim_makes_an_operator(tmp_path: Path, issuer: str) -> None:
+    async with signing(tmp_path, issuer) as here, here.browser() as browser:
+        await sign_in(browser, "root")
+        assert (await browser.get("/api/admin/overview")).status_code == 200
+
+
+async def test_what_a_visitor_left_becomes_theirs(tmp_path: Path, issuer: str) -> None:
+    async with signing(tmp_path, issuer, "open", "oidc") as here, here.browser() as browser:
+        visitor = here.registry.find((await place_call(browser))["session_id"]).owner
+        memory = here.used_memory
+        await update_profile(memory, visitor, AddFact("has a dog"), SetPreference("name", "Ada"))
+        await memory.append_messages(visitor, "c1", Message("user", "hello", 1.0))
+        await sign_in(browser, "ada")
+        assert (await browser.get("/api/me")).json()["facts"] == ["has a dog"]
+        listed = (await browser.get("/api/conversations")).json()["conversations"]
+        assert [each["id"] for each in listed] == ["c1"]
+        assert await memory.everything_of(visitor) == {}
+
+
+async def test_a_sign_in_that_another_browser_began_is_refused(tmp_path: Path, issuer: str) -> None:
+    async with signing(tmp_path, issuer) as here, here.browser() as attacker, here.browser() as victim:
+        begun = await attacker.get("/auth/login")
+        link = await at_the_provider(begun.headers["location"], "ada")
+        assert (await victim.get(link)).status_code == 401
+        assert (await attacker.get(link)).status_code == 401, "its state was used"
+
+
+@pytest.mark.parametrize("change", [{"state": "other"}, {"code": "other"}, {"code": ""}])
+async def test_an_answer_that_was_changed_signs_nobody_in(tmp_path: Path, issuer: str, change: dict[str, str]) -> None:
+    async with signing(tmp_path, issuer) as here, here.browser() as browser:
+        begun = await browser.get("/auth/login")
+        asked = parse_qs(urlsplit(await at_the_provider(begun.headers["location"], "ada")).query)
+        answer = {name: values[0] for name, values in asked.items()} | change
+        refused = await browser.get("/auth/callback", params=answer)
+        assert refused.status_code == 401
+        assert (await browser.get("/auth/state")).json()["signed_in"] is False
+
+
+async def test_the_request_has_a_challenge_a_state_and_a_nonce(tmp_path: Path, issuer: str) -> None:
+    async with signing(tmp_path, issuer) as here, here.browser() as browser:
+        asked = parse_qs(urlsplit((await browser.get("/auth/login")).headers["location"]).query)
+        assert asked["code_challenge_method"] == ["S256"] and asked["response_type"] == ["code"]
+        assert asked["state"] and asked["nonce"] and asked["code_challenge"]
+
+
+async def test_a_token_with_another_nonce_or_for_another_client_is_refused(issuer: str) -> None:
+    for client, nonce in (("voice", "another"), ("another", "")):
+        settings = settings_with(oidc={"issuer": issuer, "client_id": CLIENT, "client_secret": "of the tests"}).oidc
+        async with httpx2.AsyncClient(trust_env=False) as http:
+            begun = new_sign_in("http://127.0.0.1:9/auth/callback")
+            link = await OpenIdProvider(settings, http).begin(begun.redirect_uri, "s" * 8, begun)
+            code = parse_qs(urlsplit(await at_the_provider(link, "ada")).query)["code"][0]
+            other = settings.model_copy(update={"client_id": client})
+            expected = type(begun)(nonce or begun.nonce, begun.verifier, begun.redirect_uri)
+            with pytest.raises(NotAdmitted):
+                await OpenIdProvider(other, http).finish(code, expected)
+
+
+async def test_without_a_provider_nobody_signs_in(tmp_path: Path) -> None:
+    async with world(tmp_path) as here, here.browser() as browser:
+        assert (await browser.get("/auth/login")).status_code == 404
+        assert (await browser.get("/auth/state")).json() == {"offered": False, "signed_in": False}
+
+
+async def test_a_provider_that_is_gone_is_a_503(tmp_path: Path) -> None:
+    async with signing(tmp_path, "http://127.0.0.1:9") as here, here.browser() as browser:
+        assert (await browser.get("/auth/login")).status_code == 503
+
+
+def test_what_the_user_said_of_themselves_stays() -> None:
+    visitor = {"preferences": {"name": "A", "language": "de"}, "facts": ["one", "two"], "summary": "old", "mode": "x"}
+    user = {"preferences": {"name": "Ada"}, "facts": ["two", "three"], "summary": "new", "mode": ""}
+    merged = merged_profile(visitor, user)
+    assert merged["preferences"] == {"name": "Ada", "language": "de"}
+    assert merged["facts"] == ["one", "two", "three"]
+    assert (merged["summary"], merged["mode"]) == ("new", "x")
