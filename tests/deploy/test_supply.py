@@ -76,3 +76,11 @@ def test_a_vulnerability_is_told_and_a_silent_registry_is_not_taken_for_a_clean_
     assert audit.unanswered == "1 of 2 packages are unknown to the registry"
     assert read_npm_audit('{"message": "405 Method Not Allowed"}').unanswered == "405 Method Not Allowed"
     assert read_npm_audit('{"vulnerabilities": {"axe": {"severity": "high"}}}').known == ("axe: high",)
+
+
+def test_the_security_page_covers_each_chapter_of_the_standard_and_names_files_that_exist() -> None:
+    text = (ROOT / "SECURITY.md").read_text()
+    assert [int(number) for number in re.findall(r"^\| V(\d+) ", text, re.MULTILINE)] == list(range(1, 15))
+    named = re.findall(r"`((?:backend|tests|docs)/[\w/.]+)`", text) + re.findall(r"\]\(([\w/.]+)\)", text)
+    assert [path for path in named if not (ROOT / path).exists()] == []
+    assert "## Report a vulnerability" in text and "## Threat model" in text
