@@ -34,7 +34,7 @@ async def world(folder: Path, registry: Registry, **settings: Any) -> AsyncItera
     requests = Buckets(made.per_minute, what="requests of this token")
     async with (
         served_tools(made, registry, rate_limit=lambda token: requests.take(token, now[0])) as endpoints,
-        http_world(folder, services_with={"endpoints": endpoints}) as here,
+        http_world(folder, services_with={"endpoints": endpoints}, mcp=made) as here,
     ):
         here.now = now
         yield here
