@@ -39,7 +39,7 @@ GRANTS: Mapping[str, Grant | None] = {
     "/api/me": Grant.MEMORY,
     "/mode": Grant.MEMORY,
     "/api/admin": Grant.ADMIN,
-    "/mcp": None,  # admits by tokens of its own
+    "/mcp": None,  # admits by tokens of its own, and by those of API keys that name tools
     "/auth": None,  # signing in and out
     "/api/config": None,
     "/api/openapi.json": None,

@@ -5,6 +5,8 @@ third parties cannot use the internal endpoint. A token may be bound to a user (
 internal token that is not bound may name a user itself, in `X-On-Behalf-Of`: it belongs to a program of the operator,
 which has asked the user who they are. No other token may.
 
+`/mcp/external/` also takes a token that an API key has signed, if it names tools: those, and for its own user.
+
 Cookies are ignored here, and a page that was tricked into calling has no token; in addition the SDK refuses foreign
 `Host` and `Origin` headers. Requests per token and minute are limited (`RateLimit`). Only digests of tokens are kept,
 and all of them are compared in constant time, so that the duration of a refusal reveals nothing.
@@ -22,6 +24,8 @@ from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from backend.access.principal import Principal
+from backend.access.reach import Reach
 from backend.errors import TooMany
 from backend.settings.mcp import McpSettings, pairs
 from backend.tools.base import Client
@@ -46,6 +50,8 @@ class Bearer:
     client: Client
     id: str
     user_id: str
+    reach: Reach | None = None
+    """The tools that a token of an API key names; None: those of its kind of client."""
 
 
 class Tokens:
@@ -103,16 +109,17 @@ class Endpoint:
                 raise AccessDenied(
                     404, "No tools are served here.", f"Set {setting} to serve them to {self._client} clients."
                 )
-            bearer = self._authenticate(Headers(scope=scope))
+            bearer = self._authenticate(Headers(scope=scope), scope.get("state", {}).get("principal"))
         except AccessDenied as denied:
             await denied.response(scope, receive, send)
         else:
             await self._served({**scope, BEARER: bearer}, receive, send)
 
-    def _authenticate(self, headers: Headers) -> Bearer:
+    def _authenticate(self, headers: Headers, principal: Principal | None) -> Bearer:
         """Return the token's owner, with the user the request is for. Raise `AccessDenied`."""
         scheme, _, token = headers.get("authorization", "").partition(" ")
         bearer = self._tokens.bearer(token.strip()) if scheme.lower() == "bearer" else None
+        bearer = bearer or _bearer_of_key(principal)
         if bearer is None:
             hint = "Send a token of this server as Authorization: Bearer …."
             raise AccessDenied(401, "A token is needed.", hint, www_authenticate="Bearer")
@@ -130,6 +137,14 @@ class Endpoint:
         if not USER_ID.fullmatch(named):
             raise AccessDenied(422, f"{ON_BEHALF_OF} holds no user id.", "Send the id as GET /api/me/export shows it.")
         return replace(bearer, user_id=named)
+
+
+def _bearer_of_key(principal: Principal | None) -> Bearer | None:
+    """Return the bearer of a token that an API key has signed and that names tools: a third party's client."""
+    if principal is None or principal.tools is None or not principal.credential.startswith("key "):
+        return None
+    user = hashlib.sha256(principal.user.encode()).hexdigest()[:12]
+    return Bearer("external", f"key-{user}", principal.user, Reach.of(principal))
 
 
 def _digest(token: str) -> bytes:

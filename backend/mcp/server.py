@@ -49,7 +49,7 @@ def tool_server(registry: Registry) -> Server[Any]:
     async def list_tools(context: Context, _params: PaginatedRequestParams | None) -> ListToolsResult:
         bearer = _bearer(context)  # tools that need a user are hidden from a client without one
         hidden = {tool.name for tool in registry.offered() if tool.requires_auth and not bearer.user_id}
-        shown = registry.get_mcp_tools(bearer.client, REACH[bearer.client])
+        shown = registry.get_mcp_tools(bearer.client, bearer.reach or REACH[bearer.client])
         return ListToolsResult(tools=[Tool.model_validate(each) for each in shown if each["name"] not in hidden])
 
     async def call_tool(context: Context, params: CallToolRequestParams) -> CallToolResult:
@@ -57,7 +57,7 @@ def tool_server(registry: Registry) -> Server[Any]:
         arguments = params.arguments or {}
         # No message of the user passes here, so each act is asked about by itself, and answered on the user's page.
         act = hashlib.sha256(canonical({"tool": params.name, "arguments": arguments}).encode()).hexdigest()[:16]
-        rights = ToolRights(REACH[bearer.client])
+        rights = ToolRights(bearer.reach or REACH[bearer.client])
         asking = ToolContext(
             bearer.user_id, f"mcp:{bearer.id}:{act}", secrets.token_hex(8), bearer.client, rights=rights
         )

@@ -10,6 +10,8 @@ import httpx2
 import pytest
 from fakeredis import FakeAsyncRedis, FakeServer
 
+from backend.access.access import Access
+from backend.access.keys import ApiKeys
 from backend.mcp.endpoint import PATHS
 from backend.tools.base import EVERYONE, OURS, Result, ToolContext, tool
 from backend.tools.confirmations import Confirmations
@@ -102,6 +104,23 @@ async def test_failures_are_returned_as_errors_of_the_tool(
         assert result.is_error
         assert content_of(result)["error"]["type"] == error
         assert "secret" not in str(result)
+
+
+async def test_a_token_of_an_api_key_calls_the_tools_it_names_and_no_others(tmp_path: Path) -> None:
+    secret = "s" * 32
+    keyed: dict[str, Any] = {"access": ["key"], "api_keys": f"shop:{secret}"}
+    keys = ApiKeys({"shop": secret})
+    token = keys.sign("shop", {"sub": "ada", "grants": {"tools": ["add", "echo"]}}, 60)
+    async with world(tmp_path, registry(), keyed, Access(frozenset({"key"}))) as here:
+        async with client(f"{here.url}/mcp/external/", token) as mcp:
+            assert {each.name for each in (await mcp.list_tools()).tools} == {"add"}, "echo is not for third parties"
+            assert content_of(await mcp.call_tool("add", {"a": 2, "b": 3})) == {"sum": 5}
+            assert (await mcp.call_tool("fail", {})).is_error
+        without_tools = keys.sign("shop", {"sub": "ada", "grants": {"call": True}}, 60)
+        for path, shown, status in (("/mcp/", token, 403), ("/mcp/external/", without_tools, 401)):
+            async with httpx2.AsyncClient(trust_env=False) as http:
+                refused = await http.post(here.url + path, json={}, headers={"authorization": f"Bearer {shown}"})
+                assert refused.status_code == status
 
 
 async def test_a_bound_token_acts_for_its_user(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import httpx2
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
+from backend.access.access import Access
 from backend.app.mcp import served_tools
 from backend.http.limits import Buckets
 from backend.settings.mcp import McpSettings
@@ -27,14 +28,17 @@ TOKENS = {
 
 
 @asynccontextmanager
-async def world(folder: Path, registry: Registry, **settings: Any) -> AsyncIterator[World]:
-    """A server whose MCP endpoints serve `registry`; `settings` of MCP, the tokens above unless given."""
+async def world(
+    folder: Path, registry: Registry, http: dict[str, Any] | None = None, access: Access | None = None, **settings: Any
+) -> AsyncIterator[World]:
+    """A server whose MCP endpoints serve `registry`; `settings` are those of MCP, `http` the others."""
     made = McpSettings(**TOKENS | settings)
     now = [0.0]
+    services: dict[str, Any] = {"access": access} if access else {}
     requests = Buckets(made.per_minute, what="requests of this token")
     async with (
         served_tools(made, registry, rate_limit=lambda token: requests.take(token, now[0])) as endpoints,
-        http_world(folder, services_with={"endpoints": endpoints}, mcp=made) as here,
+        http_world(folder, services_with=services | {"endpoints": endpoints}, mcp=made, **http or {}) as here,
     ):
         here.now = now
         yield here
