@@ -18,13 +18,18 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from backend.access.keys import ApiKeys
 from tests.support.running_server import RunningServer, running_server
 
-SECONDS = int(os.environ.get("FUZZ_SECONDS", "10"))
+SECONDS = int(os.environ.get("FUZZ_SECONDS", "8"))
 ADMIN_TOKEN = "the operator's own token"
+SECRET = "s" * 32
+GRANTS = dict.fromkeys(("call", "chat", "reason", "embed", "tasks", "notify", "memory", "admin"), True)
 STREAMS = r"/events(/|$)"
 """Paths of streams that do not end by themselves; they are asked for in a test of their own."""
 SETTINGS = {
+    "ACCESS": "open,key",
+    "API_KEYS": f"shop:{SECRET}",
     "ADMIN_TOKEN": ADMIN_TOKEN,
     "CHAT_TURNS_PER_MINUTE": "0",
     "REASONING__PER_MINUTE": "0",
@@ -55,13 +60,16 @@ def credentials(caller: str, server: RunningServer) -> list[str]:
     match caller:
         case "visitor":
             return ["--header", f"Cookie: {cookie_of(server)}"]
+        case "program":
+            token = ApiKeys({"shop": SECRET}).sign("shop", {"sub": "ada", "grants": GRANTS})
+            return ["--header", f"Authorization: Bearer {token}"]
         case "operator":
             return ["--header", f"Authorization: Bearer {ADMIN_TOKEN}"]
         case _:
             return []
 
 
-@pytest.mark.parametrize("caller", ["stranger", "visitor", "operator"])
+@pytest.mark.parametrize("caller", ["stranger", "visitor", "program", "operator"])
 def test_no_request_made_from_the_document_is_answered_with_a_5xx(
     caller: str, server: RunningServer, tmp_path: Path
 ) -> None:
