@@ -11,6 +11,7 @@ from redis.asyncio import Redis
 
 from backend.budgets.budgets import Budgets
 from backend.budgets.ledger import Ledger
+from backend.budgets.new_users import NewUsers
 from backend.budgets.payers import Payers
 from backend.budgets.permits import Permits
 from backend.budgets.usage import TASK, Resource
@@ -23,10 +24,16 @@ Result = TypeVar("Result")
 
 
 @asynccontextmanager
-async def open_budgets(settings: BudgetSettings, redis: Redis) -> AsyncIterator[Budgets]:
-    """Open the budgets; what was charged is written before they close."""
-    budgets = Budgets(Ledger(redis), Payers(redis), Permits(redis, settings), settings)
-    async with supervising("budget ledger", budgets.ledger.run), supervising("budget permits", budgets.permits.run):
+async def open_budgets(settings: BudgetSettings, redis: Redis, retention_s: int | None) -> AsyncIterator[Budgets]:
+    """Open the budgets; what was charged is written before they close. `retention_s` is how long data is kept."""
+    new_s, keep_s = settings.proven_after_h * 3600, settings.new_user_keep_h * 3600
+    new_users = NewUsers(redis, new_s=new_s, keep_s=keep_s, retention_s=retention_s)
+    budgets = Budgets(Ledger(redis), Payers(redis), Permits(redis, settings), new_users, settings)
+    async with (
+        supervising("budget ledger", budgets.ledger.run),
+        supervising("budget permits", budgets.permits.run),
+        supervising("new users", new_users.run),
+    ):
         try:
             yield budgets
         finally:

@@ -10,7 +10,7 @@ from backend.app.budgets import open_budgets
 from backend.app.demo import Demo
 from backend.app.models import Models, open_models, with_demo
 from backend.app.notifications import Notifications, open_notifications
-from backend.app.stores import Stores, TaskStore, open_stores, open_task_store
+from backend.app.stores import Stores, TaskStore, open_stores, open_task_store, retention_s
 from backend.app.thinkers import ThinkerSubsystem, open_thinkers
 from backend.budgets.budgets import Budgets
 from backend.observability.call_metrics import CallMetrics
@@ -54,7 +54,7 @@ async def open_foundation(settings: Settings, opened: OpenedMemory, *, serves: b
             open_notifications(settings.notifications, opened.redis, stores.pubsub, stores.memory, delivers=serves)
         )
         settings, demo = await with_demo(settings, stack)
-        budgets = await enter(open_budgets(settings.budgets, stores.opened.redis))
+        budgets = await enter(open_budgets(settings.budgets, stores.opened.redis, retention_s(settings)))
         models = await enter(open_models(settings, stores, budgets))
         tracer = _open_tracer(settings, stack) if serves else NO_TRACER
         task_store = await enter(open_task_store(settings.background, opened, notifications.dispatcher))

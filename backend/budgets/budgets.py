@@ -18,6 +18,7 @@ from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamil
 from prometheus_client.registry import Collector
 
 from backend.budgets.ledger import Ledger
+from backend.budgets.new_users import NewUsers
 from backend.budgets.payers import Payers
 from backend.budgets.permits import Permits
 from backend.budgets.usage import (
@@ -63,6 +64,7 @@ class Budgets:
         ledger: Ledger,
         payers: Payers,
         permits: Permits,
+        new_users: NewUsers,
         settings: BudgetSettings,
         *,
         clock: Callable[[], float] = time.time,
@@ -71,6 +73,7 @@ class Budgets:
         self.ledger = ledger
         self.payers = payers
         self.permits = permits
+        self.new_users = new_users
         self.settings = settings
         self._limits = limits_of(settings)
         self._clock = clock
@@ -88,6 +91,7 @@ class Budgets:
         if payer.exempt:
             self.ledger.charge(payer.subjects, wanted)
             return
+        self.new_users.touch(payer.user)
         try:
             await self.payers.note(payer)
             used = await self.ledger.take(payer.subjects, wanted)
@@ -121,10 +125,14 @@ class Budgets:
         return excess(payer, used, self._limits, needs, wanted)
 
     async def admits_new_user(self, payer: Payer) -> bool:
-        """Count one more new user of the payer's address, and return whether it may have that many."""
+        """Mark the payer as new, count them for their address, and return whether it may have that many."""
         address = [subject for subject in payer.subjects if subject.scope is Scope.ADDRESS]
         limit = self.settings.new_users_per_day
-        if payer.exempt or not limit or not address:
+        if payer.exempt:
+            return True
+        with suppress(MemoryUnavailable):
+            await self.new_users.mark(payer.user)
+        if not limit or not address:
             return True
         wanted: Usage = Counter({Resource.NEW_USERS: 1})
         if self.ledger.known(address[0])[Resource.NEW_USERS] >= limit:

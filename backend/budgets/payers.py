@@ -16,6 +16,7 @@ from contextvars import ContextVar
 import msgspec
 from redis.asyncio import Redis
 
+from backend.budgets.new_users import mark_key
 from backend.budgets.usage import Payer
 from backend.runtime.faults import decode_or_skip
 from backend.storage.client import RedisStore
@@ -78,7 +79,7 @@ class Payers(RedisStore):
     async def erase(self, user_id: str) -> None:
         """Erase what is stored of that user."""
         self._noted.pop(user_id, None)
-        await self._client.call(lambda redis: redis.delete(_key(user_id)))
+        await self._client.call(lambda redis: redis.delete(_key(user_id), mark_key(user_id)))
 
     def _remember(self, payer: Payer) -> None:
         self._noted[payer.user] = payer
