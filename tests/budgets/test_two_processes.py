@@ -87,7 +87,10 @@ async def test_model_tokens_spent_at_one_process_are_refused_at_the_other(peer: 
 
 
 async def test_above_the_ceiling_whatever_costs_answers_503_with_a_hint(peer: OfflinePeer) -> None:
-    with two_servers(peer, BUDGETS__TOTAL__MODEL_TOKENS="20", ADMIN_TOKEN="a" * 16) as (one, two):
+    with two_servers(peer, BUDGETS__TOTAL__MODEL_TOKENS="20", ADMIN_TOKEN="a" * 16, METRICS_TOKEN="m" * 16) as (
+        one,
+        two,
+    ):
         async with browser(one, {}) as at_home:  # counted, never refused
             assert (await at_home.post("/api/singleturn", json={"message": "What is 2 + 2?"})).status_code == 200
         await asyncio.sleep(1.5)  # counts are written once a second
@@ -107,7 +110,7 @@ async def test_above_the_ceiling_whatever_costs_answers_503_with_a_hint(peer: Of
                 assert answer.status_code == 503, (path, answer.text)
                 assert "midnight UTC" in answer.json()["error"]["hint"]
                 assert int(answer.headers["retry-after"]) > 0
-            metrics = (await client.get("/metrics")).text
+            metrics = (await client.get("/metrics", headers={"Authorization": "Bearer " + "m" * 16})).text
             assert 'voice_budget_limit{resource="model_tokens"} 20.0' in metrics
             assert 'voice_budget_refusals_total{resource="model_tokens",scope="total"} 8.0' in metrics
             admin = await client.get("/api/admin/overview", headers={"Authorization": "Bearer " + "a" * 16})
