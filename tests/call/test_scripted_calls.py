@@ -157,6 +157,7 @@ async def test_late_audio_of_a_cancelled_reply_is_never_heard(peer: OfflinePeer,
         await call.hears_something()
         await asyncio.sleep(0.6)
         await call.say(speech("stop, that is enough"))
+        await call.told("transcript_interrupted")
         cut_at = call.arrivals[_index(call, "transcript_interrupted")]
         await call.told("transcript", content="Fine.")
         after = b"".join(heard.frame for heard in call.audible() if heard.at > cut_at + 0.1)

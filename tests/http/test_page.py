@@ -38,7 +38,7 @@ async def test_nothing_outside_the_page_can_be_fetched(tmp_path: Path) -> None:
             "/app.js/../../secret.txt",
         ):
             reader, writer = await asyncio.open_connection(host, int(port))
-            writer.write(f"GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode())
+            writer.write(f"GET {path} HTTP/1.1\r\nHost: {host}:{port}\r\nConnection: close\r\n\r\n".encode())
             answer = await asyncio.wait_for(reader.read(), 5)
             writer.close()
             await writer.wait_closed()

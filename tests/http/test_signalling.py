@@ -143,7 +143,8 @@ async def test_a_declared_size_is_refused_before_the_body_is_sent(tmp_path: Path
     async with world(tmp_path) as here:
         host, port = here.url.removeprefix("http://").split(":")
         reader, writer = await asyncio.open_connection(host, int(port))
-        writer.write(b"POST /api/rtc/offer HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000000\r\n\r\n")
+        request = f"POST /api/rtc/offer HTTP/1.1\r\nHost: {host}:{port}\r\nContent-Length: 1000000000\r\n\r\n"
+        writer.write(request.encode())
         status = await asyncio.wait_for(reader.readline(), 5)
         assert b"413" in status
         writer.close()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import shutil
 import socket
 import subprocess
 import time
@@ -20,6 +19,7 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from backend.errors import MemoryUnavailable
 from backend.settings.redis import complete_redis_url, read_password
 from backend.storage.client import RedisClient, connect
+from backend.storage.redis_server import find_binary
 from backend.tasks.queue import open_queue
 from tests.support.certificates import certificate
 from tests.support.nginx import free_port
@@ -34,9 +34,9 @@ def guarded_redis(folder: Path, *options: str, **environment: str) -> Iterator[i
     """A redis-server started by the script of the deployment files, on a port of loopback."""
     port, users = free_port(), folder / "users"
     users.mkdir()
-    program = shutil.which("redis-server")
-    assert program
-    command = ["sh", str(USERS), program, "--bind", "127.0.0.1", "--save", "", "--dir", str(folder)]
+    program = find_binary()
+    assert program, "run make install"
+    command = ["sh", str(USERS), str(program), "--bind", "127.0.0.1", "--save", "", "--dir", str(folder)]
     command += options if "--tls-port" in options else ["--port", str(port)]
     command = [str(port) if part == "PORT" else part for part in command]
     known = {"PATH": os.environ["PATH"], "REDIS_USERS_FOLDER": str(users)} | environment
