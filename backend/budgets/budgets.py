@@ -175,12 +175,13 @@ class Budgets:
         return self.ledger.known(EVERYBODY), dict(self._limits[Scope.TOTAL])
 
     def _shown(self, subject: Subject, used: Usage, payer: Payer | None = None) -> Json:
-        limits = dict(self._limits[subject.scope])
+        all_limits = self._limits[subject.scope]
+        limits = {resource: limit for resource, limit in all_limits.items() if limit}
         if subject.scope is Scope.USER and payer is not None and payer.most_tokens is not None:
-            limits[Resource.MODEL_TOKENS] = min(limits[Resource.MODEL_TOKENS] or payer.most_tokens, payer.most_tokens)
+            limits[Resource.MODEL_TOKENS] = min(limits.get(Resource.MODEL_TOKENS, payer.most_tokens), payer.most_tokens)
         return {
-            "used": {resource.value: used[resource] for resource in limits},
-            "limits": {resource.value: limit for resource, limit in limits.items() if limit},
+            "used": {resource.value: used[resource] for resource in all_limits},
+            "limits": {resource.value: limit for resource, limit in limits.items()},
         }
 
     def _refusal(self, payer: Payer, found: Excess) -> OverBudget | CeilingReached:
