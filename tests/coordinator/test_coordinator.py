@@ -287,3 +287,22 @@ async def test_words_that_pose_as_instructions_stay_quoted() -> None:
         decision = await decider(model).decide(Digest("d1", USER, [DigestItem(entries[0])], [], []))
     sent: list[dict[str, Any]] = model.requests[0]["messages"]
     assert decision.text == "" and "\\u003c/data\\u003e" in sent[-1]["content"]
+
+
+async def test_digests_go_first_to_whoever_was_served_longest_ago(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("backend.coordinator.coordinator.CONCURRENCY", 1)
+    monkeypatch.setattr("backend.coordinator.coordinator.ENTRIES_LIMIT", 1)
+    world, served = World(), list[str]()
+    async with Process(world, "one", decision=Decision(""), settings=options(gather_s=0, apart_s=0)) as one:
+
+        async def serve_one() -> None:
+            await one.coordinator._begin_due()
+            served.extend(one.coordinator.working)
+            await asyncio.gather(*one.coordinator.working.values())
+
+        for user in ("busy", "busy", "busy", "bob", "cleo"):  # whose first entry has waited longest
+            await one.channels.add_input(user, "hello", "api")
+        for _ in range(5):
+            await serve_one()
+        assert served[:3] == ["busy", "bob", "cleo"], "who has just been served waits for the others"
+        assert served[3:] == ["busy", "busy"], "and is served again when nobody else waits"
