@@ -190,6 +190,8 @@ _ASKED_WHOLE = re.compile(
     r"|when (do|does|did|will) (it|you|they|we|he|she) (open|close|start|begin|end|leave|arrive|come|finish|stop))"
 )
 """Questions that end in their verb, whose object has been asked for: "how much does it cost"."""
+_SHORT_ANSWER = 4
+"""Words: "in the morning" answers, "for the party we need coffee" begins."""
 _ORDERING = _set("order bring buy add")
 _ASSENT = re.compile(r"(yes|yeah|yep|sure|okay|ok|of course|right|alright|all right)\b")
 """The beginning of dictating what was asked for."""
@@ -340,7 +342,7 @@ def _judged(context: PauseContext, text: str, sentence: list[str]) -> Reason:
     if odds < SURE[kind] or more:
         return Reason.MAY_GO_ON if odds < RATHER or more else Reason.RATHER_COMPLETE
     if kind == "fragment":
-        return Reason.QUICK_ANSWER
+        return Reason.QUICK_ANSWER if len(sentence) <= _SHORT_ANSWER else Reason.STATEMENT
     return Reason.QUESTION if "question" in kind else Reason.REQUEST if kind == "request" else Reason.STATEMENT
 
 
