@@ -88,7 +88,16 @@ async def open_http(
             notify_deleted=deletions.notify,
             reasoner=thinkers.registry.dependencies.reasoner,
             access=access,
-            merge_users=partial(merge_users, stores),
+            merge_users=partial(
+                merge_users,
+                stores,
+                (
+                    foundation.notifications.notices,
+                    foundation.notifications.reminders.reminders,
+                    # A visitor has no tools of the operator's CalDAV server, whose outage must not stop a sign-in.
+                    *(() if settings.caldav_url else (open_calendars(settings, foundation.models.http),)),
+                ),
+            ),
             provider=OpenIdProvider(settings.oidc, foundation.models.http) if "oidc" in settings.access else None,
             access_store=AccessStore(stores.opened.redis),
         )

@@ -1,6 +1,9 @@
-"""When a visitor signs in, what they left before becomes the user's: conversations, profile, memories and notes."""
+"""When a visitor signs in, what they left before becomes the user's: all but background tasks."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Protocol
 
 from backend.app.stores import Stores
 from backend.runtime.json_objects import Json
@@ -8,11 +11,20 @@ from backend.storage.memory import HISTORY_LIMIT
 from backend.users.profile_updates import FACT_LIMIT
 
 
-async def merge_users(stores: Stores, visitor: str, user: str) -> None:
+class MovableStore(Protocol):
+    """A store whose records can be given to another user."""
+
+    async def move(self, user_id: str, to: str, /) -> None:
+        """Give all of a user's records to another. May be repeated."""
+
+
+async def merge_users(stores: Stores, movable: Iterable[MovableStore], visitor: str, user: str) -> None:
     """Move the visitor's data to the user; what the user has said of themselves already stays. May be repeated.
 
-    Raises `MemoryUnavailable`.
+    When one store fails, what was not moved stays with the visitor. Raises `MemoryUnavailable`, `CalendarUnavailable`.
     """
+    for store in movable:
+        await store.move(visitor, user)
     memory = stores.memory
     for conversation in await memory.conversations(visitor):
         named = conversation.id
@@ -27,8 +39,8 @@ async def merge_users(stores: Stores, visitor: str, user: str) -> None:
         await stores.memories.change(user, lambda kept: [*(m for m in memories if m not in kept), *kept])
     if notes:
         await stores.notes.change(user, lambda kept: [*(n for n in notes if n not in kept), *kept])
-    for store in (stores.memories, stores.notes):
-        await store.erase(visitor)
+    await stores.memories.erase(visitor)
+    await stores.notes.erase(visitor)
     await memory.forget_user(visitor)
 
 

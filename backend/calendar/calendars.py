@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import logging
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
@@ -28,6 +29,8 @@ from backend.calendar.caldav import CalDavStore
 from backend.calendar.local import LocalStore
 from backend.calendar.rules import checked
 from backend.settings.settings import Settings
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +88,16 @@ class Calendars:
     async def export(self, user_id: str) -> dict[str, str]:
         """Return all of a user's events as they are stored, id → iCalendar text, for the user to take away."""
         return {stored.id: stored.text for stored in await self.store.everything(user_id)}
+
+    async def move(self, user_id: str, to: str) -> None:
+        """Give all events of a user to another; those the other calendar refuses stay. May be repeated."""
+        for stored in await self.store.everything(user_id):
+            try:
+                with suppress(EventChanged):  # it was moved before
+                    await self.store.create(to, stored.id, stored.text)
+                await self.store.remove(user_id, stored)
+            except CalendarRefused:
+                log.warning("an event was not moved on sign-in: the calendar refuses it")
 
     async def erase(self, user_id: str) -> None:
         """Delete all of a user's events, and that there were any. Having none is no fault."""

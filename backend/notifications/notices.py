@@ -120,6 +120,12 @@ class NoticeRepository(RedisStore):
         pipe.expire(_delivered(user_id), DELIVERED_TTL_S)
         return bool((await self._client.execute(pipe))[0])
 
+    async def move(self, user_id: str, to: str) -> None:
+        """Give all notices that wait for a user to another. May be repeated."""
+        for notice in await self.waiting(user_id):
+            await self.add(to, notice)
+            await self.remove(user_id, notice.id)
+
     async def is_delivered(self, user_id: str, notice_id: str) -> bool:
         """Return whether a notice was delivered, or removed for another reason."""
         return await self._client.call(lambda redis: redis.zscore(_delivered(user_id), notice_id)) is not None

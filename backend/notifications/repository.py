@@ -11,6 +11,7 @@ so a new field needs a default. Every method may raise `MemoryUnavailable`.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 
 import msgspec
@@ -20,6 +21,8 @@ from backend.errors import MemoryUnavailable, TooMany
 from backend.notifications.reminders import Reminder
 from backend.runtime.faults import decode_all, decode_or_skip
 from backend.storage.client import Lease, Pipe, RedisStore
+
+log = logging.getLogger(__name__)
 
 DUE = "reminders:due"
 BUSY_S = 86_400
@@ -81,6 +84,16 @@ class ReminderRepository(RedisStore):
     async def remove(self, owner: str, reminder_id: str) -> Reminder | None:
         """Delete a reminder and return what it was; None when there is no such one."""
         return (await self.update(owner, reminder_id, lambda _: None))[0]
+
+    async def move(self, owner: str, to: str) -> None:
+        """Give all reminders of `owner` to another user; those that have no room there stay. May be repeated."""
+        for reminder in await self.all_of(owner):
+            try:
+                await self.add(msgspec.structs.replace(reminder, owner=to))
+            except TooMany:
+                log.warning("reminders were not moved on sign-in: the user has %d already", self._per_user)
+                return
+            await self.remove(owner, reminder.id)
 
     async def erase(self, owner: str) -> None:
         """Delete all reminders of that user."""

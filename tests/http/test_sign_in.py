@@ -15,7 +15,12 @@ import pytest
 from backend.access.access import Access
 from backend.access.oidc import OpenIdProvider, new_sign_in
 from backend.app.merge import merge_users, merged_profile
+from backend.calendar.calendars import Calendars
+from backend.calendar.local import LocalStore
 from backend.errors import NotAdmitted
+from backend.notifications.notices import Notice, NoticeRepository
+from backend.notifications.reminders import Reminder
+from backend.notifications.repository import ReminderRepository
 from backend.storage.messages import Message
 from backend.testing.memory import FakeMemory
 from backend.users.memories import Memories
@@ -32,17 +37,18 @@ def issuer() -> Any:
 
 
 @asynccontextmanager
-async def signing(directory: Path, issuer: str, *modes: str) -> AsyncIterator[World]:
+async def signing(directory: Path, issuer: str, *modes: str, admin_claim: str = "sub=root") -> AsyncIterator[World]:
     """A server whose users sign in at `issuer`."""
     access: Any = Access(frozenset(modes or ("oidc",)))  # type: ignore[arg-type]
-    oidc = {"issuer": issuer, "client_id": CLIENT, "client_secret": "of the tests", "admin_claim": "sub=root"}
+    oidc = {"issuer": issuer, "client_id": CLIENT, "client_secret": "of the tests", "admin_claim": admin_claim}
     settings = settings_with(access=list(access.modes), oidc=oidc)
     memory = FakeMemory()
     redis = memory._client.redis
+    movable = (NoticeRepository(redis), ReminderRepository(redis), Calendars(LocalStore(directory / "calendars")))
     stores: Any = SimpleNamespace(memory=memory, memories=Memories(redis), notes=Notes(redis))
 
     async def merge(visitor: str, user: str) -> None:
-        await merge_users(stores, visitor, user)
+        await merge_users(stores, movable, visitor, user)
 
     async with httpx2.AsyncClient(trust_env=False) as http:
         services = {"access": access, "provider": OpenIdProvider(settings.oidc, http), "merge_users": merge}
@@ -99,6 +105,15 @@ async def test_a_claim_makes_an_operator(tmp_path: Path, issuer: str) -> None:
         assert (await browser.get("/api/admin/overview")).status_code == 200
 
 
+@pytest.mark.parametrize(
+    ("claim", "status"), [("groups=voice-admins", 200), ("groups=voice", 401), ("teams=staff", 401)]
+)
+async def test_a_value_in_a_list_claim_makes_an_operator(tmp_path: Path, issuer: str, claim: str, status: int) -> None:
+    async with signing(tmp_path, issuer, admin_claim=claim) as here, here.browser() as browser:
+        await sign_in(browser, "root")
+        assert (await browser.get("/api/admin/overview")).status_code == status
+
+
 async def test_what_a_visitor_left_becomes_theirs(tmp_path: Path, issuer: str) -> None:
     async with signing(tmp_path, issuer, "open", "oidc") as here, here.browser() as browser:
         visitor = here.registry.find((await place_call(browser))["session_id"]).owner
@@ -110,6 +125,26 @@ async def test_what_a_visitor_left_becomes_theirs(tmp_path: Path, issuer: str) -
         listed = (await browser.get("/api/conversations")).json()["conversations"]
         assert [each["id"] for each in listed] == ["c1"]
         assert await memory.everything_of(visitor) == {}
+
+
+async def test_what_is_to_be_delivered_and_the_calendar_become_theirs(tmp_path: Path, issuer: str) -> None:
+    async with signing(tmp_path, issuer, "open", "oidc") as here, here.browser() as browser:
+        visitor = here.registry.find((await place_call(browser))["session_id"]).owner
+        redis = here.used_memory._client.redis
+        notices, reminders = NoticeRepository(redis), ReminderRepository(redis)
+        events = LocalStore(tmp_path / "calendars")
+        await notices.add(visitor, Notice("n1", "It is done."))
+        await reminders.add(Reminder("r1", visitor, "tea", 1.0, 4e9))
+        await events.create(visitor, "e1.ics", "BEGIN:VCALENDAR")
+        await sign_in(browser, "ada")
+        user = here.registry.find((await place_call(browser))["session_id"]).owner
+        assert user != visitor
+        assert [each.id for each in await notices.waiting(user)] == ["n1"]
+        assert [(each.id, each.owner) for each in await reminders.all_of(user)] == [("r1", user)]
+        assert await reminders.due(5e9, 9) == ([(user, "r1")], None)
+        assert [each.id for each in await events.everything(user)] == ["e1.ics"]
+        assert not await notices.waiting(visitor) and not await reminders.all_of(visitor)
+        assert not await events.everything(visitor)
 
 
 async def test_a_sign_in_that_another_browser_began_is_refused(tmp_path: Path, issuer: str) -> None:
