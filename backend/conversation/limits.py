@@ -25,7 +25,7 @@ class TurnLimits:
     "right" and "I see" are voiced for 140-600 ms, and so are "stop", "wait" and "no"."""
     read_partly_at_ms: tuple[int, ...] = (300, 420)
     """Speech over a reply that lasts so long is read while it goes on: a command takes the floor at once, and what
-    sounds like a murmur is given longer. Two readings find more than one: of 129 backchannels 87 % are spared instead
+    sounds like a murmur is given longer. Two readings find more than one: of 129 backchannels 85 % are spared instead
     of 74, and "stop" and "wait" end the reply 75 ms sooner (median of 54); a third finds nothing more."""
     murmur_max_ms: int = 1000
     """Speech this long takes the floor even if it began as a murmur ("yeah okay, but ...")."""
