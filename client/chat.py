@@ -17,6 +17,7 @@ from rich.markup import escape
 
 from backend.errors import TransportLost, VoiceError
 from client.narrator import Narrator
+from client.proof_of_work import ProvingWork
 from client.signalling import CallRefused, Signalling, restore_cookie, save_cookie
 
 SILENT_FOR_S = 60.0
@@ -36,7 +37,8 @@ async def chat(
 ) -> int:
     """Converse until /quit or the end of the input; return the exit code. `conversation` continues one."""
     console = console or Console(highlight=False)
-    async with httpx2.AsyncClient(base_url=url, trust_env=False, timeout=httpx2.Timeout(10, read=SILENT_FOR_S)) as http:
+    timeout = httpx2.Timeout(10, read=SILENT_FOR_S)
+    async with httpx2.AsyncClient(base_url=url, trust_env=False, timeout=timeout, auth=ProvingWork()) as http:
         restore_cookie(http)
         try:
             await Signalling(http).config()

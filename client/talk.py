@@ -17,6 +17,7 @@ from backend.media.wav import read_wav, write_wav
 from backend.transports.webrtc.ice import IceConfig
 from client.caller import Caller
 from client.narrator import Narrator
+from client.proof_of_work import ProvingWork
 from client.signalling import Signalling, Ticket, page_events, restore_cookie, save_cookie
 from client.webrtc import WebRTCCaller
 from client.websocket import WebSocketCaller
@@ -59,7 +60,7 @@ async def talk(
     try:
         speech = read_wav(wav)
         async with (
-            httpx2.AsyncClient(base_url=url, trust_env=False, cookies=cookies) as http,
+            httpx2.AsyncClient(base_url=url, trust_env=False, cookies=cookies, auth=ProvingWork()) as http,
             AsyncExitStack() as stack,
         ):
             if conversation and cookies is None:

@@ -158,11 +158,29 @@ export function deleteMe() {
   return request("DELETE", "/api/me");
 }
 
+/** The status of an answer that asks a stranger for a proof of work. */
+const WORK_REQUIRED = 428;
+
 /** @param {string} method @param {string} path @param {any} [body] @param {string} [token] */
 export async function request(method, path, body, token) {
+  const first = await send(method, path, body, token);
+  if (first.response.status !== WORK_REQUIRED || !first.answer.error?.challenge) return taken(first);
+  const { proofOf } = await import("./proof_of_work.js");
+  return taken(await send(method, path, body, token, await proofOf(first.answer.error)));
+}
+
+/** @param {{response: Response, answer: any}} received @returns {any} */
+function taken({ response, answer }) {
+  if (!response.ok) throw refusal(response, answer.error ?? {});
+  return answer;
+}
+
+/** @param {string} method @param {string} path @param {any} [body] @param {string} [token] @param {string} [proof] */
+async function send(method, path, body, token, proof) {
   const headers = {
     ...(body && { "Content-Type": "application/json" }),
     ...(token && { Authorization: `Bearer ${token}` }),
+    ...(proof && { "Proof-Of-Work": proof }),
   };
   let response;
   try {
@@ -175,9 +193,7 @@ export async function request(method, path, body, token) {
   } catch (error) {
     throw new ApiError(0, error instanceof Error ? error.message : "no answer");
   }
-  const answer = await response.json().catch(() => ({}));
-  if (!response.ok) throw refusal(response, answer.error ?? {});
-  return answer;
+  return { response, answer: await response.json().catch(() => ({})) };
 }
 
 /** @param {Response} response @param {{message?: string, hint?: string}} error */

@@ -42,6 +42,7 @@ from backend.http.limits import Buckets
 from backend.http.metrics_access import MetricsPort
 from backend.http.openapi import complete_openapi
 from backend.http.origins import Origins
+from backend.http.proof_of_work import ProofOfWork
 from backend.http.refusals import RefusalLog
 from backend.http.secret_key import secret_keys
 from backend.observability.request_metrics import RequestMetrics
@@ -87,7 +88,8 @@ def build_app(
     forwarded headers are read here, and only from TRUSTED_PROXIES.
     """
     settings = services.settings
-    signatures = Signatures(secret_keys(settings), token_age_s=token_age_s(settings))
+    keys = secret_keys(settings)
+    signatures = Signatures(keys, token_age_s=token_age_s(settings))
     credentials = Credentials(signatures, services.access, _keys(settings), _signed_in_s(settings), services.bearers)
     app = FastAPI(
         title="responder-thinker",
@@ -117,6 +119,7 @@ def build_app(
     app.state.context = Context(
         services=services,
         signatures=signatures,
+        work=ProofOfWork(keys, services.access_store, settings.budgets),
         offers=Buckets(settings.offers_per_minute, what="new calls"),
         messages=Buckets(MESSAGES_PER_MINUTE, what="messages"),
         attempts=Buckets(ATTEMPTS_PER_MINUTE, what="wrong tokens"),

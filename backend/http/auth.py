@@ -70,8 +70,8 @@ class Signatures:
         keys = [key] if isinstance(key, bytes) else list(reversed(key))  # the library signs with the last
         self._clock = clock
         self._token_age_s = token_age_s
-        self._cookies = _Signer(keys, "caller-cookie", clock)
-        self._tokens = _Signer(keys, "session-token", clock)
+        self._cookies = Signer(keys, "caller-cookie", clock)
+        self._tokens = Signer(keys, "session-token", clock)
 
     def cookie(self, user: str, epoch: int = 0, *, admin: bool = False) -> str:
         """Return the cookie's value for `user`, void once their epoch is another; `admin`: an operator's."""
@@ -104,8 +104,10 @@ class Signatures:
         return OpenedSession(session_id, origin)
 
 
-class _Signer(TimestampSigner):
-    def __init__(self, keys: list[bytes], salt: str, clock: Callable[[], float]) -> None:
+class Signer(TimestampSigner):
+    """Signs values together with the time, by `clock`; the last of `keys` signs, and all are read."""
+
+    def __init__(self, keys: Sequence[bytes], salt: str, clock: Callable[[], float]) -> None:
         super().__init__(keys, salt=salt, key_derivation="hmac", digest_method=hashlib.sha256)
         self._clock = clock
 

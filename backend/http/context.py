@@ -25,6 +25,7 @@ from backend.http.auth import Signatures
 from backend.http.credentials import Identity
 from backend.http.limits import Buckets
 from backend.http.page_streams import PageStreams
+from backend.http.proof_of_work import ProofOfWork
 from backend.mcp.endpoint import Bearer
 from backend.models.embedding import Embedder
 from backend.notifications.dispatcher import NotificationDispatcher
@@ -55,6 +56,7 @@ class Context:
 
     services: Services
     signatures: Signatures
+    work: ProofOfWork
     offers: Buckets
     messages: Buckets
     attempts: Buckets

@@ -16,7 +16,7 @@ from starlette.requests import ClientDisconnect, HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocketDisconnect
 
-from backend.errors import CallerError, Forbidden, NotAdmitted, NotTheirs, PeerError, TooMany, VoiceError
+from backend.errors import CallerError, Forbidden, NotAdmitted, NotTheirs, PeerError, TooMany, VoiceError, WorkRequired
 from backend.http.refusals import Refusal, explain_refusal
 from backend.observability.security_log import SecurityEvent
 
@@ -26,9 +26,11 @@ PEER_RETRY_S = 5
 """Seconds after which a failed peer is worth another try."""
 
 
-def error_response(status: int, message: str, hint: str = "", headers: Mapping[str, str] | None = None) -> JSONResponse:
-    """Return an error in the one shape that callers receive."""
-    return JSONResponse({"error": {"message": message, "hint": hint}}, status, headers)
+def error_response(
+    status: int, message: str, hint: str = "", headers: Mapping[str, str] | None = None, **more: object
+) -> JSONResponse:
+    """Return an error in the one shape that callers receive; `more` is what its kind has to say beyond that."""
+    return JSONResponse({"error": {"message": message, "hint": hint, **more}}, status, headers)
 
 
 def install(app: FastAPI) -> None:
@@ -80,7 +82,7 @@ def note_error(connection: HTTPConnection, error: VoiceError) -> None:
     """Leave for the security log why the request is refused, if `error` refuses it rather than finds it wrong."""
     if isinstance(error, NotTheirs):
         explain_refusal(connection, Refusal("not theirs", SecurityEvent.SESSION_REFUSED))
-    elif isinstance(error, NotAdmitted | Forbidden | TooMany):
+    elif isinstance(error, NotAdmitted | Forbidden | TooMany | WorkRequired):
         explain_refusal(connection, Refusal(str(error)))
 
 
@@ -105,7 +107,10 @@ def refusal_response(error: VoiceError) -> JSONResponse:
         headers["Retry-After"] = str(error.retry_after_s)
     if status >= 500:
         log.warning("answered %d: %s: %s", status, type(error).__name__, error)
-    return error_response(status, str(error), error.hint, headers)
+    more = {}
+    if isinstance(error, WorkRequired):
+        more = {"challenge": error.challenge, "bits": error.bits, "expires_in_s": error.expires_in_s}
+    return error_response(status, str(error), error.hint, headers, **more)
 
 
 async def _invalid(_request: Request, error: Exception) -> JSONResponse:

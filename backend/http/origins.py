@@ -28,7 +28,7 @@ from backend.http.tickets import STREAMS
 
 PREFLIGHT_HEADERS = {
     "access-control-allow-methods": "GET, POST, PATCH, DELETE",
-    "access-control-allow-headers": "Authorization, Content-Type, Last-Event-ID",
+    "access-control-allow-headers": "Authorization, Content-Type, Last-Event-ID, Proof-Of-Work",
     "access-control-max-age": "600",
 }
 
