@@ -9,6 +9,7 @@ COPY pyproject.toml README.md LICENSE ./
 COPY backend backend
 COPY client client
 COPY demo demo
+COPY local_responder local_responder
 COPY frontend frontend
 # Editable, so that the server finds the page beside itself here as it does in a checkout.
 RUN .venv/bin/pip install --no-cache-dir --disable-pip-version-check --no-deps -e .

@@ -27,7 +27,7 @@ from benchmarks.microphone import spoken
 from benchmarks.page_reader import PageReader
 from benchmarks.record import CallersReport, CallRecord, Packets, encode
 from client.signalling import Signalling
-from demo.offline import parent
+from local_responder import parent
 
 SETTLE_S = 1.0
 """Between the last call's set-up and the beginning of the measurement."""

@@ -26,7 +26,7 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from benchmarks import speech
-from demo.offline import parent
+from local_responder import parent
 
 RATE = 48_000
 SAMPLES = RATE // 50

@@ -1,4 +1,4 @@
-"""The demonstration beside the server: an offline Responder, stand-ins of web services, and a tour.
+"""Beside the server: the scripted peer of the tests, stand-ins of web services, and a tour.
 
-The server never imports this package; it starts `python -m demo.offline` as a child process where no key is set.
+The server never imports this package; with OFFLINE_SCRIPT it starts `python -m demo.offline` as a child process.
 """

@@ -20,7 +20,7 @@ LONGEST_FIRST = (
     "tests/call/test_",
     "tests/app/",
     "tests/mcp/test_remote_servers.py",
-    "tests/demo/",
+    "tests/local_responder/",
     "tests/cluster/",
     "tests/benchmarks/",
     "tests/tasks/",

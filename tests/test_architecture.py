@@ -266,7 +266,9 @@ def test_the_architecture_page_lists_every_room_and_where_its_arrows_lead() -> N
 
 def test_no_room_imports_what_stands_outside_the_server() -> None:
     for name, path in FILES.items():
-        outside = {"demo", "tests", "benchmarks", "scripts"} | (set() if name == COMMAND_LINE else {"client"})
+        outside = {"demo", "local_responder", "tests", "benchmarks", "scripts"} | (
+            set() if name == COMMAND_LINE else {"client"}
+        )
         assert foreign_imports(path).isdisjoint(outside), name
 
 

@@ -18,6 +18,7 @@ class Demo(ChildProcess):
         """`script` makes it deterministic. Construct it in a running event loop."""
         super().__init__("the offline demonstration", self._serve, until_ready=self._read_address)
         self._script = script
+        self._module = "demo.offline" if script else "local_responder"
         self.url = ""
         """http://127.0.0.1:PORT once started."""
 
@@ -31,13 +32,14 @@ class Demo(ChildProcess):
         except ChildFailed as error:
             raise SetupError(
                 "The offline demonstration did not start.",
-                hint="Run `python -m demo.offline` to see why, or set OPENAI_API_KEY.",
+                hint=f"Run `python -m {self._module}` to see why, or set OPENAI_API_KEY.",
             ) from error
 
     def _serve(self) -> Command:
         port = self.url.rpartition(":")[2] or "0"
-        command = [sys.executable, "-m", "demo.offline", "--exit-with-parent", "--port", port]
-        return Command([*command, "--script", str(self._script)] if self._script else command, pipes=True)
+        script = ["--script", str(self._script)] if self._script else []
+        command = [sys.executable, "-m", self._module, "--exit-with-parent", "--port", port, *script]
+        return Command(command, pipes=True)
 
     async def _read_address(self, process: Process) -> None:
         """Read the first line of its output, which says where it listens."""

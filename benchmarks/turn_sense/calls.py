@@ -27,7 +27,7 @@ from benchmarks.turn_sense import render
 from benchmarks.turn_sense.plan import IN_NOISE, NOBODY_CALLS, Call, CallResult, Clip, Played, Scene
 from benchmarks.turn_sense.provider import Began
 from client.signalling import Signalling
-from demo.offline import parent
+from local_responder import parent
 
 REPLY_WITHIN_S = 4.0
 """For a reply to begin; a scene that has none ends then."""

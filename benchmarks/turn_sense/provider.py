@@ -29,12 +29,14 @@ from starlette.websockets import WebSocket
 from backend.media.frame import SAMPLE_RATE, milliseconds
 from benchmarks.turn_sense import texts
 from benchmarks.turn_sense.plan import Commit, ProviderLog, Reply, Word
-from demo.offline import parent
-from demo.offline.app import MODEL
-from demo.offline.chat.completions import complete
-from demo.offline.realtime.core import Realtime
-from demo.offline.realtime.items import Item
-from demo.offline.realtime.parts import (
+from demo.offline.record import ConnectionRecord
+from demo.offline.script.brain import words_of
+from local_responder import parent
+from local_responder.app import MODEL
+from local_responder.chat.completions import complete
+from local_responder.realtime.core import Realtime
+from local_responder.realtime.items import Item
+from local_responder.realtime.parts import (
     Audio,
     Begin,
     Call,
@@ -46,11 +48,9 @@ from demo.offline.realtime.parts import (
     Trouble,
     Words,
 )
-from demo.offline.realtime.response import Order
-from demo.offline.realtime.shell import Connection
-from demo.offline.record import ConnectionRecord
-from demo.offline.script.brain import words_of
-from demo.offline.server import ABORT, Server, listen
+from local_responder.realtime.response import Order
+from local_responder.realtime.shell import Connection
+from local_responder.server import ABORT, Server, listen
 
 TRANSCRIPT_S = 0.3
 """From a commit until its transcript."""

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from backend.media.frame import SAMPLE_RATE
 from backend.media.wav import read_wav
-from demo.offline.speech.voice import the_voice
+from local_responder.synthesis.voice import the_voice
 
 Sound = NDArray[np.float64]
 """24 kHz mono; full scale is 1."""

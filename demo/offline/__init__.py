@@ -1,6 +1,5 @@
-"""An OpenAI-compatible server of our own, in a process of its own: the demonstration, and the test peer.
+"""The scripted peer: the local Responder's protocol with answers, delays and failures as a script says, for tests.
 
-`__main__` starts it; `app` is its HTTP surface; `realtime/` the Realtime protocol, pure core and thin shell;
-`script/` and `demonstration/` the two brains behind it; `speech/` ears and voice; `chat/` chat completions.
-docs/offline.md says what it can and cannot do.
+`__main__` starts it; `app` adds scripts and `/debug` to the routes of `local_responder`; `script/` is what a script may
+say, and the handler that follows it; `record` keeps what went over the wire. docs/offline.md describes it.
 """

@@ -1,128 +1,113 @@
-"""The HTTP surface: `/v1/realtime`, `/v1/chat/completions`, `/v1/models`, and `/debug` for tests."""
+"""The scripted peer's HTTP surface: the local Responder's routes, and `/debug` for tests."""
 
 from __future__ import annotations
 
+import asyncio
 import ipaddress
+import json
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
 
 from starlette.applications import Starlette
 from starlette.requests import HTTPConnection, Request
 from starlette.responses import JSONResponse, Response
-from starlette.routing import Route, WebSocketRoute
+from starlette.routing import Route
 from starlette.websockets import WebSocket
 
-from demo.offline.brain import Brain
-from demo.offline.chat.completions import complete
-from demo.offline.realtime.core import Knobs, Realtime
-from demo.offline.realtime.shell import Connection
-from demo.offline.record import ConnectionRecord, Records
+from demo.offline.record import Records
 from demo.offline.script.brain import ScriptedBrain
 from demo.offline.script.schema import ChatReply, ConnectionScript, Script, ScriptError, parse
-from demo.offline.server import ABORT
+from local_responder import app as local
+from local_responder.chat.completions import Pace, complete
+from local_responder.chat.rules import Thought, ToolCall
+from local_responder.realtime.core import Knobs, Realtime
+from local_responder.realtime.handler import Handler
+from local_responder.realtime.shell import Connection
+from local_responder.server import ABORT
 
-MODEL = "offline-demonstration"
-"""What the server calls itself wherever a model's name is shown."""
 MAX_SCRIPT_BYTES = 1024 * 1024
-MAX_CHAT_BYTES = 4 * 1024 * 1024
 
 
-@dataclass(slots=True)
-class Demonstration:
-    """What the routes share."""
+class ScriptedPeer(local.Service):
+    """Follows a script while there is one; without, it is the local Responder with a log."""
 
-    demonstration: Callable[[], Brain]
-    """Makes the brain of an unscripted connection."""
-    speak: Callable[[str], bytes]
-    """Words to 24 kHz mono PCM16."""
-    script: Script | None = None
-    required_key: str | None = None
-    """The only bearer key accepted; None accepts any, and none."""
-    records: Records = field(default_factory=Records)
-    handshakes: int = 0
-    """Since the script was set."""
-    accepted: int = 0
-    """Since the script was set."""
-
-    chats: int = 0
-    """Chat completions since the script was set."""
-
-    def next_chat_reply(self) -> ChatReply | None:
-        """The script's next chat answer; None when the demonstration answers."""
-        replies = self.script.chat if self.script else None
-        if not replies:
-            return None
-        self.chats += 1
-        return replies[min(self.chats, len(replies)) - 1]
+    def __init__(
+        self,
+        new_handler: Callable[[], Handler],
+        speak: Callable[[str], bytes],
+        script: Script | None = None,
+        *,
+        required_key: str | None = None,
+    ) -> None:
+        """`new_handler` serves connections without a script; `speak` makes 24 kHz mono PCM16 of words."""
+        super().__init__(new_handler, required_key=required_key)
+        self.records = Records()
+        self._speak = speak
+        self._script = script
+        self._handshakes = self._accepted = self._chats = 0
+        """Each since the script was set."""
 
     def take_script(self, script: Script | None) -> None:
         """Follow another script from the next connection on, with an empty log."""
-        self.script, self.handshakes, self.accepted, self.chats = script, 0, 0, 0
+        self._script = script
+        self._handshakes = self._accepted = self._chats = 0
         self.records.clear()
 
+    def refusal(self, connection: HTTPConnection) -> Response | None:
+        """A wrong key, and as many overloads as the script says."""
+        self._handshakes += 1
+        refusal = self.wrong_key(connection)
+        if refusal is None and self._script and self._handshakes <= self._script.refuse_connections:
+            refusal = local.failure(self._script.refuse_status, "The server is overloaded (scripted).", "server_error")
+        if refusal is not None:
+            self.records.refused += 1
+        return refusal
 
-def create_app(served: Demonstration) -> Starlette:
+    def connect(self, socket: WebSocket) -> Connection:
+        """A connection with its part of the script, and its record."""
+        self._accepted += 1
+        query = dict(socket.query_params)
+        script = self._script and self._script.for_connection(self._accepted, query.get("script"))
+        record = self.records.open(query)
+        knobs = _knobs(script) if script else Knobs()
+        core = Realtime(local.MODEL, connection=record.number, now=time.monotonic(), knobs=knobs)
+        handler = ScriptedBrain(script, self._speak) if script else self.new_handler()
+        return Connection(socket, core, handler, record, abort=socket.scope["extensions"][ABORT])
+
+    async def complete(self, body: bytes) -> Response:
+        """The script's next chat answer; without one, the local Responder's."""
+        replies = self._script.chat if self._script else None
+        if not replies:
+            return await super().complete(body)
+        self._chats += 1
+        reply = replies[min(self._chats, len(replies)) - 1]
+        await asyncio.sleep(reply.delay_ms / 1000)
+        if reply.status != 200:
+            return local.failure(reply.status, "Scripted failure.", "server_error")
+        return await complete(
+            body, local.MODEL, _thought(reply), Pace(reply.token_delay_ms / 1000, reply.drop_after_tokens)
+        )
+
+
+def create_app(peer: ScriptedPeer) -> Starlette:
     """The ASGI application."""
-    app = Starlette(
-        routes=[
-            WebSocketRoute("/v1/realtime", realtime),
-            Route("/v1/chat/completions", chat_completions, methods=["POST"]),
-            Route("/v1/models", models),
-            Route("/debug/connections", debug_connections),
-            Route("/debug/script", debug_script, methods=["POST"]),
-        ],
-    )
-    app.state.served = served
-    return app
-
-
-async def realtime(socket: WebSocket) -> None:
-    """One Realtime connection."""
-    served: Demonstration = socket.app.state.served
-    refusal = _refusal(served, socket)
-    if refusal is not None:
-        served.records.refused += 1
-        await socket.send_denial_response(refusal)
-        return
-    served.accepted += 1
-    record = served.records.open(dict(socket.query_params))
-    await socket.accept()
-    script = served.script and served.script.for_connection(served.accepted, socket.query_params.get("script"))
-    core, brain = _make(served, script, record)
-    await Connection(socket, core, brain, record, abort=socket.scope["extensions"][ABORT]).run()
-
-
-async def chat_completions(request: Request) -> Response:
-    """One chat completion, streamed or whole."""
-    served: Demonstration = request.app.state.served
-    if not _key_is_right(served, request):
-        return _invalid_key()
-    body = await request.body()
-    if len(body) > MAX_CHAT_BYTES:
-        return _error(413, "The request is too large.", "invalid_request_error")
-    return await complete(body, MODEL, served.next_chat_reply())
-
-
-async def models(request: Request) -> Response:
-    """The one model there is."""
-    served: Demonstration = request.app.state.served
-    if not _key_is_right(served, request):
-        return _invalid_key()
-    entry = {"id": MODEL, "object": "model", "created": 0, "owned_by": "responder-thinker"}
-    return JSONResponse({"object": "list", "data": [entry]})
+    debug = [
+        Route("/debug/connections", debug_connections),
+        Route("/debug/script", debug_script, methods=["POST"]),
+    ]
+    return local.create_app(peer, debug)
 
 
 async def debug_connections(request: Request) -> Response:
     """Everything that went over the wire; `?audio=1` adds the appended audio."""
     if not _is_local(request):
         return Response(status_code=404)
-    served: Demonstration = request.app.state.served
-    return JSONResponse(served.records.shown(with_audio=request.query_params.get("audio") == "1"))
+    peer: ScriptedPeer = request.app.state.service
+    return JSONResponse(peer.records.shown(with_audio=request.query_params.get("audio") == "1"))
 
 
 async def debug_script(request: Request) -> Response:
-    """Replace the script; an empty body goes back to the demonstration."""
+    """Replace the script; an empty body goes back to the local Responder."""
     if not _is_local(request):
         return Response(status_code=404)
     body = await request.body()
@@ -132,15 +117,9 @@ async def debug_script(request: Request) -> Response:
         script = parse(body) if body.strip() else None
     except ScriptError as error:
         return JSONResponse({"error": str(error)}, status_code=422)
-    request.app.state.served.take_script(script)
+    peer: ScriptedPeer = request.app.state.service
+    peer.take_script(script)
     return JSONResponse({"ok": True})
-
-
-def _make(served: Demonstration, script: ConnectionScript | None, record: ConnectionRecord) -> tuple[Realtime, Brain]:
-    knobs = _knobs(script) if script else Knobs()
-    core = Realtime(MODEL, connection=record.number, now=time.monotonic(), knobs=knobs)
-    brain: Brain = ScriptedBrain(script, served.speak) if script else served.demonstration()
-    return core, brain
 
 
 def _knobs(script: ConnectionScript) -> Knobs:
@@ -150,29 +129,12 @@ def _knobs(script: ConnectionScript) -> Knobs:
     return knobs
 
 
-def _refusal(served: Demonstration, connection: HTTPConnection) -> Response | None:
-    """Why a handshake is not accepted, as the HTTP answer; None if it is."""
-    served.handshakes += 1
-    if not _key_is_right(served, connection):
-        return _invalid_key()
-    if served.script and served.handshakes <= served.script.refuse_connections:
-        return _error(served.script.refuse_status, "The server is overloaded (scripted).", "server_error")
-    return None
-
-
-def _key_is_right(served: Demonstration, connection: HTTPConnection) -> bool:
-    if served.required_key is None:
-        return True
-    return connection.headers.get("authorization") == f"Bearer {served.required_key}"
-
-
-def _invalid_key() -> Response:
-    return _error(401, "Incorrect API key provided.", "invalid_request_error", code="invalid_api_key")
-
-
-def _error(status: int, message: str, kind: str, code: str | None = None) -> Response:
-    body = {"error": {"message": message, "type": kind, "param": None, "code": code}}
-    return JSONResponse(body, status_code=status)
+def _thought(reply: ChatReply) -> Thought:
+    calls = (
+        ToolCall(call.name, call.arguments if isinstance(call.arguments, str) else json.dumps(call.arguments))
+        for call in reply.calls
+    )
+    return Thought(reply.text, tuple(calls))
 
 
 def _is_local(request: Request) -> bool:

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from backend.media.frame import BYTES_PER_MS
-from demo.offline.realtime.conversation import Conversation
+from local_responder.realtime.conversation import Conversation
 
 MAX_CONNECTIONS = 200
 """Older connections are forgotten first."""
@@ -41,6 +41,14 @@ class ConnectionRecord:
         self._started = time.monotonic()
         self._received: deque[bytes] = deque(maxlen=MAX_EVENTS)
         self._sent: deque[bytes] = deque(maxlen=MAX_EVENTS)
+
+    def opened(self, conversation: Conversation) -> None:
+        """The connection stands; its items will be in `conversation`."""
+        self.conversation = conversation
+
+    def over(self, why: str) -> None:
+        """The connection has ended."""
+        self.closed = why
 
     def received(self, event: Any, size: int) -> None:
         """A client event of `size` bytes."""

@@ -26,7 +26,7 @@ async def spoken(words: str) -> bytes:
             path = Path(folder) / "spoken.wav"
             await _output_of("flite", "-voice", "slt", "-t", words, "-o", str(path))
             return read_wav(path)
-    return await _output_of(sys.executable, "-m", "demo.offline.speech", words)
+    return await _output_of(sys.executable, "-m", "local_responder.synthesis", words)
 
 
 async def _output_of(*command: str) -> bytes:

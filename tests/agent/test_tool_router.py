@@ -18,7 +18,7 @@ from backend.storage.messages import Message, StoredCall
 from backend.testing.model import ScriptedModel
 from backend.tools.base import Result, tool
 from backend.tools.registry import Registry
-from demo.offline.chat.rules import think
+from local_responder.chat.rules import think
 from tests.support.agents import toolbox
 from tests.support.waiting import until
 

@@ -23,7 +23,7 @@ from benchmarks.turn_sense.provider import TONES_HZ, CallState, tone
 from benchmarks.turn_sense.run import run
 from benchmarks.turn_sense.table import rows
 from benchmarks.turn_sense.tradeoff import drawing, fixed_wait
-from demo.offline.realtime.items import Item
+from local_responder.realtime.items import Item
 
 TONE_DB = -20.0
 

@@ -170,7 +170,11 @@ def test_every_file_that_the_packages_need_is_installed_with_them() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
     patterns = project["package-data"]["*"]
     tracked = subprocess.run(
-        ["git", "ls-files", "backend", "client", "demo"], cwd=ROOT, capture_output=True, text=True, check=True
+        ["git", "ls-files", "backend", "client", "demo", "local_responder"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
     ).stdout.split()
     data = [Path(name) for name in tracked if not name.endswith(".py")]
     assert data and [str(path) for path in data if not any(path.match(pattern) for pattern in patterns)] == []
@@ -179,6 +183,7 @@ def test_every_file_that_the_packages_need_is_installed_with_them() -> None:
     assert [str(folder) for folder in folders if not (folder / "__init__.py").exists()] == []
 
 
-def test_the_demonstration_starts_from_any_folder(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "demo.offline", "--help"]
+@pytest.mark.parametrize("module", ["demo.offline", "local_responder"])
+def test_the_local_responder_and_the_scripted_peer_start_from_any_folder(tmp_path: Path, module: str) -> None:
+    command = [sys.executable, "-m", module, "--help"]
     assert subprocess.run(command, cwd=tmp_path, capture_output=True, timeout=30, check=False).returncode == 0

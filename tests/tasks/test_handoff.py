@@ -20,8 +20,8 @@ from backend.tasks.task import Task
 from backend.thinkers.base import Answer, Question
 from backend.thinkers.dispatcher import GOES_ON, STARTED
 from backend.thinkers.run import ThinkerRun
-from demo.offline.demonstration.intents import Question as Wish
-from demo.offline.demonstration.routing import routing_of
+from local_responder.dialogue.intents import Question as Wish
+from local_responder.dialogue.routing import routing_of
 from tests.call.world import settle, think_at_once, thinkers
 from tests.support.tasks import FakeQueue, add_to_stream
 

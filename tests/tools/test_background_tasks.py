@@ -12,8 +12,8 @@ from backend.notifications.notices import Notice
 from backend.tasks.service import TaskQueries
 from backend.tasks.task import Task, TaskState
 from backend.tools.background_tasks import UserTasks, background_tasks
-from demo.offline.chat.rules import think
-from demo.offline.demonstration.intents import Question, understand
+from local_responder.chat.rules import think
+from local_responder.dialogue.intents import Question, understand
 from tests.coordinator.world import FakeTasks, World
 from tests.support.agents import toolbox
 from tests.support.consent import tool_context

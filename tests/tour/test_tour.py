@@ -13,7 +13,7 @@ from demo.tour.questions import Step, steps
 from demo.tour.run import tour
 from demo.tour.visit import Outcome
 from demo.tour.voice import spoken
-from tests.demo.test_reach import MANIFESTS
+from tests.local_responder.test_reach import MANIFESTS
 
 
 async def toured(*, voice: bool = False, only: tuple[str, ...] = ()) -> tuple[int, str]:

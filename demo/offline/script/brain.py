@@ -10,10 +10,12 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Iterator
 
-from demo.offline.demonstration import wording
-from demo.offline.demonstration.brain import notes_of
-from demo.offline.realtime.items import Item
-from demo.offline.realtime.parts import (
+from demo.offline.script.schema import ConnectionScript, ErrorSpec, Hearing, Reply, Turn
+from demo.offline.script.sound import Sound, sound_of
+from local_responder.dialogue import wording
+from local_responder.dialogue.brain import notes_of
+from local_responder.realtime.items import Item
+from local_responder.realtime.parts import (
     Audio,
     Begin,
     Call,
@@ -30,9 +32,7 @@ from demo.offline.realtime.parts import (
     Trouble,
     Words,
 )
-from demo.offline.realtime.response import Order
-from demo.offline.script.schema import ConnectionScript, ErrorSpec, Hearing, Reply, Turn
-from demo.offline.script.sound import Sound, sound_of
+from local_responder.realtime.response import Order
 
 
 class ScriptedBrain:

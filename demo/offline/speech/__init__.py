@@ -1,1 +1,0 @@
-"""The demonstration's ears (pocketsphinx, in a process of its own) and voice (espeak-ng)."""

@@ -1,0 +1,104 @@
+"""The HTTP surface: `/v1/realtime`, `/v1/chat/completions` and `/v1/models`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+
+from starlette.applications import Starlette
+from starlette.requests import HTTPConnection, Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import BaseRoute, Route, WebSocketRoute
+from starlette.websockets import WebSocket
+
+from local_responder.chat.completions import complete
+from local_responder.realtime.core import Realtime
+from local_responder.realtime.handler import Handler
+from local_responder.realtime.shell import Connection
+from local_responder.realtime.wire_log import NoLog
+from local_responder.server import ABORT
+
+MODEL = "offline-demonstration"
+"""What the server calls itself wherever a model's name is shown."""
+MAX_CHAT_BYTES = 4 * 1024 * 1024
+
+
+class Service:
+    """What the routes do. The scripted peer of the tests overrides `refusal`, `connect` and `complete`."""
+
+    def __init__(self, new_handler: Callable[[], Handler], *, required_key: str | None = None) -> None:
+        """`new_handler` makes the handler of one connection; no `required_key` accepts any key, and none."""
+        self.new_handler = new_handler
+        self._required_key = required_key
+        self._connections = 0
+
+    def refusal(self, connection: HTTPConnection) -> Response | None:
+        """Why a handshake is not accepted, as the HTTP answer; None if it is."""
+        return self.wrong_key(connection)
+
+    def wrong_key(self, connection: HTTPConnection) -> Response | None:
+        """The answer to a request without the required key; None when it has it."""
+        if self._required_key is None or connection.headers.get("authorization") == f"Bearer {self._required_key}":
+            return None
+        return failure(401, "Incorrect API key provided.", "invalid_request_error", code="invalid_api_key")
+
+    def connect(self, socket: WebSocket) -> Connection:
+        """The conversation of a connection that was accepted."""
+        self._connections += 1
+        core = Realtime(MODEL, connection=self._connections, now=time.monotonic())
+        return Connection(socket, core, self.new_handler(), NoLog(), abort=socket.scope["extensions"][ABORT])
+
+    async def complete(self, body: bytes) -> Response:
+        """One chat completion, streamed or whole."""
+        return await complete(body, MODEL)
+
+
+def create_app(service: Service, more: Sequence[BaseRoute] = ()) -> Starlette:
+    """The ASGI application; `more` are further routes."""
+    app = Starlette(
+        routes=[
+            WebSocketRoute("/v1/realtime", realtime),
+            Route("/v1/chat/completions", chat_completions, methods=["POST"]),
+            Route("/v1/models", models),
+            *more,
+        ],
+    )
+    app.state.service = service
+    return app
+
+
+async def realtime(socket: WebSocket) -> None:
+    """One Realtime connection."""
+    service: Service = socket.app.state.service
+    refusal = service.refusal(socket)
+    if refusal is not None:
+        await socket.send_denial_response(refusal)
+        return
+    await socket.accept()
+    await service.connect(socket).run()
+
+
+async def chat_completions(request: Request) -> Response:
+    """One chat completion, streamed or whole."""
+    service: Service = request.app.state.service
+    if (refusal := service.wrong_key(request)) is not None:
+        return refusal
+    body = await request.body()
+    if len(body) > MAX_CHAT_BYTES:
+        return failure(413, "The request is too large.", "invalid_request_error")
+    return await service.complete(body)
+
+
+async def models(request: Request) -> Response:
+    """The one model there is."""
+    service: Service = request.app.state.service
+    if (refusal := service.wrong_key(request)) is not None:
+        return refusal
+    entry = {"id": MODEL, "object": "model", "created": 0, "owned_by": "responder-thinker"}
+    return JSONResponse({"object": "list", "data": [entry]})
+
+
+def failure(status: int, message: str, kind: str, code: str | None = None) -> Response:
+    """An error as the API words it."""
+    body = {"error": {"message": message, "type": kind, "param": None, "code": code}}
+    return JSONResponse(body, status_code=status)

@@ -1,0 +1,63 @@
+"""What the core wants done, in order. The shell does it and decides nothing.
+
+Send        a server event
+Listen      transcribe a committed user item; `heard` brings the outcome
+Answer      make a reply; `said` brings its parts, `End` last
+Stop        stop making a reply; then call `stopped`
+HangUp      close the connection (code 1001 and the like)
+Abort       break it without a word
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from local_responder.realtime.items import Item
+from local_responder.realtime.response import Event, Order
+
+
+@dataclass(frozen=True, slots=True)
+class Send:
+    """A server event, `event_id` included."""
+
+    event: Event
+
+
+@dataclass(frozen=True, slots=True)
+class Listen:
+    """Transcribe user item `item`, whose audio is `pcm` (24 kHz mono PCM16)."""
+
+    item: Item
+    pcm: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Make the reply that `order` describes."""
+
+    order: Order
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """Stop making reply `response_id`."""
+
+    response_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class HangUp:
+    """Close with this WebSocket code."""
+
+    code: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Abort:
+    """Break the connection."""
+
+
+Effect = Send | Listen | Answer | Stop | HangUp | Abort
+Effects = Iterator[Effect]

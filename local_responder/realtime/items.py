@@ -1,0 +1,111 @@
+"""Conversation items: reading the ones a client creates, showing them, and what was really heard of each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from backend.media.frame import BYTES_PER_MS, milliseconds
+from local_responder.realtime.faults import Fault, invalid
+from local_responder.realtime.fields import mapping, one_of, required_text, sequence, short_id, text
+
+ItemType = Literal["message", "function_call", "function_call_output"]
+TEXT_PART = {"system": "input_text", "user": "input_text", "assistant": "output_text"}
+
+
+@dataclass(slots=True)
+class Item:
+    """One entry of the conversation. Audio is kept as a byte count only."""
+
+    id: str
+    type: ItemType
+    role: str | None = None
+    status: str = "completed"
+    kind: str = ""
+    """Of a message's one content part: input_text, input_audio, output_text, output_audio; '' while there is none."""
+    words: str = ""
+    """The text, or the transcript of the audio."""
+    transcribed: bool = False
+    """For input_audio: whether its transcript is known."""
+    audio_bytes: int = 0
+    """24 kHz PCM16 received from the caller, or sent to them."""
+    heard_ms: int | None = None
+    """Where the client truncated it, if it did."""
+    call_id: str = ""
+    name: str = ""
+    arguments: str = ""
+    output: str = ""
+    turn: int = field(default=0, repr=False)
+    """For brains: which user turn this item is, counted by whoever takes it."""
+
+    @property
+    def audio_ms(self) -> int:
+        """Milliseconds of audio in the item, after truncation."""
+        return milliseconds(self.audio_bytes)
+
+    def shown(self) -> dict[str, Any]:
+        """The item as the API shows it."""
+        shown: dict[str, Any] = {"id": self.id, "object": "realtime.item", "type": self.type, "status": self.status}
+        if self.type == "message":
+            return shown | {"role": self.role, "content": self._content()}
+        if self.type == "function_call":
+            return shown | {"call_id": self.call_id, "name": self.name, "arguments": self.arguments}
+        return shown | {"call_id": self.call_id, "output": self.output}
+
+    def booked(self) -> dict[str, Any]:
+        """The item with this server's bookkeeping, for `/debug/connections`."""
+        return self.shown() | {"audio_ms": self.audio_ms, "heard_ms": self.heard_ms}
+
+    def truncate(self, audio_end_ms: int) -> None:
+        """Keep `audio_end_ms` of an assistant's audio and drop its transcript. Raises `Fault`."""
+        if self.type != "message" or self.role != "assistant" or self.kind != "output_audio" or not self.audio_bytes:
+            raise Fault("Only model output audio messages can be truncated", code="unsupported_content_type")
+        if audio_end_ms > self.audio_ms:
+            raise Fault(
+                f"Audio content of {self.audio_ms}ms is already shorter than {audio_end_ms}ms",
+                code="invalid_value",
+                param="audio_end_ms",
+            )
+        self.audio_bytes = audio_end_ms * BYTES_PER_MS
+        self.heard_ms = audio_end_ms
+        self.words = ""
+
+    def _content(self) -> list[dict[str, Any]]:
+        if not self.kind:
+            return []
+        if self.kind == "input_audio":
+            return [{"type": self.kind, "transcript": self.words if self.transcribed else None}]
+        if self.kind == "output_audio":
+            return [{"type": self.kind, "transcript": self.words}]
+        return [{"type": self.kind, "text": self.words}]
+
+
+def read_item(given: Any, fresh_id: str) -> Item:
+    """The item of a `conversation.item.create`. Raises `Fault`."""
+    item = mapping(given, "item")
+    kind = one_of(item.get("type"), ["message", "function_call", "function_call_output"], "item.type")
+    item_id = short_id(item["id"], "item.id") if item.get("id") is not None else fresh_id
+    if kind == "message":
+        return _read_message(item, item_id)
+    call_id = required_text(item, "call_id", "item.")
+    if kind == "function_call_output":
+        return Item(item_id, "function_call_output", call_id=call_id, output=required_text(item, "output", "item."))
+    name, arguments = required_text(item, "name", "item."), required_text(item, "arguments", "item.")
+    return Item(item_id, "function_call", call_id=call_id, name=name, arguments=arguments)
+
+
+def _read_message(item: Mapping[str, Any], item_id: str) -> Item:
+    role = one_of(item.get("role"), list(TEXT_PART), "item.role")
+    parts = sequence(item.get("content"), "item.content")
+    if not parts:
+        raise invalid("item.content", "expected at least one content part.")
+    words = [_read_part(part, role, f"item.content[{number}]") for number, part in enumerate(parts)]
+    return Item(item_id, "message", role=role, kind=TEXT_PART[role], words=" ".join(words))
+
+
+def _read_part(given: Any, role: str, param: str) -> str:
+    """Text only: audio cannot be restored through this server, nor an assistant's through the real one."""
+    part = mapping(given, param)
+    one_of(part.get("type"), [TEXT_PART[role]], param + ".type")
+    return text(part.get("text"), param + ".text")

@@ -1,0 +1,41 @@
+"""Speech synthesis as the rest of the local Responder sees it: a sentence in, pieces of sound out."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import Protocol
+
+from backend.errors import PeerError
+
+
+class SynthesisFailed(PeerError):
+    """The voice could not speak: its process ended, or has too much to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A part of a sentence with its sound. The pieces of a sentence, joined, are the sentence and its whole sound."""
+
+    text: str
+    """The written words spoken here, as they were given."""
+    pcm: bytes
+    """24 kHz mono PCM16, with the pause that follows."""
+    word_starts_ms: tuple[int, ...] = ()
+    """When each whitespace-separated word of `text` begins, in milliseconds from the start of the piece."""
+
+
+class Synthesizer(Protocol):
+    """A voice. Any number of sentences may be spoken at the same time."""
+
+    @property
+    def name(self) -> str:
+        """What the page shows, e.g. "Hibari heart"."""
+        ...
+
+    def speak(self, sentence: str) -> AsyncIterator[Piece]:
+        """Speak one sentence. Close the iterator to stop early.
+
+        Text without anything to pronounce is silence: no piece at all. Raises `SynthesisFailed`.
+        """
+        ...

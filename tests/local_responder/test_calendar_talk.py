@@ -1,0 +1,177 @@
+"""A calendar by voice with no key: sentences taken apart, events found before they are changed, and consent."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from local_responder.chat.dates import new_start, said, wish_of
+from local_responder.chat.rules import Thought, think
+from tests.local_responder.realtime_client import call
+from tests.local_responder.test_demonstration import ROUTE
+from tests.support.offline_peer import OfflinePeer
+
+TEXT = {"type": "string"}
+TOOLS: list[dict[str, Any]] = [
+    {"type": "function", "function": {"name": name, "parameters": {"properties": dict.fromkeys(fields, TEXT)}}}
+    for name, fields in {
+        "calendar_create_event": ("title", "start"),
+        "calendar_list_events": ("start", "end", "query"),
+        "calendar_update_event": ("id", "start"),
+        "calendar_delete_event": ("id",),
+        "remember_preference": ("value",),
+    }.items()
+]
+LUNCH = {
+    "id": "e1",
+    "title": "Lunch with Ana",
+    "when": "Sunday, 22 November 2026, 12:00",
+    "start": "2026-11-22T12:00:00",
+}
+ON_SUNDAY = "Sunday, 22 November, at 12:00."
+CONSENT = {"error": {"type": "needs_confirmation", "message": "Not done yet."}}
+
+
+def calls_of(thought: Thought) -> list[tuple[str, dict[str, Any]]]:
+    return [(each.name, json.loads(each.arguments)) for each in thought.calls]
+
+
+def asked(sentence: str, *results: tuple[str, dict[str, Any]]) -> Thought:
+    """What comes next, after the tools of these names gave these results, one after the other."""
+    messages: list[dict[str, Any]] = [{"role": "user", "content": sentence}]
+    for number, (name, result) in enumerate(results):
+        made = {"id": f"c{number}", "type": "function", "function": {"name": name, "arguments": "{}"}}
+        messages.append({"role": "assistant", "content": None, "tool_calls": [made]})
+        messages.append({"role": "tool", "tool_call_id": f"c{number}", "content": json.dumps(result)})
+    return think(messages, TOOLS)
+
+
+@pytest.mark.parametrize(
+    ("sentence", "name", "arguments"),
+    [
+        (
+            "Add lunch with Ana tomorrow at noon.",
+            "calendar_create_event",
+            {"title": "Lunch with Ana", "start": "tomorrow at noon"},
+        ),
+        (
+            "Put the dentist in my calendar for Friday at three.",
+            "calendar_create_event",
+            {"title": "Dentist", "start": "Friday at three"},
+        ),
+        ("What's on my calendar tomorrow?", "calendar_list_events", {"start": "tomorrow", "end": "tomorrow"}),
+        ("What meetings do I have this weekend?", "calendar_list_events", {"start": "saturday", "end": "sunday"}),
+        ("What's on my calendar?", "calendar_list_events", {"start": "today"}),
+        (
+            "Cancel lunch with Ana tomorrow.",
+            "calendar_list_events",
+            {"start": "tomorrow", "end": "tomorrow", "query": "lunch with Ana"},
+        ),
+    ],
+)
+def test_a_sentence_calls_its_tool(sentence: str, name: str, arguments: dict[str, str]) -> None:
+    assert calls_of(asked(sentence)) == [(name, arguments)]
+
+
+def test_an_hour_is_never_guessed() -> None:
+    assert asked("Add lunch with Ana tomorrow.").text == "What is it, on which day, and at what time?"
+
+
+@pytest.mark.parametrize(
+    ("sentence", "name", "arguments"),
+    [
+        ("Cancel lunch with Ana tomorrow.", "calendar_delete_event", {"id": "e1"}),
+        ("Yes, cancel lunch with Ana tomorrow.", "calendar_delete_event", {"id": "e1"}),
+        (
+            "Move lunch with Ana tomorrow to one o'clock.",
+            "calendar_update_event",
+            {"id": "e1", "start": "2026-11-22 at one o'clock"},
+        ),
+    ],
+)
+def test_the_event_is_found_and_then_changed(sentence: str, name: str, arguments: dict[str, str]) -> None:
+    assert calls_of(asked(sentence, ("calendar_list_events", {"events": [LUNCH]}))) == [(name, arguments)]
+
+
+def test_none_or_several_events_are_asked_back_about() -> None:
+    none = asked("Cancel lunch tomorrow.", ("calendar_list_events", {"events": []}))
+    assert none.text == "I find no such event in your calendar."
+    several = asked("Cancel lunch tomorrow.", ("calendar_list_events", {"events": [LUNCH, LUNCH | {"id": "e2"}]}))
+    assert not several.calls
+    assert several.text.startswith("Which one do you mean")
+
+
+@pytest.mark.parametrize(
+    ("name", "result", "words"),
+    [
+        ("calendar_create_event", {"created": LUNCH}, f"It is in your calendar: Lunch with Ana, {ON_SUNDAY}"),
+        ("calendar_list_events", {"events": []}, "There is nothing in your calendar then."),
+        ("calendar_list_events", {"events": [LUNCH]}, f"In your calendar: Lunch with Ana, {ON_SUNDAY}"),
+        ("calendar_delete_event", {"deleted": {"id": "e1"}}, "Done. It is no longer in your calendar."),
+        ("calendar_update_event", {"changed": {"when": LUNCH["when"]}}, f"Done. It is now on {ON_SUNDAY}"),
+    ],
+)
+def test_results_are_worded(name: str, result: dict[str, Any], words: str) -> None:
+    assert asked("What's on?", (name, result)).text == words
+
+
+def test_a_change_is_asked_about_in_the_callers_own_words() -> None:
+    results = ("calendar_list_events", {"events": [LUNCH]}), ("calendar_delete_event", CONSENT)
+    assert (
+        asked("Please cancel lunch tomorrow.", *results).text == "Shall I cancel lunch tomorrow? Please say yes or no."
+    )
+
+
+@pytest.mark.parametrize(
+    ("answer", "queries"), [("Yes.", ["Yes, cancel lunch tomorrow."]), ("No.", []), ("Hello.", [])]
+)
+async def test_yes_is_the_wish_once_more_and_anything_else_is_not(
+    peer: OfflinePeer, answer: str, queries: list[str]
+) -> None:
+    fields = ROUTE["parameters"]["properties"] | {"domain": {"enum": ["assistant", "knowledge"]}}
+    await peer.follow(None)
+    async with call(peer) as client:
+        await client.setup(tools=[{**ROUTE, "parameters": {"type": "object", "properties": fields}}])
+        await client.type("Cancel lunch tomorrow.")
+        await client.reply()
+        called = (await client.until("response.done"))["response"]["output"][1]
+        output = json.dumps({"answer": "Shall I cancel lunch tomorrow? Please say yes or no."})
+        item = {"type": "function_call_output", "call_id": called["call_id"], "output": output}
+        await client.send({"type": "conversation.item.create", "item": item})
+        for words in (None, answer, "Yes."):  # the result is spoken; then the answer; a second yes means nothing
+            if words:
+                await client.type(words)
+            client.seen.clear()
+            await client.reply()
+            done = await client.until("response.done")
+            if words == answer:
+                made = [each for each in done["response"]["output"] if each["type"] == "function_call"]
+                assert [json.loads(each["arguments"])["query"] for each in made] == queries
+                if made:
+                    return
+        assert all(each["type"] != "function_call" for each in done["response"]["output"])
+
+
+@pytest.mark.parametrize(
+    ("target", "start", "moment"),
+    [
+        ("one o'clock", "2026-11-22T12:00:00", "2026-11-22 at one o'clock"),
+        ("Friday at 3 pm", "2026-11-22T12:00:00", "Friday at 3 pm"),
+        ("Friday", "2026-11-22T12:30:00+01:00", "Friday at 12:30"),
+        ("Friday", "2026-11-22", "Friday"),
+    ],
+)
+def test_a_move_keeps_what_it_does_not_name(target: str, start: str, moment: str) -> None:
+    assert new_start(target, start) == moment
+
+
+def test_days_are_said_without_the_year() -> None:
+    assert said("Sunday, 22 November 2026, 12:00") == "Sunday, 22 November, at 12:00"
+    assert said("Sunday, 22 November 2026") == "Sunday, 22 November"
+
+
+def test_a_question_is_no_command() -> None:
+    wish = wish_of("Am I free on Friday?")
+    assert (wish.verb, wish.day, wish.creates) == ("", "Friday", False)

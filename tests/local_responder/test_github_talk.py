@@ -1,0 +1,67 @@
+"""Issues on GitHub with no key: sentences taken apart, results worded, and consent asked in the caller's own words."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from local_responder.dialogue.intents import Question, understand
+from tests.local_responder.test_reach import DOMAINS, TOOLS, after, asked
+
+
+@pytest.mark.parametrize(
+    ("sentence", "arguments"),
+    [
+        ("Which issues are open on GitHub?", {"action": "list"}),
+        ("List the closed issues.", {"action": "list", "state": "closed"}),
+        ("What does issue twelve say?", {"action": "view", "number": 12}),
+        ("Show me the comments on issue twenty five.", {"action": "list_comments", "number": 25}),
+        ("Comment on issue 2 that it works now.", {"action": "comment", "number": 2, "text": "It works now"}),
+        ("Close issue twelve.", {"action": "close", "number": 12}),
+        ("Open an issue about the weather widget.", {"action": "create", "title": "The weather widget"}),
+    ],
+)
+def test_a_sentence_is_routed_and_calls_the_tool(sentence: str, arguments: dict[str, Any]) -> None:
+    assert understand(sentence, DOMAINS) == Question("engineering", sentence)
+    for said in (sentence, f"Yes, {sentence[0].lower()}{sentence[1:]}"):  # a yes is the wish once more
+        (call,) = asked(said, "github_issue").calls
+        assert json.loads(call.arguments) == arguments
+        TOOLS["github_issue"].read_arguments(call.arguments)
+
+
+def test_an_issue_without_its_number_is_asked_back_about() -> None:
+    assert asked("Close that issue.", "github_issue").text.startswith("Which issue do you mean")
+
+
+def test_where_nobody_looks_after_issues_they_are_a_question_like_any_other() -> None:
+    wish = understand("Which issues are open on GitHub?", ("knowledge", "weather"))
+    assert isinstance(wish, Question) and wish.domain == "knowledge"
+
+
+@pytest.mark.parametrize(
+    ("result", "words"),
+    [
+        ({"created": {"number": 3}}, "Opened as issue 3."),
+        ({"note": "…", "commented": {"number": 3}}, "That was there already: Your comment is on issue 3."),
+        ({"closed": {"number": 3}}, "I have closed issue 3."),
+        (
+            {"issue": {"number": 1, "state": "open", "title": "The door squeaks", "text": "When cold."}},
+            "Issue 1, open: The door squeaks. When cold.",
+        ),
+        ({"comments": [{"author": "hubot", "text": "Oil helps."}]}, "hubot says: Oil helps."),
+        ({"comments": []}, "Nobody has commented on it."),
+        ({"repo": "a/b", "issues": []}, "There are no such issues."),
+        (
+            {"repo": "a/b", "issues": [{"number": 2, "title": "Paint"}], "more": True},
+            "The issues in b: 2, Paint; and more.",
+        ),
+        (
+            {"error": {"type": "needs_confirmation", "message": "Not done yet."}},
+            "Shall I close issue 1? Please say yes or no.",
+        ),
+    ],
+)
+def test_results_are_worded(result: dict[str, Any], words: str) -> None:
+    assert after("Close issue 1.", "github_issue", result) == words

@@ -1,0 +1,186 @@
+"""Every Thinker there is can be reached with no key: its example is routed to it, and its tools are used and worded."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from backend.thinkers.base import Manifest
+from backend.thinkers.research import GAPS, PLAN, read_plan
+from backend.tools.discovery import package_modules
+from backend.tools.registry import tools_of
+from local_responder.chat.facts import UNKNOWN
+from local_responder.chat.rules import Thought, think
+from local_responder.dialogue.intents import Question, Talk, understand
+from local_responder.dialogue.numbers import digits
+
+MANIFESTS: tuple[Manifest, ...] = tuple(
+    module.MANIFEST for module in package_modules("backend.thinkers") if hasattr(module, "MANIFEST")
+)
+TOOLS = {tool.name: tool for module in package_modules("backend.tools") for tool in tools_of(module)}
+DOMAINS = tuple(manifest.domain for manifest in MANIFESTS)
+
+
+def asked(text: str, *tools: str, task: str = "Help.") -> Thought:
+    """What the rules make of a question, with our own tools offered."""
+    messages: list[Any] = [{"role": "system", "content": task}, {"role": "user", "content": text}]
+    return think(messages, [TOOLS[name].schema() for name in tools])
+
+
+@pytest.mark.parametrize("manifest", MANIFESTS, ids=DOMAINS)
+def test_the_example_of_each_thinker_is_routed_to_it(manifest: Manifest) -> None:
+    assert understand(manifest.example, DOMAINS) == Question(manifest.domain, manifest.example)
+
+
+@pytest.mark.parametrize("manifest", [each for each in MANIFESTS if each.tools and each.domain != "research"])
+def test_the_example_of_each_thinker_calls_its_tool_with_valid_arguments(manifest: Manifest) -> None:
+    thought = asked(manifest.example, *manifest.tools)
+    assert thought.calls, thought.text
+    for call in thought.calls:
+        TOOLS[call.name].read_arguments(call.arguments)
+
+
+@pytest.mark.parametrize(
+    ("words", "wish"),
+    [
+        ("Stop. Tell me about Paris.", Question("knowledge", "Tell me about Paris.")),
+        ("stop tell me about Paris", Question("knowledge", "Tell me about Paris")),
+        ("Okay, and what's the weather in Oslo?", Question("weather", "What's the weather in Oslo?")),
+        ("Thanks. And in Paris?", Question("weather", "What's the weather in Paris?")),
+        ("Stop.", Talk.STOP),
+        ("Stop the news.", Talk.STOP),
+        ("I live in Oslo.", Talk.TOLD),
+        ("My name is Ana, and I live in Oslo.", Talk.TOLD),
+        ("Hello, my name is Ana.", Talk.TOLD),
+        ("Will it rain?", Question("weather", "Will it rain?")),
+        ("Thanks for the weather.", Talk.THANKS),
+        ("Wait a moment.", Talk.STOP),
+        ("Cancel that.", Talk.STOP),
+        ("No thanks.", Talk.NO),
+        ("Hello, how are you?", Talk.HOW_ARE_YOU),
+    ],
+)
+def test_a_question_after_a_stop_or_a_courtesy_is_answered(words: str, wish: Talk | Question) -> None:
+    assert understand(words, DOMAINS, last_domain="weather") == wish
+
+
+def test_a_domain_the_rules_have_never_heard_of_is_called_by_its_name() -> None:
+    assert understand("Is the moon full?", (*DOMAINS, "moon")) == Question("moon", "Is the moon full?")
+    assert understand("Is the moon full?", DOMAINS) == Question("knowledge", "Is the moon full?")
+
+
+@pytest.mark.parametrize(
+    ("said", "written"),
+    [
+        ("eighty kilos and one meter eighty", "80 kilos and 1 meter 80"),
+        ("one hundred and twenty five pounds", "125 pounds"),
+        ("one point eight five meters", "1.85 meters"),
+        ("one eighty centimeters", "180 centimeters"),
+        ("someone alone wants money", "someone alone wants money"),
+    ],
+)
+def test_numbers_said_as_words_become_digits(said: str, written: str) -> None:
+    assert digits(said) == written
+
+
+@pytest.mark.parametrize(
+    ("question", "score", "values"),
+    [
+        ("my bmi at eighty kilos and one meter eighty", "bmi", {"weight_kg": 80, "height_cm": 180}),
+        ("What is my BMI? I weigh 176 pounds and am 5 foot 11.", "bmi", {"weight_kg": 79.8, "height_cm": 180.3}),
+        ("my body mass index at eighty kilos and one eighty", "bmi", {"weight_kg": 80, "height_cm": 180}),
+        ("Body surface area for 70 kg and 1.75 m?", "bsa", {"weight_kg": 70, "height_cm": 175}),
+        ("Glasgow coma scale, eye 3, verbal 4, motor 5", "glasgow", {"eye": 3, "verbal": 4, "motor": 5}),
+        (
+            "Creatinine clearance of a 70 year old woman of 60 kg, creatinine 1.2",
+            "creatinine_clearance",
+            {"age_years": 70, "sex": "female", "weight_kg": 60, "creatinine_mg_dl": 1.2},
+        ),
+        (
+            "The anion gap with sodium 140, chloride 100 and bicarbonate 24?",
+            "anion_gap",
+            {"sodium_mmol_l": 140, "chloride_mmol_l": 100, "bicarbonate_mmol_l": 24},
+        ),
+    ],
+)
+def test_scores_are_filled_from_a_sentence(question: str, score: str, values: dict[str, Any]) -> None:
+    (call,) = asked(question, "pubmed_search", "medical_calculator", "kb_search").calls
+    assert call.name == "medical_calculator"
+    assert json.loads(call.arguments) == {"score": score, "values": values}
+
+
+def test_a_score_without_its_numbers_is_asked_back_about() -> None:
+    assert "all its numbers" in asked("What is my BMI at 80 kilos?", "pubmed_search", "medical_calculator").text
+
+
+def after(question: str, name: str, result: dict[str, Any]) -> str:
+    """The words once the tool has answered."""
+    call = {"id": "c1", "type": "function", "function": {"name": name, "arguments": "{}"}}
+    messages: list[dict[str, Any]] = [
+        {"role": "user", "content": question},
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c1", "content": json.dumps(result)},
+    ]
+    return think(messages, []).text
+
+
+def test_a_score_is_worded_with_its_meaning() -> None:
+    result = {"score": "Body mass index", "value": 24.7, "unit": "kg/m²", "meaning": "normal weight"}
+    assert after("My BMI?", "medical_calculator", result) == "The body mass index is 24.7 kg/m²: normal weight."
+
+
+@pytest.mark.parametrize(
+    ("conditions", "ending"),
+    [
+        ("partly cloudy", "59 degrees Celsius and partly cloudy."),
+        ("clear sky", "59 degrees Celsius, with a clear sky."),
+        ("light rain", "59 degrees Celsius, with light rain."),
+    ],
+)
+def test_the_sky_is_said_as_people_say_it(conditions: str, ending: str) -> None:
+    report = {"place": {"name": "Rome"}, "unit": "celsius", "current": {"temperature": 59, "conditions": conditions}}
+    assert after("Weather in Rome?", "get_current_weather", report).endswith(ending)
+
+
+def test_research_is_planned_once_and_gaps_are_none() -> None:
+    planned = read_plan(asked("Research vitamins and sleep.", task=PLAN.format(limit=4)).text)
+    assert planned is not None
+    assert [(search.query, search.source) for search in planned] == [
+        ("vitamins and sleep", source) for source in ("web", "news", "documents", "medicine")
+    ]
+    assert read_plan(asked("Research x.\n\nFindings (data): none", task=GAPS.format(limit=4)).text) == []
+
+
+def test_research_is_reported_source_by_source() -> None:
+    findings = [
+        {"query": "x", "source": "web", "found": {"results": [{"title": "Bikes", "excerpt": "Lanes work."}]}},
+        {
+            "query": "x",
+            "source": "news",
+            "found": {"sample": True, "headlines": [{"title": "Trams", "source": "sample"}]},
+        },
+        {"query": "x", "source": "documents", "found": {"passages": []}},
+        {"query": "x", "source": "medicine", "found": {"error": {"message": "PubMed cannot be reached."}}},
+    ]
+    lines = "\n".join(map(json.dumps, findings))
+    words = asked(f"Research x.\n\nFindings (data):\n{lines}").text
+    assert words == (
+        "From the web: Bikes: Lanes work. From the news, which is sample data: Trams. "
+        "I could not search medical research."
+    )
+    assert "nothing" in asked("Research x.\n\nFindings (data):\nnone").text
+
+
+def test_a_tool_nobody_knows_is_filled_and_told_plainly() -> None:
+    schema = {"properties": {"day": {"type": "string"}}, "required": ["day"]}
+    tool = {"type": "function", "function": {"name": "moon_phase", "parameters": schema}}
+    (call,) = think([{"role": "user", "content": "Is it full?"}], [tool]).calls
+    assert json.loads(call.arguments) == {"day": "Is it full?"}
+    assert after("Is it full?", "moon_phase", {"phase": "full", "note": "x"}) == "Phase: full."
+
+
+def test_what_is_known_by_heart_includes_what_the_examples_ask() -> None:
+    assert asked("Tell me about Paris.").text != UNKNOWN
+    assert asked("Why is the sky blue?").text != UNKNOWN

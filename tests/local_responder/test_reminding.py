@@ -1,0 +1,65 @@
+"""Reminders by rules: sentences as people say them, taken apart and put into words again."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from local_responder.chat.reminding import Reminding, reminding_of
+from local_responder.chat.rules import think
+from local_responder.dialogue.intents import Question, understand
+
+TOOL = {"type": "function", "function": {"name": "reminders", "parameters": {"properties": {"action": {}}}}}
+CALENDAR = {"type": "function", "function": {"name": "calendar_list_events", "parameters": {"properties": {}}}}
+
+
+@pytest.mark.parametrize(
+    ("sentence", "text", "at", "repeat"),
+    [
+        ("Remind me in ten seconds to take the bread out.", "take the bread out", "in ten seconds", "none"),
+        ("Please remind me to take the bread out in half an hour", "take the bread out", "in half an hour", "none"),
+        ("Can you remind me tomorrow at nine to call Ana?", "call Ana", "tomorrow at nine", "none"),
+        ("Remind me every day at nine to take my pills.", "take my pills", "at nine", "daily"),
+        ("Remind me at nine every morning to run", "run", "at nine in the morning", "daily"),
+        ("remind me every monday at half past eight to pay", "pay", "monday at half past eight", "weekly"),
+        ("Remind me at five o'clock about the dentist", "the dentist", "at five o'clock", "none"),
+        ("Remind me of the dentist", "", "", "none"),
+    ],
+)
+def test_a_sentence_is_taken_apart(sentence: str, text: str, at: str, repeat: str) -> None:
+    assert reminding_of(sentence) == Reminding(text, at, repeat)
+
+
+def said(sentence: str, *results: dict[str, Any]) -> Any:
+    """What the mind says or calls, after these results of its call."""
+    messages: list[dict[str, Any]] = [{"role": "user", "content": sentence}]
+    for result in results:
+        call = {"id": "c1", "type": "function", "function": {"name": "reminders", "arguments": "{}"}}
+        messages += [{"role": "assistant", "tool_calls": [call]}]
+        messages += [{"role": "tool", "tool_call_id": "c1", "content": json.dumps(result)}]
+    thought = think(messages, [CALENDAR, TOOL])
+    return json.loads(thought.calls[0].arguments) if thought.calls else thought.text
+
+
+def test_it_sets_lists_and_calls_off() -> None:
+    sentence = "Remind me in ten seconds to take the bread out."
+    call = {"action": "create", "text": "take the bread out", "at": "in ten seconds", "repeat": "none"}
+    assert said(sentence) == call
+    kept = {"text": "take the bread out", "when": "", "in_s": 10, "repeat": "none"}
+    assert said(sentence, {"set": kept}) == "I will remind you in ten seconds: take the bread out."
+    daily = {"text": "run", "when": "Friday, 27 November 2026, 09:00", "in_s": 1, "repeat": "FREQ=DAILY"}
+    told = said("Remind me at nine every morning to run", {"set": daily})
+    assert told == "I will remind you on Friday, 27 November, at 09:00, and again after that: run."
+    assert said("What reminders do I have?") == {"action": "list"}
+    assert said("What reminders do I have?", {"reminders": [kept]}).startswith("You have these reminders: take")
+    assert said("Cancel the reminder about the bread.") == {"action": "cancel", "text": "bread"}
+    assert said("Cancel my reminder.", {"canceled": kept}).endswith("any more: take the bread out.")
+    assert said("Remind me of the dentist.") == "Of what shall I remind you, and when?"
+
+
+def test_reminders_go_to_who_keeps_them_whatever_they_are_of() -> None:
+    domains = ["weather", "assistant", "knowledge"]
+    for sentence in ("Remind me in an hour to take an umbrella", "What reminders do I have?", "Cancel my reminder"):
+        assert understand(sentence, domains) == Question("assistant", sentence)

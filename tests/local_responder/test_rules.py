@@ -1,0 +1,191 @@
+"""The demonstration's rules: places, intents, wording, all pure."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+
+import pytest
+
+from backend.call.prompts import NAMED
+from local_responder.dialogue import wording
+from local_responder.dialogue.addressing import is_for_others, silence_of
+from local_responder.dialogue.intents import Question, Talk, understand
+from local_responder.dialogue.place_names import places_in
+from local_responder.dialogue.tidy import tidy
+
+DOMAINS = ("knowledge", "weather")
+
+
+@pytest.mark.parametrize(
+    ("sentence", "places"),
+    [
+        ("what's the weather in seattle", ["Seattle"]),
+        ("what's the weather in seattle on", ["Seattle"]),
+        ("Is it cold in new york tomorrow?", ["New York"]),
+        ("What is the weather in Paris, TX right now please?", ["Paris, TX"]),
+        ("Will it rain in Tromsø on Friday", ["Tromsø"]),
+        ("weather for Rome and in Oslo this weekend", ["Rome", "Oslo"]),
+        ("What about Lima?", ["Lima"]),
+        ("Tell me about black holes", []),
+        ("Is it going to rain in the morning?", []),
+        ("What's the temperature in celsius?", []),
+    ],
+)
+def test_places_are_found(sentence: str, places: list[str]) -> None:
+    assert places_in(sentence) == places
+
+
+@pytest.mark.parametrize(
+    ("words", "wish"),
+    [
+        ("", Talk.NOTHING),
+        ("Hello.", Talk.GREETING),
+        ("How are you?", Talk.HOW_ARE_YOU),
+        ("Who are you?", Talk.WHO),
+        ("Are you a real person?", Talk.WHO),
+        ("What time is it?", Talk.TIME),
+        ("Thank you very much.", Talk.THANKS),
+        ("No thanks.", Talk.NO),
+        ("Stop.", Talk.STOP),
+        ("Bye bye.", Talk.GOODBYE),
+        ("I like cheese.", Talk.OTHER),
+        ("What's the weather in Seattle?", Question("weather", "What's the weather in Seattle?")),
+        ("Do I need an umbrella in Paris?", Question("weather", "Do I need an umbrella in Paris?")),
+        ("Seattle.", Question("weather", "What's the weather in Seattle?")),
+        ("Who wrote Hamlet?", Question("knowledge", "Who wrote Hamlet?")),
+        ("What time is it in Tokyo?", Question("knowledge", "What time is it in Tokyo?")),
+        ("What's in the news?", Question("knowledge", "What's in the news?")),
+    ],
+)
+def test_sentences_mean_what_they_say(words: str, wish: Talk | Question) -> None:
+    assert understand(words, DOMAINS) == wish
+
+
+def test_domain_comes_from_what_is_offered() -> None:
+    assert understand("Any news about science?", ("knowledge", "news_headlines")) == Question(
+        "news_headlines", "Any news about science?"
+    )
+    assert understand("Will it rain in Rome?", ()) is Talk.OTHER
+
+
+@pytest.mark.parametrize(
+    ("words", "domain"),
+    [
+        ("How is Apple doing today?", "stocks"),
+        ("What's in the news?", "news"),
+        ("What helps against a headache?", "medical"),
+        ("Research how cities cut their traffic.", "research"),
+        ("Is it cold in Chicago?", "weather"),
+        ("Who wrote Hamlet?", "knowledge"),
+    ],
+)
+def test_each_domain_gets_its_questions(words: str, domain: str) -> None:
+    offered = ("knowledge", "medical", "news", "research", "stocks", "weather")
+    assert understand(words, offered) == Question(domain, words)
+
+
+def test_follow_up_becomes_a_whole_question() -> None:
+    assert understand("And in Paris?", DOMAINS, last_domain="weather") == Question(
+        "weather", "What's the weather in Paris?"
+    )
+
+
+@pytest.mark.parametrize(
+    ("heard", "written"),
+    [
+        ("what's the weather in new york", "What's the weather in New York?"),
+        ("who wrote romeo and juliet", "Who wrote Romeo and Juliet?"),
+        ("thank you", "Thank you."),
+        ("do i need an umbrella", "Do I need an umbrella?"),
+        ("", ""),
+    ],
+)
+def test_heard_words_become_a_sentence(heard: str, written: str) -> None:
+    assert tidy(heard) == written
+
+
+@pytest.mark.parametrize(
+    ("output", "words"),
+    [
+        ({"domain": "weather", "answer": "**Sunny**, see [this](http://x.y).", "source": "live"}, "Sunny, see this."),
+        ({"answer": "It is 59 degrees.", "source": "sample"}, "This is sample data: It is 59 degrees."),
+        ({"answer": "This is sample data: rain.", "source": "sample"}, "This is sample data: rain."),
+        ({"error": "The weather took too long."}, "I am sorry, I could not find that out. The weather took too long."),
+    ],
+)
+def test_results_are_worded_for_speech(output: dict[str, str], words: str) -> None:
+    assert wording.result([json.dumps(output)]) == words
+
+
+def test_result_that_is_no_json_is_spoken_as_it_is() -> None:
+    assert wording.result(["# Title\n- plain `text`"]) == "Title plain text"
+
+
+def test_dictated_greeting_is_said_exactly() -> None:
+    instructions = 'Be kind.\n\nOpen the call. Say exactly this, and nothing else: "Welcome to \\"Acme\\"."'
+    assert wording.purpose("greeting", instructions, turn=1) == 'Welcome to "Acme".'
+
+
+@pytest.mark.parametrize("name", ["filler", "nudge", "goodbye", "greeting"])
+def test_purposes_have_words_of_their_own(name: str) -> None:
+    assert wording.purpose(name, "", turn=1)
+    assert wording.purpose("answer", "", turn=1) is None
+
+
+def test_it_says_that_it_is_a_demonstration() -> None:
+    said = wording.talk(Talk.WHO, turn=1, now=datetime(2026, 1, 1))
+    assert "demonstration" in said
+    assert wording.talk(Talk.TIME, turn=1, now=datetime(2026, 1, 1, 14, 5)) == "It is 14:05 where this server is."
+
+
+def test_replies_vary_from_turn_to_turn() -> None:
+    assert wording.acknowledgement(1) != wording.acknowledgement(2)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "Honey can you close the door.",
+        "Honey, can you close the door?",
+        "Not you.",
+        "No, not you.",
+        "I'm talking to my son.",
+        "I am speaking with my wife",
+        "Sorry, I wasn't talking to you.",
+        "Dinner is ready, sweetheart.",
+        "Mom, where are you?",
+    ],
+)
+def test_what_is_said_to_somebody_else_is_recognised(words: str) -> None:
+    assert is_for_others(words)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "",
+        "What's the weather in Seattle?",
+        "Are you there?",
+        "Why not? You said so.",
+        "My son is five. How tall is he?",
+        "Remember that my wife's name is Anna.",
+        "Talk to me about honey.",
+        "Stop.",
+    ],
+)
+def test_what_is_said_to_the_assistant_is_never_taken_for_a_word_to_others(words: str) -> None:
+    assert not is_for_others(words)
+
+
+def test_with_a_wake_name_only_what_contains_it_or_follows_a_question_is_for_the_assistant() -> None:
+    named = NAMED.format(tool="wait_for_user", name=json.dumps("Ada"))
+    assert is_for_others("What's the weather in Seattle?", named)
+    assert not is_for_others("Ada, what's the weather in Seattle?", named)
+    assert not is_for_others("Yes.", named, last_said="Shall I add it?")
+    assert is_for_others("Ada, honey, I'm talking to my son.", named)
+
+
+def test_the_tool_for_silence_is_found_only_where_it_is_on_offer() -> None:
+    assert silence_of([{"type": "function", "name": "wait_for_user"}]) == "wait_for_user"
+    assert silence_of([{"type": "function", "name": "route_to_thinker"}]) is None
