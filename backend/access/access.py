@@ -24,9 +24,9 @@ class Access:
         """What a visitor may do who has shown neither a key nor a sign-in."""
         return USER_GRANTS if "open" in self.modes else frozenset()
 
-    def visitor_tier(self, address: str, *, forwarded: bool) -> Tier:
-        """Return the tier of a visitor from `address`. A `forwarded` request came through a proxy, so from anywhere."""
-        return self.default_tier if is_loopback(address) and not forwarded else Tier.ANONYMOUS
+    def visitor_tier(self, *, here: bool) -> Tier:
+        """Return the tier of a visitor: `here` means that the request comes from this very machine."""
+        return self.default_tier if here else Tier.ANONYMOUS
 
 
 def decide_access(settings: Settings, host: str) -> Access:

@@ -144,8 +144,10 @@ class OpenIdProvider:
 
     def _is_admin(self, claims: Mapping[str, object]) -> bool:
         name, _, wanted = self._settings.admin_claim.partition("=")
-        found = claims.get(name) if name else None
-        return wanted in found if isinstance(found, list) else bool(name) and str(found) == wanted
+        found = claims.get(name)
+        if not name or found is None:
+            return False
+        return wanted in found if isinstance(found, list) else str(found) == wanted
 
 
 def new_sign_in(redirect_uri: str) -> SignIn:

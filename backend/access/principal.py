@@ -5,7 +5,7 @@ Everything behind the HTTP routes decides by it: which routes answer, which tool
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum, StrEnum
 
 
@@ -53,3 +53,13 @@ class Principal:
     """The only conversation they may name; None: any of their own."""
     budget: int | None = None
     """The most model tokens this credential may spend; None: no ceiling of its own."""
+
+    def opens(self, conversation: str) -> bool:
+        """Return whether they may name this conversation, if it is their own."""
+        return self.conversation in (None, conversation)
+
+    def as_user(self) -> Principal:
+        """Return the same without what makes an operator of them."""
+        if Grant.ADMIN not in self.grants:
+            return self
+        return replace(self, tier=Tier.SIGNED_IN, grants=self.grants - {Grant.ADMIN})

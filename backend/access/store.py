@@ -73,14 +73,15 @@ class AccessStore(RedisStore):
         """Return whether the user has proven work. Raises `MemoryUnavailable`."""
         return bool(await self._client.call(lambda redis: redis.exists(_worked(user))))
 
-    async def epoch(self, user: str) -> int:
-        """Return how often the user's cookies were revoked; as last known, while Redis does not answer."""
-        known, until = self._epochs.get(user, (0, 0.0))
-        if self._now() < until:
+    async def epoch(self, user: str) -> int | None:
+        """Return how often the user's cookies were revoked; None while Redis does not answer, and nobody knows."""
+        known, until = self._epochs.get(user, (None, 0.0))
+        if known is not None and self._now() < until:
             return known
-        with suppress(MemoryUnavailable):  # what a revoked cookie could open stands in the same Redis, as far away
+        with suppress(MemoryUnavailable):
             known = int(await self._client.call(lambda redis: redis.get(_epoch(user))) or 0)
-        self._remember(user, known)
+        if known is not None:
+            self._remember(user, known)
         return known
 
     async def revoke(self, user: str) -> int:

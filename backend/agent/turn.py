@@ -310,6 +310,6 @@ def _canonical(arguments: str) -> str:
     """Return the arguments as JSON in one spacing and order; '{}' for what is no JSON."""
     try:
         value = json.loads(arguments.strip() or "{}")
-    except ValueError:
+    except (ValueError, RecursionError):
         return "{}"
     return json.dumps(value, sort_keys=True, ensure_ascii=False)

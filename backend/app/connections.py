@@ -85,23 +85,24 @@ class Connections:
     def __repr__(self) -> str:
         return f"Connections({self._open.total()} counted, of {len(self._open)} addresses)"
 
-    def refusal(self, address: str, file_number: int) -> str:
-        """Return why a connection, which is counted already, is not taken, or an empty text.
+    def refusal(self, host: str, file_number: int) -> str:
+        """Return why a connection of `host`, which is counted already, is not taken, or an empty text.
 
         A new file gets the lowest number that is free, so `file_number` tells how many are open at the least.
         """
         if file_number >= self._files_limit:
             return "this process is almost out of files"
-        if self._per_address and not self._exempt.hold(address) and self._open[address] > self._per_address:
+        if self._per_address and not self._exempt.hold(host) and self._open[network_of(host)] > self._per_address:
             return "this address has too many connections"
         return ""
 
-    def add(self, address: str) -> None:
-        """Count a connection of `address`."""
-        self._open[address] += 1
+    def add(self, host: str) -> None:
+        """Count a connection of `host`."""
+        self._open[network_of(host)] += 1
 
-    def remove(self, address: str) -> None:
+    def remove(self, host: str) -> None:
         """Count it no more."""
+        address = network_of(host)
         self._open[address] -= 1
         if self._open[address] <= 0:
             del self._open[address]
@@ -179,23 +180,23 @@ class HttpProtocol(H11Protocol):
         super().__init__(config, server_state, app_state, **options)
         self._counted = config.counted
         self.conn: CheckedRequests = CheckedRequests()
-        self._address = ""
+        self._host = ""
         self._refused = False
         self._headers_timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         accepted = transport.get_extra_info("socket")
-        self._address = network_of(self.client[0]) if self.client else "local"
-        self._counted.add(self._address)
-        if reason := self._counted.refusal(self._address, accepted.fileno()):
+        self._host = self.client[0] if self.client else "local"
+        self._counted.add(self._host)
+        if reason := self._counted.refusal(self._host, accepted.fileno()):
             self._refuse(503, "Too many connections are open. Try again later.", reason)
             return
         _bound_stalling(accepted)
         self._headers_timer = self.loop.call_later(HEADERS_WITHIN_S, self._too_slow)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._counted.remove(self._address)
+        self._counted.remove(self._host)
         self._stop_timer()
         super().connection_lost(exc)
 
@@ -246,7 +247,7 @@ class HttpProtocol(H11Protocol):
     def _refuse(self, status: int, words: str, reason: str) -> None:
         """Answer in one write, unless an answer is under way, and close; nothing more of this client is read."""
         self._refused = True
-        who = Principal("", Tier.ANONYMOUS, frozenset(), None, self._address, "none")
+        who = Principal("", Tier.ANONYMOUS, frozenset(), None, network_of(self._host), "none")
         security_event(SecurityEvent.CONNECTION_REFUSED, who, reason, status=status)
         if self.cycle is None or self.cycle.response_complete:
             body = words.encode()
@@ -271,7 +272,7 @@ class WebSocketProtocol(WebSocketsSansIOProtocol):
         self._left_at = self.loop.time()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._counted.remove(network_of(self.client[0]) if self.client else "local")
+        self._counted.remove(self.client[0] if self.client else "local")
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:

@@ -8,12 +8,12 @@ from contextlib import aclosing
 
 from starlette.requests import HTTPConnection, Request
 
-from backend.access.access import is_loopback
 from backend.access.principal import Principal
 from backend.budgets.payers import current_payer
 from backend.budgets.permits import Permit, PermitKind
 from backend.budgets.usage import Payer, Resource
 from backend.http.context import context_of, identity_of, principal_of
+from backend.http.limits import is_from_here
 from backend.http.proof_of_work import HEADER
 
 VISITORS = frozenset({"none", "cookie", "session"})
@@ -36,7 +36,7 @@ def payer_of(connection: HTTPConnection) -> Payer:
         principal.credential,
         key=key,
         proven=bool(key) or _is_proven(connection, principal, settings.proven_after_h * 3600),
-        exempt=not key and is_loopback(principal.address) and not settings.limit_loopback,
+        exempt=not key and is_from_here(connection) and not settings.limit_loopback,
         most_tokens=principal.budget,
     )
 

@@ -122,8 +122,9 @@ async def singleturn(request: Request, here: Here) -> Response:
 @router.get("/api/conversations")
 async def list_conversations(here: Here, request: Request) -> Json:
     """List the caller's conversations, the latest first, by the cookie alone. 503 when memory is out of reach."""
-    notes = await here.services.memory.conversations(identity_of(request).user)
-    return {"conversations": [asdict(note) for note in notes]}
+    principal = principal_of(request)
+    notes = await here.services.memory.conversations(principal.user)
+    return {"conversations": [asdict(note) for note in notes if principal.opens(note.id)]}
 
 
 @router.get("/api/conversations/{conversation_id}")
@@ -161,7 +162,7 @@ async def delete_conversation(request: Request, here: Here, conversation_id: str
 
 def _owner(request: Request, conversation_id: str) -> str:
     principal = principal_of(request)
-    if principal.conversation not in (None, conversation_id):
+    if not principal.opens(conversation_id):
         raise NotTheirs("No such conversation.", hint=NO_CONVERSATION_HINT)
     return principal.user
 

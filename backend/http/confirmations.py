@@ -27,7 +27,8 @@ class ConfirmationAnswer(BaseModel):
 @router.get("/api/confirmations")
 async def list_confirmations(here: Here, caller: Caller) -> Json:
     """List the questions that are open: what would be done, with which arguments, until when it can be agreed to."""
-    return {"confirmations": [asdict(each) for each in await here.services.confirmations.of(caller.user)]}
+    whose = caller.user, caller.principal.conversation
+    return {"confirmations": [asdict(each) for each in await here.services.confirmations.of(*whose)]}
 
 
 @router.post("/api/confirmations/{confirmation_id}", openapi_extra=documented(ConfirmationAnswer))
@@ -35,5 +36,8 @@ async def answer_confirmation(request: Request, here: Here, caller: Caller, conf
     """Agree to one act, or refuse it. 404 for a question that is not open, or another user's."""
     here.messages.take(caller.user, here.now())
     body = await read_body(request, ConfirmationAnswer)
-    await here.services.confirmations.answer(caller.user, confirmation_id, agreed=body.agreed)
+    conversation = caller.principal.conversation
+    await here.services.confirmations.answer(
+        caller.user, confirmation_id, agreed=body.agreed, conversation=conversation
+    )
     return {"agreed": body.agreed}

@@ -78,9 +78,16 @@ class Context:
         opened = caller.opened or self.signatures.opened(token)
         if opened is not caller.opened and opened is not None and opened.origin not in ("", origin):
             opened = None
-        if session.owner == caller.user or (opened is not None and opened.session_id == session.id):
+        if opened is not None and opened.session_id == session.id:
+            return session
+        if session.owner == caller.user and await _is_within(session, caller.principal):
             return session
         raise not_their_session()
+
+
+async def _is_within(session: SessionHandle, principal: Principal) -> bool:
+    """Return whether the principal may name the session's conversation."""
+    return principal.conversation is None or principal.opens((await session.describe())["conversation_id"])
 
 
 def context_of(connection: HTTPConnection) -> Context:

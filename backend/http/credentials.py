@@ -17,7 +17,7 @@ from backend.access.keys import ApiKeys, Signed, looks_signed
 from backend.access.oidc import OIDC_USER
 from backend.access.principal import USER_GRANTS, Grant, Principal, Tier
 from backend.http.auth import KnownUser, OpenedSession, Signatures, new_user
-from backend.http.limits import address_key
+from backend.http.limits import address_key, is_from_here
 from backend.mcp.endpoint import Bearer
 
 COOKIE = "caller"
@@ -90,10 +90,9 @@ class Credentials:
             if self.signed_in_s and known.age_s < self.signed_in_s:
                 return _signed_in(known, address)
             known = None
-        forwarded = "x-forwarded-for" in connection.headers or "forwarded" in connection.headers
         principal = Principal(
             user=known.user if known else new_user(),
-            tier=self.access.visitor_tier(address, forwarded=forwarded),
+            tier=self.access.visitor_tier(here=is_from_here(connection)),
             grants=self.access.visitor_grants,
             tools=None,
             address=address,

@@ -74,8 +74,10 @@ class IdentityMiddleware:
             return by_ticket
         identity = identity_in(scope, self._credentials)
         if identity.principal.credential in ("cookie", "oidc"):
-            identity.epoch = await self._store.epoch(identity.user)
-            if identity.epoch != identity.shown_epoch:
+            epoch = await self._store.epoch(identity.user)
+            if epoch is None:  # what the cookie of a user could open stands in the same Redis, as far away
+                identity.principal = identity.principal.as_user()
+            elif epoch != identity.shown_epoch:
                 self._credentials.forget_cookie(connection, identity)
         return identity
 

@@ -10,10 +10,10 @@ import hmac
 from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from backend.access.access import is_loopback
 from backend.errors import NotAdmitted, NotFound
 from backend.http.credentials import bearer
 from backend.http.errors import error_response
+from backend.http.limits import is_from_here
 from backend.settings.settings import Settings
 
 PATH = "/metrics"
@@ -42,15 +42,10 @@ def require_metrics_access(connection: HTTPConnection, settings: Settings) -> No
         shown, wanted = bearer(connection) or "", settings.metrics_token.get_secret_value()
         if not hmac.compare_digest(shown.encode(), wanted.encode()):
             raise NotAdmitted("The metrics need a token.", hint="Send METRICS_TOKEN as `Authorization: Bearer …`.")
-    elif not on_port(connection.scope, settings.metrics_port) and not _from_here(connection):
+    elif not on_port(connection.scope, settings.metrics_port) and not is_from_here(connection):
         raise NotFound("Nothing is shown here.", hint="Set METRICS_TOKEN, or METRICS_PORT for a listener of its own.")
 
 
 def on_port(scope: Scope, port: int) -> bool:
     """Return whether the connection came in on the listener for metrics."""
     return bool(port) and (scope.get("server") or ("", None))[1] == port
-
-
-def _from_here(connection: HTTPConnection) -> bool:
-    forwarded = "x-forwarded-for" in connection.headers or "forwarded" in connection.headers
-    return not forwarded and connection.client is not None and is_loopback(connection.client.host)

@@ -53,11 +53,10 @@ class Actor:
     """The caller: a user, or a program that acts for one user, or for any when `user` is empty."""
 
     user: str
-    program: bool
 
     def take(self, here: Context) -> None:
-        """Spend one of a user's requests; a program acts for many. Raises `TooMany`."""
-        if not self.program:
+        """Spend one of a user's requests; a program that acts for any has no limit. Raises `TooMany`."""
+        if self.user:
             here.messages.take(f"notification {self.user}", here.now())
 
     def whom(self, named: str) -> str | None:
@@ -71,11 +70,11 @@ async def actor(request: Request) -> Actor:
     """Return the caller. Raises `NotAdmitted` for a token that is none of ours."""
     principal, here = principal_of(request), context_of(request)
     if principal.credential.startswith("key "):
-        return Actor("" if Grant.ADMIN in principal.grants else principal.user, program=True)
+        return Actor("" if Grant.ADMIN in principal.grants else principal.user)
     if bearer(request) is not None and identity_of(request).opened is None:
         here.attempts.take(principal.address, here.now())
         raise NotAdmitted("That token is none of ours.", hint="Send one with the grant notify, or only the cookie.")
-    return Actor(principal.user, program=False)
+    return Actor(principal.user)
 
 
 Acting = Annotated[Actor, Depends(actor)]
@@ -86,7 +85,7 @@ async def set_notification(request: Request, here: Here, acting: Acting) -> Json
     """Set a reminder. 422 for a time that has passed or cannot be understood, 429 when there are too many."""
     acting.take(here)
     body = await read_body(request, NewNotification)
-    if not acting.program:
+    if acting.user:
         await spend(request, WRITE)
     user = acting.whom(body.user)
     if user is None:

@@ -27,7 +27,9 @@ async def open_session(request: Request, background: BackgroundTasks, here: Here
 @router.get("/api/sessions")
 async def list_sessions(here: Here, caller: Caller) -> Json:
     """List the caller's sessions, newest first: live ones, and those ended in the last ten minutes."""
-    return {"sessions": [await session.describe() for session in await here.services.sessions.owned_by(caller.user)]}
+    owned = await here.services.sessions.owned_by(caller.user)
+    shown = [await session.describe() for session in owned]
+    return {"sessions": [each for each in shown if caller.principal.opens(each["conversation_id"])]}
 
 
 @router.get("/api/sessions/{session_id}")

@@ -81,7 +81,7 @@ async def callback(
     signed_in = await provider.finish(code, SignIn(pending.nonce, pending.verifier, pending.redirect_uri))
     if pending.visitor:
         await here.services.merge_users(pending.visitor, signed_in.user)
-    epoch = await here.services.access_store.epoch(signed_in.user)
+    epoch = await here.services.access_store.epoch(signed_in.user) or 0
     answer = RedirectResponse("/", 303)
     cookie = here.signatures.cookie(signed_in.user, epoch, admin=signed_in.admin)
     answer.headers.append("set-cookie", set_cookie(scheme, cookie, here.services.settings.oidc.session_hours * 3_600))

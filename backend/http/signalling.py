@@ -184,7 +184,7 @@ async def _first_token(websocket: WebSocket) -> str | None:
         async with asyncio.timeout(TOKEN_WITHIN_S):
             message = await websocket.receive()
         return msgspec.json.decode(message.get("text") or b"", type=SentToken).token
-    except (TimeoutError, msgspec.MsgspecError):
+    except (TimeoutError, msgspec.MsgspecError, RecursionError):
         return None
 
 

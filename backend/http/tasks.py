@@ -22,6 +22,7 @@ from backend.http.bodies import ConversationId, documented, read_body
 from backend.http.budgets import spend
 from backend.http.context import Caller, Context, Here, principal_of
 from backend.http.long_answers import json_response
+from backend.http.signalling import conversation_for
 from backend.runtime.json_objects import Json
 from backend.tasks.model_call_log import as_markdown
 from backend.tasks.task import INSTRUCTION_LIMIT, Task
@@ -50,12 +51,13 @@ async def create_task(request: Request, here: Here, caller: Caller) -> Json:
     """Begin a task; while the same is queued or running, that one is returned."""
     here.messages.take(caller.user, here.now())
     body = await read_body(request, NewTask)
+    conversation_id = conversation_for(caller.principal, body.conversation_id)
     await spend(request, TURN)
     task = await here.services.tasks.create(
         caller.user,
         body.kind,
         body.instruction,
-        body.conversation_id or "",
+        conversation_id or "",
         source_mode="chat",
         reach=Reach.of(principal_of(request)),
     )

@@ -121,7 +121,7 @@ class ThinkerRegistry:
             raise BadRequest(f"There is no tool {name[:64]!r}. Call {ROUTE_TOOL} with a domain and a query.")
         try:
             values = json.loads(arguments)
-        except ValueError:
+        except (ValueError, RecursionError):
             raise BadRequest(f"The arguments are not JSON. {FORM}") from None
         if not isinstance(values, dict):
             raise BadRequest(f"The arguments are not an object. {FORM}")

@@ -133,21 +133,25 @@ class Confirmations(RedisStore):
         if await self._client.call(lambda redis: redis.exists(_key(user_id))):  # hardly ever
             await self._publish(user_id, await self._change(user_id, decide))
 
-    async def answer(self, user_id: str, id_: str, *, agreed: bool) -> None:
-        """Answer a question by its id. Raises `NotFound` for one that is not open, or another user's."""
+    async def answer(self, user_id: str, id_: str, *, agreed: bool, conversation: str | None = None) -> None:
+        """Answer a question by its id, in `conversation` only if one is given.
+
+        Raises `NotFound` for one that is not open, or another user's.
+        """
 
         def decide(pipe: Pipe, found: dict[str, Confirmation]) -> ConfirmationAnswered | None:
-            known = next((each for each in found.values() if secrets.compare_digest(each.id, id_)), None)
-            if known is None:
+            known = next((each for each in found.values() if each.id == id_), None)
+            if known is None or conversation not in (None, known.conversation):
                 raise NotFound("No such question is open.", hint="It may be answered, or too old: ask for it again.")
             return self._answer(pipe, user_id, known, found, agreed=agreed)
 
         await self._publish(user_id, await self._change(user_id, decide))
 
-    async def of(self, user_id: str) -> list[ConfirmationAsked]:
-        """Return the user's open questions, the oldest first."""
+    async def of(self, user_id: str, conversation: str | None = None) -> list[ConfirmationAsked]:
+        """Return the user's open questions, or those of one conversation, the oldest first."""
         found = self._read(await self._client.call(lambda redis: redis.hgetall(_key(user_id))))
-        still_open = [each for each in found.values() if not each.granted_at]
+        asked = [each for each in found.values() if conversation in (None, each.conversation)]
+        still_open = [each for each in asked if not each.granted_at]
         return [each.shown() for each in sorted(still_open, key=lambda each: each.asked_at)]
 
     async def export(self, user_id: str, /) -> object:

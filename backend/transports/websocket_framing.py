@@ -73,7 +73,7 @@ def read_text(text: str) -> Audio | Ping | Bye | MessageRefused:
         return MessageRefused(TOO_BIG, "send at most one second of audio in a message")
     try:
         message = _decoder.decode(text)
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, RecursionError) as error:
         if "base64" in str(error):
             return MessageRefused(UNSUPPORTED, "pcm must be base64")
         return MessageRefused(UNSUPPORTED, "send JSON with a type of audio, ping or bye, or binary PCM16")

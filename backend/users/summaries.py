@@ -181,5 +181,5 @@ def draft_from(answer: str) -> SummaryDraft | None:
     found = re.search(r"\{.*\}", answer, re.DOTALL) if len(answer) <= ANSWER_LIMIT else None
     try:
         return msgspec.json.decode(found[0], type=SummaryDraft) if found else None
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return None

@@ -77,7 +77,7 @@ class Servers:
 
 
 @asynccontextmanager
-async def servers(count: int = 2) -> AsyncIterator[Servers]:
+async def servers(count: int = 2, **more: str) -> AsyncIterator[Servers]:
     hub = seeded()
     async with AsyncExitStack() as stack:
         redis = stack.enter_context(running_redis())
@@ -93,6 +93,7 @@ async def servers(count: int = 2) -> AsyncIterator[Servers]:
             "GITHUB__BASE_URL": github.url,
             "CHAT_TURNS_PER_MINUTE": "0",
             "TOOLS__ROUTER_ABOVE": "0",
+            **more,
         }
         urls = []
         for _ in range(count):
@@ -133,6 +134,7 @@ async def test_a_click_agrees_to_the_act_that_was_shown_and_is_the_users_own() -
         assert (await somebody.ask("POST", path, {"agreed": True})).status_code == 404
         assert (await somebody.ask("GET", "/api/confirmations")).json() == {"confirmations": []}
         assert (await here.ask("POST", path, {"agreed": "yes"})).status_code == 422
+        assert (await here.ask("POST", "/api/confirmations/%C3%A9", {"agreed": True})).status_code == 404
         assert (await here.ask("POST", path, {"agreed": True}, origin="http://evil.example")).status_code == 403
         assert here.posted == 0
         assert (await here.ask("POST", path, {"agreed": True})).json() == {"agreed": True}
@@ -144,6 +146,12 @@ async def test_a_click_agrees_to_the_act_that_was_shown_and_is_the_users_own() -
         refused = await here.ask("POST", f"/api/confirmations/{question['id']}", {"agreed": False})
         assert refused.json() == {"agreed": False}
         assert await here.open_questions() == []
+
+
+async def test_a_tunnel_that_ends_on_this_machine_opens_public_tools_only() -> None:
+    async with servers(1, ALLOWED_HOSTS="voice.example") as here:
+        tools = (await here.ask("GET", "/api/tools", host="voice.example")).json()["tools"]
+        assert {each["tier"] for each in tools} == {"anonymous"}
 
 
 async def test_two_answers_at_once_carry_out_one_act() -> None:

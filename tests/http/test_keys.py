@@ -103,6 +103,27 @@ async def test_a_token_for_one_conversation_opens_no_other(tmp_path: Path) -> No
         assert (await program.get("/api/conversations/c2")).status_code == 404
 
 
+async def test_a_token_for_one_conversation_shows_nothing_of_the_others(tmp_path: Path) -> None:
+    bound, free = (shown(token("call", "chat", "tasks", **about)) for about in ({"conversation": "c1"}, {}))
+    async with keyed(tmp_path, scenes=["Hello.", "Hello."]) as here, here.browser() as program:
+        for named in ("c1", "c2"):
+            asked = {"message": "Hello.", "conversation_id": named}
+            assert (await program.post("/api/multiturn", headers=free, json=asked)).status_code == 200
+        calls = [
+            (await program.post("/api/sessions", headers=free, json={"conversation_id": named})).json()["session_id"]
+            for named in ("c1", "c2")
+        ]
+        statuses = [(await program.get(f"/api/sessions/{id_}", headers=bound)).status_code for id_ in calls]
+        assert statuses == [200, 404]
+        assert (await program.delete(f"/api/sessions/{calls[1]}", headers=bound)).status_code == 404
+        listed = (await program.get("/api/sessions", headers=bound)).json()["sessions"]
+        assert [each["session_id"] for each in listed] == calls[:1]
+        conversations = (await program.get("/api/conversations", headers=bound)).json()["conversations"]
+        assert [each["id"] for each in conversations] == ["c1"]
+        task = {"instruction": "Research tides.", "conversation_id": "c2"}
+        assert (await program.post("/api/tasks", headers=bound, json=task)).status_code == 403
+
+
 async def test_a_sessions_token_opens_no_further_call(tmp_path: Path) -> None:
     async with keyed(tmp_path) as here, here.browser() as program:
         call = (await program.post("/api/sessions", headers=shown(token("call")))).json()

@@ -6,7 +6,7 @@ import pytest
 from starlette.requests import HTTPConnection
 
 from backend.errors import TooMany
-from backend.http.limits import Buckets, address_key
+from backend.http.limits import Buckets, Networks, address_key, is_from_here
 
 
 def granted(buckets: Buckets, key: str, now: float, tries: int) -> int:
@@ -80,6 +80,7 @@ def test_a_clock_that_steps_back_grants_nothing_extra() -> None:
         ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
         ("2001:db8:1:2:ffff::1", "2001:db8:1:2::/64"),
         ("::ffff:192.0.2.7", "192.0.2.7"),
+        ("::1", "::1"),
         ("not an address", "not an address"),
     ],
 )
@@ -89,3 +90,27 @@ def test_an_address_is_its_bucket_and_an_ipv6_network_is_one(host: str, key: str
 
 def test_a_caller_without_an_address_has_a_bucket_too() -> None:
     assert address_key(HTTPConnection({"type": "http", "client": None})) == "local"
+
+
+@pytest.mark.parametrize(
+    ("client", "headers", "here"),
+    [
+        ("127.0.0.1", {"host": "localhost:8000"}, True),
+        ("::1", {"host": "[::1]:8000"}, True),
+        ("127.0.0.1", {"host": "localhost", "x-forwarded-for": "127.0.0.1"}, False),
+        ("127.0.0.1", {"host": "localhost", "forwarded": "for=127.0.0.1"}, False),
+        ("127.0.0.1", {"host": "voice.example"}, False),
+        ("127.0.0.1", {"host": "[::1"}, False),
+        ("127.0.0.1", {}, False),
+        ("192.0.2.7", {"host": "localhost"}, False),
+    ],
+)
+def test_a_request_is_from_here_if_nothing_passed_it_on(client: str, headers: dict[str, str], here: bool) -> None:
+    raw = [(name.encode(), value.encode()) for name, value in headers.items()]
+    assert is_from_here(HTTPConnection({"type": "http", "client": (client, 1), "headers": raw})) is here
+
+
+def test_a_proxy_is_named_by_address_or_network() -> None:
+    proxies = Networks(["192.0.2.1", "2001:db8::5", "10.0.0.0/8"])
+    assert all(proxies.hold(each) for each in ("192.0.2.1", "2001:db8::5", "10.9.8.7", "local"))
+    assert not any(proxies.hold(each) for each in ("192.0.2.2", "2001:db8::6", "11.0.0.1", "nonsense"))

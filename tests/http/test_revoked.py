@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from fakeredis import FakeAsyncRedis, FakeServer
+
+from backend.access.access import Access
+from backend.access.oidc import OIDC_USER
 from backend.access.store import CACHED_S, AccessStore
+from backend.http.auth import Signatures
 from backend.testing.memory import FakeMemory
 from tests.http.world import place_call, world
 
@@ -32,6 +37,38 @@ async def test_a_revocation_reaches_the_other_processes_within_seconds() -> None
     assert await there.epoch("ada") == 0, "looked up a moment ago"
     now[0] += CACHED_S
     assert await there.epoch("ada") == 1
+
+
+def away() -> FakeAsyncRedis:
+    """A Redis that does not answer."""
+    server = FakeServer()
+    server.connected = False
+    return FakeAsyncRedis(server=server)
+
+
+async def test_while_redis_is_away_visitors_stay_who_they_are(tmp_path: Path) -> None:
+    async with world(tmp_path, services_with={"access_store": AccessStore(away())}) as here, here.browser() as browser:
+        cookie = Signatures(b"k" * 32, token_age_s=60).cookie("ada", epoch=3)
+        browser.cookies.set("caller", cookie)
+        call = await place_call(browser)
+        assert here.registry.find(call["session_id"]).owner == "ada"
+        assert browser.cookies["caller"] == cookie
+
+
+async def test_while_redis_is_away_nobody_is_an_operator_by_cookie(tmp_path: Path) -> None:
+    cookie = Signatures(b"k" * 32, token_age_s=60).cookie(f"{OIDC_USER}ada", epoch=3, admin=True)
+    statuses = []
+    there = AccessStore(FakeAsyncRedis())
+    for _ in range(3):
+        await there.revoke(f"{OIDC_USER}ada")
+    for store in (there, AccessStore(away())):
+        services = {"access_store": store, "access": Access(frozenset({"oidc"}))}
+        oidc = {"issuer": "http://127.0.0.1:9", "client_id": "voice"}
+        async with world(tmp_path, services_with=services, access=["oidc"], oidc=oidc) as here, here.browser() as them:
+            them.cookies.set("caller", cookie)
+            statuses.append((await them.get("/api/admin/overview")).status_code)
+            assert (await them.get("/auth/state")).json()["signed_in"] is True
+    assert statuses == [200, 401]
 
 
 async def test_over_tls_the_cookie_belongs_to_this_host(tmp_path: Path) -> None:

@@ -64,6 +64,17 @@ async def ask(websocket: ClientConnection) -> str | bytes:
     return await asyncio.wait_for(websocket.recv(), 5)
 
 
+async def test_a_first_message_that_is_no_token_is_4404(tmp_path: Path) -> None:
+    async with world(tmp_path) as here, here.browser() as browser:
+        opened = (await browser.post("/api/sessions")).json()
+        for words in ("", "null", '{"type":"token"}', '{"type":"token","more":' + "[" * 60_000):
+            async with await here.socket(f"/ws/{opened['session_id']}") as websocket:
+                await websocket.send(words)
+                with pytest.raises(ConnectionClosed) as closed:
+                    await asyncio.wait_for(websocket.recv(), 5)
+            assert closed.value.rcvd is not None and closed.value.rcvd.code == 4404, words[:30]
+
+
 async def test_of_sockets_that_race_exactly_one_gets_the_session(tmp_path: Path) -> None:
     async with world(tmp_path) as here, here.browser() as browser:
         opened = (await browser.post("/api/sessions")).json()

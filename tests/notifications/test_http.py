@@ -44,7 +44,9 @@ class Server:
 
 
 @asynccontextmanager
-async def server_with_reminders(folder: Path, **settings: Any) -> AsyncIterator[Server]:
+async def server_with_reminders(
+    folder: Path, *, world_with: dict[str, Any] | None = None, **settings: Any
+) -> AsyncIterator[Server]:
     store, now = FakeServer(), [1_795_262_400.0]
     redis, waiting = FakeAsyncRedis(server=store), FakeAsyncRedis(server=store)
     memory, pubsub = FakeMemory(), PubSub(redis, waiting)
@@ -60,7 +62,7 @@ async def server_with_reminders(folder: Path, **settings: Any) -> AsyncIterator[
             "pages": pages,
             "user_data": {"reminders": reminders},
         }
-        async with world(folder, services_with=services) as here:
+        async with world(folder, services_with=services, **world_with or {}) as here:
             yield Server(here, memory, notifications, now)
             pages.close()
     for client in (redis, waiting):
@@ -186,6 +188,17 @@ async def test_programs_act_for_whom_their_token_says(tmp_path: Path) -> None:
         at.now[0] += 600
         assert (await http.post("/notification/execute", headers=bearer(ANYBODY))).json()["waiting"] == 2
         assert (await http.post("/notification/execute", headers=bearer(ANYBODY))).json()["due"] == 0
+
+
+async def test_a_program_that_acts_for_one_user_spends_that_users_budget(tmp_path: Path) -> None:
+    budgets = {"budgets": {"user": {"kept_kilobytes": 1}}}
+    async with server_with_reminders(tmp_path, world_with=budgets) as at, at.here.browser() as http:
+        for number in range(6):
+            body = {"text": "x" * 200, "at": "in ten minutes", "id": str(number)}
+            answer = await http.post("/notification", json=body, headers=bearer(FOR_ANA))
+            if answer.status_code != 201:
+                break
+        assert answer.status_code == 429 and "budget" in answer.text
 
 
 async def test_wrong_tokens_are_counted(tmp_path: Path) -> None:

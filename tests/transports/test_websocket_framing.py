@@ -43,7 +43,11 @@ def test_ping_and_bye_need_nothing_more() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "hello", "[]", "null", "{}", '{"type":"dance"}', '{"type":1}', '{"type":"audio","pcm":7}', '{"type":']
+    "text",
+    [
+        *("", "hello", "[]", "null", "{}", '{"type":"dance"}', '{"type":1}', '{"type":"audio","pcm":7}', '{"type":'),
+        '{"type":"ping","more":' + "[" * 60_000,  # deeper than the parser goes
+    ],
 )
 def test_other_text_is_refused_as_unsupported(text: str) -> None:
     refused = read_text(text)
