@@ -1,4 +1,4 @@
-"""Opens typed turns, and the HTTP routes over every subsystem; knows where a user's data is exported and erased."""
+"""Opens typed turns, and the HTTP routes over every subsystem; knows every store of a user's data."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 from fastapi import FastAPI
 
 from backend.access.access import Access
+from backend.access.merges import Merges
 from backend.access.oidc import OpenIdProvider
 from backend.access.store import AccessStore
 from backend.app.calls import CallSubsystem
 from backend.app.foundation import Foundation
 from backend.app.mcp import served_tools
-from backend.app.merge import merge_users
 from backend.app.notifications import webhook_of
+from backend.app.stores import retention_s
 from backend.app.tasks import TaskSubsystem
 from backend.calendar.calendars import open_calendars
 from backend.chat.chat import Chat
@@ -33,7 +33,9 @@ from backend.notifications.deletions import DeletionNotifier
 from backend.observability.langsmith import LangSmithTracer
 from backend.sessions.handles import SessionLocator
 from backend.settings.settings import Settings
+from backend.storage.move import MemoryMove
 from backend.transports.websocket import WebSocketTransport
+from backend.users.profile_updates import merged_profile
 
 FRONTEND = Path(__file__).parent.parent.parent / "frontend"
 ERASE_WITHIN_S = 3.0
@@ -88,16 +90,7 @@ async def open_http(
             notify_deleted=deletions.notify,
             reasoner=thinkers.registry.dependencies.reasoner,
             access=access,
-            merge_users=partial(
-                merge_users,
-                stores,
-                (
-                    foundation.notifications.notices,
-                    foundation.notifications.reminders.reminders,
-                    # A visitor has no tools of the operator's CalDAV server, whose outage must not stop a sign-in.
-                    *(() if settings.caldav_url else (open_calendars(settings, foundation.models.http),)),
-                ),
-            ),
+            merges=Merges(stores.opened.redis),
             provider=OpenIdProvider(settings.oidc, foundation.models.http) if "oidc" in settings.access else None,
             access_store=AccessStore(stores.opened.redis),
         )
@@ -147,7 +140,7 @@ def user_data_stores(
 ) -> dict[str, UserDataStore]:
     """Return every place that holds user data, in the order of erasure: tasks at work before what they would write.
 
-    A new store of user data is added here, so that it is exported and erased, too.
+    A new store of user data is added here, so that it is exported, erased, and moved on sign-in.
     """
     stores, notifications, models = foundation.stores, foundation.notifications, foundation.models
     return {
@@ -184,6 +177,13 @@ class _MemoryData:
         await thinkers.summaries.forget(user_id)
         await stores.outbox.settle(ERASE_WITHIN_S)
         await stores.memory.forget_user(user_id)
+
+    async def move(self, user_id: str, to: str, /) -> None:
+        stores = self.foundation.stores
+        await self.chat.settle(user_id)
+        await stores.outbox.settle(ERASE_WITHIN_S)
+        moving = MemoryMove(stores.opened.redis, user_ttl_s=retention_s(self.foundation.settings))
+        await moving.move(user_id, to, merged_profile)
 
 
 def _page_config(foundation: Foundation, calls: CallSubsystem) -> PageConfig:

@@ -22,6 +22,7 @@ from backend.calendar.base import (
     EventDraft,
     EventStore,
     Moment,
+    NoSuchEvent,
     Occurrence,
     Stored,
 )
@@ -90,14 +91,19 @@ class Calendars:
         return {stored.id: stored.text for stored in await self.store.everything(user_id)}
 
     async def move(self, user_id: str, to: str) -> None:
-        """Give all events of a user to another; those the other calendar refuses stay. May be repeated."""
+        """Give all events of a user to another; those for which the other calendar has no room are deleted."""
+        lost = 0
         for stored in await self.store.everything(user_id):
             try:
-                with suppress(EventChanged):  # it was moved before
-                    await self.store.create(to, stored.id, stored.text)
-                await self.store.remove(user_id, stored)
+                await self.store.create(to, stored.id, stored.text)
+            except EventChanged:  # it was moved before
+                pass
             except CalendarRefused:
-                log.warning("an event was not moved on sign-in: the calendar refuses it")
+                lost += 1
+            with suppress(EventChanged, NoSuchEvent):  # a change that comes now is moved at the next sign-in
+                await self.store.remove(user_id, stored)
+        if lost:
+            log.warning("%d events had no room when their user signed in", lost)
 
     async def erase(self, user_id: str) -> None:
         """Delete all of a user's events, and that there were any. Having none is no fault."""

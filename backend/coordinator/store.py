@@ -199,9 +199,7 @@ class Channels(RedisStore):
         pipe = self._client.pipeline()
         self._add(pipe, user_id, {"kind": "input", "text": text[:INPUT_CHARS], "mode": mode})
         pipe.xlen(_inbox(user_id))
-        surplus = (await self._client.execute(pipe))[-1] - INPUTS_LIMIT
-        if surplus > 0:
-            await self._drop_inputs(user_id, surplus)
+        await self._drop_inputs(user_id, (await self._client.execute(pipe))[-1] - INPUTS_LIMIT)
 
     async def users(self) -> list[str]:
         """Return the users with entries, the longest wait first."""
@@ -245,6 +243,23 @@ class Channels(RedisStore):
 
         await self._client.transact(key, read=lambda pipe: pipe.xlen(key), write=write)
 
+    async def move(self, user_id: str, to: str) -> None:
+        """Give all entries of a user's channel to another, at the end of theirs."""
+
+        def write(pipe: Pipe, entries: list[Any]) -> None:
+            for _, fields in entries:
+                pipe.xadd(_inbox(to), fields)
+            if entries:
+                pipe.expire(_inbox(to), CHANNEL_KEEP_S)
+                pipe.zadd(ACTIVE, {to: self._clock()}, nx=True)
+            pipe.delete(_inbox(user_id))
+            pipe.zrem(ACTIVE, user_id)
+
+        key = _inbox(user_id)
+        await self._client.transact(key, read=lambda pipe: pipe.xrange(key), write=write)
+        waiting = await self._client.call(lambda redis: redis.xlen(_inbox(to)))
+        await self._drop_inputs(to, waiting - INPUTS_LIMIT)
+
     async def erase(self, user_id: str) -> None:
         pipe = self._client.pipeline()
         pipe.delete(_inbox(user_id))
@@ -269,6 +284,8 @@ class Channels(RedisStore):
         return entries
 
     async def _drop_inputs(self, user_id: str, surplus: int) -> None:
+        if surplus <= 0:
+            return
         oldest = await self.waiting(user_id, SWEEP + surplus)
         if ids := [entry.id for entry in oldest if entry.kind == "input"][:surplus]:
             log.warning("%d inputs of a user were dropped: the coordinator has not come to them in time", len(ids))
@@ -365,8 +382,36 @@ class CoordinatorState(RedisStore):
     async def export(self, user_id: str) -> CoordinatorExport:
         """Return the user's history, feedback and status."""
         raw = await self._client.call(lambda redis: redis.hvals(_feedback(user_id)))
-        feedback = decode_all("feedback", raw, msgspec.json.Decoder(Feedback).decode)
+        feedback = decode_all("feedback", raw, _feedback_decoder.decode)
         return {"history": await self.history(user_id), "feedback": feedback, "digests": await self.status(user_id)}
+
+    async def move(self, user_id: str, to: str) -> None:
+        """Give a user's history, feedback and counts to another; a plan under way is dropped, and decided on anew."""
+        history, feedback, counts = _history(user_id), _feedback(user_id), _digests(user_id)
+        if entries := await self.history(user_id):
+            await self.add_history(to, entries)
+        for id_, raw in (await self._client.call(lambda redis: redis.hgetall(feedback))).items():
+            if (given := decode_or_skip("feedback", raw, _feedback_decoder.decode)) is not None:
+                await self.add_feedback(to, id_.decode(), given)
+
+        async def read(pipe: Pipe) -> tuple[Mapping[bytes, bytes], Mapping[bytes, bytes]]:
+            return await pipe.hgetall(counts), await pipe.hgetall(_digests(to))
+
+        def write(pipe: Pipe, found: tuple[Mapping[bytes, bytes], Mapping[bytes, bytes]]) -> None:
+            pipe.delete(history, feedback, counts, _digest(user_id))
+            theirs, own = map(_status, found)
+            if theirs.count:
+                latest = max(theirs, own, key=lambda status: status.last_at)
+                new = msgspec.structs.replace(
+                    latest,
+                    count=theirs.count + own.count,
+                    failed=theirs.failed + own.failed,
+                    invalid=theirs.invalid + own.invalid,
+                )
+                pipe.hset(_digests(to), mapping=msgspec.to_builtins(new))
+                pipe.expire(_digests(to), STATE_KEEP_S)
+
+        await self._client.transact(counts, _digests(to), read=read, write=write)
 
     async def erase(self, user_id: str) -> None:
         names = (_history(user_id), _digest(user_id), _feedback(user_id), _digests(user_id))
@@ -375,6 +420,7 @@ class CoordinatorState(RedisStore):
 
 _history_decoder = msgspec.json.Decoder(HistoryEntry)
 _plan_decoder = msgspec.json.Decoder(Plan)
+_feedback_decoder = msgspec.json.Decoder(Feedback)
 
 
 def _decoded(raw: Sequence[Any]) -> list[ChannelEntry]:

@@ -14,6 +14,7 @@ from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp
 
 from backend.access.access import Access
+from backend.access.merges import Merges
 from backend.access.oidc import OpenIdProvider
 from backend.access.principal import Principal
 from backend.access.store import AccessStore
@@ -129,13 +130,20 @@ OwnSession = Annotated[SessionHandle, Depends(own_session)]
 
 
 class UserDataStore(Protocol):
-    """A store of user data. Both methods may raise a `PeerError`."""
+    """A store of user data. Every method may raise a `VoiceError`, and may be repeated."""
 
     async def export(self, user_id: str, /) -> object:
         """Return everything stored of that user: records that msgspec encodes."""
 
     async def erase(self, user_id: str, /) -> None:
         """Erase everything stored of that user."""
+
+    async def move(self, user_id: str, to: str, /) -> None:
+        """Give everything stored of a user to another, within the bounds of a user, and leave nothing behind.
+
+        What holds for one person only is not given away: consent, and who pays. When it fails, what was not moved
+        stays, for the next try.
+        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +189,7 @@ class Services:
     readiness: Callable[[], Awaitable[dict[str, str]]]
     """Name of each check → `ok`, or what is wrong."""
     user_data: Mapping[str, UserDataStore]
-    """Every store of user data by name, in the order of erasure."""
+    """Every store of user data by name, in the order in which they are erased, and moved on sign-in."""
     frontend: Path
     """The folder of the page; when it is missing only the API is served."""
     tasks: TaskService
@@ -204,8 +212,8 @@ class Services:
     reasoner: Reasoner | None
     """Answers `POST /api/reasoning`."""
     access_store: AccessStore
-    merge_users: Callable[[str, str], Awaitable[None]]
-    """Give a user who has signed in what was a visitor's."""
+    merges: Merges
+    """The visitors that users were before they signed in."""
     provider: OpenIdProvider | None = None
     """At which users sign in; None: nobody does."""
     notify_deleted: Callable[[str], None] = lambda _: None

@@ -171,21 +171,30 @@ async def show_notices(here: Here, caller: Caller) -> Json:
 @router.delete("/api/me")
 async def forget_me(request: Request, response: Response, here: Here, caller: Caller) -> Json:
     """End the caller's calls, erase everything, void every cookie. 503 when some could not be erased yet: ask again."""
-    own = await here.services.sessions.owned_by(caller.user)
-    ended = await asyncio.gather(*map(_delete, own), return_exceptions=True)
-    failure = next((error for error in ended if isinstance(error, VoiceError)), None)
-    for store in here.services.user_data.values():  # every one, whatever becomes of the one before it
-        try:
-            await store.erase(caller.user)
-        except VoiceError as error:
-            failure = error
-    if failure:
-        raise failure
+    users = [caller.user, *await here.services.merges.visitors(caller.user)]
+    failures = [failure for user in users for failure in await _erase(here, user)]
+    if failures:
+        raise failures[-1]
+    await here.services.merges.erase(caller.user)
     await here.services.access_store.revoke(caller.user)  # last: until then the same cookie may ask again
     response.headers.append("set-cookie", set_cookie(request.url.scheme, "", 0))
     security_event(SecurityEvent.DATA_ERASED, caller.principal, "the user asked")
-    here.services.notify_deleted(caller.user)
+    for user in users:
+        here.services.notify_deleted(user)
     return {"ok": True}
+
+
+async def _erase(here: Context, user: str) -> list[VoiceError]:
+    """Erase everything of `user`, in every store whatever becomes of the one before it; return what failed."""
+    own = await here.services.sessions.owned_by(user)
+    ended = await asyncio.gather(*map(_delete, own), return_exceptions=True)
+    failures = [error for error in ended if isinstance(error, VoiceError)]
+    for store in here.services.user_data.values():
+        try:
+            await store.erase(user)
+        except VoiceError as error:
+            failures.append(error)
+    return failures
 
 
 def _shown(here: Context, known: UserProfile) -> Json:

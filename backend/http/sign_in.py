@@ -19,6 +19,7 @@ from backend.errors import NotAdmitted, NotFound
 from backend.http.context import Caller, Context, Here
 from backend.http.credentials import cookie_name
 from backend.http.identity import set_cookie
+from backend.http.merging import merge_visitors
 from backend.observability.security_log import SecurityEvent, security_event
 
 SIGN_IN_WITHIN_S = 600
@@ -79,8 +80,7 @@ async def callback(
         raise NotAdmitted("The provider did not sign you in.", hint="Begin again at /auth/login.")
     pending = msgspec.json.decode(found, type=_Pending)
     signed_in = await provider.finish(code, SignIn(pending.nonce, pending.verifier, pending.redirect_uri))
-    if pending.visitor:
-        await here.services.merge_users(pending.visitor, signed_in.user)
+    await merge_visitors(here, signed_in.user, pending.visitor)
     epoch = await here.services.access_store.epoch(signed_in.user) or 0
     answer = RedirectResponse("/", 303)
     cookie = here.signatures.cookie(signed_in.user, epoch, admin=signed_in.admin)

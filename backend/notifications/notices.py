@@ -121,10 +121,17 @@ class NoticeRepository(RedisStore):
         return bool((await self._client.execute(pipe))[0])
 
     async def move(self, user_id: str, to: str) -> None:
-        """Give all notices that wait for a user to another. May be repeated."""
+        """Give all notices that wait for a user to another, and which ones were delivered."""
+        pipe = self._client.pipeline()
+        pipe.zunionstore(_delivered(to), (_delivered(user_id), _delivered(to)), aggregate="MAX")
+        pipe.expire(_delivered(to), DELIVERED_TTL_S)
+        await self._client.execute(pipe)
         for notice in await self.waiting(user_id):
             await self.add(to, notice)
-            await self.remove(user_id, notice.id)
+            pipe = self._client.pipeline()
+            pipe.hdel(_waiting(user_id), notice.id)
+            await self._client.execute(pipe)
+        await self.erase(user_id)
 
     async def is_delivered(self, user_id: str, notice_id: str) -> bool:
         """Return whether a notice was delivered, or removed for another reason."""

@@ -86,14 +86,26 @@ class ReminderRepository(RedisStore):
         return (await self.update(owner, reminder_id, lambda _: None))[0]
 
     async def move(self, owner: str, to: str) -> None:
-        """Give all reminders of `owner` to another user; those that have no room there stay. May be repeated."""
-        for reminder in await self.all_of(owner):
-            try:
-                await self.add(msgspec.structs.replace(reminder, owner=to))
-            except TooMany:
-                log.warning("reminders were not moved on sign-in: the user has %d already", self._per_user)
-                return
-            await self.remove(owner, reminder.id)
+        """Give a user's reminders to another; of those for which there is no room, the latest are deleted."""
+        source, target = _records(owner), _records(to)
+
+        async def read(pipe: Pipe) -> tuple[list[bytes], set[bytes]]:
+            return await pipe.hvals(source), set(await pipe.hkeys(target))
+
+        def write(pipe: Pipe, found: tuple[list[bytes], set[bytes]]) -> None:
+            records, there = found
+            theirs = sorted(decode_all("reminder", records, _decoder.decode), key=lambda reminder: reminder.wakes_at)
+            new = [reminder for reminder in theirs if reminder.id.encode() not in there]
+            room = max(0, self._per_user - len(there))
+            for reminder in new[:room]:
+                _write(pipe, msgspec.structs.replace(reminder, owner=to))
+            if len(new) > room:
+                log.warning("%d reminders had no room when their user signed in", len(new) - room)
+            for reminder in theirs:
+                pipe.hdel(source, reminder.id)
+                pipe.zrem(DUE, _member(owner, reminder.id))
+
+        await self._client.transact(source, target, read=read, write=write)
 
     async def erase(self, owner: str) -> None:
         """Delete all reminders of that user."""

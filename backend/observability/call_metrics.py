@@ -44,6 +44,7 @@ END_REASONS = frozenset(
         "error",
         "operator",
         "budget",
+        "signed_in",
     }
 )
 LEGS = ("hangover", "commit", "reply_started", "first_audio", "patience", "played", "total")

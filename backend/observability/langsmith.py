@@ -79,6 +79,9 @@ class LangSmithTracer(Tracer):
         await asyncio.to_thread(self.exporter.settle, ERASE_AFTER_S)
         await asyncio.to_thread(self._post, self._erasures, erasure(hashed(user_id)))
 
+    async def move(self, user_id: str, to: str, /) -> None:
+        """Leave the traces where they are: an erasure reaches those of the visitors that a user was, too."""
+
     def _send(self, records: Sequence[Record]) -> None:
         """Make one request, in the exporter's thread."""
         self._post(self._url, payload(records, self._project))

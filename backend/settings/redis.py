@@ -20,7 +20,8 @@ def complete_redis_url(url: str, *, password: str = "", ca_file: Path | None = N
             raise ValueError("REDIS_CA_FILE needs TLS: a REDIS_URL that begins with rediss://")
         named = f"ssl_ca_certs={quote(str(ca_file), safe='/')}"
         parts = parts._replace(query="&".join(part for part in (parts.query, named) if part))
-    return parts.geturl()
+    # Unchanged it stays as it is written: `geturl` makes `unix:/path` of `unix:///path`, which is refused.
+    return url if parts == urlsplit(url) else parts.geturl()
 
 
 def read_password(file: Path) -> str:

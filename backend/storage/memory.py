@@ -203,14 +203,14 @@ class Memory(RedisStore):
     async def user_context(self, user_id: str) -> Json:
         """Return the JSON object at `user:{id}:context`, empty when nothing is known; see `backend.users.profile`."""
         raw = await self._client.call(lambda redis: redis.get(keys.context(user_id)))
-        return _decode_context(raw)
+        return decode_context(raw)
 
     async def update_user_context(self, user_id: str, change: Callable[[Json], Json]) -> Json:
         """Apply `change` to the context atomically and return the result; `change` may run more than once."""
         key = keys.context(user_id)
 
         def write(pipe: Pipe, raw: bytes | None) -> Json:
-            changed = change(_decode_context(raw))
+            changed = change(decode_context(raw))
             pipe.set(key, msgspec.json.encode(changed), ex=self._user_ttl_s)
             pipe.publish(keys.CHANGES, f"{self.origin} {user_id}")
             return changed
@@ -388,7 +388,7 @@ class ContextListeners:
             call_listener("user context", listener, context)
 
 
-def _decode_context(raw: bytes | None) -> Json:
+def decode_context(raw: bytes | None) -> Json:
     """Return a user's context. Raises `MemoryUnavailable` when it is no JSON object."""
     try:
         return {} if raw is None else decode_object(raw)

@@ -171,10 +171,15 @@ class TaskRunner:
             await self._watch(run, work)
             return await self._end(run, work)
         except Superseded:
-            return None
+            return await self._again(task_id)
         finally:
             self._running.discard(work)
             await _stop(work)
+
+    async def _again(self, task_id: str) -> float | None:
+        """Return 0 when a task that this run has lost waits for another: it was given to another user meanwhile."""
+        now = await self.repository.find(task_id)
+        return 0.0 if now is not None and now.state is TaskState.QUEUED else None
 
     async def _watch(self, run: TaskRun, work: asyncio.Future[TaskResult]) -> None:
         """Wait until the work is done, stopped, or out of time. Raises `Superseded`."""

@@ -89,6 +89,9 @@ class Memories(UserLists[StoredMemory]):
     async def export(self, user_id: str) -> list[StoredMemory]:
         return await self.all(user_id)
 
+    def combined(self, theirs: list[StoredMemory], own: list[StoredMemory]) -> list[StoredMemory]:
+        return sorted([*theirs, *own], key=lambda one: one.created)[-LIMIT:]
+
 
 def _text(text: str) -> str:
     return one_line(text, TEXT_LIMIT, f"A memory has 1 to {TEXT_LIMIT:,} characters.")

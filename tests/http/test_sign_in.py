@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -14,7 +13,6 @@ import pytest
 
 from backend.access.access import Access
 from backend.access.oidc import OpenIdProvider, new_sign_in
-from backend.app.merge import merge_users, merged_profile
 from backend.calendar.calendars import Calendars
 from backend.calendar.local import LocalStore
 from backend.errors import NotAdmitted
@@ -22,10 +20,9 @@ from backend.notifications.notices import Notice, NoticeRepository
 from backend.notifications.reminders import Reminder
 from backend.notifications.repository import ReminderRepository
 from backend.storage.messages import Message
+from backend.storage.move import MemoryMove
 from backend.testing.memory import FakeMemory
-from backend.users.memories import Memories
-from backend.users.notes import Notes
-from backend.users.profile_updates import AddFact, SetPreference, update_profile
+from backend.users.profile_updates import AddFact, SetPreference, merged_profile, update_profile
 from tests.http.world import World, place_call, settings_with, world
 from tests.support.openid_provider import CLIENT, openid_provider
 
@@ -36,6 +33,18 @@ def issuer() -> Any:
         yield address
 
 
+class _MovedMemory:
+    """Memory as a store of user data, without what is on its way there."""
+
+    def __init__(self, memory: FakeMemory) -> None:
+        self.erase = memory.forget_user
+        self.export = memory.everything_of
+        self._moving = MemoryMove(memory._client.redis)
+
+    async def move(self, user_id: str, to: str) -> None:
+        await self._moving.move(user_id, to, merged_profile)
+
+
 @asynccontextmanager
 async def signing(directory: Path, issuer: str, *modes: str, admin_claim: str = "sub=root") -> AsyncIterator[World]:
     """A server whose users sign in at `issuer`."""
@@ -44,14 +53,18 @@ async def signing(directory: Path, issuer: str, *modes: str, admin_claim: str = 
     settings = settings_with(access=list(access.modes), oidc=oidc)
     memory = FakeMemory()
     redis = memory._client.redis
-    movable = (NoticeRepository(redis), ReminderRepository(redis), Calendars(LocalStore(directory / "calendars")))
-    stores: Any = SimpleNamespace(memory=memory, memories=Memories(redis), notes=Notes(redis))
-
-    async def merge(visitor: str, user: str) -> None:
-        await merge_users(stores, movable, visitor, user)
-
+    user_data = {
+        "memory": _MovedMemory(memory),
+        "notices": NoticeRepository(redis),
+        "reminders": ReminderRepository(redis),
+        "calendar": Calendars(LocalStore(directory / "calendars")),
+    }
     async with httpx2.AsyncClient(trust_env=False) as http:
-        services = {"access": access, "provider": OpenIdProvider(settings.oidc, http), "merge_users": merge}
+        services: dict[str, Any] = {
+            "access": access,
+            "provider": OpenIdProvider(settings.oidc, http),
+            "user_data": user_data,
+        }
         options: dict[str, Any] = {"access": list(access.modes), "oidc": oidc}
         async with world(directory, services_with=services, memory=memory, **options) as here:
             yield here

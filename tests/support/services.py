@@ -8,6 +8,7 @@ from fakeredis import FakeAsyncRedis
 from redis.asyncio import Redis
 
 from backend.access.access import Access
+from backend.access.merges import Merges
 from backend.access.principal import Tier
 from backend.access.store import AccessStore
 from backend.budgets.budgets import Budgets
@@ -39,7 +40,7 @@ def budgets_over(redis: Redis, settings: BudgetSettings | None = None) -> Budget
 
 def services_of(**given: Any) -> Services:
     """Return services of which those that are not given are missing, or idle; a route that needs one fails."""
-    missing = ("tasks", "model_calls", "coordinator", "pages", "reminders", "reasoner", "merge_users")
+    missing = ("tasks", "model_calls", "coordinator", "pages", "reminders", "reasoner")
     idle: dict[str, Any] = {
         "notices": _NoNotices(),
         "bearers": lambda token: None,
@@ -51,6 +52,7 @@ def services_of(**given: Any) -> Services:
         "access": Access(default_tier=Tier.OPERATOR),  # as `make run` on this machine
         "metrics": CallMetrics(),
         "access_store": AccessStore(FakeAsyncRedis()),
+        "merges": Merges(FakeAsyncRedis()),
     }
     if "budgets" not in given:
         given["budgets"] = budgets_over(FakeAsyncRedis(), given["settings"].budgets if "settings" in given else None)

@@ -109,8 +109,8 @@ def close(s: State, reason: str) -> None:
 
 
 def on_hang_up_requested(s: State, reason: str, now: float) -> None:
-    """End the call: at once when its owner deletes it, otherwise with a goodbye."""
-    if reason == "deleted":
+    """End the call: at once when its owner deletes it, or has left its page to sign in, otherwise with a goodbye."""
+    if reason in ("deleted", "signed_in"):
         close(s, reason)
     elif s.leaving is None or s.leaving == IDLE:
         leave(s, reason, Clip.GOODBYE, now)
