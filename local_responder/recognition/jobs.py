@@ -1,0 +1,28 @@
+"""What is asked of a recognition process, and what it answers: `speech_pool` carries both as bytes."""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class Hearing(msgspec.Struct, array_like=True, frozen=True):
+    """Audio to transcribe."""
+
+    pcm: bytes
+    """24 kHz mono PCM16."""
+    draft: tuple[int, ...] = ()
+    """The tokens of an earlier, shorter part of it; empty where the engine gave none."""
+
+
+class Heard(msgspec.Struct, array_like=True, frozen=True):
+    """What was said."""
+
+    text: str = ""
+    """'' where nothing was said, or nothing that can be believed."""
+    tokens: tuple[int, ...] = ()
+    """The engine's own units, as a draft for audio that goes on."""
+
+
+encode = msgspec.msgpack.Encoder().encode
+decode_hearing = msgspec.msgpack.Decoder(Hearing).decode
+decode_heard = msgspec.msgpack.Decoder(Heard).decode

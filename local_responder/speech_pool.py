@@ -1,0 +1,302 @@
+"""A pool of speech processes, shared by all calls: recognition and synthesis each load their engine in one.
+
+    run(call, payload) ──► queue of that call ──► the next free process ──► pieces, as they are made
+
+Speech is computed outside the process that serves calls, because it takes a core for tenths of a second, and at a lower
+priority, so that no call's audio is late for it. Jobs are taken from the calls in turn: a call that asks for much
+waits for itself. A process that dies is started again; one that is silent for too long is ended first. The job it had
+fails, and no other. A job whose iterator is closed is dropped from the queue, or stopped after the piece in hand.
+
+Frames in both directions are a header, then a payload (`FRAME`, big-endian); `speech_worker.py` is the other side.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import struct
+import sys
+from asyncio.subprocess import Process
+from collections import OrderedDict, deque
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+
+from backend.errors import PeerError, SetupError
+from backend.runtime.child_process import ChildProcess, Command, Limits
+from backend.runtime.supervisor import cancel_all, supervised
+
+log = logging.getLogger(__name__)
+
+FRAME = struct.Struct(">BII")
+"""What it is, number of the job, payload bytes."""
+JOB, CANCEL = 1, 2
+READY, PIECE, DONE, FAILED = 3, 4, 5, 6
+MOST_BYTES = 64 * 1024 * 1024
+"""What one job may make: more than ten minutes of audio."""
+PAUSES_S = (0.1, 1.0, 5.0)
+"""Seconds before a process that ended is started again, a longer pause each time one dies young."""
+
+
+class SpeechPoolFailed(PeerError):
+    """A speech process ended, was silent for too long, or there is too much to do."""
+
+    hint = "Try again; where it happens often, lower LOCAL_CALLS or give the machine more cores."
+
+
+@dataclass(frozen=True, slots=True)
+class PoolLimits:
+    """What a pool takes on."""
+
+    workers: int = 1
+    threads: int = 1
+    """Threads that a process may compute with."""
+    most_waiting: int = 32
+    """Jobs waiting at once; one more is refused."""
+    within_s: float = 15.0
+    """Seconds a job may wait for a process, and a process may take for the next piece."""
+    ready_within_s: float = 60.0
+    """Seconds that loading may take."""
+
+
+USUAL = PoolLimits()
+
+
+@dataclass(eq=False, slots=True)
+class _Job:
+    number: int
+    call: str
+    payload: bytes
+    pieces: asyncio.Queue[bytes | Exception | None] = field(default_factory=asyncio.Queue)
+    """Ends with None, or with what went wrong. Bounded by `MOST_BYTES`."""
+    dropped: bool = False
+
+
+class SpeechPool:
+    """Processes that all have loaded the same engine. Construct it in a running event loop, and `close` it there."""
+
+    def __init__(self, name: str, engine: str, limits: PoolLimits = USUAL) -> None:
+        """`engine` is a module with a `load()` that returns an `Engine` (`speech_worker.py`); `name` stands in logs."""
+        self.name = name
+        self._limits = limits
+        self._waiting: OrderedDict[str, deque[_Job]] = OrderedDict()
+        self._wanted = asyncio.Condition()
+        self._count = 0
+        numbers = range(1, limits.workers + 1)
+        self._workers = [
+            _Worker(self, f"{name} {number}" if limits.workers > 1 else name, engine) for number in numbers
+        ]
+
+    def __repr__(self) -> str:
+        return f"SpeechPool({self.name}, {self.ready} of {len(self._workers)} ready, {self.depth} waiting)"
+
+    @property
+    def limits(self) -> PoolLimits:
+        """Return what the pool takes on."""
+        return self._limits
+
+    @property
+    def depth(self) -> int:
+        """Return the jobs that no process has taken."""
+        return sum(map(len, self._waiting.values()))
+
+    @property
+    def ready(self) -> int:
+        """Return the processes that have loaded their engine."""
+        return sum(worker.ready for worker in self._workers)
+
+    @property
+    def idle(self) -> bool:
+        """Return whether a process is ready and has nothing to do: then work that may be given up does no harm."""
+        return not self._waiting and any(worker.ready and worker.job is None for worker in self._workers)
+
+    @property
+    def pids(self) -> list[int]:
+        """Return the process ids of those that run."""
+        return [pid for worker in self._workers if (pid := worker.pid) is not None]
+
+    def start(self) -> None:
+        """Begin to load, without waiting. Safe to call again."""
+        for worker in self._workers:
+            worker.start()
+
+    async def close(self) -> None:
+        """End all processes; jobs under way fail. Safe to call twice."""
+        for worker in self._workers:
+            await worker.close()
+        for job in [job for jobs in self._waiting.values() for job in jobs]:
+            job.pieces.put_nowait(SpeechPoolFailed(f"{self.name} was closed."))
+        self._waiting.clear()
+
+    async def run(self, call: str, payload: bytes) -> AsyncIterator[bytes]:
+        """Yield what the engine makes of `payload`, piece by piece. Raises `SpeechPoolFailed`.
+
+        `call` names whose job it is: calls take turns. Close the iterator to stop early.
+        """
+        if self.depth >= self._limits.most_waiting:
+            raise SpeechPoolFailed(f"{self.name} has too much to do.")
+        self.start()
+        self._count = (self._count + 1) % 2**32
+        job = _Job(self._count, call, payload)
+        self._waiting.setdefault(call, deque()).append(job)
+        async with self._wanted:
+            self._wanted.notify()
+        try:
+            while (piece := await self._next_piece(job)) is not None:
+                yield piece
+        finally:
+            self._drop(job)
+
+    async def take(self) -> _Job:
+        """Return the next job, when there is one; the call it is of goes to the end of the row."""
+        async with self._wanted:
+            await self._wanted.wait_for(lambda: bool(self._waiting))
+            call, jobs = self._waiting.popitem(last=False)
+            job = jobs.popleft()
+            if jobs:
+                self._waiting[call] = jobs
+            return job
+
+    async def _next_piece(self, job: _Job) -> bytes | None:
+        try:
+            # Longer than a process may be silent, and than its end takes: what it reports comes first.
+            async with asyncio.timeout(2 * self._limits.within_s):
+                piece = await job.pieces.get()
+        except TimeoutError:
+            raise SpeechPoolFailed(f"{self.name} did not answer in time.") from None
+        if isinstance(piece, Exception):
+            raise piece
+        return piece
+
+    def _drop(self, job: _Job) -> None:
+        job.dropped = True
+        jobs = self._waiting.get(job.call)
+        if jobs and job in jobs:
+            jobs.remove(job)
+            if not jobs:
+                del self._waiting[job.call]
+        for worker in self._workers:
+            worker.cancel(job)
+
+
+class _Worker:
+    """One process, and the job it has."""
+
+    def __init__(self, pool: SpeechPool, name: str, engine: str) -> None:
+        self.job: _Job | None = None
+        self._loaded: Process | None = None
+        self._loads = asyncio.Event()
+        self._pool = pool
+        self._name = name
+        limits = pool.limits
+        # As many threads as it may have, for whichever library computes: more would take other calls' cores.
+        threads = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "SPEECH_THREADS"), str(limits.threads))
+        command = Command(
+            [sys.executable, "-m", f"{__package__}.speech_worker", engine], os.environ | threads, pipes=True
+        )
+        self._child = ChildProcess(
+            name,
+            lambda: command,
+            until_ready=self._wait_until_loaded,
+            limits=Limits(ready_within_s=limits.ready_within_s, pauses_s=PAUSES_S),
+        )
+        self._serving: asyncio.Task[None] | None = None
+
+    @property
+    def pid(self) -> int | None:
+        return self._child.pid
+
+    @property
+    def ready(self) -> bool:
+        return self._loaded is not None and self._loaded is self._child.running_process
+
+    def start(self) -> None:
+        if self._serving is None:
+            self._serving = supervised(self._name, self._serve)
+
+    async def close(self) -> None:
+        if self._serving is not None:
+            await cancel_all([self._serving])
+        await self._child.close()
+        self._fail("was closed")
+
+    def cancel(self, job: _Job) -> None:
+        """Tell the process that nobody wants the rest of `job`, if it is the one in hand."""
+        process = self._child.running_process
+        if job is self.job and process and process.stdin and not process.stdin.is_closing():
+            process.stdin.write(FRAME.pack(CANCEL, job.number, 0))
+
+    async def _serve(self) -> None:
+        await self._start_child()
+        while True:
+            await self._ready_process()
+            self.job = job = await self._pool.take()
+            try:
+                process = await self._ready_process()  # it may have ended while there was nothing to do
+                if not job.dropped:
+                    await self._carry_out(process, job)
+            except (asyncio.IncompleteReadError, OSError):
+                self._loaded = None
+                self._fail("ended while it worked on this")
+            except TimeoutError:
+                log.error("%s was silent for %g s and is ended", self._name, self._pool.limits.within_s)
+                self._loaded = None
+                self._child.kill()
+                self._fail("did not answer in time")
+            finally:
+                self.job = None
+
+    async def _start_child(self) -> None:
+        while True:
+            try:
+                return await self._child.start()
+            except (SetupError, OSError) as error:
+                log.error("%s did not start: %s", self._name, error)
+                await asyncio.sleep(PAUSES_S[-1])
+
+    async def _wait_until_loaded(self, process: Process) -> None:
+        kind, _, _ = await _read(process)
+        if kind != READY:
+            raise OSError(f"{self._name} began with an unknown frame")
+        self._loaded = process
+        self._loads.set()
+
+    async def _ready_process(self) -> Process:
+        while not self.ready:
+            self._loads.clear()
+            await self._loads.wait()
+        assert self._loaded
+        return self._loaded
+
+    async def _carry_out(self, process: Process, job: _Job) -> None:
+        assert process.stdin
+        within_s, made = self._pool.limits.within_s, 0
+        async with asyncio.timeout(within_s):
+            process.stdin.write(FRAME.pack(JOB, job.number, len(job.payload)) + job.payload)
+            await process.stdin.drain()
+        while True:
+            async with asyncio.timeout(within_s):
+                kind, number, payload = await _read(process)
+            made += len(payload)
+            if number != job.number or made > MOST_BYTES:
+                raise OSError(f"{self._name} sent what was not asked for")
+            match kind:
+                case _ if kind == PIECE:
+                    job.pieces.put_nowait(payload)
+                case _ if kind == FAILED:
+                    job.pieces.put_nowait(SpeechPoolFailed(payload.decode(errors="replace")))
+                    return
+                case _:
+                    job.pieces.put_nowait(None)
+                    return
+
+    def _fail(self, why: str) -> None:
+        job, self.job = self.job, None
+        if job is not None:
+            job.pieces.put_nowait(SpeechPoolFailed(f"{self._name} {why}."))
+
+
+async def _read(process: Process) -> tuple[int, int, bytes]:
+    assert process.stdout
+    kind, number, length = FRAME.unpack(await process.stdout.readexactly(FRAME.size))
+    return kind, number, await process.stdout.readexactly(length)
