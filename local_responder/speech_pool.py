@@ -120,6 +120,15 @@ class SpeechPool:
         for worker in self._workers:
             worker.start()
 
+    async def wait_until_ready(self) -> None:
+        """Start, and return once a process has loaded its engine."""
+        self.start()
+        waiting = [asyncio.ensure_future(worker.ready_process()) for worker in self._workers]
+        try:
+            await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            await cancel_all(waiting)
+
     async def close(self) -> None:
         """End all processes; jobs under way fail. Safe to call twice."""
         for worker in self._workers:
@@ -185,7 +194,7 @@ class _Worker:
     def __init__(self, pool: SpeechPool, name: str, engine: str) -> None:
         self.job: _Job | None = None
         self._loaded: Process | None = None
-        self._loads = asyncio.Event()
+        self._loads = asyncio.Condition()
         self._pool = pool
         self._name = name
         limits = pool.limits
@@ -229,20 +238,20 @@ class _Worker:
     async def _serve(self) -> None:
         await self._start_child()
         while True:
-            await self._ready_process()
+            await self.ready_process()
             self.job = job = await self._pool.take()
             try:
-                process = await self._ready_process()  # it may have ended while there was nothing to do
+                process = await self.ready_process()  # it may have ended while there was nothing to do
                 if not job.dropped:
                     await self._carry_out(process, job)
-            except (asyncio.IncompleteReadError, OSError):
-                self._loaded = None
-                self._fail("ended while it worked on this")
             except TimeoutError:
                 log.error("%s was silent for %g s and is ended", self._name, self._pool.limits.within_s)
                 self._loaded = None
                 self._child.kill()
                 self._fail("did not answer in time")
+            except (asyncio.IncompleteReadError, OSError):
+                self._loaded = None
+                self._fail("ended while it worked on this")
             finally:
                 self.job = None
 
@@ -259,12 +268,12 @@ class _Worker:
         if kind != READY:
             raise OSError(f"{self._name} began with an unknown frame")
         self._loaded = process
-        self._loads.set()
+        async with self._loads:
+            self._loads.notify_all()
 
-    async def _ready_process(self) -> Process:
-        while not self.ready:
-            self._loads.clear()
-            await self._loads.wait()
+    async def ready_process(self) -> Process:
+        async with self._loads:
+            await self._loads.wait_for(lambda: self.ready)
         assert self._loaded
         return self._loaded
 

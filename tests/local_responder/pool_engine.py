@@ -1,0 +1,32 @@
+"""An engine for the tests of the pool of speech processes: does what the job says."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+
+
+def load() -> Callable[[bytes], Iterator[bytes]]:
+    """Return the engine, unless the environment forbids it."""
+    return _work
+
+
+def _work(payload: bytes) -> Iterator[bytes]:
+    command, _, argument = payload.decode().partition(" ")
+    match command:
+        case "echo":
+            yield argument.encode()
+        case "count":  # so many pieces, 20 ms each
+            for number in range(int(argument)):
+                time.sleep(0.02)
+                yield str(number).encode()
+        case "die":
+            os._exit(3)
+        case "sleep":
+            time.sleep(float(argument))
+            yield b"awake"
+        case "threads":
+            yield f"{os.environ['OMP_NUM_THREADS']} {os.nice(0)}".encode()
+        case _:
+            raise ValueError(f"no such command: {command}")
