@@ -46,6 +46,10 @@ class Transcript:
     def __iter__(self) -> Iterator[TranscriptEntry]:
         return (entry for entry in self._entries.values() if entry["content"])
 
+    def is_settled(self, item_id: str) -> bool:
+        """Return whether the item has its words; a turn of the caller's that goes on is settled again, with more."""
+        return item_id in self._entries and bool(self._entries[item_id]["content"])
+
     def record(self, event: PageEvent) -> None:
         """Enter what `event` says of an item; most events say nothing."""
         match event:

@@ -33,6 +33,8 @@ WATCHED_S = 2.4
 """For how long after something was said into a reply it has to go on."""
 HOLE_S = 0.1
 LONG_HOLE_S = 1.2
+CUT_WITHIN_S = 0.9
+"""A reply that is heard longer after the caller has gone on is no false start, but an answer of its own."""
 ANSWER_WITHIN_S = 3.0
 MOST_WORDS = 0.8
 """A reply whose input has so many of a question's words in noise answers it."""
@@ -58,7 +60,9 @@ class Outcome:
     first_sound: float | None = None
     """From the end of a finished turn to the first sound of its reply."""
     one_answer: bool | None = None
-    """One reply was heard, after the end, to all that was said."""
+    """One reply was heard to all that was said, after the end; what sounded before was cut, and the model forgot it."""
+    false_starts: int = 0
+    """Replies that sounded before the end."""
     lost_words: int = 0
     """Of a turn: words that no committed piece holds."""
     void: str = ""
@@ -127,7 +131,19 @@ def _turn(outcome: Outcome, played: Played, clip: Clip, sound: Sound, until: flo
     if after and len(after) == len(heard):
         outcome.first_sound = after[0].began - ended
     words = {f"{outcome.scene.number}.0.{number}" for number in range(len(clip.words))}
-    outcome.one_answer = len(heard) == len(after) == 1 and words <= set(after[0].reply.words)
+    early = [each for each in heard if each not in after]
+    outcome.false_starts = len(early)
+    outcome.one_answer = (
+        len(after) == 1
+        and words <= set(after[0].reply.words)
+        and all(_forgotten(each, after[0].reply, [began + begin for begin, _ in pieces]) for each in early)
+    )
+
+
+def _forgotten(early: HeardReply, answer: Reply, resumed: Sequence[float]) -> bool:
+    """Whether a reply that sounded in a pause was cut when the caller went on, and is no part of the conversation."""
+    went_on = next((moment for moment in resumed if moment > early.began), early.began)
+    return early.ended <= went_on + CUT_WITHIN_S and not set(early.reply.items) & set(answer.follows)
 
 
 def _into_reply(outcome: Outcome, played: Played, clip: Clip, sound: Sound) -> None:

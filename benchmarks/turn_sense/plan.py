@@ -161,6 +161,8 @@ class Reply(msgspec.Struct):
     asked: float
     words: list[str]
     """What of the call's words its input holds, as scene.clip.number."""
+    follows: list[str] = []
+    """The model's own items that its input holds."""
     audio_ms: int = 0
     """How long it is."""
     waits: bool = False

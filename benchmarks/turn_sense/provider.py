@@ -167,6 +167,7 @@ class CallState:
             len(self.log.replies) % len(TONES_HZ),
             at,
             [word.id for word in words],
+            [item.id for item in order.items if item.role == "assistant"],
         )
         newest = self._newest(order)
         typed = any(item.role == "user" and item.kind == "input_text" for item in _since_reply(order))

@@ -111,6 +111,8 @@ def _answers(turns: Sequence[Outcome], provider: int) -> Iterator[Row]:
     paused = [each for each in turns if each.pauses]
     judged = [(bool(each.one_answer), each) for each in paused]
     yield _rate("one answer to all that was said, after pauses", name, judged, 97, least=True)
+    unbroken = [(bool(each.one_answer) and not each.false_starts, each) for each in paused]
+    yield _rate("… and none that was cut before it", name, unbroken, None, least=True)
     whole = [(not each.lost_words, each) for each in turns]
     yield _rate("turns of which some words never reached the provider", name, whole, None, bad=True)
     goals = {AT_ONCE_MS: (600, 900, 450), SLOW_MS: (900, 1200, None)}.get(provider, (None, None, None))

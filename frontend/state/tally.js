@@ -5,6 +5,7 @@
  * @property {number | null} startedAt page clock, ms
  * @property {number | null} endedAt
  * @property {number} turns of the user
+ * @property {string | null} lastTurn its item: a turn may be settled again with what was said in a further piece
  * @property {number} interruptions
  * @property {number} reconnections
  * @property {Readonly<Record<string, number>>} thinkers how often each was asked, by label
@@ -18,6 +19,7 @@ export const NO_TALLY = Object.freeze({
   startedAt: null,
   endedAt: null,
   turns: 0,
+  lastTurn: null,
   interruptions: 0,
   reconnections: 0,
   thinkers: Object.freeze({}),
@@ -39,7 +41,8 @@ export function tallyAfter(tally, { type, data, at = 0 }) {
     case "session_ended":
       return tally.startedAt !== null && tally.endedAt === null ? { ...tally, endedAt: at } : tally;
     case "transcript":
-      return data.role === "user" && data.content.trim() ? { ...tally, turns: tally.turns + 1 } : tally;
+      if (data.role !== "user" || !data.content.trim() || data.item_id === tally.lastTurn) return tally;
+      return { ...tally, turns: tally.turns + 1, lastTurn: data.item_id };
     case "transcript_interrupted":
       return { ...tally, interruptions: tally.interruptions + 1 };
     case "turn_metrics":

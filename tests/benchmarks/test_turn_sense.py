@@ -102,8 +102,18 @@ def test_a_reply_within_a_pause_is_spoken_into_it_and_no_answer() -> None:
     outcome = _outcome(Kind.PAUSE)
     _turn(outcome, TURN, CLIP, Sound([_heard(1.4, 1.7, 1), _heard(2.3, 3.0)]), 9.0)
     assert [pause.spoken_into for pause in outcome.pauses] == [True]
-    assert outcome.one_answer is False
+    assert outcome.one_answer is True and outcome.false_starts == 1, "it was cut, and the answer is to all"
     assert outcome.first_sound is None
+
+
+def test_a_false_start_that_goes_on_or_is_remembered_is_an_answer_of_its_own() -> None:
+    outcome, answer = _outcome(Kind.PAUSE), _heard(2.6, 3.0)
+    _turn(outcome, TURN, CLIP, Sound([_heard(1.4, 2.55, 1), answer]), 9.0)
+    assert outcome.one_answer is False
+    early = _heard(1.4, 1.7, 1)
+    early.reply.items = answer.reply.follows = ["item"]
+    _turn(outcome, TURN, CLIP, Sound([early, answer]), 9.0)
+    assert outcome.one_answer is False
 
 
 def test_one_reply_after_the_end_to_all_words_is_the_answer() -> None:

@@ -7,7 +7,13 @@ from typing import Any
 from backend.conversation import commands as do
 from backend.conversation import events as ev
 from backend.conversation.machine.state import Floor
-from backend.conversation.page_events import MurmurHeard, ReplyDiscarded, TranscriptCompleted, TurnMeasured
+from backend.conversation.page_events import (
+    MurmurHeard,
+    ReplyDiscarded,
+    TranscriptCompleted,
+    TranscriptInterrupted,
+    TurnMeasured,
+)
 from backend.conversation.patience import EndpointingStyle
 from backend.conversation.utterances import UtteranceKind
 from tests.conversation.test_turn import MS, Story
@@ -126,6 +132,95 @@ def test_a_reply_still_being_made_is_cancelled_when_the_caller_goes_on() -> None
     assert do.CancelReply("r1") in talk.said and do.DeleteItem("i1") in talk.said
     talk.tell(ev.ReplyFinished("r1", "cancelled", input_tokens=90, output_tokens=3))
     assert talk.published(ReplyDiscarded) == [ReplyDiscarded(1, 90, 3)]
+
+
+def spoken_into(talk: Talk, after_s: float = 0.3) -> None:
+    """A reply begins to sound after "what is the weather", and so long after that the caller speaks again."""
+    talk.say()
+    talk.stop()
+    talk.transcribe("what is the weather")
+    talk.wait(1.2)
+    talk.answer()
+    talk.tell(ev.PlaybackStarted("i-r1"))
+    talk.wait(after_s)
+    talk.say(600)
+    assert talk.all(do.FlushPlayback)
+    talk.tell(ev.PlaybackFlushed((ev.Heard("i-r1", 800),)))
+
+
+def test_who_goes_on_after_a_false_start_gets_one_answer_to_one_turn() -> None:
+    talk = Talk()
+    spoken_into(talk)
+    assert do.DeleteItem("i-r1") in talk.said and not talk.all(do.TruncateItem)
+    assert not [said for said in talk.all(do.Remember) if said.role == "assistant"]
+    assert [cut.heard for cut in talk.published(TranscriptInterrupted)] == [""]
+    talk.stop()
+    talk.transcribe("in seattle tomorrow")
+    talk.wait(3)
+    talk.answer("r2")
+    talk.tell(ev.PlaybackStarted("i-r2"))
+    assert talk.machine.turn == 1
+    said = [event.content for event in talk.published(TranscriptCompleted) if event.role == "user"]
+    assert said == ["what is the weather", "what is the weather in seattle tomorrow"]
+    assert {event.item_id for event in talk.published(TranscriptCompleted)} == {"u1"}
+    assert talk.all(do.Remember) == [
+        do.Remember("user", "what is the weather"),
+        do.Remember("user", "in seattle tomorrow"),
+    ]
+    assert talk.published(TurnMeasured)[-1].pieces == 2
+
+
+def test_what_was_committed_over_a_false_start_belongs_to_its_turn() -> None:
+    talk = Talk()
+    talk.say()
+    talk.stop()
+    talk.transcribe("what is the weather")
+    talk.wait(1.2)
+    talk.answer()
+    talk.tell(ev.PlaybackStarted("i-r1"))
+    talk.say(350)
+    talk.wait(0.15)
+    talk.tell(ev.InputCommitted("u2"))
+    talk.tell(ev.SpeechStopped(350, 300), ev.UserTranscribed("u2", "in seattle"))
+    assert do.FlushPlayback() in talk.said and talk.machine.turn == 1
+    talk.tell(ev.PlaybackFlushed((ev.Heard("i-r1", 500),)))
+    talk.wait(3)
+    assert talk.published(TranscriptCompleted)[-1] == TranscriptCompleted(
+        "user", "u1", "what is the weather in seattle"
+    )
+
+
+def test_what_is_said_later_into_a_reply_is_another_turn() -> None:
+    talk = Talk()
+    spoken_into(talk, 1.3)
+    talk.stop()
+    assert do.TruncateItem("i-r1", 800) in talk.said and talk.machine.turn == 2
+
+
+def test_stop_is_no_part_of_the_turn_whose_answer_has_just_begun() -> None:
+    talk = Talk()
+    talk.say()
+    talk.stop()
+    talk.wait(1.2)
+    talk.answer()
+    talk.tell(ev.PlaybackStarted("i-r1"))
+    talk.tell(ev.SpeechStarted())
+    talk.wait(0.3)
+    talk.tell(ev.UtteranceRead(UtteranceKind.COMMAND, "stop", partial=True), ev.SpeechPaused(300))
+    talk.stop()
+    assert do.FlushPlayback() in talk.said and talk.machine.turn == 2
+
+
+def test_a_reply_cut_by_a_murmur_as_it_begins_goes_on_whole() -> None:
+    talk = Talk()
+    spoken_into(talk)
+    talk.stop()
+    talk.transcribe("mm-hmm yeah")
+    assert do.RestorePlayback("i-r1", 1000) in talk.said and talk.machine.turn == 1
+    assert do.DeleteItem("u2") in talk.said
+    talk.tell(ev.PlaybackDrained("i-r1", 1000))
+    assert talk.all(do.Remember)[-1] == do.Remember("assistant", "It is sunny.")
+    assert talk.published(TranscriptCompleted)[-1] == TranscriptCompleted("assistant", "i-r1", "It is sunny.")
 
 
 def test_tool_calls_do_not_begin_while_the_caller_may_go_on() -> None:

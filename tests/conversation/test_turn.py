@@ -153,11 +153,12 @@ def test_speech_that_lasts_takes_the_floor() -> None:
 def test_an_interrupted_item_is_truncated_to_what_was_heard() -> None:
     story = Story()
     story.ask()
-    story.reply(ms=2000, text="one two three four")
+    story.reply(ms=4000, text="one two three four")
+    story.wait(1.4)
     story.tell(ev.SpeechStarted())
     story.wait(0.6)
-    said = story.tell(ev.PlaybackFlushed((ev.Heard("i-r1", 1000),)))
-    assert do.TruncateItem("i-r1", 1000) in said
+    said = story.tell(ev.PlaybackFlushed((ev.Heard("i-r1", 2000),)))
+    assert do.TruncateItem("i-r1", 2000) in said
     assert do.Remember("assistant", "one two") in said
     assert story.published(TranscriptInterrupted)[0].heard == "one two"
 

@@ -33,9 +33,9 @@ def on_lost(s: State, now: float) -> None:
         s.utterance = None
         release_hold(s)
         s.missed = True
-    elif s.utterance or (s.words and not s.words[-1].complete and Purpose.ANSWER in s.wanted):
+    elif s.utterance or (s.open and not s.open.words.complete and Purpose.ANSWER in s.wanted):
         s.missed = True
-    s.parked = None
+    s.parked = s.answered = None
     if not s.playing:
         heard_out(s, now)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from backend.conversation import commands as do
 from backend.conversation import page_events as page
 from backend.conversation.commands import Clip
-from backend.conversation.machine.state import IDLE, Deadlines, Floor, Parked, Phase, State
+from backend.conversation.machine.state import IDLE, Deadlines, Floor, Parked, Phase, State, TurnWords
 from backend.conversation.spoken import SpokenItem
 
 MAX_UNTRANSCRIBED = 4
@@ -23,6 +23,12 @@ def release_hold(s: State) -> None:
     """Resume playback as it was: it was only a cough, or a murmur."""
     s.commands.append(do.UnduckPlayback() if s.ducked else do.ResumePlayback())
     s.pass_floor(Floor.ASSISTANT if s.playing else Floor.LISTENING)
+
+
+def forget_words(s: State, words: TurnWords) -> None:
+    """Delete what was committed: it was no turn."""
+    s.words = [each for each in s.words if each is not words]
+    s.commands += [do.DeleteItem(item) for item in words.items]
 
 
 def stop_reply(s: State, now: float, *, park: bool = False) -> None:
@@ -64,7 +70,7 @@ def settle_words(s: State) -> None:
         words.remembered = len(words.items)
         if fresh:
             s.commands.append(do.Remember("user", fresh))
-    s.words = [words for words in s.words[:-1] if not (words.over and words.complete)] + s.words[-1:]
+    s.words = [words for words in s.words if not (words.over and words.complete)]
     del s.words[:-MAX_UNTRANSCRIBED]
 
 

@@ -7,6 +7,10 @@ cancelled and deleted, and what follows is another piece of the same turn. Even 
 until its answer sounds, for `RESUME_WITHIN_S`. Tool calls that were begun by then work on: the answer to all that was
 said has the results that are there when it is asked for, and one that comes later is stale.
 
+An answer may begin to sound into a pause all the same, a *false start*. Whoever speaks again within
+`FALSE_START_WITHIN_S` has not heard enough of it to react to: it is cut and deleted as if nothing of it had been said,
+and what follows is another piece of the same turn.
+
 How long to wait is the verdict of `conversation.patience`, reached anew whenever more is known: the words of a piece,
 what was read of a short utterance, how likely a sentence ends here.
 
@@ -24,8 +28,8 @@ from backend.conversation import commands as do
 from backend.conversation import events as ev
 from backend.conversation import page_events as page
 from backend.conversation.commands import Purpose
-from backend.conversation.machine.moves import cancel_reply, forget_input, settle_words, stop_reply
-from backend.conversation.machine.state import Deadlines, Floor, OpenTurn, State, ToolCallState, TurnWords
+from backend.conversation.machine.moves import cancel_reply, forget_input, forget_words, settle_words, stop_reply
+from backend.conversation.machine.state import Deadlines, Floor, OpenTurn, State, ToolCallState
 from backend.conversation.patience import EndpointingStyle, PauseContext, expected_answer, patience
 from backend.conversation.utterances import UtteranceKind, kind_of
 
@@ -36,6 +40,9 @@ PREPARE_WAIT_MS = 870
 """A turn that is waited for longer than this will probably go on: its reply is asked for at the second moment."""
 RESUME_WITHIN_S = 2.0
 """Seconds after the caller's last sound in which speech goes on with a turn whose answer has not sounded."""
+FALSE_START_WITHIN_S = 1.2
+"""Seconds after the answer's first sound in which speech goes on with the turn; who reacts to what is said needs
+longer. The floor is taken half a second later at most."""
 HESITATION_WAIT_MS = 2500
 """The time somebody who has only said "um" has to go on."""
 SHORTEST_PAUSE_MS = 150
@@ -69,24 +76,27 @@ def commit_piece(s: State) -> None:
     if turn is None or not turn.uncommitted:
         return
     if turn.pieces == 0:
-        s.words.append(TurnWords())
+        s.words.append(turn.words)
     turn.uncommitted = False
-    turn.pieces += 1
-    s.words[-1].pieces += 1
+    turn.words.pieces += 1
     if s.limits.endpointing == "local":
         s.commands.append(do.CommitInput())
 
 
 def join_overlap(s: State) -> None:
-    """Take what was said and committed over a reply for the first piece of the open turn."""
-    overlap, s.overlap = s.overlap, None
-    if overlap is None or s.open is None:
+    """Take what was said and committed over a reply for a piece of the open turn."""
+    overlap, s.overlap, turn = s.overlap, None, s.open
+    if overlap is None or turn is None:
         return
+    turn.uncommitted = s.utterance is not None and not s.utterance.committed
     overlap.words.overlap = False
-    s.open.pieces += overlap.words.pieces
-    s.open.uncommitted = s.utterance is not None and not s.utterance.committed
-    if overlap.words.items:
-        s.publish(page.UserItemAdded(overlap.words.id))
+    if turn.pieces:
+        s.words.remove(overlap.words)
+        turn.words.take_in(overlap.words)
+    else:
+        turn.words = overlap.words
+        if turn.words.items:
+            s.publish(page.UserItemAdded(turn.words.id))
 
 
 def only_hesitated(s: State, turn: OpenTurn) -> bool:
@@ -110,7 +120,6 @@ def assess(s: State, now: float) -> None:
         verdict = patience(
             PauseContext(
                 words=_words_known(s, turn),
-                voiced_ms=turn.voiced_ms,
                 ending=turn.ending,
                 expected=expected_answer(s.our_words),
                 caller_pauses_ms=tuple(s.caller_pauses_ms),
@@ -125,8 +134,7 @@ def assess(s: State, now: float) -> None:
 
 def _words_known(s: State, turn: OpenTurn) -> str | None:
     """Return the words of all pieces so far; None while some are not transcribed."""
-    words = s.words[-1] if s.words and turn.pieces else None
-    return words.text if words and words.complete and words.text else None
+    return (turn.words.text or None) if turn.pieces and turn.words.complete else None
 
 
 def reassess(s: State, now: float, grace_s: float = 0.0) -> None:
@@ -211,13 +219,37 @@ def reopen(s: State, now: float) -> None:
     if s.floor is Floor.HELD:  # after the second moment: something may be queued, though nothing was heard
         stop_reply(s, now)
     s.owed_since = None
-    turn = s.open
-    if turn:
-        turn.uncommitted = True
-        turn.sentence_end = turn.reading = None
-        if turn.pieces:
-            s.words[-1].over = False
+    if s.open:
+        _go_on(s, s.open)
     s.pass_floor(Floor.USER)
+
+
+def reopen_answered(s: State, onset: float) -> bool:
+    """Go on with a turn into whose pause its answer has begun to sound; return whether `onset` was soon enough."""
+    turn = s.answered
+    if not follows_false_start(s, onset) or turn is None:
+        return False
+    s.open, s.answered = turn, None
+    note_pause(s, onset)
+    turn.pieces_answered = turn.pieces
+    _go_on(s, turn)
+    return True
+
+
+def follows_false_start(s: State, onset: float) -> bool:
+    """Return whether a voice that began at `onset` goes on with the turn whose answer is sounding."""
+    turn = s.answered
+    if turn is None or turn.sounded_at is None or s.limits.endpointing != "local":
+        return False  # a provider that endpoints has made another turn of it already
+    return onset - turn.sounded_at <= FALSE_START_WITHIN_S
+
+
+def _go_on(s: State, turn: OpenTurn) -> None:
+    turn.uncommitted = True
+    turn.sentence_end = turn.reading = None
+    turn.words.over = False
+    if turn.pieces and turn.words not in s.words:
+        s.words.append(turn.words)
 
 
 def can_reopen(s: State, now: float) -> bool:
@@ -235,9 +267,8 @@ def close_turn(s: State, now: float) -> None:
         _drop_hesitation(s, turn)
         return
     s.credit = min(CREDIT_MAX, s.credit + CREDIT_PER_TURN)
-    if s.words:
-        s.words[-1].over = True
-        settle_words(s)
+    turn.words.over = True
+    settle_words(s)
     s.replay += turn.deferred
     turn.deferred, turn.deferred_bytes = [], 0
 
@@ -247,7 +278,7 @@ def _drop_hesitation(s: State, turn: OpenTurn) -> None:
     if turn.reading:
         s.publish(page.MurmurHeard(turn.reading.kind or "", turn.reading.words))
     if turn.pieces:
-        s.commands += [do.DeleteItem(item) for item in s.words.pop().items]
+        forget_words(s, turn.words)
     s.open = None
     forget_input(s)
 

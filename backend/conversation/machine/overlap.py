@@ -21,8 +21,8 @@ from backend.conversation import commands as do
 from backend.conversation import events as ev
 from backend.conversation import page_events as page
 from backend.conversation.commands import Purpose
-from backend.conversation.machine.moves import release_hold
-from backend.conversation.machine.open_turn import NOT_WORDS, discard_prepared, join_overlap
+from backend.conversation.machine.moves import forget_words, release_hold, settle_words
+from backend.conversation.machine.open_turn import NOT_WORDS, discard_prepared, follows_false_start
 from backend.conversation.machine.pieces import end_piece, take_over
 from backend.conversation.machine.playback import bring_back
 from backend.conversation.machine.state import Deadlines, Floor, Overlap, State, TurnWords
@@ -41,7 +41,7 @@ def commit(s: State, now: float) -> None:
         return
     utterance.committed = True
     if s.overlap is None:
-        s.overlap = Overlap(TurnWords(overlap=True))
+        s.overlap = Overlap(TurnWords(overlap=True), utterance.began)
         s.words.append(s.overlap.words)
     s.overlap.words.pieces += 1
     s.overlap.quiet_since = utterance.paused_at
@@ -59,15 +59,24 @@ def on_read(s: State, event: ev.UtteranceRead, now: float) -> None:
             utterance.murmured_ms = utterance.voiced_ms
         _note_murmur(s, event.kind, event.words)
         release_hold(s)
-    elif event.kind is UtteranceKind.COMMAND or (event.kind is not None and s.overlap is None):
+    elif event.kind is UtteranceKind.COMMAND:
+        s.answered = None  # "stop" is said to the reply
+        adopt(s, now)
+    elif event.kind is not None and s.overlap is None:
         adopt(s, now)
 
 
 def on_read_partly(s: State, event: ev.UtteranceRead, now: float) -> None:
-    """Act on what was read of a voice that sounded meanwhile: a command takes the floor, a murmur is given longer."""
+    """Act on what was read of a voice that sounds on: a command takes the floor, a murmur is given longer.
+
+    Other words take it where they go on with a turn whose answer has just begun.
+    """
     if s.utterance is None or s.floor is not Floor.HELD:
         return
     if event.kind is UtteranceKind.COMMAND:
+        s.answered = None
+        adopt(s, now)
+    elif event.kind is UtteranceKind.OTHER and follows_false_start(s, s.utterance.began):
         adopt(s, now)
     elif event.kind in MURMURS:
         s.utterance.murmurs = True
@@ -99,20 +108,27 @@ def on_turn_transcribed(s: State, words: TurnWords, now: float) -> bool:
     turn = s.open
     if s.parked is None or not s.parked.items:
         return False  # nothing can be brought back: even "yes" is answered
-    if turn is None or turn.pieces == 0 or s.words[-1] is not words or not words.complete:
+    if turn is None or turn.pieces == 0 or turn.words is not words or not words.complete:
         return False
-    kind = kind_of(words.text)
+    said = words.since(turn.pieces_answered)
+    spoken = " ".join(text for text in said.values() if text)
+    kind = kind_of(spoken)
     if kind not in MURMURS or words.failed or s.utterance or s.floor not in (Floor.PAUSING, Floor.LISTENING):
         return False
     discard_prepared(s, now)
     s.wanted.pop(Purpose.ANSWER, None)
-    s.words.remove(words)
-    s.commands += [do.DeleteItem(item) for item in words.items]
+    if turn.pieces_answered:  # the turn before the false start stands
+        words.leave_out(said)
+        words.over = True
+        s.commands += [do.DeleteItem(item) for item in said]
+        settle_words(s)
+    else:
+        forget_words(s, words)
     s.open = None
     s.owed_since = None
     s.clock.drop()
     s.pass_floor(Floor.LISTENING)
-    _note_murmur(s, kind, words.text)
+    _note_murmur(s, kind, spoken)
     bring_back(s)
     return True
 
@@ -122,9 +138,9 @@ def adopt(s: State, now: float, ended: ev.SpeechStopped | None = None) -> None:
 
     Where the utterance is over already, so is the piece: with `ended`, or with what was committed.
     """
-    overlap = s.overlap
-    take_over(s, now)
-    join_overlap(s)
+    overlap, spoken = s.overlap, s.overlap or s.utterance
+    said_ms = ended.voiced_ms + ended.hangover_ms if ended else 0
+    take_over(s, now, spoken.began if spoken else now - said_ms / 1000)
     if overlap and s.open and s.utterance is None:
         s.open.quiet_since = overlap.quiet_since
     if s.utterance is None:
@@ -165,8 +181,7 @@ def _forget(s: State) -> None:
     """Delete what was committed: it was no turn."""
     overlap, s.overlap = s.overlap, None
     if overlap:
-        s.words.remove(overlap.words)
-        s.commands += [do.DeleteItem(item) for item in overlap.words.items]
+        forget_words(s, overlap.words)
 
 
 def _note_murmur(s: State, kind: UtteranceKind | None, words: str) -> None:

@@ -11,32 +11,40 @@ from backend.conversation.machine.open_turn import (
     can_reopen,
     close_turn,
     commit_piece,
+    join_overlap,
     only_hesitated,
     open_turn,
     reopen,
+    reopen_answered,
 )
 from backend.conversation.machine.state import IDLE, Floor, State
 from backend.conversation.machine.thinkers import overtake
 
 
-def take_over(s: State, now: float) -> None:
-    """Give the caller the floor: the reply is cancelled and thrown away, or had not sounded yet and is forgotten."""
+def take_over(s: State, now: float, onset: float) -> None:
+    """Give the floor to the caller, who speaks since `onset`: the reply is cut, or had not sounded and is forgotten."""
     if s.leaving == IDLE:
         s.leaving = None
     if can_reopen(s, now):
         reopen(s, now)
         return
     stop_reply(s, now, park=True)
-    turn = open_turn(s)
-    if s.utterance:
-        turn.quiet_since, turn.reading = s.utterance.paused_at or 0.0, s.utterance.reading
+    utterance = s.utterance
+    if reopen_answered(s, onset):
+        s.owed_since = None
+        if s.parked:
+            s.parked.false_start = True
+    else:
+        turn = open_turn(s)
+        if utterance:
+            turn.quiet_since, turn.reading = utterance.paused_at or 0.0, utterance.reading
+    join_overlap(s)
     s.pass_floor(Floor.USER)
 
 
 def end_piece(s: State, event: ev.SpeechStopped, now: float) -> None:
     """End an utterance: the first moment of the turn, which may be over."""
     turn = s.open or open_turn(s)
-    turn.voiced_ms += event.voiced_ms
     turn.quiet_since = now - event.hangover_ms / 1000
     turn.ending = event.ending
     if s.missed or s.lost_at is not None:
@@ -82,6 +90,7 @@ def answer_hesitation(s: State, now: float) -> None:
 def begin_turn(s: State, now: float, hangover_ms: int) -> None:
     """Begin a new turn: what was under way for the last one is stale from here on."""
     s.turn += 1
+    s.answered = None
     s.opened = True
     overtake(s)
     s.wanted.clear()

@@ -29,8 +29,9 @@ def on_playback_started(s: State, item: str, now: float) -> None:
                 report, wait_ms=turn.wait_ms, reason=turn.reason, pieces=turn.pieces, discarded=turn.discarded
             )
         s.publish(report)
-    if s.floor is not Floor.PAUSING:
-        s.open = None
+    if s.open and s.floor is not Floor.PAUSING:
+        s.open.sounded_at = now
+        s.answered, s.open = s.open, None
     for spoken in s.items.take_before(item):
         _heard_whole(s, spoken)
 
@@ -116,7 +117,8 @@ def _heard_whole(s: State, spoken: SpokenItem) -> None:
 
 
 def _heard_partly(s: State, spoken: SpokenItem, played_ms: int) -> None:
-    heard = spoken.heard(played_ms)
+    false_start = s.parked is not None and s.parked.false_start
+    heard = "" if false_start else spoken.heard(played_ms)
     if spoken.purpose is Purpose.NOTICE:
         s.notices.heard(spoken, played_ms, heard)
     elif s.parked is not None and spoken.audio_bytes:
@@ -134,7 +136,8 @@ def _heard_partly(s: State, spoken: SpokenItem, played_ms: int) -> None:
     if spoken.restored:
         _note_restored(s, heard)
     elif s.lost_at is None and s.floor is not Floor.CLOSED:
-        s.commands.append(do.TruncateItem(spoken.item, played_ms) if played_ms > 0 else do.DeleteItem(spoken.item))
+        said = played_ms > 0 and not false_start
+        s.commands.append(do.TruncateItem(spoken.item, played_ms) if said else do.DeleteItem(spoken.item))
     s.publish(page.TranscriptInterrupted(spoken.item, heard, spoken.text.strip()))
     if heard:
         s.our_words = heard

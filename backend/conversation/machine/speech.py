@@ -43,7 +43,7 @@ def on_started(s: State, now: float, murmured_ms: int = 0) -> None:
     """
     if s.floor in (Floor.USER, Floor.CLOSED) or s.leaving not in (None, IDLE):
         return
-    s.utterance = Utterance(now, voiced_ms=murmured_ms, murmured_ms=murmured_ms)
+    s.utterance = Utterance(now, now, voiced_ms=murmured_ms, murmured_ms=murmured_ms)
     if s.floor in (Floor.PAUSING, Floor.HELD) or (s.floor is Floor.ASSISTANT and not s.may_interrupt):
         return
     if not s.something_to_interrupt:
@@ -52,7 +52,7 @@ def on_started(s: State, now: float, murmured_ms: int = 0) -> None:
         return
     hold(s)
     if s.limits.interruption_min_ms == 0:
-        take_over(s, now)
+        take_over(s, now, now)
 
 
 def on_paused(s: State, voiced_ms: int, now: float) -> None:
@@ -153,7 +153,7 @@ def deadlines(s: State) -> Deadlines:
     utterance, limits = s.utterance, s.limits
     if utterance is None:
         unheard = s.floor is Floor.PAUSING and s.open and not s.open.begun and s.open.pieces
-        if unheard and s.open and not s.words[-1].complete:
+        if unheard and s.open and not s.open.words.complete:
             yield s.open.over_at, answer_hesitation
         return
     if s.floor is Floor.HELD:
@@ -228,6 +228,7 @@ def on_typed(s: State, text: str, now: float) -> None:
         s.pass_floor(Floor.USER)
     elif s.floor is Floor.PAUSING:
         close_turn(s, now)
+        s.open = None
     elif s.floor in (Floor.ASSISTANT, Floor.HELD):
         s.pass_floor(Floor.LISTENING)
     begin_turn(s, now, 0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -66,6 +66,8 @@ class Reply:
 class Utterance:
     """One stretch of the caller's speech; only voiced time counts, and a pause within the hangover does not end it."""
 
+    began: float
+    """The moment of its onset."""
     running_since: float | None
     """The moment the voice last began; None while it is paused."""
     voiced_ms: int = 0
@@ -94,37 +96,7 @@ class Utterance:
         return self.running_since + max(0, needed_ms + self.murmured_ms - self.voiced_ms) / 1000
 
 
-@dataclass(slots=True)
-class OpenTurn:
-    """The caller's spoken turn, from its first sound until the first sound of its answer: it may still go on."""
-
-    begun: bool = False
-    """The first moment has passed at least once: the turn has its number."""
-    uncommitted: bool = True
-    """Something was said that is not committed yet."""
-    pieces: int = 0
-    """The pieces committed."""
-    voiced_ms: int = 0
-    quiet_since: float = 0.0
-    """The moment of the caller's last sound."""
-    over_at: float = 0.0
-    """The second moment, at which the turn is believed over, while the floor is PAUSING."""
-    wait_ms: int = 0
-    reason: str = ""
-    reading: UtteranceRead | None = None
-    """What was read of a turn that is one short utterance."""
-    ending: SpeechEnding | None = None
-    """How the voice ended."""
-    sentence_end: float | None = None
-    """The log10 probability of a sentence's end after its words."""
-    deferred: list[Event] = field(default_factory=list)
-    """What the prepared reply has sent."""
-    deferred_bytes: int = 0
-    discarded: int = 0
-    """Replies prepared in its pauses and thrown away."""
-
-
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class TurnWords:
     """The words of one spoken turn, of which the provider makes an item for each piece."""
 
@@ -153,6 +125,23 @@ class TurnWords:
         """The words known so far."""
         return " ".join(text for text in self.items.values() if text)
 
+    def since(self, piece: int) -> dict[str, str | None]:
+        """Return the items from that piece on, with their transcripts."""
+        return dict(list(self.items.items())[piece:])
+
+    def leave_out(self, items: Iterable[str]) -> None:
+        """Drop these items."""
+        for item in items:
+            del self.items[item]
+        self.pieces = len(self.items)
+
+    def take_in(self, later: TurnWords) -> None:
+        """Add what was said later: it belongs to the same turn."""
+        self.pieces += later.pieces
+        self.items |= later.items
+        self.shown |= later.shown
+        self.failed |= later.failed
+
     @property
     def complete(self) -> bool:
         """True once every piece is transcribed."""
@@ -160,10 +149,50 @@ class TurnWords:
 
 
 @dataclass(slots=True)
+class OpenTurn:
+    """The caller's spoken turn, from its first sound until the first sound of its answer: it may still go on."""
+
+    words: TurnWords = field(default_factory=TurnWords)
+    """What was said and committed."""
+    begun: bool = False
+    """The first moment has passed at least once: the turn has its number."""
+    uncommitted: bool = True
+    """Something was said that is not committed yet."""
+    quiet_since: float = 0.0
+    """The moment of the caller's last sound."""
+    over_at: float = 0.0
+    """The second moment, at which the turn is believed over, while the floor is PAUSING."""
+    wait_ms: int = 0
+    reason: str = ""
+    reading: UtteranceRead | None = None
+    """What was read of a turn that is one short utterance."""
+    ending: SpeechEnding | None = None
+    """How the voice ended."""
+    sentence_end: float | None = None
+    """The log10 probability of a sentence's end after its words."""
+    deferred: list[Event] = field(default_factory=list)
+    """What the prepared reply has sent."""
+    deferred_bytes: int = 0
+    discarded: int = 0
+    """Replies prepared in its pauses and thrown away."""
+    sounded_at: float | None = None
+    """The moment its answer began to sound."""
+    pieces_answered: int = 0
+    """The pieces before that, where the caller has gone on all the same."""
+
+    @property
+    def pieces(self) -> int:
+        """The pieces committed."""
+        return self.words.pieces
+
+
+@dataclass(slots=True)
 class Overlap:
     """A short utterance said over a reply, committed to be transcribed: see `machine.overlap`."""
 
     words: TurnWords
+    began: float
+    """The moment of its onset."""
     voiced_ms: int = 0
     quiet_since: float = 0.0
     """The moment of its last sound."""
@@ -177,6 +206,8 @@ class Parked:
 
     cut_short: bool
     """The provider had not sent all of it."""
+    false_start: bool = False
+    """It began to sound before the caller had finished: it counts as not said."""
     items: list[SpokenItem] = field(default_factory=list)
     """What was not heard of it."""
 
@@ -279,8 +310,10 @@ class State:
     utterance: Utterance | None = None
     last_voice_at: float = 0.0
     open: OpenTurn | None = None
+    answered: OpenTurn | None = None
+    """The last turn, once its answer sounds: the caller may not have finished all the same."""
     words: list[TurnWords] = field(default_factory=list)
-    """The words of turns that are not all known yet, oldest first; the last belongs to the open turn."""
+    """The words of turns that are not all known yet, oldest first."""
     caller_pauses_ms: deque[int] = field(default_factory=lambda: deque(maxlen=16))
     """The caller's own pauses within turns, newest last."""
     our_words: str = ""

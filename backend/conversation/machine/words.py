@@ -77,7 +77,7 @@ def on_transcribed(s: State, event: ev.UserTranscribed, now: float) -> None:
 
 def on_sentence_end(s: State, event: ev.SentenceEndEstimated, now: float) -> None:
     """Note how likely a sentence ends after the words known so far."""
-    if s.open and s.words and s.words[-1].text == event.words:
+    if s.open and s.open.words.text == event.words:
         s.open.sentence_end = event.log10
         reassess(s, now)
 
