@@ -12,6 +12,7 @@ meet in few places: a reply is asked for only when the floor is free, and taking
     LISTENING   SpeechStarted, a reply is coming        HELD        HoldPlayback
     ASSISTANT   SpeechStarted                           HELD        DuckPlayback (or HoldPlayback), at once
     HELD        speech lasted interruption_min_ms       USER        CancelReply, FlushPlayback -> truncate, delete
+    HELD        ... over an answer that has just begun  USER        the same, -> delete: the turn before goes on
     HELD        a short utterance was read: a murmur    as before   UnduckPlayback: nothing is lost
     HELD        ... anything else, "stop" say           USER        as above
     HELD        the voice is muffled, another's         as before   UnduckPlayback
