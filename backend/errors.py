@@ -171,13 +171,6 @@ class ModelUnavailable(PeerError):
     """A text model failed and so did its fallback."""
 
 
-class BudgetSpent(ModelUnavailable):
-    """The model was not asked: a budget of the one who pays for it is used up."""
-
-    retryable = False
-    hint = "It begins anew at midnight UTC."
-
-
 class SignInUnavailable(PeerError):
     """The OpenID provider does not answer, or not as it should."""
 

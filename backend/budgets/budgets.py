@@ -106,6 +106,11 @@ class Budgets:
                     await self.ledger.give_back(payer.subjects, wanted)
             raise self._refusal(payer, found)
 
+    def check(self, payer: Payer, needs: frozenset[Resource]) -> None:
+        """Raise `OverBudget` or `CeilingReached` when a budget is used up, as far as this process knows."""
+        if found := self.excess(payer, needs):
+            raise self._refusal(payer, found)
+
     def charge(self, payer: Payer, amounts: Usage) -> None:
         """Charge what something has cost. Returns at once."""
         self.ledger.charge(payer.subjects, amounts)

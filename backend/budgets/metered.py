@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from backend.budgets.budgets import Budgets
 from backend.budgets.payers import current_payer
 from backend.budgets.usage import CALL, Payer, Resource
-from backend.errors import BudgetSpent
 from backend.models.base import ChatMessage, ChatModel, Delta, Finished, TextDelta, ToolCall
 from backend.runtime.json_objects import Json
 
@@ -36,11 +35,10 @@ class MeteredModel:
     async def stream(
         self, messages: Sequence[ChatMessage], *, model: str, tools: Sequence[Json] = ()
     ) -> AsyncGenerator[Delta, None]:
-        """Stream from the model; see `ChatModel.stream`. Raises `BudgetSpent`."""
+        """Stream from the model; see `ChatModel.stream`. Raises `OverBudget` or `CeilingReached` before it asks."""
         payer = current_payer.get()
-        if payer and (found := self.budgets.excess(payer, NEEDS)):
-            self.budgets.stop(payer, found)
-            raise BudgetSpent("Today's budget of model tokens is used up.")
+        if payer:
+            self.budgets.check(payer, NEEDS)
         characters, finished, begun = 0, None, False
         try:
             async with aclosing(self.model.stream(messages, model=model, tools=tools)) as deltas:

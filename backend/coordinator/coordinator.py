@@ -134,8 +134,6 @@ class Coordinator:
     working: dict[str, asyncio.Task[None]] = field(default_factory=dict, init=False)
     """The digests under way, by user."""
     _paused: dict[str, float] = field(default_factory=dict, init=False)
-    _begun: dict[str, float] = field(default_factory=dict, init=False)
-    """When the last digest of each user who waits began here."""
     _woken: asyncio.Event = field(default_factory=asyncio.Event, init=False)
 
     def __repr__(self) -> str:
@@ -178,15 +176,14 @@ class Coordinator:
         now = self.clock()
         self._paused = {user: until for user, until in self._paused.items() if until > now}
         waiting = await self.dependencies.channels.users()
-        self._begun = {user: self._begun[user] for user in waiting if user in self._begun}
-        for user in sorted(waiting, key=lambda user: self._begun.get(user, 0.0)):  # users take turns
+        for user in waiting:
             if len(self.working) >= CONCURRENCY:
                 break
             if user in self.working or user in self._paused:
                 continue
             try:
                 if await self._is_due(user, now):
-                    self._begun[user] = now
+                    await self.dependencies.channels.move_last(user)
                     self.working[user] = asyncio.create_task(self._work(user), name="digest")
             except MemoryUnavailable as error:  # perhaps of this user's data alone
                 self._pause(user, error)

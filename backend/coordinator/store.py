@@ -1,7 +1,7 @@
 """The coordinator keeps two things of each user in Redis: a channel of unprocessed entries, and the state of digests.
 
     user:{id}:inbox       stream of inputs (a user's words) and results (a task that ended), read by one consumer group
-    channels:active       sorted set: user → the second since which an entry waits
+    channels:active       sorted set: user → the second since which they wait: for a first digest, or another
     user:{id}:coordinator the lease of the process that works on this user's digest
     user:{id}:thoughts    hash: id → history entry; at most HISTORY_LIMIT, for STATE_KEEP_S
     user:{id}:digest      hash: `plan` → the digest decided on, `done:{id}:{n}` → its n-th action is done
@@ -202,9 +202,14 @@ class Channels(RedisStore):
         await self._drop_inputs(user_id, (await self._client.execute(pipe))[-1] - INPUTS_LIMIT)
 
     async def users(self) -> list[str]:
-        """Return the users with entries, the longest wait first."""
+        """Return the users with entries: first whoever has waited longest since their last digest began."""
         raw = await self._client.call(lambda redis: redis.zrange(ACTIVE, 0, -1))
         return [user.decode() for user in raw]
+
+    async def move_last(self, user_id: str) -> None:
+        """Have the user wait behind everybody who waits now: users take turns."""
+        now = self._clock()
+        await self._client.call(lambda redis: redis.zadd(ACTIVE, {user_id: now}, xx=True))
 
     async def waiting(self, user_id: str, limit: int = 100) -> list[ChannelEntry]:
         """Return the entries that are not acknowledged, oldest first, without taking them."""

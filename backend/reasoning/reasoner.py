@@ -62,7 +62,8 @@ class Reasoner:
     ) -> Reasoned:
         """Think `task` through. `strategy` counts where the task is given as text alone.
 
-        When the time runs out, or a model becomes unavailable, the best result so far is returned as `incomplete`.
+        When the time or a budget runs out, or a model becomes unavailable, the best result so far is returned as
+        `incomplete`.
         Raises `NoAnswer` or `ModelUnavailable` when there is none, `BadRequest` for a task that is empty or too long,
         `TooMany` when as many are under way as may be.
         """
@@ -88,7 +89,7 @@ class Reasoner:
         try:
             async with asyncio.timeout(within_s):
                 reasoned = await thinking
-        except (TimeoutError, NoAnswer, ModelUnavailable) as error:
+        except (TimeoutError, NoAnswer, ModelUnavailable, TooMany) as error:
             if not run.best and isinstance(error, TimeoutError):
                 raise NoAnswer(f"The reasoning took longer than {within_s:g} seconds.") from None
             if not run.best:

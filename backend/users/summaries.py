@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from backend.errors import PeerError
+from backend.errors import PeerError, VoiceError
 from backend.models.base import ChatMessage, ChatModel, Finished, TextDelta, quoted
 from backend.observability.tracing import NO_TRACER, Tracer, opened, rooted
 from backend.responders.base import PastMessage
@@ -133,7 +133,7 @@ class Summaries:
             async with self._at_once, asyncio.timeout(WITHIN_S):
                 with rooted(self.tracer, "summary", "summary", session_id, user=user_id):
                     await self._merge(user_id, said)
-        except (PeerError, TimeoutError) as error:
+        except (VoiceError, TimeoutError) as error:
             self.failed += 1
             log.info("a summary was not written: %s", str(error) or "no answer in time")
         except Exception as error:  # noqa: BLE001 - one summary's fault must not end the next; its text may hold words

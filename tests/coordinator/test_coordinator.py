@@ -289,20 +289,49 @@ async def test_words_that_pose_as_instructions_stay_quoted() -> None:
     assert decision.text == "" and "\\u003c/data\\u003e" in sent[-1]["content"]
 
 
-async def test_digests_go_first_to_whoever_was_served_longest_ago(monkeypatch: pytest.MonkeyPatch) -> None:
+def turn_taker(world: World, name: str) -> Process:
+    """A process that does one digest at a time, of one entry."""
+    return Process(world, name, decision=Decision(""), settings=options(gather_s=0, apart_s=0))
+
+
+async def serve_one(world: World, process: Process) -> str:
+    """Do one digest, a second later; returns whose."""
+    world.now += 1
+    await process.coordinator._begin_due()
+    (user,) = process.coordinator.working
+    await asyncio.gather(*process.coordinator.working.values())
+    return user
+
+
+@pytest.fixture
+def one_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("backend.coordinator.coordinator.CONCURRENCY", 1)
     monkeypatch.setattr("backend.coordinator.coordinator.ENTRIES_LIMIT", 1)
-    world, served = World(), list[str]()
-    async with Process(world, "one", decision=Decision(""), settings=options(gather_s=0, apart_s=0)) as one:
 
-        async def serve_one() -> None:
-            await one.coordinator._begin_due()
-            served.extend(one.coordinator.working)
-            await asyncio.gather(*one.coordinator.working.values())
 
+@pytest.mark.usefixtures("one_at_a_time")
+async def test_digests_go_first_to_whoever_was_served_longest_ago() -> None:
+    world = World()
+    async with turn_taker(world, "one") as one:
         for user in ("busy", "busy", "busy", "bob", "cleo"):  # whose first entry has waited longest
             await one.channels.add_input(user, "hello", "api")
-        for _ in range(5):
-            await serve_one()
+            world.now += 1
+        served = [await serve_one(world, one) for _ in range(5)]
         assert served[:3] == ["busy", "bob", "cleo"], "who has just been served waits for the others"
         assert served[3:] == ["busy", "busy"], "and is served again when nobody else waits"
+
+
+@pytest.mark.usefixtures("one_at_a_time")
+async def test_whoever_comes_back_waits_behind_those_who_have_waited_meanwhile() -> None:
+    world = World()
+    async with turn_taker(world, "one") as one, turn_taker(world, "two") as two:
+        for user in ("back", "busy", "busy", "busy"):
+            await one.channels.add_input(user, "hello", "api")
+            world.now += 1
+        served = []
+        for process in (one, two, one, two, one, two):
+            served.append(user := await serve_one(world, process))
+            if user == "back":  # has nothing left, is forgotten, and comes again at once
+                await process.channels.unlist("back")
+                await process.channels.add_input("back", "and this?", "api")
+        assert served == ["back", "busy", "back", "busy", "back", "busy"], "in whichever process"
