@@ -30,7 +30,7 @@ from backend.media.frame import SAMPLE_RATE, milliseconds
 from benchmarks.turn_sense import texts
 from benchmarks.turn_sense.plan import Commit, ProviderLog, Reply, Word
 from demo.offline.record import ConnectionRecord
-from demo.offline.script.brain import words_of
+from demo.offline.script.handler import nothing_early, words_of
 from local_responder import parent
 from local_responder.app import MODEL
 from local_responder.chat.completions import complete
@@ -208,6 +208,16 @@ class SceneBrain:
         """None."""
         for trouble in list[Trouble]():
             yield trouble
+
+    def listen(self) -> AsyncIterator[Transcript]:
+        """No words before the commit."""
+        return nothing_early()
+
+    def feed(self, pcm: bytes) -> None:
+        """The sound changes nothing."""
+
+    def discard(self) -> None:
+        """Nor does its end."""
 
     def hear(self, item: Item, pcm: bytes) -> AsyncIterator[HearingPart]:
         """The words that were said while this was recorded."""

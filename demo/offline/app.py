@@ -15,7 +15,7 @@ from starlette.routing import Route
 from starlette.websockets import WebSocket
 
 from demo.offline.record import Records
-from demo.offline.script.brain import ScriptedBrain
+from demo.offline.script.handler import ScriptedHandler
 from demo.offline.script.schema import ChatReply, ConnectionScript, Script, ScriptError, parse
 from local_responder import app as local
 from local_responder.chat.completions import Pace, complete
@@ -71,7 +71,7 @@ class ScriptedPeer(local.Service):
         record = self.records.open(query)
         knobs = _knobs(script) if script else Knobs()
         core = Realtime(local.MODEL, connection=record.number, now=time.monotonic(), knobs=knobs)
-        handler = ScriptedBrain(script, self._speak) if script else self.new_handler()
+        handler = ScriptedHandler(script, self._speak) if script else self.new_handler()
         return Connection(socket, core, handler, record, abort=socket.scope["extensions"][ABORT])
 
     async def complete(self, body: bytes) -> Response:

@@ -74,6 +74,16 @@ class DemonstrationBrain:
         for part in nothing:
             yield part
 
+    def listen(self) -> AsyncIterator[Transcript]:
+        """No words before the commit."""
+        return _nothing_early()
+
+    def feed(self, pcm: bytes) -> None:
+        """The sound comes with the commit."""
+
+    def discard(self) -> None:
+        """Nothing was kept."""
+
     def hear(self, item: Item, pcm: bytes) -> AsyncIterator[HearingPart]:
         """Recognise what was said."""
         known = self._heard[item.id] = asyncio.Event()
@@ -168,6 +178,12 @@ class DemonstrationBrain:
         if asked is None or wish is not Talk.YES:
             return wish
         return Question(asked.domain, wording.consent(asked.query))
+
+
+async def _nothing_early() -> AsyncIterator[Transcript]:
+    nothing: tuple[Transcript, ...] = ()
+    for part in nothing:
+        yield part
 
 
 def chunks(pcm: bytes) -> Iterator[bytes]:

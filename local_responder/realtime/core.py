@@ -1,8 +1,9 @@
-"""The Realtime conversation, pure: client events and a brain's parts in, server events and orders out.
+"""The Realtime conversation, pure: client events and a handler's parts in, server events and orders out.
 
-No sockets, no clock, no asyncio. `receive` answers a client event; `heard` and `said` take what a brain makes of the
-caller's audio and of a reply; `tick` is told the time. Each returns effects (`effects.py`), in the order they must
-happen. One reply writes to the conversation at a time; from `Answer` to the `End` of its parts it is the active one.
+No sockets, no clock, no asyncio. `receive` answers a client event; `partly_heard`, `heard` and `said` take what a
+handler makes of the caller's audio and of a reply; `tick` is told the time. Each returns effects (`effects.py`), in
+the order they must happen. One reply writes to the conversation at a time; from `Answer` to the `End` of its parts it
+is the active one.
 """
 
 from __future__ import annotations
@@ -12,7 +13,19 @@ from dataclasses import dataclass
 from typing import Any
 
 from local_responder.realtime.conversation import Conversation
-from local_responder.realtime.effects import Abort, Answer, Effect, Effects, HangUp, Listen, Send, Stop
+from local_responder.realtime.effects import (
+    Abort,
+    Answer,
+    Discard,
+    Effect,
+    Effects,
+    Feed,
+    HangUp,
+    Listen,
+    Open,
+    Send,
+    Stop,
+)
 from local_responder.realtime.faults import Fault, active_response, error_event, invalid, missing
 from local_responder.realtime.fields import (
     mapping,
@@ -80,6 +93,8 @@ class Realtime:
         self._buffer = InputBuffer()
         self._detector: TurnDetector | None = TurnDetector(self.session.turn_detection or {})
         self._spoken_item = ""
+        self._utterance = ""
+        """The item that the utterance being appended will become; '' while there is none."""
         self._active: Response | None = None
         self._beside: dict[str, Response] = {}
 
@@ -103,6 +118,12 @@ class Realtime:
     def malformed(self, why: str) -> list[Effect]:
         """A message that is not a JSON object."""
         return self._stamped([Send(error_event(why, code="invalid_json"))])
+
+    def partly_heard(self, item_id: str, part: Transcript) -> list[Effect]:
+        """Some of the words of the utterance that is to become item `item_id`."""
+        if item_id != self._utterance or not self.session.transcribes:
+            return []
+        return self._stamped([Send(_transcript_delta(item_id, part.delta))])
 
     def heard(self, item: Item, part: HearingPart) -> list[Effect]:
         """A piece of the transcript of user item `item`."""
@@ -164,11 +185,21 @@ class Realtime:
         pcm = decode_audio(required_text(event, "audio"))
         self._buffer.append(pcm)
         if self._detector is None:
+            yield from self._feed()
             return
         for change in self._detector.feed(pcm):
             yield from self._voice_began(change) if isinstance(change, VoiceBegan) else self._voice_ended(change)
-        if not self._detector.speaking:
+        if self._detector.speaking:
+            yield from self._feed()
+        else:
             self._buffer.keep_last(prefix_ms(self.session.turn_detection or {}))
+
+    def _feed(self) -> Effects:
+        if not self._utterance:
+            self._utterance = self._spoken_item or self.ids.new("item")
+            yield Open(self._utterance)
+        if pcm := self._buffer.unfed():
+            yield Feed(pcm)
 
     def _voice_began(self, change: VoiceBegan) -> Effects:
         detection = self.session.turn_detection or {}
@@ -191,10 +222,16 @@ class Realtime:
         if self.knobs.empty_commits > 0:
             self.knobs.empty_commits -= 1
             self._buffer.clear()
-        return self._take_turn(self.ids.new("item"))
+        yield from self._take_turn(self._utterance or self.ids.new("item"))
 
     def _take_turn(self, item_id: str) -> Effects:
+        fed = self._buffer.fed
         pcm = self._buffer.take()
+        if not self._utterance:
+            yield Open(item_id)
+        if rest := pcm[fed:]:
+            yield Feed(rest)
+        self._utterance = ""
         item = Item(item_id, "message", role="user", kind="input_audio", audio_bytes=len(pcm))
         previous = self.conversation.append(item)
         yield Send({"type": "input_audio_buffer.committed", "previous_item_id": previous, "item_id": item_id})
@@ -203,6 +240,9 @@ class Realtime:
 
     def _clear(self, event: Event, _event_id: str | None) -> Effects:
         self._buffer.clear()
+        if self._utterance:
+            self._utterance = ""
+            yield Discard()
         yield Send({"type": "input_audio_buffer.cleared"})
 
     def _item_create(self, event: Event, _event_id: str | None) -> Effects:
@@ -295,7 +335,7 @@ class Realtime:
         response.cancelled = why
         yield Stop(response.id)
 
-    # --- what a brain makes of it -------------------------------------------------------------------
+    # --- what a handler makes of it -----------------------------------------------------------------
 
     def _heard(self, item: Item, part: HearingPart) -> Effects:
         kind = "conversation.item.input_audio_transcription."
@@ -303,7 +343,7 @@ class Realtime:
         match part:
             case Transcript(delta):
                 if self.session.transcribes:
-                    yield Send({"type": kind + "delta", "delta": delta, **at})
+                    yield Send(_transcript_delta(item.id, delta))
             case TranscriptDone(words):
                 item.words, item.transcribed = words, True
                 if self.session.transcribes:
@@ -331,8 +371,8 @@ class Realtime:
         match part:
             case Begin():
                 yield from response.begin()
-            case Words(delta):
-                yield from response.words(delta)
+            case Words(delta, starts_ms):
+                yield from response.words(delta, starts_ms)
             case Audio(pcm):
                 self.session.spoken = True
                 yield from response.audio(pcm)
@@ -373,6 +413,11 @@ class Realtime:
                 effect = Send({"event_id": self.ids.new("event"), **effect.event})
             done.append(effect)
         return done
+
+
+def _transcript_delta(item_id: str, delta: str) -> Event:
+    kind = "conversation.item.input_audio_transcription.delta"
+    return {"type": kind, "item_id": item_id, "content_index": 0, "delta": delta}
 
 
 def _complaint(fault: Fault, event_id: str | None) -> Event:

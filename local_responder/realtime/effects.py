@@ -1,7 +1,10 @@
 """What the core wants done, in order. The shell does it and decides nothing.
 
 Send        a server event
-Listen      transcribe a committed user item; `heard` brings the outcome
+Open        an utterance begins; `partly_heard` brings words of it before its item exists
+Feed        more of its sound
+Discard     it is to be forgotten: the client cleared the buffer
+Listen      it was committed, as a user item: transcribe it; `heard` brings the outcome
 Answer      make a reply; `said` brings its parts, `End` last
 Stop        stop making a reply; then call `stopped`
 HangUp      close the connection (code 1001 and the like)
@@ -22,6 +25,25 @@ class Send:
     """A server event, `event_id` included."""
 
     event: Event
+
+
+@dataclass(frozen=True, slots=True)
+class Open:
+    """An utterance begins; `item_id` is the item that it will become."""
+
+    item_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Feed:
+    """More of the utterance: 24 kHz mono PCM16."""
+
+    pcm: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Discard:
+    """Forget the utterance."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,5 +81,5 @@ class Abort:
     """Break the connection."""
 
 
-Effect = Send | Listen | Answer | Stop | HangUp | Abort
+Effect = Send | Open | Feed | Discard | Listen | Answer | Stop | HangUp | Abort
 Effects = Iterator[Effect]

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from typing import Protocol
 
 from local_responder.realtime.items import Item
-from local_responder.realtime.parts import HearingPart, ReplyPart, Trouble
+from local_responder.realtime.parts import HearingPart, ReplyPart, Transcript, Trouble
 from local_responder.realtime.response import Order
 
 
@@ -17,8 +17,20 @@ class Handler(Protocol):
         """Troubles of the connection as a whole; usually none."""
         ...
 
+    def listen(self) -> AsyncIterator[Transcript]:
+        """An utterance begins: words of it, as soon as they are certain, until it is committed or discarded."""
+        ...
+
+    def feed(self, pcm: bytes) -> None:
+        """More of the utterance, 24 kHz mono PCM16; never blocks."""
+        ...
+
+    def discard(self) -> None:
+        """The utterance was none."""
+        ...
+
     def hear(self, item: Item, pcm: bytes) -> AsyncIterator[HearingPart]:
-        """What the caller said in user item `item`; `pcm` is 24 kHz mono PCM16."""
+        """What the caller said in user item `item`; `pcm` is the utterance, whole."""
         ...
 
     def answer(self, order: Order) -> AsyncIterator[ReplyPart]:

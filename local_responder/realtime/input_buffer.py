@@ -34,6 +34,8 @@ class InputBuffer:
 
     def __init__(self) -> None:
         self._pcm = bytearray()
+        self.fed = 0
+        """Bytes that `unfed` has given out."""
 
     def append(self, pcm: bytes) -> None:
         """Add 24 kHz mono PCM16. Raises `Fault` when the buffer is full."""
@@ -50,12 +52,18 @@ class InputBuffer:
                 code="input_audio_buffer_commit_empty",
             )
         pcm = bytes(self._pcm)
-        self._pcm.clear()
+        self.clear()
+        return pcm
+
+    def unfed(self) -> bytes:
+        """What has come since this was last asked."""
+        pcm, self.fed = bytes(self._pcm[self.fed :]), len(self._pcm)
         return pcm
 
     def clear(self) -> None:
         """Forget everything."""
         self._pcm.clear()
+        self.fed = 0
 
     def keep_last(self, keep_ms: int) -> None:
         """Forget all but the last `keep_ms` milliseconds (before speech starts, under server_vad)."""

@@ -1,6 +1,6 @@
-"""What a brain says while it answers: the pieces of a reply, of hearing, and of things going wrong.
+"""What a handler says while it answers: the pieces of a reply, of hearing, and of things going wrong.
 
-A brain yields parts; the core turns them into server events in the API's order. Delays are the brain's own awaits.
+A handler yields parts; the core turns them into server events in the API's order. Delays are the handler's own awaits.
 """
 
 from __future__ import annotations
@@ -16,9 +16,11 @@ class Begin:
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """Some of the reply's words."""
+    """Some of the reply's words, before their sound."""
 
     text: str
+    starts_ms: tuple[int, ...] = ()
+    """When each of the words, parted by spaces, begins, in milliseconds of the sound that follows; empty: unknown."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@
             → conversation.item.done → output_item.done → done → rate_limits.updated
 
 A message stays open until a call, the end or a cancellation closes it. A cancelled response may still be fed (late
-deltas); its end is then 'cancelled', whatever the brain says.
+deltas); its end is then 'cancelled', whatever the handler says.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ CHUNKS_KEPT = 512
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What the client asked for, and what a brain needs to answer it."""
+    """What the client asked for, and what a handler needs to answer it."""
 
     response_id: str
     event_id: str | None
@@ -73,10 +73,11 @@ class Response:
             self.begun = True
             yield {"type": "response.created", "response": self._shown("in_progress")}
 
-    def words(self, delta: str) -> Iterator[Event]:
-        """More of its words."""
+    def words(self, delta: str, starts_ms: Sequence[int] = ()) -> Iterator[Event]:
+        """More of its words; `starts_ms` as `Words` has them."""
         yield from self.begin()
         item = yield from self._ensure_open()
+        item.time_words(delta, starts_ms)
         item.words += delta
         stream = "output_audio_transcript" if item.kind == "output_audio" else "output_text"
         yield self._at(item, f"response.{stream}.delta", delta=delta)

@@ -5,16 +5,17 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import asynccontextmanager
 
 import msgspec
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from local_responder.realtime.core import Realtime
-from local_responder.realtime.effects import Abort, Answer, Effect, HangUp, Listen, Send, Stop
+from local_responder.realtime.effects import Abort, Answer, Discard, Effect, Feed, HangUp, Listen, Open, Send, Stop
 from local_responder.realtime.handler import Handler
 from local_responder.realtime.items import Item
-from local_responder.realtime.parts import HearingPart, ReplyPart
+from local_responder.realtime.parts import HearingPart, ReplyPart, Transcript
 from local_responder.realtime.response import Order
 from local_responder.realtime.wire_log import WireLog
 
@@ -123,6 +124,12 @@ class Connection:
         """Carry out the core's effects, in order and without waiting."""
         for effect in effects:
             match effect:
+                case Open(item_id):
+                    self._group.create_task(self._hear_early(item_id, self._handler.listen()))
+                case Feed(pcm):
+                    self._handler.feed(pcm)
+                case Discard():
+                    self._handler.discard()
                 case Listen(item, pcm):
                     self._group.create_task(self._hear(item, self._handler.hear(item, pcm)))
                 case Answer(order):
@@ -139,14 +146,21 @@ class Connection:
             self._easy.clear()
         self._wanted.set()
 
+    async def _hear_early(self, item_id: str, parts: AsyncIterator[Transcript]) -> None:
+        async with closing(parts):
+            async for part in parts:
+                self._perform(self._core.partly_heard(item_id, part))
+
     async def _hear(self, item: Item, parts: AsyncIterator[HearingPart]) -> None:
-        async for part in parts:
-            self._perform(self._core.heard(item, part))
+        async with closing(parts):
+            async for part in parts:
+                self._perform(self._core.heard(item, part))
 
     async def _answer(self, order: Order, parts: AsyncIterator[ReplyPart]) -> None:
-        async for part in parts:
-            self._perform(self._core.said(order.response_id, part))
-            await self._easy.wait()
+        async with closing(parts):
+            async for part in parts:
+                self._perform(self._core.said(order.response_id, part))
+                await self._easy.wait()
         self._answers.pop(order.response_id, None)
 
     def _stop(self, response_id: str) -> None:
@@ -175,3 +189,13 @@ class Connection:
     async def _go_through_opening(self) -> None:
         async for part in self._handler.opening():
             self._perform(self._core.trouble(part))
+
+
+@asynccontextmanager
+async def closing(parts: AsyncIterator[object]) -> AsyncIterator[None]:
+    """Close `parts` at the end, where it can be closed: what it began, such as a request to a model, ends then."""
+    try:
+        yield
+    finally:
+        if isinstance(parts, AsyncGenerator):
+            await parts.aclose()

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel
 
-from demo.offline.script.brain import words_of
+from demo.offline.script.handler import words_of
 from demo.offline.script.schema import (
     CallSpec,
     ChatReply,

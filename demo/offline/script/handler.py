@@ -1,4 +1,4 @@
-"""A brain that does exactly what a script says, turn by turn.
+"""A handler that does exactly what a script says, turn by turn.
 
 A turn is taken by each commit, and by each reply that finds typed text nobody answered yet (several items at once, such
 as a restored history, take one turn together).
@@ -35,7 +35,7 @@ from local_responder.realtime.parts import (
 from local_responder.realtime.response import Order
 
 
-class ScriptedBrain:
+class ScriptedHandler:
     """Follows one `ConnectionScript`. `speak` makes 24 kHz PCM16 of words, for replies with `speech`."""
 
     def __init__(self, script: ConnectionScript, speak: Callable[[str], bytes]) -> None:
@@ -55,6 +55,16 @@ class ScriptedBrain:
             await _wait(self._script.drop_after_ms)
             yield Drop()
 
+    def listen(self) -> AsyncIterator[Transcript]:
+        """No words before the commit."""
+        return nothing_early()
+
+    def feed(self, pcm: bytes) -> None:
+        """The sound changes nothing."""
+
+    def discard(self) -> None:
+        """Nor does its end."""
+
     def hear(self, item: Item, pcm: bytes) -> AsyncIterator[HearingPart]:
         """Take the next turn and say what it heard."""
         turn = self._take_turn()
@@ -72,7 +82,7 @@ class ScriptedBrain:
         return self._chosen[order.response_id].late_ms / 1000
 
     def __repr__(self) -> str:
-        return f"<ScriptedBrain turn {self._taken} of {len(self._script.turns)}>"
+        return f"<ScriptedHandler turn {self._taken} of {len(self._script.turns)}>"
 
     # --- choosing -----------------------------------------------------------------------------------
 
@@ -208,3 +218,10 @@ async def _wait(ms: int) -> None:
 
 async def _forever() -> None:
     await asyncio.Event().wait()
+
+
+async def nothing_early() -> AsyncIterator[Transcript]:
+    """No words before the commit."""
+    nothing: tuple[Transcript, ...] = ()
+    for part in nothing:
+        yield part

@@ -1,0 +1,161 @@
+"""One connection's speech: recognition → dialogue → synthesis, behind the Realtime protocol.
+
+listen, feed, discard ──► an utterance of the recognizer, while the caller speaks
+hear                  ──► its final transcript
+answer                ──► once every transcript is known: the dialogue's sentences, spoken as they come
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
+
+from backend.media.frame import BYTES_PER_MS
+from local_responder.dialogue.base import Dialogue, Sentence
+from local_responder.realtime.items import Item
+from local_responder.realtime.parts import (
+    Audio,
+    Begin,
+    Call,
+    End,
+    HearingPart,
+    ReplyPart,
+    Transcript,
+    TranscriptDone,
+    TranscriptFailed,
+    Trouble,
+    Words,
+)
+from local_responder.realtime.response import Order
+from local_responder.realtime.shell import closing
+from local_responder.recognition.base import RecognitionFailed, Recognizer, Utterance
+from local_responder.synthesis.base import SynthesisFailed, Synthesizer
+
+log = logging.getLogger(__name__)
+
+CHUNK_MS = 100
+"""Milliseconds of audio in one delta."""
+
+
+@dataclass(frozen=True, slots=True)
+class Engines:
+    """What all connections share."""
+
+    recognizer: Recognizer
+    dialogue: Dialogue
+    synthesizer: Synthesizer
+
+
+class VoiceSession:
+    """The handler of one connection."""
+
+    def __init__(self, engines: Engines) -> None:
+        self._engines = engines
+        self._utterance: Utterance | None = None
+        self._early = ""
+        """Words of the utterance that the client was told before its commit."""
+        self._transcribed: dict[str, asyncio.Event] = {}
+
+    def __repr__(self) -> str:
+        return f"VoiceSession({'listening' if self._utterance else 'idle'}, {len(self._transcribed)} utterances)"
+
+    async def opening(self) -> AsyncIterator[Trouble]:
+        """Nothing goes wrong on purpose."""
+        nothing: tuple[Trouble, ...] = ()
+        for part in nothing:
+            yield part
+
+    def lateness_s(self, order: Order) -> float:
+        """A cancelled reply stops at once."""
+        return 0.0
+
+    # --- what the caller says -----------------------------------------------------------------------
+
+    def listen(self) -> AsyncIterator[Transcript]:
+        """Begin an utterance; its words come as soon as no more sound is likely to change them."""
+        self.discard()
+        self._utterance, self._early = self._engines.recognizer.start(), ""
+        return self._settled(self._utterance)
+
+    def feed(self, pcm: bytes) -> None:
+        """Hand the sound on."""
+        if self._utterance:
+            self._utterance.feed(pcm)
+
+    def discard(self) -> None:
+        """Give the utterance up."""
+        utterance, self._utterance = self._utterance, None
+        if utterance:
+            utterance.cancel()
+
+    def hear(self, item: Item, pcm: bytes) -> AsyncIterator[HearingPart]:
+        """Finish the utterance."""
+        utterance, self._utterance = self._utterance, None
+        known = self._transcribed[item.id] = asyncio.Event()
+        assert utterance, "the core opens an utterance before it commits one"
+        return self._finish(utterance, self._early, known)
+
+    async def _settled(self, utterance: Utterance) -> AsyncIterator[Transcript]:
+        """All words but the last of each partial transcript, as long as they only add to what was told."""
+        async for partial in utterance.partials():
+            if self._utterance is not utterance:
+                return
+            certain = partial.rpartition(" ")[0]
+            if len(certain) > len(self._early) and certain.startswith(self._early):
+                more, self._early = certain[len(self._early) :], certain
+                yield Transcript(more)
+
+    async def _finish(self, utterance: Utterance, early: str, known: asyncio.Event) -> AsyncIterator[HearingPart]:
+        try:
+            words = await utterance.finish()
+            if words.startswith(early) and words != early:
+                yield Transcript(words[len(early) :])
+            yield TranscriptDone(words)
+        except RecognitionFailed as error:
+            log.warning("an utterance was not recognized: %s", error)
+            yield TranscriptFailed("recognizer_failed", str(error))
+        finally:
+            utterance.cancel()
+            known.set()
+
+    # --- what is answered ---------------------------------------------------------------------------
+
+    async def answer(self, order: Order) -> AsyncIterator[ReplyPart]:
+        """Wait for the transcripts, then speak what the dialogue says, sentence by sentence."""
+        yield Begin()
+        for item in order.items:
+            if known := self._transcribed.get(item.id):
+                await known.wait()
+        said = self._engines.dialogue.answer(order)
+        try:
+            async with closing(said):
+                async for part in said:
+                    if isinstance(part, Call):
+                        yield part
+                    elif order.modality == "text":
+                        yield Words(part.text + " ")
+                    else:
+                        async for spoken in self._speak(part):
+                            yield spoken
+        except SynthesisFailed as error:
+            log.warning("a reply could not be spoken: %s", error)
+            yield End("failed", {"error": {"type": "server_error", "code": "synthesis_failed", "message": str(error)}})
+            return
+        yield End()
+
+    async def _speak(self, sentence: Sentence) -> AsyncIterator[Words | Audio]:
+        pieces = self._engines.synthesizer.speak(sentence.text)
+        async with closing(pieces):
+            async for piece in pieces:
+                yield Words(piece.text if piece.text.endswith(" ") else piece.text + " ", piece.word_starts_ms)
+                for chunk in chunks(piece.pcm):
+                    yield Audio(chunk)
+
+
+def chunks(pcm: bytes) -> Iterator[bytes]:
+    """`pcm` in deltas of a tenth of a second."""
+    size = CHUNK_MS * BYTES_PER_MS
+    for start in range(0, len(pcm), size):
+        yield pcm[start : start + size]
