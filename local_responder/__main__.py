@@ -5,12 +5,15 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from contextlib import AsyncExitStack
 
 import uvloop
 
 from backend.errors import SetupError
+from backend.runtime.supervisor import supervising
 from local_responder.app import Service, create_app
 from local_responder.dialogue.brain import DemonstrationBrain
+from local_responder.dialogue.chat_model import model_from_environment
 from local_responder.recognition.ears import Ears
 from local_responder.server import run
 from local_responder.synthesis.voice import speak, the_voice
@@ -33,8 +36,15 @@ async def _serve(options: argparse.Namespace) -> None:
         # Loading while the first caller is still dialling.
         await ears.start()
         the_voice()
-        service = Service(lambda: DemonstrationBrain(ears, speak), required_key=options.require_key)
-        await run(create_app(service), options)
+        model = model_from_environment()
+        service = Service(
+            lambda: DemonstrationBrain(ears, speak, dialogue=model), required_key=options.require_key, model=model
+        )
+        async with AsyncExitStack() as stack:
+            if model:
+                stack.push_async_callback(model.close)
+                await stack.enter_async_context(supervising("local_model_warm_up", model.warm_up))
+            await run(create_app(service), options)
     finally:
         await ears.close()
 

@@ -12,6 +12,8 @@ from starlette.routing import BaseRoute, Route, WebSocketRoute
 from starlette.websockets import WebSocket
 
 from local_responder.chat.completions import complete
+from local_responder.chat.forward import forward
+from local_responder.dialogue.chat_model import ChatModelDialogue
 from local_responder.realtime.core import Realtime
 from local_responder.realtime.handler import Handler
 from local_responder.realtime.shell import Connection
@@ -26,8 +28,18 @@ MAX_CHAT_BYTES = 4 * 1024 * 1024
 class Service:
     """What the routes do. The scripted peer of the tests overrides `refusal`, `connect` and `complete`."""
 
-    def __init__(self, new_handler: Callable[[], Handler], *, required_key: str | None = None) -> None:
-        """`new_handler` makes the handler of one connection; no `required_key` accepts any key, and none."""
+    def __init__(
+        self,
+        new_handler: Callable[[], Handler],
+        *,
+        required_key: str | None = None,
+        model: ChatModelDialogue | None = None,
+    ) -> None:
+        """`new_handler` makes the handler of one connection; no `required_key` accepts any key, and none.
+
+        Chat completions are passed on to the `model`; without one, rules answer them.
+        """
+        self._model = model
         self.new_handler = new_handler
         self._required_key = required_key
         self._connections = 0
@@ -50,7 +62,7 @@ class Service:
 
     async def complete(self, body: bytes) -> Response:
         """One chat completion, streamed or whole."""
-        return await complete(body, MODEL)
+        return await forward(body, self._model) if self._model else await complete(body, MODEL)
 
 
 def create_app(service: Service, more: Sequence[BaseRoute] = ()) -> Starlette:

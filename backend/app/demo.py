@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from asyncio.subprocess import Process
-from pathlib import Path
 
 from backend.errors import SetupError
 from backend.runtime.child_process import ChildFailed, ChildProcess, Command
+from backend.settings.settings import Settings
 
 
 class Demo(ChildProcess):
     """The demonstration's process: started once, started again at the same address when it dies."""
 
-    def __init__(self, script: Path | None = None) -> None:
-        """`script` makes it deterministic. Construct it in a running event loop."""
+    def __init__(self, settings: Settings) -> None:
+        """The setting `offline_script` makes it deterministic. Construct it in a running event loop."""
         super().__init__("the offline demonstration", self._serve, until_ready=self._read_address)
-        self._script = script
-        self._module = "demo.offline" if script else "local_responder"
+        self._script = settings.offline_script
+        self._module = "demo.offline" if self._script else "local_responder"
+        self._environment = {
+            "LOCAL_MODEL_URL": settings.local_model_url,
+            "LOCAL_MODEL": settings.local_model,
+            "LOCAL_MODEL_KEY": settings.local_model_key.get_secret_value(),
+        }
         self.url = ""
         """http://127.0.0.1:PORT once started."""
 
@@ -39,7 +45,7 @@ class Demo(ChildProcess):
         port = self.url.rpartition(":")[2] or "0"
         script = ["--script", str(self._script)] if self._script else []
         command = [sys.executable, "-m", self._module, "--exit-with-parent", "--port", port, *script]
-        return Command(command, pipes=True)
+        return Command(command, env=os.environ | self._environment, pipes=True)
 
     async def _read_address(self, process: Process) -> None:
         """Read the first line of its output, which says where it listens."""

@@ -58,7 +58,7 @@ async def with_demo(settings: Settings, stack: AsyncExitStack) -> tuple[Settings
         return settings, None
     if settings.offline_url:
         return settings.model_copy(update={"openai_base_url": f"{settings.offline_url}/v1"}), None
-    demo = Demo(settings.offline_script)
+    demo = Demo(settings)
     stack.push_async_callback(demo.close)
     await demo.start()
     return settings.model_copy(update={"openai_base_url": f"{demo.url}/v1"}), demo

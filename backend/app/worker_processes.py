@@ -93,7 +93,7 @@ async def _shared(settings: Settings) -> AsyncIterator[dict[str, str]]:
         environment["REDIS_URL"] = opened.url
         secret_keys(settings)  # makes the one they all sign with, if there is none
         if settings.offline and not settings.offline_url:
-            demo = Demo(settings.offline_script)
+            demo = Demo(settings)
             stack.push_async_callback(demo.close)
             await demo.start()
             environment["OFFLINE_URL"] = demo.url

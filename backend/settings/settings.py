@@ -64,6 +64,11 @@ class Settings(BaseSettings):
         [], description="Models without native tool calls, comma-separated; tools are described to them in the prompt."
     )
     greeting: str = Field("", description="The Responder's first words in a call; empty: it waits for the caller.")
+    local_model_url: str = Field(
+        "", description="A chat completions API for the local Responder and its Thinkers, e.g. http://localhost:11434."
+    )
+    local_model: str = Field("", description="The model to ask there; empty: the first that it lists.")
+    local_model_key: SecretStr = Field(SecretStr(""), description="Its API key, if it wants one.")
     offline_script: Path | None = Field(
         None, description="Script that makes the offline Responder deterministic, for tests and load."
     )

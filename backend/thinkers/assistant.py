@@ -13,6 +13,21 @@ MANIFEST = Manifest(
         "that was just asked about, with the change named in full"
     ),
     example="Put the dentist in my calendar for tomorrow at three.",
+    examples=(
+        "Remind me in ten minutes to take the bread out.",
+        "Don't let me forget to call Tom at five.",
+        "What reminders do I have?",
+        "Make a note to call the plumber.",
+        "What are my notes?",
+        "That's done.",
+        "Snooze it until Monday.",
+        "What's on my calendar tomorrow?",
+        "Am I free or busy on Friday?",
+        "What do I have on Thursday?",
+        "Book a meeting with Tom for tomorrow.",
+        "Cancel lunch with Ana.",
+        "Move my meeting to three o'clock.",
+    ),
     prompt=(
         "You keep the user's calendar with the calendar tools, and their reminders with reminders. "
         "Reckon dates from today's, in the user's time zone, and "

@@ -85,6 +85,8 @@ class Manifest:
     """A sentence a caller might say."""
     prompt: str
     """The model's task; style, date and user data are added to it."""
+    examples: tuple[str, ...] = ()
+    """More such sentences, as different from each other as they come: routing goes by them."""
     tier: Literal["fast", "advanced"] = "fast"
     """Which of the two configured models thinks."""
     tools: tuple[str, ...] = ()

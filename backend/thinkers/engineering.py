@@ -12,6 +12,13 @@ MANIFEST = Manifest(
         "to such an act that was just asked about, with the act named in full"
     ),
     example="Which issues are open on GitHub?",
+    examples=(
+        "What does issue twelve say?",
+        "Close issue five.",
+        "Open an issue about the broken link.",
+        "Comment on issue two that it works now.",
+        "Show me the bugs on GitHub.",
+    ),
     prompt=(
         "You look after issues on GitHub with github_issue. If it is not plain which one is meant, list them, and ask "
         "if several fit. Creating, commenting and closing are seen by others: the tool says first that the user has to "

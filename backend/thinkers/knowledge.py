@@ -13,6 +13,18 @@ MANIFEST = Manifest(
     label="Knowledge",
     description="facts, explanations, advice, sums and anything else that needs thought and fits no other domain",
     example="Why is the sky blue?",
+    examples=(
+        "Who wrote Hamlet?",
+        "What is the capital of France?",
+        "How does photosynthesis work?",
+        "What does this word mean?",
+        "Tell me about the history of dinosaurs.",
+        "Do you know who discovered America?",
+        "How many teeth does a dog have?",
+        "How far away is the moon?",
+        "When did the war end?",
+        "How long do I cook rice?",
+    ),
     prompt=(
         "You are a knowledgeable, careful companion. Answer the question from what you know. If it needs facts newer "
         "than your knowledge, or you are not sure, say so plainly. The conversation so far may say what words like "

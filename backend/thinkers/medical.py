@@ -12,6 +12,15 @@ MANIFEST = Manifest(
     label="Medical",
     description="health and medicine: research findings, symptoms in general, clinical scores and calculations",
     example="What does research say about vitamin D and colds?",
+    examples=(
+        "What helps against a headache?",
+        "What are the symptoms of the flu?",
+        "Compute my body mass index at 80 kilos and 1 meter 80.",
+        "Is this medicine safe, and what are its side effects?",
+        "I have a fever and a cough.",
+        "My back hurts, what could that be?",
+        "How is high blood pressure treated?",
+    ),
     prompt=(
         "You inform about health and medicine; you are not a doctor and never diagnose, prescribe or change a "
         "treatment. Look up findings with pubmed_search and kb_search, and compute scores with medical_calculator. "

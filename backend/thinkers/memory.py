@@ -13,6 +13,15 @@ MANIFEST = Manifest(
         "personality and mode"
     ),
     example="Remember that my sister's name is Anna.",
+    examples=(
+        "What do you know about my sister?",
+        "From now on, answer in one sentence.",
+        "Forget that.",
+        "Where is my bike?",
+        "What is your personality?",
+        "Never use my last name, always call me captain.",
+        "What did I tell you about the garage?",
+    ),
     prompt=(
         "You keep what the user wants remembered. Use memory for facts and wishes, manage_prompt for how they want to "
         "be answered from now on, remember_preference for their name, home, temperature unit and shares, and "

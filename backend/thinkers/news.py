@@ -11,8 +11,16 @@ from backend.thinkers.base import Manifest
 MANIFEST = Manifest(
     domain="news",
     label="News",
-    description="current events and headlines, of the day or about a topic",
+    description="current events and headlines, of the day or about a topic: politics, business, sports, science",
     example="What's in the news about space?",
+    examples=(
+        "Give me the headlines.",
+        "What's new in politics?",
+        "What's the latest about the economy?",
+        "What is happening in the world?",
+        "Are there any headlines about cars?",
+        "Any technology news?",
+    ),
     prompt=(
         "You tell the news. Get headlines with get_news_headlines; never tell news from memory. For a question about "
         "a subject pass it as the topic; for 'sports news' and the like pass the category."

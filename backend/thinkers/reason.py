@@ -12,6 +12,12 @@ MANIFEST = Manifest(
     label="Reasoning",
     description="whatever is asked to be thought about hard or carefully: puzzles, word problems, plans to weigh",
     example="Think hard: three tickets cost twelve dollars each, what change do I get from fifty?",
+    examples=(
+        "Think carefully: what is eighty percent of two hundred?",
+        "Solve this riddle step by step.",
+        "Weigh up the pros and cons of moving house.",
+        "Think a puzzle through.",
+    ),
     prompt="The person who asks is on the phone: give the result, and the one or two reasons that carry it.",
     tier="advanced",
     tools=("calculate", "web_search", "kb_search"),

@@ -113,7 +113,11 @@ class ThinkerRegistry:
 
     def guide(self) -> str:
         """Return when to route where, a line a domain, for a prompt."""
-        return "\n".join(f"- {one.domain}: for {one.description}. Example: “{one.example}”" for one in self.manifests)
+        return "\n".join(
+            f"- {one.domain}: for {one.description}. Example: "
+            + " ".join(f"“{said}”" for said in (one.example, *one.examples))
+            for one in self.manifests
+        )
 
     def parse(self, name: str, arguments: str) -> Route:
         """Read the Responder's tool call. Raises `BadRequest` with a message the model can act on."""

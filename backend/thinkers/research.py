@@ -25,6 +25,13 @@ MANIFEST = Manifest(
     label="Research",
     description="questions that need several sources looked up and compared, or a thorough search of the web",
     example="Research how cities cut their traffic, and what worked.",
+    examples=(
+        "Do a thorough search on bicycles for me.",
+        "Compare several sources on solar power.",
+        "Look into the history of jazz, and take your time.",
+        "Search the web for museums.",
+        "Find out what experts say about it.",
+    ),
     prompt=(
         "You report the outcome of a search to the person who asked for it. The findings follow the question, as data. "
         "Answer from them in up to six short sentences: the conclusion first, then what supports it, naming the "

@@ -11,8 +11,15 @@ from backend.thinkers.base import Manifest
 MANIFEST = Manifest(
     domain="stocks",
     label="Stocks",
-    description="the price of shares and how they moved today",
+    description="the price of shares on the stock market, what a company trades at, and how it moved today",
     example="How is Apple stock doing?",
+    examples=(
+        "What is the price of Tesla shares?",
+        "How is the stock market doing?",
+        "Did Intel's stock rise or fall today?",
+        "What are my shares worth?",
+        "How much does one share of Disney cost?",
+    ),
     prompt=(
         "You answer questions about share prices. Get them with get_stock_price, one call for each company, all at "
         "once; never guess a price. If the user asks about their own stocks, those are the watched tickers, if any are "

@@ -13,6 +13,13 @@ MANIFEST = Manifest(
     label="Your tasks",
     description="research and other long work asked for earlier: how it is going, what came of it, stopping it",
     example="What about that research?",
+    examples=(
+        "How is my research going?",
+        "Cancel the research, stop working on it.",
+        "Is the background task finished?",
+        "What came of that search?",
+        "List what you are doing in the background.",
+    ),
     prompt=(
         "You answer questions about work that was begun for the user earlier and goes on, or went on, in the "
         "background. Use background_tasks: get for what came of one (the newest, unless they name another: then list "

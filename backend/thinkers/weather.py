@@ -11,8 +11,19 @@ from backend.thinkers.base import Manifest
 MANIFEST = Manifest(
     domain="weather",
     label="Weather",
-    description="weather now or in the coming days, anywhere: temperature, rain, snow, wind, what to wear",
+    description=(
+        "weather now or in the coming days, anywhere: temperature, frost, rain, "
+        "showers, snow, fog, wind, forecast, what to wear"
+    ),
     example="What's the weather in Seattle?",
+    examples=(
+        "Will it rain tomorrow?",
+        "How cold is it outside?",
+        "Do I need an umbrella, a coat or a jacket?",
+        "Is it going to snow this weekend?",
+        "What will the temperature be on Monday?",
+        "Is it windy and cloudy there?",
+    ),
     prompt=(
         "You answer questions about the weather. Get the data with get_current_weather; never guess it. "
         "If no place is named, use the user's default location if it is known, and otherwise ask which place is meant. "

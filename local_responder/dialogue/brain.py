@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import logging
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -13,6 +13,7 @@ from backend.media.frame import BYTES_PER_MS
 from local_responder.chat.facts import recall
 from local_responder.dialogue import wording
 from local_responder.dialogue.addressing import is_for_others, silence_of
+from local_responder.dialogue.base import Dialogue, Part, Sentence
 from local_responder.dialogue.intents import Question, Talk, understand
 from local_responder.dialogue.keeping import whole
 from local_responder.dialogue.obeying import obeyed
@@ -34,6 +35,7 @@ from local_responder.realtime.parts import (
     Words,
 )
 from local_responder.realtime.response import Order
+from local_responder.realtime.shell import closing
 from local_responder.recognition.ears import Ears, EarsFailed
 
 log = logging.getLogger(__name__)
@@ -55,7 +57,15 @@ class Plan:
 class DemonstrationBrain:
     """Hears with `ears`, speaks with `speak` (words to 24 kHz mono PCM16; blocking, called in a thread)."""
 
-    def __init__(self, ears: Ears, speak: Callable[[str], bytes], clock: Callable[[], datetime] = datetime.now) -> None:
+    def __init__(
+        self,
+        ears: Ears,
+        speak: Callable[[str], bytes],
+        clock: Callable[[], datetime] = datetime.now,
+        dialogue: Dialogue | None = None,
+    ) -> None:
+        """`dialogue` answers in the place of the rules."""
+        self._dialogue = dialogue
         self._ears = ears
         self._speak = speak
         self._clock = clock
@@ -121,16 +131,25 @@ class DemonstrationBrain:
         for piece in _pieces(order.items, newest):
             if piece.id in self._heard:
                 await self._heard[piece.id].wait()
+        parts = self._dialogue.answer(order) if self._dialogue else self._ruled(order, newest)
+        async with closing(parts):
+            async for part in parts:
+                if isinstance(part, Call):
+                    yield part
+                    continue
+                yield Words(part.text + " ")
+                if order.modality == "audio":
+                    pcm = await asyncio.to_thread(self._speak, part.text)
+                    for chunk in chunks(pcm):
+                        yield Audio(chunk)
+        yield End()
+
+    async def _ruled(self, order: Order, newest: Item | None) -> AsyncGenerator[Part, None]:
         plan = self._plan(order, newest)
         for sentence in wording.sentences(plan.words):
-            yield Words(sentence + " ")
-            if order.modality == "audio":
-                pcm = await asyncio.to_thread(self._speak, sentence)
-                for chunk in chunks(pcm):
-                    yield Audio(chunk)
+            yield Sentence(sentence)
         if plan.call:
             yield Call(*plan.call)
-        yield End()
 
     def _plan(self, order: Order, newest: Item | None) -> Plan:
         self._turns += 1

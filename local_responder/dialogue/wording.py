@@ -63,12 +63,13 @@ def purpose(name: str, instructions: str, *, turn: int) -> str | None:
 
     Instructions that dictate the words (`Say exactly this…: "…"`) are followed.
     """
-    if name not in PURPOSES:
-        return None
-    dictated = re.search(r"[Ss]ay exactly(?: this)?[^\"]*(\"(?:[^\"\\]|\\.)*\")\s*\.?\s*$", instructions)
-    if dictated:
-        return str(json.loads(dictated[1]))
-    return pick(PURPOSES[name], turn)
+    return (dictated(instructions) or pick(PURPOSES[name], turn)) if name in PURPOSES else None
+
+
+def dictated(instructions: str) -> str:
+    """The words of instructions that dictate them (`Say exactly this…: "…"`); '' for any others."""
+    found = re.search(r"[Ss]ay exactly(?: this)?[^\"]*(\"(?:[^\"\\]|\\.)*\")\s*\.?\s*$", instructions)
+    return str(json.loads(found[1])) if found else ""
 
 
 def news(instructions: str, notes: Sequence[str]) -> str:

@@ -13,6 +13,7 @@ import pytest
 
 from backend.app.demo import Demo
 from backend.errors import SetupError
+from backend.settings.settings import Settings
 from tests.support.processes import children, gone
 from tests.support.waiting import until
 
@@ -43,7 +44,7 @@ async def running(folder: Path) -> AsyncIterator[tuple[Demo, psutil.Process]]:
     """A started child, scripted so that it is quick, and its process."""
     script = folder / "script.json"
     script.write_text(SCRIPT)
-    offline = Demo(script)
+    offline = Demo(Settings.model_validate({"offline_script": script}))
     try:
         await offline.start()
         yield offline, one(ours())
@@ -96,7 +97,7 @@ async def test_the_terminals_ctrl_c_is_not_for_it(tmp_path: Path) -> None:
 
 
 async def test_a_child_that_cannot_start_is_an_error_that_says_how_to_find_out_why(tmp_path: Path) -> None:
-    offline = Demo(tmp_path / "no such script.json")
+    offline = Demo(Settings.model_validate({"offline_script": tmp_path / "no such script.json"}))
     with pytest.raises(SetupError) as failed:
         await offline.start()
     assert "python -m demo.offline" in failed.value.hint
