@@ -150,6 +150,8 @@ async def _connection(http: httpx2.AsyncClient, ticket: Ticket, after: int) -> A
     headers = {"Authorization": f"Bearer {ticket.token}", "Last-Event-ID": str(after)}
     timeout = httpx2.Timeout(10, read=SILENT_FOR_S)
     async with http.sse(f"/api/events/{quote(ticket.session_id)}", headers=headers, timeout=timeout) as source:
+        if source.response.status_code == httpx2.codes.SERVICE_UNAVAILABLE:
+            return  # its process does not answer just now, or a Redis between
         if source.response.status_code != httpx2.codes.OK:
             raise _Over
         async for event in source:

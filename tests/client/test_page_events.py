@@ -20,9 +20,9 @@ TICKET = Ticket("s1", "secret")
 
 
 class Server:
-    """Streams `parts`, one a connection; 404 after the last."""
+    """Streams `parts`, one a connection, or answers with a status; 404 after the last."""
 
-    def __init__(self, *parts: bytes) -> None:
+    def __init__(self, *parts: bytes | int) -> None:
         self.parts = list(parts)
         self.asked: list[tuple[str, str]] = []
         self.app = Starlette(routes=[Route("/api/events/s1", self.stream)])
@@ -31,7 +31,10 @@ class Server:
         self.asked.append((request.headers["last-event-id"], request.headers["authorization"]))
         if not self.parts:
             return Response(status_code=404)
-        return StreamingResponse(self._body(self.parts.pop(0)), media_type="text/event-stream")
+        part = self.parts.pop(0)
+        if isinstance(part, int):
+            return Response(status_code=part)
+        return StreamingResponse(self._body(part), media_type="text/event-stream")
 
     async def _body(self, part: bytes) -> AsyncIterator[bytes]:
         yield part
@@ -62,3 +65,8 @@ async def test_a_broken_stream_is_taken_up_where_it_broke(monkeypatch: pytest.Mo
 
 async def test_a_forgotten_session_is_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     assert await read(Server(), monkeypatch) == []
+
+
+async def test_a_server_that_cannot_tell_just_now_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    ended = event(1, "session_ended", '{"reason":"server_lost"}')
+    assert await read(Server(503, ended), monkeypatch) == [ReceivedEvent(1, "session_ended", {"reason": "server_lost"})]

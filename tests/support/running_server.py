@@ -160,19 +160,26 @@ def _fits(event: ReceivedEvent, type_: str, data: Mapping[str, Any]) -> bool:
 
 @asynccontextmanager
 async def placed_call(
-    server: RunningServer, *, transport: str = "webrtc", browser: httpx2.AsyncClient | None = None
+    server: RunningServer,
+    *,
+    transport: str = "webrtc",
+    browser: httpx2.AsyncClient | None = None,
+    conversation: str | None = None,
 ) -> AsyncIterator[PlacedCall]:
-    """A connected call, its session started; hung up at the end. `browser` brings its cookie; else nobody calls."""
+    """A connected call, its session started; hung up at the end. `browser` brings its cookie; else nobody calls.
+
+    With `conversation` it continues that one.
+    """
     async with a_browser(server) if browser is None else nullcontext(browser) as http:
         signalling = Signalling(http)
         caller: WebRTCCaller | WebSocketCaller
         if transport == "ws":
-            ticket = await signalling.open_session()
+            ticket = await signalling.open_session(conversation)
             caller = WebSocketCaller()
             await caller.connect(signalling.socket_url(ticket), ticket.token, headers=signalling.cookies())
         else:
             caller = WebRTCCaller()
-            answer, ticket = await signalling.offer(await caller.offer())
+            answer, ticket = await signalling.offer(await caller.offer(), conversation)
             await caller.accept(answer)
             await caller.connected()
         call = PlacedCall(http, ticket, caller)
