@@ -160,10 +160,14 @@ class Budgets:
         }
 
     async def total(self) -> Json:
-        """Return everybody's use and the ceiling, as the admin page shows them. Raises `MemoryUnavailable`."""
+        """Return everybody's use and the ceiling, and who used most, as the admin page shows them.
+
+        Raises `MemoryUnavailable`.
+        """
         used = await self.ledger.used([EVERYBODY])
         refused = {f"{scope}.{resource}": count for (scope, resource), count in self.refusals.items()}
-        return {"resets_in_s": self._left_s(), "refused": refused, **self._shown(EVERYBODY, used[EVERYBODY])}
+        shown = {"resets_in_s": self._left_s(), "refused": refused, **self._shown(EVERYBODY, used[EVERYBODY])}
+        return shown | {"top": {scope.value: await self._top(scope) for scope in Scope if scope is not Scope.TOTAL}}
 
     def stop(self, payer: Payer, found: Excess) -> None:
         """Count and log that something under way is stopped for a used-up budget."""
@@ -178,6 +182,10 @@ class Budgets:
     def in_total(self) -> tuple[Usage, dict[Resource, int]]:
         """Return everybody's use as this process knows it, and the ceiling."""
         return self.ledger.known(EVERYBODY), dict(self._limits[Scope.TOTAL])
+
+    async def _top(self, scope: Scope) -> list[Json]:
+        used = await self.ledger.top(scope)
+        return [{"name": name, **self._shown(Subject(scope, name), usage)} for name, usage in used.items()]
 
     def _shown(self, subject: Subject, used: Usage, payer: Payer | None = None) -> Json:
         all_limits = self._limits[subject.scope]

@@ -1,6 +1,7 @@
 """The ledger counts in Redis what is used in a day (UTC), for all processes together.
 
-    budget:{YYYY-MM-DD}:{subject}   hash: resource → amount; kept for two days
+    budget:{YYYY-MM-DD}:{subject}     hash: resource → amount; kept for two days
+    budget:{YYYY-MM-DD}:top:{scope}   sorted set: of those who used most, name → model tokens
 
 `take` counts and reads in one round trip. `charge` never waits: amounts are added up in this process and written by
 `run` once a second, all in one round trip, which also brings back what the other processes have charged. While Redis
@@ -15,10 +16,12 @@ from collections import Counter, OrderedDict
 from collections.abc import Callable, Collection
 from contextlib import suppress
 from datetime import UTC, datetime
+from heapq import nlargest
+from operator import itemgetter
 
 from redis.asyncio import Redis
 
-from backend.budgets.usage import EVERYBODY, Resource, Subject, Usage
+from backend.budgets.usage import EVERYBODY, Resource, Scope, Subject, Usage
 from backend.errors import MemoryUnavailable
 from backend.storage.client import Pipe, RedisStore
 
@@ -27,6 +30,8 @@ WRITE_EVERY_S = 1.0
 """Seconds between two writes of what was charged."""
 KNOWN_LIMIT = 10_000
 """Subjects whose use is remembered in this process; the one looked at longest ago is forgotten first."""
+TOP = 20
+"""Of each scope, those who used most that are listed."""
 WAITING_LIMIT = 20_000
 """Subjects whose charges may wait for Redis; of more, everybody's total is still counted."""
 
@@ -40,6 +45,7 @@ class Ledger(RedisStore):
         self._day = ""
         self._known: OrderedDict[Subject, Usage] = OrderedDict()
         self._waiting: dict[Subject, Usage] = {}
+        self._unranked: set[Subject] = set()
 
     def __repr__(self) -> str:
         return f"Ledger({len(self._waiting)} subjects to be written)"
@@ -77,6 +83,13 @@ class Ledger(RedisStore):
         """Return what each subject has used today. Raises `MemoryUnavailable`."""
         return await self.take(subjects, Counter())
 
+    async def top(self, scope: Scope) -> dict[str, Usage]:
+        """Return what those used who used most today, by name. Raises `MemoryUnavailable`."""
+        self._turn_day()
+        raw = await self._client.call(lambda redis: redis.zrevrange(self._top_key(scope), 0, TOP - 1))
+        used = await self.used([Subject(scope, name.decode()) for name in raw or []])
+        return {subject.name: usage for subject, usage in used.items()}
+
     async def run(self) -> None:
         """Write what was charged, again and again, until cancelled."""
         while True:
@@ -88,14 +101,15 @@ class Ledger(RedisStore):
         """Write what was charged, and learn what all processes have. Raises `MemoryUnavailable`; then it waits."""
         self._turn_day()
         written, self._waiting = self._waiting, {}
-        if not written:
-            return
         try:
-            await self._write(written)
+            if written:
+                await self._write(written)
         except MemoryUnavailable:
             for subject, amounts in written.items():
                 self.charge([subject], amounts)
             raise
+        if self._unranked:
+            await self._rank()
 
     async def _write(self, amounts: dict[Subject, Usage]) -> dict[Subject, Usage]:
         """Add the amounts, and return what each subject has used with them."""
@@ -107,10 +121,26 @@ class Ledger(RedisStore):
             *_, raw = (next(answers) for _ in range(length))
             self._known[subject] = Counter({r: int(raw[r.encode()]) for r in Resource if r.encode() in raw})
             self._known.move_to_end(subject)
+            if any(amounts[subject].values()) and subject != EVERYBODY and len(self._unranked) < KNOWN_LIMIT:
+                self._unranked.add(subject)
         used = {subject: self._known[subject].copy() for subject in amounts}
         while len(self._known) > KNOWN_LIMIT:
             self._known.popitem(last=False)
         return used
+
+    async def _rank(self) -> None:
+        """List those among the top whose use has changed."""
+        ranked, self._unranked = self._unranked, set()
+        pipe = self._client.pipeline(transaction=False)
+        for scope in {subject.scope for subject in ranked}:
+            tokens = {s.name: self.known(s)[Resource.MODEL_TOKENS] for s in ranked if s.scope is scope}
+            pipe.zadd(self._top_key(scope), dict(nlargest(TOP, tokens.items(), key=itemgetter(1))))
+            pipe.zremrangebyrank(self._top_key(scope), 0, -TOP - 1)
+            pipe.expire(self._top_key(scope), KEEP_S)
+        await self._client.execute(pipe)
+
+    def _top_key(self, scope: Scope) -> str:
+        return f"budget:{self._day}:top:{scope}"
 
     def _queue(self, pipe: Pipe, subject: Subject, amounts: Usage) -> int:
         """Queue one subject's commands, and return how many."""
@@ -129,3 +159,4 @@ class Ledger(RedisStore):
         if day != self._day:
             self._day = day
             self._known.clear()
+            self._unranked.clear()

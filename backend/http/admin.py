@@ -63,6 +63,10 @@ def _numbers(metrics: CallMetrics) -> Json:
             "server_errors": int(sum(s.value for s in answers if s.labels.get("status", "").startswith("5"))),
             "memory_writes_lost": int(named.get("voice_outbox_dropped_total", 0)),
         },
+        "discarded": {
+            "replies": int(named.get("voice_replies_discarded_total", 0)),
+            "tokens": int(sum(s.value for s in samples if s.name == "voice_replies_discarded_tokens_total")),
+        },
         "process": {
             "memory_bytes": named.get("process_resident_memory_bytes", 0.0),
             "cpu_s": named.get("process_cpu_seconds_total", 0.0),

@@ -1,6 +1,8 @@
 /** The figures: tiles for a glance, tables for a look. Rows stay where they are, so that focus and eye do. */
 
 import { follow, make, setText } from "../view/dom.js";
+import { showBudgets } from "./budgets.js";
+import { fill, setRows, tableOf } from "./tables.js";
 
 /**
  * @typedef {{p50_ms: number, p95_ms: number}} Middle
@@ -18,6 +20,8 @@ import { follow, make, setText } from "../view/dom.js";
  * @property {Record<string, number>} queues
  * @property {Record<string, number>} faults
  * @property {Record<string, number>} process
+ * @property {{replies: number, tokens: number}} discarded
+ * @property {import("./budgets.js").Budget | {}} budget
  */
 
 /** The names of the stages, in order. @type {Record<string, string>} */
@@ -43,12 +47,14 @@ export function showBoard(place, onEnd) {
   const sessions = tableOf("Calls", "sessions", ["State", "Since", "Lasted", "Over", "User", "Turns", "Cut off", "Thinkers", "Errors", "Session", ""]);
   const legs = tableOf("Where the time of a turn goes", "legs", ["Leg", "Median", "95 %", ""]);
   const thinkers = tableOf("Thinkers", "admin-thinkers", ["Thinker", "Answered", "Failed", "Stale", "Cancelled", "Median", "95 %"]);
+  const budgets = make("div", "budgets");
+  const drawBudgets = showBudgets(budgets);
   const endings = tableOf("How calls ended", "endings", ["Reason", "Calls"]);
   const queues = tableOf("Waiting in queues", "queues", ["Queue", "Depth"]);
   const checks = tableOf("Checks", "checks", ["Check", "Says"]);
   const small = make("div", "small-tables");
   small.append(endings.box, queues.box, checks.box);
-  place.append(tiles, sessions.box, legs.box, thinkers.box, small);
+  place.append(tiles, sessions.box, budgets, legs.box, thinkers.box, small);
   const shown = { tiles: new Map(), sessions: new Map() };
   return (overview) => {
     follow(tiles, shown.tiles, tilesOf(overview), ([name]) => name, createTile, updateTile);
@@ -57,6 +63,7 @@ export function showBoard(place, onEnd) {
     fill(sessions, rows.length);
     setRows(legs, Object.entries(LEGS).filter(([leg]) => overview.turns.legs[leg]).map(([leg, words]) => legRow(words, overview.turns.legs[leg], overview)));
     setRows(thinkers, overview.thinkers.map(thinkerRow));
+    drawBudgets(overview.budget);
     setRows(endings, Object.entries(overview.ended).filter(([, calls]) => calls).map(([reason, calls]) => [reason.replaceAll("_", " "), calls]));
     setRows(queues, Object.entries(overview.queues).map(([queue, depth]) => [queue.replaceAll("_", " "), Math.round(depth)]));
     setRows(checks, Object.entries(overview.checks));
@@ -66,7 +73,7 @@ export function showBoard(place, onEnd) {
 /** @typedef {[name: string, value: string, bad: boolean]} Tile */
 
 /** @param {Overview} overview @returns {Tile[]} */
-function tilesOf({ sessions, cap, turns, thinkers, faults, process, at }) {
+function tilesOf({ sessions, cap, turns, thinkers, faults, process, discarded, at }) {
   const live = sessions.filter(({ state }) => state === "live").length;
   const total = turns.legs.total;
   const failed = thinkers.reduce((sum, { outcomes }) => sum + (outcomes.failed ?? 0), 0);
@@ -77,6 +84,7 @@ function tilesOf({ sessions, cap, turns, thinkers, faults, process, at }) {
     ["Thinkers failed", String(failed), failed > 0],
     ["Server errors", String(faults.server_errors), faults.server_errors > 0],
     ["Memory writes lost", String(faults.memory_writes_lost), faults.memory_writes_lost > 0],
+    ["Tokens of discarded replies", discarded.tokens.toLocaleString("en"), false],
     ["Memory used", `${Math.round(process.memory_bytes / 1e6)} MB`, false],
     ["Up for", process.started_at ? lasting(at - process.started_at) : "–", false],
   ];
@@ -169,60 +177,6 @@ function legRow(words, { p50_ms, p95_ms }, { turns }) {
 function thinkerRow({ domain, outcomes, p50_ms, p95_ms }) {
   const counts = ["complete", "failed", "stale", "cancelled"].map((name) => outcomes[name] ?? 0);
   return [domain, ...counts, milliseconds(p50_ms), milliseconds(p95_ms)];
-}
-
-/** @typedef {{box: HTMLElement, body: HTMLElement, none: HTMLElement, shown: string}} Table */
-
-/** @param {string} title @param {string} name @param {string[]} columns @returns {Table} */
-function tableOf(title, name, columns) {
-  const box = make("section", "table-box");
-  const frame = make("div", "table-frame");
-  frame.tabIndex = 0;
-  frame.role = "region";
-  frame.ariaLabel = title;
-  const table = make("table", "figure");
-  table.dataset.testid = name;
-  const head = make("tr", "");
-  for (const column of columns) {
-    const cell = make(column ? "th" : "td", "", column);
-    if (column) cell.setAttribute("scope", "col");
-    head.append(cell);
-  }
-  const top = make("thead", "");
-  top.append(head);
-  const body = make("tbody", "");
-  table.append(top, body);
-  frame.append(table);
-  const none = make("p", "dim", "Nothing yet.");
-  box.append(make("h2", "", title), frame, none);
-  return { box, body, none, shown: "" };
-}
-
-/** @param {Table} table @param {number} rows */
-function fill(table, rows) {
-  table.none.hidden = rows > 0;
-  /** @type {HTMLElement} */ (table.body.parentElement?.parentElement).hidden = rows === 0;
-}
-
-/** @param {Table} table @param {(string | number | HTMLElement)[][]} rows */
-function setRows(table, rows) {
-  fill(table, rows.length);
-  const shown = JSON.stringify(rows.map((row) => row.map((cell) => (cell instanceof HTMLElement ? "" : cell))));
-  if (shown === table.shown) return;
-  table.shown = shown;
-  table.body.replaceChildren(...rows.map(rowOf));
-}
-
-/** @param {(string | number | HTMLElement)[]} cells */
-function rowOf(cells) {
-  const row = make("tr", "");
-  for (const [n, content] of cells.entries()) {
-    const cell = make(n ? "td" : "th", "");
-    if (!n) cell.setAttribute("scope", "row");
-    cell.append(content instanceof HTMLElement ? content : String(content));
-    row.append(cell);
-  }
-  return row;
 }
 
 /** @param {number} ms */

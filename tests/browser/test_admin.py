@@ -2,20 +2,32 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
+from collections import Counter
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from pathlib import Path
+from typing import Literal
 
 import pytest
 import pytest_asyncio
+from fakeredis import FakeAsyncRedis
 from playwright.async_api import Browser
 
-from backend.conversation.page_events import TranscriptCompleted, TurnMeasured
+from backend.budgets.budgets import Budgets
+from backend.budgets.usage import TURN, Payer, Resource
+from backend.conversation.page_events import ReplyDiscarded, TranscriptCompleted, TurnMeasured
+from backend.errors import OverBudget
+from backend.settings.budgets import BudgetSettings
 from tests.http.world import World, place_call
 from tests.support.browser import Tab, launched, tab_in
 from tests.support.page import page_world
+from tests.support.services import budgets_over
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 TOKEN = "correct horse battery"
+TABLES = ("budget", "budget-top", "budget-refused")
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -112,3 +124,45 @@ async def test_the_page_keeps_its_size_however_long_it_watches(browser: Browser,
             await tab.page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
             await tab.page.wait_for_timeout(100)
         assert await tab.page.evaluate(count) == before
+
+
+async def used_by_three() -> Budgets:
+    """Budgets of which three callers have used something, one of them almost all."""
+    limits = {"user": {"model_tokens": 50_000}, "total": {"model_tokens": 100_000, "usd": 5}}
+    prices = {"dear": {"input_usd_per_million_tokens": 10, "output_usd_per_million_tokens": 50}}
+    budgets = budgets_over(FakeAsyncRedis(), BudgetSettings.model_validate(limits | {"prices": prices}))
+    for number, user in enumerate(("ada", "bob", "cleo"), 1):
+        payer = Payer(user, "203.0.113.7", key="shop" if user == "cleo" else "")
+        budgets.charge_tokens(payer, "dear", 15_000 * number, 1_000 * number)
+        budgets.charge(payer, Counter({Resource.VOICE_SECONDS: 600 * number, Resource.TASKS: number}))
+    await budgets.ledger.flush()
+    with suppress(OverBudget):
+        await budgets.admit(Payer("cleo"), TURN, Counter({Resource.MODEL_TOKENS: 10_000}))
+    return budgets
+
+
+@pytest.mark.parametrize("scheme", ["dark", "light"])
+async def test_budgets_are_drawn_with_the_ceiling_and_those_who_used_most(
+    browser: Browser, tmp_path: Path, scheme: Literal["dark", "light"]
+) -> None:
+    budgets = await used_by_three()
+    async with (
+        page_world(tmp_path, admin_token=TOKEN, budgets=budgets) as here,
+        tab_in(browser, complaints="expected", scheme=scheme) as tab,
+    ):
+        here.metrics.on_event(ReplyDiscarded(1, 700, 34))
+        await sign_in(tab, here)
+        await tab.sees("tiles", "734")
+        rows = [await tab.page.get_by_test_id(name).locator("tbody tr").all_inner_texts() for name in TABLES]
+        total, top, refused = ([row.split("\t") for row in table] for table in rows)
+        assert total[0][:3] == ["Model tokens", "96,000", "100,000"] and total[0][3].strip() == "96 %"
+        assert [row[1] for row in total] == ["96,000", "60 min", "6", "0 KB", "$1.20"]
+        assert total[4][2] == "$5.00" and total[1][2] == "3,000 min"
+        users = [hashlib.sha256(user.encode()).hexdigest()[:8] for user in ("cleo", "bob", "ada")]
+        assert [row[1] for row in top if row[0] == "User"] == users, "the greatest first"
+        assert [row[1:3] for row in top if row[0] == "API key"] == [["shop", "48,000"]]
+        assert [row[2] for row in top if row[0] == "Address"] == ["96,000"]
+        assert top[0][-1].strip() == "96 %" and refused == [["user: model tokens", "1"]]
+        assert await tab.page.evaluate("document.documentElement.scrollWidth") <= 1440
+        if folder := os.environ.get("SCREENSHOTS"):
+            await tab.page.screenshot(path=f"{folder}/admin-{scheme}.png", full_page=True)

@@ -10,6 +10,7 @@ from typing import Any
 from fakeredis import FakeAsyncRedis, FakeServer
 
 from backend.app.notifications import open_notifications
+from backend.budgets.budgets import Budgets
 from backend.http.page_streams import PageStreams
 from backend.settings.notifications import NotificationSettings
 from backend.storage.pubsub import PubSub
@@ -20,7 +21,7 @@ FRONTEND = Path(__file__).parents[2] / "frontend"
 
 
 @contextlib.asynccontextmanager
-async def page_world(folder: Path, **settings: Any) -> AsyncIterator[World]:
+async def page_world(folder: Path, *, budgets: Budgets | None = None, **settings: Any) -> AsyncIterator[World]:
     """A `World` that serves the project's own page, with notices and reminders."""
     (folder / "page").symlink_to(FRONTEND, target_is_directory=True)
     store = FakeServer()
@@ -28,10 +29,11 @@ async def page_world(folder: Path, **settings: Any) -> AsyncIterator[World]:
     chosen = NotificationSettings.model_validate({"deliver": "when_asked"})
     async with open_notifications(chosen, redis, PubSub(redis, waiting), FakeMemory()) as notifications:
         pages = PageStreams(notifications.presence)
-        services = {
+        services: dict[str, Any] = {
             "reminders": notifications.reminders,
             "notices": notifications.dispatcher,
             "pages": pages,
+            **({"budgets": budgets} if budgets else {}),
         }
         async with world(folder, page=False, services_with=services, **settings) as here:
             yield here
