@@ -15,14 +15,16 @@ class SynthesisFailed(PeerError):
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A part of a sentence with its sound. The pieces of a sentence, joined, are the sentence and its whole sound."""
+    """A part of a sentence with its sound. The pieces of a sentence, joined, are the whole sentence."""
 
     text: str
     """The written words spoken here, as they were given."""
     pcm: bytes
-    """24 kHz mono PCM16, with the pause that follows."""
+    """24 kHz mono PCM16; empty when nothing in the text can be pronounced."""
     word_starts_ms: tuple[int, ...] = ()
     """When each whitespace-separated word of `text` begins, in milliseconds from the start of the piece."""
+    pause_ms: int = 0
+    """How much silence belongs between this piece and the next of the same reply."""
 
 
 class Synthesizer(Protocol):
@@ -36,6 +38,6 @@ class Synthesizer(Protocol):
     def speak(self, sentence: str) -> AsyncIterator[Piece]:
         """Speak one sentence. Close the iterator to stop early.
 
-        Text without anything to pronounce is silence: no piece at all. Raises `SynthesisFailed`.
+        Text without anything to pronounce gives a piece without sound, no text no piece. Raises `SynthesisFailed`.
         """
         ...

@@ -1,0 +1,1 @@
+"""From text as it is written to the words that are spoken: numbers, prices, times, abbreviations, links."""
