@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from backend.media.frame import SAMPLE_RATE
 from backend.media.wav import read_wav
-from local_responder.synthesis.voice import the_voice
+from benchmarks.espeak import espeak
 
 Sound = NDArray[np.float64]
 """24 kHz mono; full scale is 1."""
@@ -114,7 +114,7 @@ def _one(voice: Voice, text: str) -> Sound:
         return trimmed(_flite(voice, text)[0])
     if voice.family == "hibari":
         return trimmed(np.asarray(_hibari()(text, speed=voice.speed, seed=1), float))
-    speaker = the_voice()
+    speaker = espeak()
     speaker.change(voice.name.encode(), round(160 * voice.speed), voice.pitch)
     return trimmed(samples(speaker.speak(text)))
 

@@ -14,7 +14,7 @@ WHOLE_CHARACTERS = 90
 FEWEST_CHARACTERS = 12
 """A shorter piece than this would sound torn off."""
 _MARKED = re.compile(r"[,;:—–…)]$|[.!?][\"”)]?$")
-_JOINING = frozenset("and but or because which that while when if so with from for to in at on of".split())
+_JOINING = re.compile(r"(?:and|but|or|because|which|that|while|when|if|so|with|from|for|to|in|at|on|of)", re.I)
 PAUSES_MS = {",": 140, ";": 220, ":": 220, "—": 220, "–": 220, "…": 350, ".": 320, "!": 320, "?": 360}
 """The pause that follows a piece, by the mark at its end."""
 
@@ -39,12 +39,12 @@ def pause_ms(words: str) -> int:
 
 
 def _best_cut(words: Sequence[str], most: int) -> int:
-    """How many words to take: up to the last mark that fits, else to before the last joining word, else all that fit."""
+    """How many words to take: up to the last mark that fits, else up to a joining word, else all that fit."""
     fitting = max(1, sum(1 for size in range(1, len(words)) if _length(words[:size]) <= most))
     enough = [size for size in range(1, fitting + 1) if _length(words[:size]) >= FEWEST_CHARACTERS]
     for good in (
         [size for size in enough if _MARKED.search(words[size - 1])],
-        [size for size in enough if words[size].lower() in _JOINING and _length(words[:size]) >= most // 2],
+        [size for size in enough if _JOINING.fullmatch(words[size]) and _length(words[:size]) >= most // 2],
     ):
         if good:
             return good[-1]

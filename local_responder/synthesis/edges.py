@@ -41,7 +41,7 @@ def trimmed(samples: Samples) -> Trimmed:
 
 
 def _faded(samples: Samples) -> Samples:
-    centred = samples - samples.mean()
+    centred: Samples = samples - samples.mean()
     for length, part in ((_samples(FADE_IN_MS), centred), (_samples(FADE_OUT_MS), centred[::-1])):
         size = min(length, part.size)
         part[:size] *= 0.5 - 0.5 * np.cos(np.pi * np.arange(size, dtype=np.float32) / max(1, size))

@@ -12,32 +12,28 @@ from itertools import accumulate
 from pathlib import Path
 
 import numpy as np
+import onnxruntime
+from hibari import dsp
+from hibari.g2p import ASSETS, G2P
 from numpy.typing import NDArray
+from onnxruntime.capi.onnxruntime_pybind11_state import Fail, InvalidArgument, InvalidGraph, InvalidProtobuf
 
-from backend.errors import MissingLibrary
+from backend.errors import SetupError
 from local_responder.synthesis.base import Piece
 from local_responder.synthesis.clauses import clauses, pause_ms
 from local_responder.synthesis.edges import SAMPLE_RATE, trimmed
 from local_responder.synthesis.loudness import TARGET_LUFS, Samples, gain_to
 from local_responder.synthesis.verbalize.verbalizer import Verbalized, verbalize
-
-try:
-    import onnxruntime
-    from hibari import dsp
-    from hibari.g2p import ASSETS, G2P
-
-    from local_responder.synthesis.voice_files import VoiceFile
-except ImportError as error:
-    raise MissingLibrary(
-        f"The local voice needs the package {error.name}, which is not installed.",
-        hint="pip install hibari-tts onnxruntime. Where onnxruntime has no wheel (32-bit systems, musl), "
-        "set RESPONDER to a provider instead.",
-    ) from error
+from local_responder.synthesis.voice_files import VoiceFile
 
 LONGEST_TEXT = 2000
 """Characters of one sentence; what is longer is cut: a minute and a half of speech without a full stop is a mistake."""
 _ENDS_OF_SOUNDS = "/CumSum_output_0"
 """The model's inner value that holds the frame at which each sound ends, shape `(sounds,)`."""
+_ONSET_MS = 50
+"""A sound is heard this much before the frame at which the model says that it begins (measured)."""
+_NOT_LOADED = (Fail, InvalidArgument, InvalidGraph, InvalidProtobuf)
+"""What onnxruntime raises for a file that is no model, or has no such output."""
 _SEED = 7
 """The breath in the voice is noise; the same sentence always sounds the same."""
 
@@ -46,7 +42,7 @@ class HibariVoice:
     """One voice, loaded. Not safe for several threads at once."""
 
     def __init__(self, voice: VoiceFile) -> None:
-        """Load the model and the pronunciations: about 0.3 s and 150 MB. Raises what onnxruntime raises for a bad file."""
+        """Load the model and the pronunciations: some 150 MB. Raises `SetupError` for a file that is no voice."""
         self.name = f"Hibari {voice.name}"
         self._session, self._timed = _session(voice.path)
         self._g2p = G2P(british=voice.british)
@@ -90,7 +86,7 @@ class HibariVoice:
         length_ms = speech.size * 1000 / SAMPLE_RATE
         begins = _word_begins(known, _begins_ms(ends, len(ids), sound.size), len(words))
         return speech * gain_to(TARGET_LUFS, speech, SAMPLE_RATE), [
-            int(min(max(0.0, each - cut_ms), length_ms)) for each in begins
+            int(min(max(0.0, each - cut_ms - _ONSET_MS), length_ms)) for each in begins
         ]
 
 
@@ -103,12 +99,11 @@ def _session(path: Path) -> tuple[onnxruntime.InferenceSession, bool]:
     for extra in (_extra_output(_ENDS_OF_SOUNDS), b""):
         try:
             session = onnxruntime.InferenceSession(model + extra, options, providers=["CPUExecutionProvider"])
-        except Exception:  # noqa: BLE001  onnxruntime raises its own kinds, all straight under Exception
-            if not extra:
-                raise
-        else:
+        except _NOT_LOADED:
+            continue
+        if {"ids", "speed"} == {each.name for each in session.get_inputs()}:
             return session, bool(extra)
-    raise AssertionError("unreachable")
+    raise SetupError(f"{path} is not a voice of hibari.", hint="Take it out of LOCAL_VOICES_FOLDER, or choose another.")
 
 
 def _extra_output(name: str) -> bytes:

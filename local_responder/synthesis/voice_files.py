@@ -29,7 +29,7 @@ class VoiceFile:
 
 
 def voices_in(folder: Path | None) -> dict[str, VoiceFile]:
-    """All voices by name: the packaged one, and every `.onnx` file of the folder, by hibari's name for it or its stem."""
+    """All voices by name: the packaged one, and the folder's `.onnx` files by hibari's names for them or their own."""
     found = {DEFAULT: VoiceFile(DEFAULT, Path(ASSETS) / VOICES[DEFAULT]["file"], british=False)}
     for path in sorted(folder.glob("*.onnx")) if folder else []:
         known = next((name for name, voice in VOICES.items() if voice["file"] == path.name), None)

@@ -10,7 +10,7 @@ import pytest
 from local_responder.dialogue.phrases import sentences
 from local_responder.recognition.ears import Ears
 from local_responder.recognition.language_model import arpa
-from local_responder.synthesis.voice import the_voice
+from local_responder.synthesis.voice import speak
 from tests.local_responder.flite import spoken_by
 
 
@@ -36,7 +36,7 @@ def test_expected_sentences_cover_the_domain() -> None:
 
 
 def test_voice_speaks_at_full_rate_and_loud_enough() -> None:
-    pcm = the_voice().speak("The weather in Seattle is fine.")
+    pcm = speak("The weather in Seattle is fine.")
     samples = np.frombuffer(pcm, np.int16)
     assert 1200 <= len(pcm) // 48 <= 4000
     assert 8000 <= np.abs(samples).max() <= 32767
@@ -44,7 +44,7 @@ def test_voice_speaks_at_full_rate_and_loud_enough() -> None:
 
 def test_voice_serves_threads_one_at_a_time() -> None:
     async def both() -> list[bytes]:
-        return await asyncio.gather(*(asyncio.to_thread(the_voice().speak, "One two three.") for _ in range(4)))
+        return await asyncio.gather(*(asyncio.to_thread(speak, "One two three.") for _ in range(4)))
 
     lengths = [len(pcm) // 48 for pcm in asyncio.run(both())]
     assert max(lengths) - min(lengths) < 50

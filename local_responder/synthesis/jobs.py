@@ -1,0 +1,31 @@
+"""What is asked of a synthesis process, and what it answers: `speech_pool` carries both as bytes.
+
+This module is also the process's engine: `load()` loads the voice that the environment names.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import msgspec
+
+from local_responder.synthesis.base import Piece
+
+VOICE_VARIABLE, FOLDER_VARIABLE = "LOCAL_VOICE", "LOCAL_VOICES_FOLDER"
+
+encode_piece = msgspec.msgpack.Encoder().encode
+decode_piece = msgspec.msgpack.Decoder(Piece).decode
+
+
+def load() -> Callable[[bytes], Iterator[bytes]]:
+    """Load the voice, and say once what is loaded late. Raises `SetupError`."""
+    # Here, so that the process that serves calls never loads a model.
+    from local_responder.synthesis.hibari import HibariVoice
+    from local_responder.synthesis.voice_files import voice_file
+
+    folder = os.environ.get(FOLDER_VARIABLE, "")
+    voice = HibariVoice(voice_file(os.environ.get(VOICE_VARIABLE, ""), Path(folder) if folder else None))
+    voice.warm_up()
+    return lambda sentence: map(encode_piece, voice.pieces(sentence.decode()))

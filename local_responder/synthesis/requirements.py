@@ -1,0 +1,22 @@
+"""What the local voice needs of the machine, looked for before anything is loaded."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+from backend.errors import MissingLibrary
+
+NEEDED = {"onnxruntime": "onnxruntime", "hibari": "hibari-tts"}
+"""Modules, and the packages they come in. hibari-tts is pure Python; onnxruntime is built for 64-bit Linux with glibc
+(x86-64, arm64), for macOS on arm64 and for Windows, and for nothing else."""
+
+
+def require_voice_packages() -> None:
+    """Raise `MissingLibrary` where the voice cannot be loaded, naming what to install."""
+    missing = [package for module, package in NEEDED.items() if find_spec(module) is None]
+    if missing:
+        raise MissingLibrary(
+            f"The local voice needs {' and '.join(missing)}, not installed here.",
+            hint=f"pip install {' '.join(missing)}. Where onnxruntime has no wheel (32-bit systems, Alpine), "
+            "use a provider: set OPENAI_API_KEY.",
+        )
