@@ -19,7 +19,7 @@ import struct
 import sys
 from asyncio.subprocess import Process
 from collections import OrderedDict, deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field
 
 from backend.errors import PeerError, SetupError
@@ -137,7 +137,7 @@ class SpeechPool:
             job.pieces.put_nowait(SpeechPoolFailed(f"{self.name} was closed."))
         self._waiting.clear()
 
-    async def run(self, call: str, payload: bytes) -> AsyncIterator[bytes]:
+    async def run(self, call: str, payload: bytes) -> AsyncGenerator[bytes]:
         """Yield what the engine makes of `payload`, piece by piece. Raises `SpeechPoolFailed`.
 
         `call` names whose job it is: calls take turns. Close the iterator to stop early.

@@ -87,7 +87,7 @@ async def test_the_rest_of_a_job_that_nobody_wants_is_not_computed() -> None:
     async with pool_of() as pool:
         long = pool.run("a call", b"count 1000")
         assert await anext(long) == b"0"
-        await long.aclose()  # type: ignore[attr-defined]
+        await long.aclose()
         async with asyncio.timeout(2):
             assert await answer(pool, "echo next") == "next"
 

@@ -21,7 +21,8 @@ def silence(ms: int) -> Samples:
 
 def loud(ms: int) -> Samples:
     """A tone that begins at its peak."""
-    return np.cos(np.arange(ms * SAMPLE_RATE // 1000) * 0.1).astype(np.float32)
+    tone: Samples = np.cos(np.arange(ms * SAMPLE_RATE // 1000) * 0.1).astype(np.float32)
+    return tone
 
 
 def test_silence_around_speech_is_cut() -> None:

@@ -1,0 +1,53 @@
+"""Synthesis in the speech processes that all calls share."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from pathlib import Path
+
+from local_responder.speech_pool import SpeechPool, SpeechPoolFailed
+from local_responder.synthesis.base import Piece, SynthesisFailed
+from local_responder.synthesis.jobs import FOLDER_VARIABLE, VOICE_VARIABLE, decode_piece
+from local_responder.synthesis.requirements import require_voice_packages
+
+ENGINE = "local_responder.synthesis.jobs"
+"""What a process of the pool loads."""
+
+_numbers = itertools.count(1)
+
+
+class PooledSynthesizer:
+    """A voice whose engine runs in the processes of `pool`."""
+
+    def __init__(self, name: str, pool: SpeechPool) -> None:
+        self.name = name
+        self._pool = pool
+
+    def __repr__(self) -> str:
+        return f"PooledSynthesizer({self.name}, {self._pool!r})"
+
+    async def speak(self, sentence: str) -> AsyncGenerator[Piece]:
+        """Speak one sentence, a piece as soon as it is made. Raises `SynthesisFailed`."""
+        if not sentence.strip():
+            return
+        try:
+            async with aclosing(self._pool.run(f"sentence {next(_numbers)}", sentence.encode())) as pieces:
+                async for piece in pieces:
+                    yield decode_piece(piece)
+        except SpeechPoolFailed as error:
+            raise SynthesisFailed(str(error), hint=error.hint) from error
+
+
+def chosen_voice() -> str:
+    """The name of the voice that the environment asks for, once it is sure to be there. Raises `SetupError`.
+
+    Call it before the pool is started: what a process cannot load, the operator is told at once and in one sentence.
+    """
+    require_voice_packages()
+    from local_responder.synthesis.voice_files import voice_file
+
+    folder = os.environ.get(FOLDER_VARIABLE, "")
+    return f"Hibari {voice_file(os.environ.get(VOICE_VARIABLE, ''), Path(folder) if folder else None).name}"
