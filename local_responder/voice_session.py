@@ -31,7 +31,7 @@ from local_responder.realtime.parts import (
 from local_responder.realtime.response import Order
 from local_responder.realtime.shell import closing
 from local_responder.recognition.base import RecognitionFailed, Recognizer, Utterance
-from local_responder.synthesis.base import SynthesisFailed, Synthesizer
+from local_responder.synthesis.base import Piece, SynthesisFailed, Synthesizer
 
 log = logging.getLogger(__name__)
 
@@ -129,6 +129,7 @@ class VoiceSession:
             if known := self._transcribed.get(item.id):
                 await known.wait()
         said = self._engines.dialogue.answer(order)
+        pause_ms = 0
         try:
             async with closing(said):
                 async for part in said:
@@ -137,21 +138,30 @@ class VoiceSession:
                     elif order.modality == "text":
                         yield Words(part.text + " ")
                     else:
-                        async for spoken in self._speak(part):
-                            yield spoken
+                        async for piece in self._pieces(part):
+                            for spoken in with_pause(piece, pause_ms):
+                                yield spoken
+                            pause_ms = piece.pause_ms if piece.pcm else pause_ms
         except SynthesisFailed as error:
             log.warning("a reply could not be spoken: %s", error)
             yield End("failed", {"error": {"type": "server_error", "code": "synthesis_failed", "message": str(error)}})
             return
         yield End()
 
-    async def _speak(self, sentence: Sentence) -> AsyncIterator[Words | Audio]:
+    async def _pieces(self, sentence: Sentence) -> AsyncIterator[Piece]:
         pieces = self._engines.synthesizer.speak(sentence.text)
         async with closing(pieces):
             async for piece in pieces:
-                yield Words(piece.text if piece.text.endswith(" ") else piece.text + " ", piece.word_starts_ms)
-                for chunk in chunks(piece.pcm):
-                    yield Audio(chunk)
+                yield piece
+
+
+def with_pause(piece: Piece, pause_ms: int) -> Iterator[Words | Audio]:
+    """The words of a piece, then its sound after `pause_ms` of silence; without a sound there is no silence either."""
+    pause_ms = pause_ms if piece.pcm else 0
+    text = piece.text if piece.text.endswith(" ") else piece.text + " "
+    yield Words(text, tuple(start + pause_ms for start in piece.word_starts_ms))
+    for chunk in chunks(bytes(pause_ms * BYTES_PER_MS) + piece.pcm):
+        yield Audio(chunk)
 
 
 def chunks(pcm: bytes) -> Iterator[bytes]:

@@ -1,4 +1,4 @@
-"""A caller's voice: Debian's flite where it is installed, else the demonstration's own espeak-ng."""
+"""A caller's voice: Debian's flite where it is installed, else the local Responder's own."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ WITHIN_S = 20.0
 
 def voice_name() -> str:
     """Whose voice it will be."""
-    return "flite" if shutil.which("flite") else "espeak-ng"
+    return "flite" if shutil.which("flite") else "Hibari"
 
 
 async def spoken(words: str) -> bytes:

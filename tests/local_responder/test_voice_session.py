@@ -13,7 +13,7 @@ from local_responder.realtime.parts import Audio, Begin, Call, End, Transcript, 
 from local_responder.realtime.response import Order
 from local_responder.recognition.base import RecognitionFailed
 from local_responder.synthesis.base import Piece, SynthesisFailed
-from local_responder.voice_session import Engines, VoiceSession
+from local_responder.voice_session import Engines, VoiceSession, with_pause
 from tests.local_responder.talking import a_core, append, ask, events, said, tell
 
 SECOND = bytes(48_000)
@@ -225,3 +225,14 @@ def test_a_cleared_utterance_is_discarded_and_the_next_is_another_item() -> None
     again = append(core, SECOND)[0]
     assert isinstance(opened, Open) and isinstance(again, Open) and opened.item_id != again.item_id
     assert not any(isinstance(each, Answer) for each in append(core, SECOND))
+
+
+async def test_silence_parts_pieces_and_shifts_their_words_but_neither_begins_nor_ends_a_reply() -> None:
+    said = [Piece("Yes. ", bytes(4800), (40,), 300), Piece("😀 ", b"", (0,)), Piece("No.", bytes(4800), (60,), 300)]
+    parts = [part for piece, pause_ms in zip(said, (0, 300, 300), strict=True) for part in with_pause(piece, pause_ms)]
+    assert [part for part in parts if isinstance(part, Words)] == [
+        Words("Yes. ", (40,)),
+        Words("😀 ", (0,)),
+        Words("No. ", (360,)),
+    ]
+    assert sum(len(part.pcm) for part in parts if isinstance(part, Audio)) == 2 * 4800 + 300 * 48
