@@ -86,6 +86,10 @@ class WorkRequired(CallerError):
         self.expires_in_s = expires_in_s
 
 
+class SignInFailed(NotAdmitted):
+    """Somebody came back from the OpenID provider, and was not signed in."""
+
+
 class TooMany(CallerError):
     """A limit is reached; try again in `retry_after_s` seconds."""
 

@@ -53,6 +53,10 @@ class GrantsClaim(BaseModel):
     notify: StrictBool = False
     memory: StrictBool = False
     admin: StrictBool = False
+    mcp: StrictBool = False
+    mcp_copilot: StrictBool = False
+    mcp_external: StrictBool = False
+    on_behalf: StrictBool = False
     tools: Annotated[list[Name], Field(max_length=100)] | None = None
 
 
@@ -82,8 +86,13 @@ class Signed:
 
     @property
     def grants(self) -> frozenset[Grant]:
-        """The parts of the API it opens."""
-        return frozenset(grant for grant in Grant if getattr(self.claims.grants, grant))
+        """The parts of the API it opens: `tools` are reached over MCP, too, and an operator may act for anybody."""
+        granted = {grant for grant in Grant if getattr(self.claims.grants, grant)}
+        if self.claims.grants.tools is not None:
+            granted.add(Grant.MCP_EXTERNAL)
+        if Grant.ADMIN in granted:
+            granted.add(Grant.ON_BEHALF)
+        return frozenset(granted)
 
     @property
     def tools(self) -> frozenset[str] | None:

@@ -18,7 +18,7 @@ from joserfc import jwt
 from joserfc.errors import JoseError
 from joserfc.jwk import KeySet
 
-from backend.errors import NotAdmitted, SignInUnavailable
+from backend.errors import SignInFailed, SignInUnavailable
 from backend.settings.access import OidcSettings
 
 OIDC_USER = "oidc."
@@ -77,7 +77,7 @@ class OpenIdProvider:
         return str(url)
 
     async def finish(self, code: str, sign_in: SignIn) -> SignedInUser:
-        """Exchange the code for who has signed in. Raises `NotAdmitted`, or `SignInUnavailable`."""
+        """Exchange the code for who has signed in. Raises `SignInFailed`, or `SignInUnavailable`."""
         metadata = await self._discovered()
         id_token = await self._exchanged(str(metadata["token_endpoint"]), code, sign_in)
         keys = await self._asked("GET", str(metadata["jwks_uri"]))
@@ -94,7 +94,7 @@ class OpenIdProvider:
             )
             claims.validate(leeway=LEEWAY_S)
         except (JoseError, ValueError, TypeError) as error:
-            raise NotAdmitted(
+            raise SignInFailed(
                 f"The provider's ID token is not valid ({type(error).__name__}).", hint="Sign in again."
             ) from None
         identity = f"{self._settings.issuer}\n{claims['sub']}"
@@ -113,7 +113,7 @@ class OpenIdProvider:
         answer = await self._asked("POST", endpoint, form, auth)
         id_token = answer.get("id_token")
         if not isinstance(id_token, str):
-            raise NotAdmitted("The provider gave no ID token.", hint="Sign in again.")
+            raise SignInFailed("The provider gave no ID token.", hint="Sign in again.")
         return id_token
 
     async def _discovered(self) -> Metadata:
@@ -133,7 +133,7 @@ class OpenIdProvider:
         try:
             answer = await self._http.request(method, url, data=form, auth=auth, timeout=TIMEOUT_S)
             if form is not None and answer.is_client_error:
-                raise NotAdmitted("The provider did not take the sign-in.", hint="It may be too old: sign in again.")
+                raise SignInFailed("The provider did not take the sign-in.", hint="It may be too old: sign in again.")
             answer.raise_for_status()
             found = answer.json()
         except (httpx2.HTTPError, httpx2.InvalidURL, ValueError) as error:

@@ -29,9 +29,16 @@ class Grant(StrEnum):
     NOTIFY = "notify"
     MEMORY = "memory"
     ADMIN = "admin"
+    MCP = "mcp"
+    """Tools over MCP, as one of the operator's own programs."""
+    MCP_COPILOT = "mcp_copilot"
+    MCP_EXTERNAL = "mcp_external"
+    ON_BEHALF = "on_behalf"
+    """Act for users that the program names: reminders at `/notification`, and `X-On-Behalf-Of` at `/mcp/…`."""
 
 
-USER_GRANTS = frozenset(Grant) - {Grant.ADMIN}
+MCP_GRANTS = frozenset({Grant.MCP, Grant.MCP_COPILOT, Grant.MCP_EXTERNAL})
+USER_GRANTS = frozenset(Grant) - MCP_GRANTS - {Grant.ADMIN, Grant.ON_BEHALF}
 """What a user of the server's own page may do."""
 
 

@@ -28,7 +28,6 @@ from backend.http.app import build_app
 from backend.http.context import PageConfig, Services, UserDataStore
 from backend.http.ice_servers import listed
 from backend.http.limits import Buckets
-from backend.mcp.endpoint import Tokens
 from backend.notifications.deletions import DeletionNotifier
 from backend.observability.langsmith import LangSmithTracer
 from backend.sessions.handles import SessionLocator
@@ -57,6 +56,7 @@ async def open_http(
             settings.mcp,
             toolbox,
             settings.allowed_origins,
+            keyed="key" in access.modes,
             rate_limit=lambda token: requests.take(token, time.monotonic()),
         ) as endpoints,
     ):
@@ -80,7 +80,6 @@ async def open_http(
             notices=foundation.notifications.dispatcher,
             pages=calls.pages,
             reminders=foundation.notifications.reminders,
-            bearers=Tokens(settings.mcp).bearer,
             coordinator=tasks.coordinator,
             confirmations=stores.confirmations,
             toolbox=toolbox,

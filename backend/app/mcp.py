@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from starlette.types import ASGIApp
 
-from backend.mcp.endpoint import PATHS, Endpoint, RateLimit, Tokens
+from backend.mcp.endpoint import PATHS, Endpoint, RateLimit
 from backend.settings.mcp import McpSettings
 from backend.tools.registry import Registry
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 def mcp_summary(settings: McpSettings) -> str:
     """Return for the operator which clients are served and which servers are used; empty when there are none."""
-    tokens, others = Tokens(settings), ", ".join(settings.entries)
-    served = ", ".join(path for client, path in PATHS.items() if tokens.configured(client))
+    others = ", ".join(settings.entries)
+    served = ", ".join(path for client, path in PATHS.items() if settings.has_tokens(client))
     parts = [f"tools served at {served}" if served else "", f"tools used of {others}" if others else ""]
     return "; ".join(filter(None, parts))
 
@@ -48,22 +48,23 @@ async def served_tools(
     registry: Registry,
     origins: Sequence[str] = (),
     *,
+    keyed: bool = False,
     rate_limit: RateLimit = lambda token: None,
 ) -> AsyncIterator[Mapping[str, ASGIApp]]:
     """Yield the endpoints by path; `rate_limit` bounds the requests of each token.
 
-    Endpoints without tokens answer with the setting to set; the SDK runs as long as the block.
+    There are none where no program could be admitted: without static tokens, and unless tokens of API keys are taken
+    (`keyed`). The SDK runs as long as the block.
     """
-    tokens = Tokens(settings)
-    if not settings.served:
-        yield {path: Endpoint(client, tokens, None) for client, path in PATHS.items()}
+    if not keyed and not any(map(settings.has_tokens, PATHS)):
+        yield {}
         return
     from backend.mcp.server import session_manager, tool_server
 
     _silence_sdk_logs()
     manager = session_manager(tool_server(registry), settings.hosts, origins)
     async with manager.run():
-        yield {path: Endpoint(client, tokens, manager.handle_request, rate_limit) for client, path in PATHS.items()}
+        yield {path: Endpoint(client, manager.handle_request, rate_limit) for client, path in PATHS.items()}
 
 
 def _silence_sdk_logs() -> None:

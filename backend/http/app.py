@@ -11,6 +11,7 @@ from starlette.routing import Route
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from backend.access.keys import ApiKeys
+from backend.access.static_tokens import StaticTokens
 from backend.http import (
     admin,
     chat,
@@ -90,7 +91,8 @@ def build_app(
     settings = services.settings
     keys = secret_keys(settings)
     signatures = Signatures(keys, token_age_s=token_age_s(settings))
-    credentials = Credentials(signatures, services.access, _keys(settings), _signed_in_s(settings), services.bearers)
+    programs = StaticTokens(settings.mcp)
+    credentials = Credentials(signatures, services.access, _keys(settings), _signed_in_s(settings), programs)
     app = FastAPI(
         title="responder-thinker",
         middleware=[  # outermost first

@@ -27,7 +27,6 @@ from backend.http.credentials import Identity
 from backend.http.limits import Buckets
 from backend.http.page_streams import PageStreams
 from backend.http.proof_of_work import ProofOfWork
-from backend.mcp.endpoint import Bearer
 from backend.models.embedding import Embedder
 from backend.notifications.dispatcher import NotificationDispatcher
 from backend.notifications.service import ReminderService
@@ -199,8 +198,6 @@ class Services:
     pages: PageStreams
     """The event streams of open pages, outside of calls."""
     reminders: ReminderService
-    bearers: Callable[[str], Bearer | None]
-    """A token → the program that shows it; None for a stranger's."""
     confirmations: Confirmations
     """What users are asked to agree to."""
     toolbox: Registry

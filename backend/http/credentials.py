@@ -1,4 +1,4 @@
-"""Who makes a request, by what its headers show: a token signed by an API key, one of the MCP endpoints, a
+"""Who makes a request, by what its headers show: a token signed by an API key, a program's static token, a
 session's token, or the cookie of a visitor.
 
 A token that is none of ours counts as none here; a JSON Web Token that is not valid is refused at once, so that
@@ -7,7 +7,6 @@ whoever made it learns why.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from starlette.requests import HTTPConnection
@@ -16,9 +15,9 @@ from backend.access.access import Access
 from backend.access.keys import ApiKeys, Signed, looks_signed
 from backend.access.oidc import OIDC_USER
 from backend.access.principal import USER_GRANTS, Grant, Principal, Tier
+from backend.access.static_tokens import StaticTokens
 from backend.http.auth import KnownUser, OpenedSession, Signatures, new_user
 from backend.http.limits import address_key, is_from_here
-from backend.mcp.endpoint import Bearer
 
 COOKIE = "caller"
 OVER_TLS = "__Host-"
@@ -61,8 +60,8 @@ class Credentials:
     """None: tokens of API keys are not taken."""
     signed_in_s: int = 0
     """Seconds for which a user who has signed in stays so; 0: nobody signs in here."""
-    bearers: Callable[[str], Bearer | None] = lambda token: None
-    """A token of the MCP endpoints → the program that shows it; None for a stranger's."""
+    programs: StaticTokens | None = None
+    """The static tokens of programs."""
 
     def identify(self, connection: HTTPConnection) -> Identity:
         """Return who makes the request. Raises `NotAdmitted` for a JSON Web Token that is not valid."""
@@ -73,7 +72,7 @@ class Credentials:
             signed = self.keys.read(token)
             principal = _key_principal(signed, address)
             return Identity(principal, known=True, announce=False, origin=signed.claims.origin or "")
-        if program := self._program(token, address):
+        if self.programs is not None and (program := self.programs.principal(token, address)):
             return Identity(program, known=True, announce=False)
         visitor, opened = self._visitor(connection, address), self.signatures.opened(token)
         if opened is not None:
@@ -111,14 +110,6 @@ class Credentials:
         identity.known, identity.announce, identity.epoch = False, identity.opened is None, 0
         if identity.opened is not None:
             identity.principal = _session_principal(address)
-
-    def _program(self, token: str, address: str) -> Principal | None:
-        """Return the principal of a program that shows one of the tokens of the MCP endpoints."""
-        shown = self.bearers(token)
-        if shown is None:
-            return None
-        grants = frozenset({Grant.NOTIFY}) if shown.client == "internal" else frozenset()
-        return Principal(shown.user_id, Tier.SIGNED_IN, grants, None, address, f"key mcp-{shown.id}")
 
 
 def cookie_name(scheme: str, name: str = COOKIE) -> str:

@@ -16,7 +16,18 @@ from starlette.requests import ClientDisconnect, HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocketDisconnect
 
-from backend.errors import CallerError, Forbidden, NotAdmitted, NotTheirs, PeerError, TooMany, VoiceError, WorkRequired
+from backend.errors import (
+    CallerError,
+    Forbidden,
+    NotAdmitted,
+    NotTheirs,
+    PeerError,
+    SignInFailed,
+    SignInUnavailable,
+    TooMany,
+    VoiceError,
+    WorkRequired,
+)
 from backend.http.refusals import Refusal, explain_refusal
 from backend.observability.security_log import SecurityEvent
 
@@ -82,6 +93,8 @@ def note_error(connection: HTTPConnection, error: VoiceError) -> None:
     """Leave for the security log why the request is refused, if `error` refuses it rather than finds it wrong."""
     if isinstance(error, NotTheirs):
         explain_refusal(connection, Refusal("not theirs", SecurityEvent.SESSION_REFUSED))
+    elif isinstance(error, SignInFailed | SignInUnavailable):
+        explain_refusal(connection, Refusal(str(error), SecurityEvent.SIGN_IN_FAILED))
     elif isinstance(error, NotAdmitted | Forbidden | TooMany | WorkRequired):
         explain_refusal(connection, Refusal(str(error)))
 

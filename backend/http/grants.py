@@ -13,7 +13,8 @@ from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from backend.access.access import Access
-from backend.access.principal import Grant, Principal, Tier
+from backend.access.principal import MCP_GRANTS, Grant, Principal, Tier
+from backend.access.static_tokens import KINDS
 from backend.errors import CallerError, Forbidden, NotAdmitted, NotFound, TooMany
 from backend.http.context import context_of, identity_of, principal_of
 from backend.http.credentials import bearer
@@ -39,7 +40,9 @@ GRANTS: Mapping[str, Grant | None] = {
     "/api/me": Grant.MEMORY,
     "/mode": Grant.MEMORY,
     "/api/admin": Grant.ADMIN,
-    "/mcp": None,  # admits by tokens of its own, and by those of API keys that name tools
+    "/mcp": Grant.MCP,
+    "/mcp/copilot": Grant.MCP_COPILOT,
+    "/mcp/external": Grant.MCP_EXTERNAL,
     "/auth": None,  # signing in and out
     "/api/config": None,
     "/api/openapi.json": None,
@@ -75,11 +78,28 @@ class GrantCheck:
         if grant is None or grant in principal_of(connection).grants:
             await self._app(scope, receive, send)
             return
-        error = _admin_refusal(connection) if grant is Grant.ADMIN else self._refusal(principal_of(connection), grant)
+        if grant is Grant.ADMIN:
+            error = _admin_refusal(connection)
+        elif grant in MCP_GRANTS:
+            error = self._mcp_refusal(connection, grant)
+        else:
+            error = self._refusal(principal_of(connection), grant)
         if error is None:
             await self._app(scope, receive, send)
             return
         await refuse(error, scope, receive, send)
+
+    def _mcp_refusal(self, connection: HTTPConnection, grant: Grant) -> CallerError:
+        principal, settings = principal_of(connection), context_of(connection).services.settings.mcp
+        kind = next(kind for kind, (_, grants) in KINDS.items() if grant in grants)
+        if not settings.has_tokens(kind) and "key" not in self._access.modes:
+            hint = f"Set MCP__{kind.upper()}_TOKENS, or ACCESS=key, to serve them to {kind} clients."
+            return NotFound("No tools are served here.", hint=hint)
+        if not principal.credential.startswith("key "):
+            return NotAdmitted("A token is needed.", hint="Send a token of this server as Authorization: Bearer ….")
+        valid = [path for path, each in GRANTS.items() if each in MCP_GRANTS & principal.grants]
+        hint = f"It is valid for {valid[0]}/." if valid else f"Ask whoever made it for one that grants {grant}."
+        return Forbidden("This token is for another path.", hint=hint)
 
     def _refusal(self, principal: Principal, grant: Grant) -> CallerError:
         if principal.credential not in ("none", "cookie"):

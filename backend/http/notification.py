@@ -1,8 +1,7 @@
 """`/notification` sets, lists and cancels reminders, for users (by cookie) and the operator's programs (by token).
 
 A cookie acts for its own user, and no other: it can neither see another's reminders nor set them. A bearer
-token needs the grant `notify`. One that an API key has signed acts for its own user, or, with the grant `admin`, for
-whomever it names; so does one of `MCP__INTERNAL_TOKENS`: `user:token` for that user, one without a user for anybody.
+token needs the grant `notify`, and acts for its own user, or, with the grant `on_behalf`, for whomever it names.
 """
 
 from __future__ import annotations
@@ -69,9 +68,13 @@ class Actor:
 async def actor(request: Request) -> Actor:
     """Return the caller. Raises `NotAdmitted` for a token that is none of ours."""
     principal, here = principal_of(request), context_of(request)
-    if principal.credential.startswith("key "):
-        return Actor("" if Grant.ADMIN in principal.grants else principal.user)
-    if bearer(request) is not None and identity_of(request).opened is None:
+    if Grant.ON_BEHALF in principal.grants:
+        return Actor("")
+    if (
+        not principal.credential.startswith("key ")
+        and bearer(request) is not None
+        and identity_of(request).opened is None
+    ):
         here.attempts.take(principal.address, here.now())
         raise NotAdmitted("That token is none of ours.", hint="Send one with the grant notify, or only the cookie.")
     return Actor(principal.user)

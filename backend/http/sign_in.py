@@ -15,7 +15,7 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import RedirectResponse
 
 from backend.access.oidc import OpenIdProvider, SignIn, new_sign_in
-from backend.errors import NotAdmitted, NotFound
+from backend.errors import NotFound, SignInFailed
 from backend.http.context import Caller, Context, Here
 from backend.http.credentials import cookie_name
 from backend.http.identity import set_cookie
@@ -75,9 +75,9 @@ async def callback(
     shown = request.cookies.get(cookie_name(scheme, PENDING), "")
     found = await here.services.access_store.take_ticket(state) if state else None
     if found is None or not hmac.compare_digest(shown.encode(), state.encode()):
-        raise NotAdmitted("This sign-in was not begun here, or is too old.", hint="Begin again at /auth/login.")
+        raise SignInFailed("This sign-in was not begun here, or is too old.", hint="Begin again at /auth/login.")
     if not code:
-        raise NotAdmitted("The provider did not sign you in.", hint="Begin again at /auth/login.")
+        raise SignInFailed("The provider did not sign you in.", hint="Begin again at /auth/login.")
     pending = msgspec.json.decode(found, type=_Pending)
     signed_in = await provider.finish(code, SignIn(pending.nonce, pending.verifier, pending.redirect_uri))
     await merge_visitors(here, signed_in.user, pending.visitor)

@@ -1,6 +1,6 @@
 """The server's tools, served over the Model Context Protocol by the official SDK.
 
-One SDK server answers at all endpoints; each request carries its `Bearer`, so that what is listed and what may be
+One SDK server answers at all endpoints; each request carries its `McpCaller`, so that what is listed and what may be
 called are looked up per request. It keeps no sessions: any process may answer any request. The toolbox enforces every
 rule about calls; here its results are only translated into the protocol.
 
@@ -24,9 +24,9 @@ from mcp.server.transport_security import TransportSecuritySettings
 from mcp_types import CallToolRequestParams, CallToolResult, ListToolsResult, PaginatedRequestParams, TextContent, Tool
 from starlette.requests import Request
 
-from backend.access.reach import EVERYTHING, PUBLIC, Reach
-from backend.mcp.endpoint import BEARER, Bearer
-from backend.tools.base import Client, ToolContext, ToolRights
+from backend.access.reach import Reach
+from backend.mcp.endpoint import CALLER, McpCaller
+from backend.tools.base import ToolContext, ToolRights
 from backend.tools.consent import canonical
 from backend.tools.registry import Registry
 
@@ -36,8 +36,6 @@ INSTRUCTIONS = (
     "needs_confirmation means that nothing was done: the user agrees on this server's page, which shows the question; "
     "then make the same call again."
 )
-REACH: dict[Client, Reach] = {"internal": EVERYTHING, "copilot": EVERYTHING, "external": PUBLIC}
-"""What tokens of the operator reach, beside what their kind of client may see; third parties reach public tools."""
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 
 Context = ServerRequestContext[Any, Request]
@@ -47,19 +45,22 @@ def tool_server(registry: Registry) -> Server[Any]:
     """Return the SDK's server over `registry`."""
 
     async def list_tools(context: Context, _params: PaginatedRequestParams | None) -> ListToolsResult:
-        bearer = _bearer(context)  # tools that need a user are hidden from a client without one
-        hidden = {tool.name for tool in registry.offered() if tool.requires_auth and not bearer.user_id}
-        shown = registry.get_mcp_tools(bearer.client, bearer.reach or REACH[bearer.client])
+        caller = _caller(context)  # tools that need a user are hidden from a client without one
+        hidden = {tool.name for tool in registry.offered() if tool.requires_auth and not caller.principal.user}
+        shown = registry.get_mcp_tools(caller.client, Reach.of(caller.principal))
         return ListToolsResult(tools=[Tool.model_validate(each) for each in shown if each["name"] not in hidden])
 
     async def call_tool(context: Context, params: CallToolRequestParams) -> CallToolResult:
-        bearer = _bearer(context)
+        caller = _caller(context)
         arguments = params.arguments or {}
         # No message of the user passes here, so each act is asked about by itself, and answered on the user's page.
         act = hashlib.sha256(canonical({"tool": params.name, "arguments": arguments}).encode()).hexdigest()[:16]
-        rights = ToolRights(bearer.reach or REACH[bearer.client])
         asking = ToolContext(
-            bearer.user_id, f"mcp:{bearer.id}:{act}", secrets.token_hex(8), bearer.client, rights=rights
+            caller.principal.user,
+            f"mcp:{caller.id}:{act}",
+            secrets.token_hex(8),
+            caller.client,
+            rights=ToolRights(Reach.of(caller.principal)),
         )
         result = await registry.call_tool(params.name, arguments, asking)
         return CallToolResult(
@@ -88,7 +89,7 @@ def session_manager(server: Server[Any], hosts: Sequence[str], origins: Sequence
     )
 
 
-def _bearer(context: Context) -> Bearer:
+def _caller(context: Context) -> McpCaller:
     assert context.request is not None, "a request over HTTP"
-    bearer: Bearer = context.request.scope[BEARER]
-    return bearer
+    caller: McpCaller = context.request.scope[CALLER]
+    return caller

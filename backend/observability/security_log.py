@@ -59,6 +59,7 @@ class SecurityEvent(StrEnum):
     CONNECTION_REFUSED = "connection_refused"
     CALL_CUT = "call_cut"
     SIGNED_IN = "signed_in"
+    SIGN_IN_FAILED = "sign_in_failed"
     CREDENTIALS_REVOKED = "credentials_revoked"
     ADMIN_ACT = "admin_act"
     DATA_EXPORTED = "data_exported"

@@ -96,10 +96,9 @@ class McpSettings(BaseModel):
         """Return the host names beside our own."""
         return split(self.allowed_hosts)
 
-    @property
-    def served(self) -> bool:
-        """Return whether any token is set."""
-        return any(pairs(value) for value in (self.internal_tokens, self.copilot_tokens, self.external_tokens))
+    def has_tokens(self, kind: str) -> bool:
+        """Return whether there are static tokens of that kind: internal, copilot or external."""
+        return bool(pairs(getattr(self, f"{kind}_tokens")))
 
 
 def pairs(value: SecretStr | None) -> list[tuple[str, str]]:

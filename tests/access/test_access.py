@@ -54,8 +54,10 @@ def test_a_caller_of_an_open_server_that_only_this_machine_reaches_is_the_operat
     assert access.visitor_tier(here=False) is Tier.ANONYMOUS
 
 
-def test_a_visitor_of_an_open_server_may_do_everything_but_administer() -> None:
-    assert decide_access(settings_with(), "127.0.0.1").visitor_grants == frozenset(Grant) - {Grant.ADMIN}
+def test_a_visitor_of_an_open_server_may_do_everything_but_administer_and_what_programs_do() -> None:
+    of_programs = {Grant.MCP, Grant.MCP_COPILOT, Grant.MCP_EXTERNAL, Grant.ON_BEHALF}
+    granted = decide_access(settings_with(), "127.0.0.1").visitor_grants
+    assert granted == frozenset(Grant) - of_programs - {Grant.ADMIN}
 
 
 def test_without_the_open_mode_a_visitor_may_do_nothing() -> None:

@@ -36,7 +36,7 @@ def test_a_token_says_who_it_is_for_and_what_they_may_do() -> None:
     granted = {"call": True, "chat": True, "memory": False, "tools": ["calculate"]}
     signed = keys().read(token(grants=granted, conversation="c1", origin="https://shop.example", budget=5_000))
     assert signed.user == "shop.ada", "no other key's users, and no visitor, can have this id"
-    assert signed.grants == {Grant.CALL, Grant.CHAT}
+    assert signed.grants == {Grant.CALL, Grant.CHAT, Grant.MCP_EXTERNAL}
     assert signed.tools == frozenset({"calculate"})
     assert (signed.claims.conversation, signed.claims.origin) == ("c1", "https://shop.example")
     assert signed.claims.budget == 5_000

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -15,10 +16,12 @@ from backend.access.access import Access
 from backend.access.oidc import OpenIdProvider, new_sign_in
 from backend.calendar.calendars import Calendars
 from backend.calendar.local import LocalStore
-from backend.errors import NotAdmitted
+from backend.errors import SignInFailed
 from backend.notifications.notices import Notice, NoticeRepository
 from backend.notifications.reminders import Reminder
 from backend.notifications.repository import ReminderRepository
+from backend.observability import security_log
+from backend.observability.security_log import open_security_log
 from backend.storage.messages import Message
 from backend.storage.move import MemoryMove
 from backend.testing.memory import FakeMemory
@@ -179,6 +182,25 @@ async def test_an_answer_that_was_changed_signs_nobody_in(tmp_path: Path, issuer
         assert (await browser.get("/auth/state")).json()["signed_in"] is False
 
 
+async def test_a_failed_sign_in_is_an_event_of_its_own(
+    tmp_path: Path, issuer: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(security_log, "_lines", security_log._Lines())
+    with open_security_log(tmp_path / "security.log"):
+        async with signing(tmp_path, issuer) as here, here.browser() as browser:
+            begun = await browser.get("/auth/login")
+            asked = parse_qs(urlsplit(await at_the_provider(begun.headers["location"], "ada")).query)
+            refusals = [{"state": asked["state"][0], "code": "other"}, {"state": "unknown", "code": "c"}, {}]
+            for answer in refusals:
+                assert (await browser.get("/auth/callback", params=answer)).status_code == 401
+        async with signing(tmp_path, "http://127.0.0.1:9") as here, here.browser() as browser:
+            assert (await browser.get("/auth/login")).status_code == 503
+    lines = [json.loads(line) for line in (tmp_path / "security.log").read_text().splitlines()]
+    assert [line["event"] for line in lines] == ["sign_in_failed"] * 4
+    assert len({line["reason"] for line in lines}) == 3 and lines[0]["route"] == "GET /auth/callback"
+    assert asked["code"][0] not in str(lines) and asked["state"][0] not in str(lines)
+
+
 async def test_the_request_has_a_challenge_a_state_and_a_nonce(tmp_path: Path, issuer: str) -> None:
     async with signing(tmp_path, issuer) as here, here.browser() as browser:
         asked = parse_qs(urlsplit((await browser.get("/auth/login")).headers["location"]).query)
@@ -195,7 +217,7 @@ async def test_a_token_with_another_nonce_or_for_another_client_is_refused(issue
             code = parse_qs(urlsplit(await at_the_provider(link, "ada")).query)["code"][0]
             other = settings.model_copy(update={"client_id": client})
             expected = type(begun)(nonce or begun.nonce, begun.verifier, begun.redirect_uri)
-            with pytest.raises(NotAdmitted):
+            with pytest.raises(SignInFailed):
                 await OpenIdProvider(other, http).finish(code, expected)
 
 

@@ -117,10 +117,36 @@ async def test_a_token_of_an_api_key_calls_the_tools_it_names_and_no_others(tmp_
             assert content_of(await mcp.call_tool("add", {"a": 2, "b": 3})) == {"sum": 5}
             assert (await mcp.call_tool("fail", {})).is_error
         without_tools = keys.sign("shop", {"sub": "ada", "grants": {"call": True}}, 60)
-        for path, shown, status in (("/mcp/", token, 403), ("/mcp/external/", without_tools, 401)):
+        for path, shown, status in (("/mcp/", token, 403), ("/mcp/external/", without_tools, 403)):
             async with httpx2.AsyncClient(trust_env=False) as http:
                 refused = await http.post(here.url + path, json={}, headers={"authorization": f"Bearer {shown}"})
                 assert refused.status_code == status
+
+
+async def test_a_token_of_an_api_key_does_what_a_static_one_does_where_its_grants_say_so(tmp_path: Path) -> None:
+    secret = "s" * 32
+    keyed: dict[str, Any] = {"access": ["key"], "api_keys": f"shop:{secret}"}
+    none: dict[str, Any] = dict.fromkeys(("internal_tokens", "copilot_tokens", "external_tokens"))
+    keys = ApiKeys({"shop": secret})
+
+    def token(**grants: bool) -> str:
+        return keys.sign("shop", {"sub": "desk", "grants": grants}, 60)
+
+    async with world(tmp_path, registry(), keyed, Access(frozenset({"key"})), **none) as here:
+        for_bob = {"x-on-behalf-of": "bob"}
+        async with client(f"{here.url}/mcp/", token(mcp=True, on_behalf=True), **for_bob) as mcp:
+            assert content_of(await mcp.call_tool("whoami")) == {"user": "bob"}
+        async with client(f"{here.url}/mcp/copilot/", token(mcp_copilot=True)) as mcp:
+            assert content_of(await mcp.call_tool("whoami")) == {"user": "shop.desk"}
+        async with here.browser() as http:
+            for path, shown, headers in (
+                ("/mcp/", token(mcp=True), for_bob),
+                ("/mcp/", token(mcp_copilot=True, admin=True), {}),
+                ("/mcp/copilot/", token(mcp=True, on_behalf=True), {}),
+            ):
+                headers = {"authorization": f"Bearer {shown}"} | headers
+                assert (await http.post(path, json=BODY, headers=ACCEPT | headers)).status_code == 403
+            assert (await http.post("/mcp/", json=BODY, headers=ACCEPT)).status_code == 401
 
 
 async def test_a_bound_token_acts_for_its_user(tmp_path: Path) -> None:

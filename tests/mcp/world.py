@@ -37,7 +37,12 @@ async def world(
     services: dict[str, Any] = {"access": access} if access else {}
     requests = Buckets(made.per_minute, what="requests of this token")
     async with (
-        served_tools(made, registry, rate_limit=lambda token: requests.take(token, now[0])) as endpoints,
+        served_tools(
+            made,
+            registry,
+            keyed=access is not None and "key" in access.modes,
+            rate_limit=lambda token: requests.take(token, now[0]),
+        ) as endpoints,
         http_world(folder, services_with=services | {"endpoints": endpoints}, mcp=made, **http or {}) as here,
     ):
         here.now = now

@@ -17,7 +17,6 @@ from fakeredis import FakeAsyncRedis, FakeServer
 from backend.app.notifications import Notifications, open_notifications
 from backend.conversation.events import NoticeArrived
 from backend.http.page_streams import PageStreams
-from backend.mcp.endpoint import Tokens
 from backend.notifications.notices import Notice
 from backend.notifications.presence import Presence
 from backend.sessions.page_json import PageMessage
@@ -57,12 +56,11 @@ async def server_with_reminders(
         reminders = notifications.reminders
         services = {
             "reminders": reminders,
-            "bearers": Tokens(TOKENS).bearer,
             "notices": notifications.dispatcher,
             "pages": pages,
             "user_data": {"reminders": reminders},
         }
-        async with world(folder, services_with=services, **world_with or {}) as here:
+        async with world(folder, services_with=services, **{"mcp": TOKENS} | (world_with or {})) as here:
             yield Server(here, memory, notifications, now)
             pages.close()
     for client in (redis, waiting):

@@ -43,7 +43,6 @@ def services_of(**given: Any) -> Services:
     missing = ("tasks", "model_calls", "coordinator", "pages", "reminders", "reasoner")
     idle: dict[str, Any] = {
         "notices": _NoNotices(),
-        "bearers": lambda token: None,
         "toolbox": Registry([], {}),
         "tool_servers": dict,
         "endpoints": {},
