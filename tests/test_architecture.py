@@ -129,7 +129,6 @@ ARROWS: dict[str, set[str]] = {
         "chat",
         "conversation",
         "coordinator",
-        "mcp",
         "media",
         "models",
         "notifications",
