@@ -11,7 +11,7 @@ import uvloop
 
 from backend.errors import SetupError
 from backend.runtime.supervisor import supervising
-from local_responder.app import Service, create_app
+from local_responder.app import About, Service, create_app
 from local_responder.dialogue.brain import DemonstrationBrain
 from local_responder.dialogue.chat_model import model_from_environment
 from local_responder.recognition.ears import Ears
@@ -21,7 +21,9 @@ from local_responder.synthesis.voice import speak, the_voice
 
 def main() -> int:
     """Parse the command line and serve. Returns the exit status."""
-    options = command_line("python -m local_responder", "The local Responder: no key, no network.").parse_args()
+    parser = command_line("python -m local_responder", "The local Responder: no key, no network.")
+    parser.add_argument("--calls", type=int, default=0, help="calls served at once; 0: any number")
+    options = parser.parse_args()
     try:
         uvloop.run(_serve(options))
     except SetupError as error:
@@ -38,7 +40,10 @@ async def _serve(options: argparse.Namespace) -> None:
         the_voice()
         model = model_from_environment()
         service = Service(
-            lambda: DemonstrationBrain(ears, speak, dialogue=model), required_key=options.require_key, model=model
+            lambda: DemonstrationBrain(ears, speak, dialogue=model),
+            required_key=options.require_key,
+            model=model,
+            about=About("pocketsphinx", "espeak-ng", model.name if model else "built-in rules", options.calls),
         )
         async with AsyncExitStack() as stack:
             if model:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
 
 from starlette.applications import Starlette
 from starlette.requests import HTTPConnection, Request
@@ -20,8 +21,23 @@ from local_responder.realtime.shell import Connection
 from local_responder.realtime.wire_log import NoLog
 from local_responder.server import ABORT
 
-MODEL = "offline-demonstration"
+MODEL = "local-responder"
 """What the server calls itself wherever a model's name is shown."""
+RETRY_S = 15
+"""Seconds after which a caller for whom there was no room may try again."""
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """What a client may know of the service: `GET /v1/models` shows it with the model."""
+
+    recognition: str = ""
+    voice: str = ""
+    dialogue: str = ""
+    calls: int = 0
+    """Connections served at once; 0: any number."""
+
+
 MAX_CHAT_BYTES = 4 * 1024 * 1024
 
 
@@ -34,11 +50,15 @@ class Service:
         *,
         required_key: str | None = None,
         model: ChatModelDialogue | None = None,
+        about: About | None = None,
     ) -> None:
         """`new_handler` makes the handler of one connection; no `required_key` accepts any key, and none.
 
         Chat completions are passed on to the `model`; without one, rules answer them.
         """
+        self.about = about or About()
+        self.open = 0
+        """Connections now."""
         self._model = model
         self.new_handler = new_handler
         self._required_key = required_key
@@ -46,7 +66,13 @@ class Service:
 
     def refusal(self, connection: HTTPConnection) -> Response | None:
         """Why a handshake is not accepted, as the HTTP answer; None if it is."""
-        return self.wrong_key(connection)
+        if (refusal := self.wrong_key(connection)) is not None:
+            return refusal
+        if self.about.calls and self.open >= self.about.calls:
+            message = f"This server has {self.open} calls, as many as LOCAL_CALLS lets it serve. Try again shortly."
+            refusal = failure(503, message, "server_error", code="too_many_calls")
+            refusal.headers["Retry-After"] = str(RETRY_S)
+        return refusal
 
     def wrong_key(self, connection: HTTPConnection) -> Response | None:
         """The answer to a request without the required key; None when it has it."""
@@ -86,8 +112,12 @@ async def realtime(socket: WebSocket) -> None:
     if refusal is not None:
         await socket.send_denial_response(refusal)
         return
-    await socket.accept()
-    await service.connect(socket).run()
+    service.open += 1
+    try:
+        await socket.accept()
+        await service.connect(socket).run()
+    finally:
+        service.open -= 1
 
 
 async def chat_completions(request: Request) -> Response:
@@ -102,11 +132,11 @@ async def chat_completions(request: Request) -> Response:
 
 
 async def models(request: Request) -> Response:
-    """The one model there is."""
+    """The one model there is, with what it is made of (see `About`)."""
     service: Service = request.app.state.service
     if (refusal := service.wrong_key(request)) is not None:
         return refusal
-    entry = {"id": MODEL, "object": "model", "created": 0, "owned_by": "responder-thinker"}
+    entry = {"id": MODEL, "object": "model", "created": 0, "owned_by": "responder-thinker", **asdict(service.about)}
     return JSONResponse({"object": "list", "data": [entry]})
 
 

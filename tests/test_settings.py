@@ -44,7 +44,7 @@ def settings(**variables: str) -> Settings:
 
 def test_nothing_needs_to_be_set() -> None:
     bare = settings()
-    assert bare.offline
+    assert bare.is_local
     assert bare.redis_url is None
     assert (bare.realtime_model, bare.realtime_voice) == ("gpt-realtime-1.5", "shimmer")
     assert bare.openai_base_url == "https://us.api.openai.com/v1"
@@ -52,16 +52,18 @@ def test_nothing_needs_to_be_set() -> None:
 
 
 def test_an_empty_variable_counts_as_unset() -> None:
-    assert settings(OPENAI_API_KEY="", REDIS_URL="", RTC_PORT_RANGE="").offline
+    assert settings(OPENAI_API_KEY="", REDIS_URL="", RTC_PORT_RANGE="").is_local
 
 
-def test_a_key_ends_the_demonstration() -> None:
-    assert not settings(OPENAI_API_KEY="sk-something").offline
+def test_with_a_key_the_provider_converses_unless_the_local_responder_is_chosen() -> None:
+    assert not settings(OPENAI_API_KEY="sk-something").is_local
+    assert settings(OPENAI_API_KEY="sk-something", RESPONDER="local").is_local
+    assert settings(RESPONDER="local").is_local
 
 
-def test_the_websocket_address_derives_from_the_base_url() -> None:
-    assert settings().realtime_url == "wss://us.api.openai.com/v1/realtime"
-    assert settings(OPENAI_BASE_URL="http://127.0.0.1:9000/v1/").realtime_url == "ws://127.0.0.1:9000/v1/realtime"
+def test_the_provider_cannot_converse_without_a_key() -> None:
+    with pytest.raises(SettingsError, match="RESPONDER=openai needs OPENAI_API_KEY"):
+        settings(RESPONDER="openai")
 
 
 def test_hearing_is_set_by_nested_variables() -> None:

@@ -14,8 +14,8 @@ from functools import partial
 from aiortc import RTCIceServer
 from prometheus_client import generate_latest
 
+from backend.app.endpoints import LOCAL_NAME, ApiEndpoint
 from backend.app.foundation import Foundation
-from backend.app.models import api_key
 from backend.app.tasks import TaskSubsystem
 from backend.budgets.budgets import Budgets
 from backend.budgets.metered import CallMeter
@@ -25,7 +25,7 @@ from backend.call.prompts import CallerBackground, brief
 from backend.conversation.limits import TurnLimits
 from backend.conversation.page_events import PageEvent
 from backend.conversation.patience import EndpointingStyle
-from backend.errors import ResponderUnavailable
+from backend.errors import Overloaded, ResponderUnavailable
 from backend.http.page_streams import PageStreams
 from backend.media.echo import load_canceller, open_echo_guard
 from backend.media.endpointing import choose_engine, open_endpointing
@@ -58,15 +58,16 @@ LISTENING_WITHIN_S = 1.0
 """Seconds a server that starts waits until its pub/sub channels are open."""
 MEMORY_WITHIN_S = 0.5
 """Seconds memory has to say what it knows of a caller; after that the caller is served as a stranger."""
-OFFLINE_NAME = "offline demonstration"
+BUSY = "The local Responder has as many calls as it serves at once."
+BUSY_HINT = "Try again shortly. It serves {calls}: raise LOCAL_CALLS on a machine with more cores."
 
 
 class ResponderEndpoint:
     """Dials the Realtime API, and remembers whether the last attempt worked."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, endpoint: ApiEndpoint) -> None:
         voice = Voice(settings.realtime_model, settings.realtime_voice, settings.transcript_model)
-        self._endpoint = RealtimeEndpoint(settings.realtime_url, api_key(settings), voice)
+        self._endpoint = RealtimeEndpoint(endpoint.realtime_url, endpoint.api_key, voice)
         self.trouble = ""
         """Why the last attempt failed; empty when it did not, or none was made."""
 
@@ -104,20 +105,27 @@ async def open_calls(foundation: Foundation, tasks: TaskSubsystem) -> AsyncItera
     """Open the calls. At the end of the block calls are ended first; then the other processes learn of it."""
     settings, metrics = foundation.settings, foundation.metrics
     async with AsyncExitStack() as stack:
-        responder = ResponderEndpoint(settings)
+        responder = ResponderEndpoint(settings, foundation.endpoints.responder)
         reader = await stack.enter_async_context(open_utterance_reader()) if settings.vad.enabled else None
         meter = CallMeter(foundation.budgets, settings.realtime_model)
         await stack.enter_async_context(supervising("call meter", meter.run))
         dependencies = _dependencies(foundation, tasks, responder, reader, meter)
         load = Load(max_lag_ms=settings.admission_max_lag_ms, max_cpu_percent=settings.admission_max_cpu_percent)
         await stack.enter_async_context(supervising("load watch", partial(watch, load)))
+        most_local = foundation.endpoints.most_calls
+
+        def admit() -> None:
+            load.admit()
+            if most_local and registry.live >= most_local:
+                raise Overloaded(BUSY, retry_after_s=15, hint=BUSY_HINT.format(calls=most_local))
+
         registry = SessionRegistry(
             partial(_run_call, foundation.budgets, meter, dependencies),
             cap=settings.session_cap,
             responder=dependencies.about.responder,
             interruptions=settings.interruptions,
             on_lapse=partial(metrics.session_ended, "never_connected"),
-            admit=load.admit,
+            admit=admit,
         )
         for queue in QUEUES:
             metrics.watch_queue(queue, partial(registry.depth, queue))
@@ -186,8 +194,8 @@ def _dependencies(
         limits=limits,
         max_s=settings.session_max_minutes * 60,
         about=(
-            ResponderInfo(OFFLINE_NAME, OFFLINE_NAME, offline=True)
-            if settings.offline
+            ResponderInfo(LOCAL_NAME, foundation.endpoints.about, offline=True)
+            if settings.is_local
             else ResponderInfo("OpenAI Realtime API", settings.realtime_model, offline=False)
         ),
         metrics=foundation.metrics,

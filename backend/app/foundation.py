@@ -7,8 +7,8 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 
 from backend.app.budgets import open_budgets
-from backend.app.demo import Demo
-from backend.app.models import Models, open_models, with_demo
+from backend.app.endpoints import Endpoints, open_endpoints
+from backend.app.models import Models, open_models
 from backend.app.notifications import Notifications, open_notifications
 from backend.app.stores import Stores, TaskStore, open_stores, open_task_store, retention_s
 from backend.app.thinkers import ThinkerSubsystem, open_thinkers
@@ -26,9 +26,8 @@ class Foundation:
     """The subsystems below calls, typed turns and routes."""
 
     settings: Settings
-    """The settings; without a key, their base URL leads to the offline demonstration."""
-    demo: Demo | None
-    """The offline demonstration; None when the operator's API answers."""
+    endpoints: Endpoints
+    """The APIs that converse and answer."""
     stores: Stores
     notifications: Notifications
     models: Models
@@ -53,16 +52,18 @@ async def open_foundation(settings: Settings, opened: OpenedMemory, *, serves: b
         notifications = await enter(
             open_notifications(settings.notifications, opened.redis, stores.pubsub, stores.memory, delivers=serves)
         )
-        settings, demo = await with_demo(settings, stack)
+        endpoints = await open_endpoints(settings, stack)
         budgets = await enter(open_budgets(settings.budgets, stores.opened.redis, retention_s(settings)))
-        models = await enter(open_models(settings, stores, budgets))
+        models = await enter(open_models(settings, endpoints, stores, budgets))
         tracer = _open_tracer(settings, stack) if serves else NO_TRACER
         task_store = await enter(open_task_store(settings.background, opened, notifications.dispatcher))
         thinkers = await enter(open_thinkers(settings, stores, notifications, models, tracer, task_store.queries))
         metrics = _open_metrics(stores, thinkers, tracer)
         notifications.metrics.show_in(metrics.registry)
         budgets.show_in(metrics.registry)
-        yield Foundation(settings, demo, stores, notifications, models, budgets, task_store, thinkers, tracer, metrics)
+        yield Foundation(
+            settings, endpoints, stores, notifications, models, budgets, task_store, thinkers, tracer, metrics
+        )
 
 
 def _open_tracer(settings: Settings, stack: AsyncExitStack) -> Tracer:

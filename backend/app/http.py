@@ -205,8 +205,9 @@ def _page_config(foundation: Foundation, calls: CallSubsystem) -> PageConfig:
 async def _readiness(foundation: Foundation, calls: CallSubsystem) -> dict[str, str]:
     answers = await foundation.stores.memory.ping()
     checks = {"memory": "ok" if answers else "Redis does not answer; calls go on without memory"}
-    if foundation.demo is not None and not foundation.demo.running:
-        checks["responder"] = "the offline demonstration is not running"
+    local = foundation.endpoints.local
+    if local is not None and not local.running:
+        checks["responder"] = "the local Responder is not running"
     else:
         checks["responder"] = calls.responder.trouble or "ok"
     if calls.registry.closing:

@@ -72,7 +72,7 @@ def _banner(foundation: Foundation, host: str) -> tuple[str, ...]:
     settings, opened = foundation.settings, foundation.stores.opened
     lines = [
         f"Access     {access_summary(settings, host)}",
-        f"Responder  {_responder(settings)}",
+        f"Responder  {_responder(foundation)}",
         f"Memory     {opened.label}",
         f"Thinkers   {', '.join(manifest.domain for manifest in foundation.thinkers.registry.manifests)}",
         f"Detector   {choose_engine(settings.vad.engine) if settings.vad.enabled else 'the provider’s semantic_vad'}",
@@ -97,7 +97,8 @@ def _background(settings: BackgroundSettings, store: TaskStore) -> str:
     return "worker processes only: start some with `responder-thinker worker`"
 
 
-def _responder(settings: Settings) -> str:
-    if settings.offline:
-        return "offline demonstration: simple speech recognition and voice; set OPENAI_API_KEY for the real one"
-    return f"{settings.realtime_model} at {settings.openai_base_url}"
+def _responder(foundation: Foundation) -> str:
+    settings, endpoints = foundation.settings, foundation.endpoints
+    if settings.is_local:
+        return f"local: {endpoints.about}"
+    return f"{endpoints.about} at {endpoints.responder.base_url}"

@@ -1,4 +1,4 @@
-"""Opens the text models of a process: the operator's API, or, without a key, the offline demonstration."""
+"""Opens the text models of a process."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import httpx2
 
-from backend.app.demo import Demo
+from backend.app.endpoints import ANY_KEY, Endpoints
 from backend.app.stores import DAY_S, Stores
 from backend.budgets.budgets import Budgets
 from backend.budgets.metered import MeteredModel
@@ -40,7 +40,9 @@ class Models:
 
 
 @asynccontextmanager
-async def open_models(settings: Settings, stores: Stores, budgets: Budgets) -> AsyncIterator[Models]:
+async def open_models(
+    settings: Settings, endpoints: Endpoints, stores: Stores, budgets: Budgets
+) -> AsyncIterator[Models]:
     """Open the models; they are closed after the block."""
     async with AsyncExitStack() as stack:
         http = await stack.enter_async_context(httpx2.AsyncClient(timeout=HTTP_TIMEOUT_S))
@@ -48,33 +50,18 @@ async def open_models(settings: Settings, stores: Stores, budgets: Budgets) -> A
         stack.push_async_callback(outbox.drain, DRAIN_WITHIN_S)
         keep_s = round(settings.background.keep_days * DAY_S)
         model_calls = ModelCallLog(stores.opened.redis, outbox, keep_s=keep_s)
-        model = _open_model(settings, model_calls, budgets, stack)
+        model = _open_model(settings, endpoints, model_calls, budgets, stack)
         yield Models(model, model_calls, _embedder(settings, http), http)
 
 
-async def with_demo(settings: Settings, stack: AsyncExitStack) -> tuple[Settings, Demo | None]:
-    """Without a key, a demo process stands in for the API: return settings whose base URL leads to it."""
-    if not settings.offline:
-        return settings, None
-    if settings.offline_url:
-        return settings.model_copy(update={"openai_base_url": f"{settings.offline_url}/v1"}), None
-    demo = Demo(settings)
-    stack.push_async_callback(demo.close)
-    await demo.start()
-    return settings.model_copy(update={"openai_base_url": f"{demo.url}/v1"}), demo
-
-
-def api_key(settings: Settings) -> str:
-    """Return the key for the models' API; the offline demonstration accepts any."""
-    return settings.openai_api_key.get_secret_value() if settings.openai_api_key else "offline"
-
-
-def _open_model(settings: Settings, model_calls: ModelCallLog, budgets: Budgets, stack: AsyncExitStack) -> LoggedModel:
+def _open_model(
+    settings: Settings, endpoints: Endpoints, model_calls: ModelCallLog, budgets: Budgets, stack: AsyncExitStack
+) -> LoggedModel:
     """Each of the two configured models is the other's fallback; closed with `stack`."""
     everyday, advanced = settings.thinker_model, settings.thinker_model_advanced
     completions = ChatCompletions(
-        base_url=settings.openai_base_url,
-        api_key=api_key(settings),
+        base_url=endpoints.models.base_url,
+        api_key=endpoints.models.api_key,
         fallbacks={everyday: advanced, advanced: everyday},
         on_failure=model_calls.attempt_failed,
     )
@@ -84,8 +71,9 @@ def _open_model(settings: Settings, model_calls: ModelCallLog, budgets: Budgets,
 
 
 def _embedder(settings: Settings, http: httpx2.AsyncClient) -> Embedder:
-    """The demonstration has no vectors: unless an address is set, the bundled model makes them, if installed."""
-    if settings.offline and not settings.embedding_base_url:
+    """Without a key and an address the bundled model makes the vectors, if it is installed."""
+    key = settings.openai_api_key
+    if key is None and not settings.embedding_base_url:
         return LocalEmbeddings() if is_installed() else NoEmbeddings()
     url = (settings.embedding_base_url or settings.openai_base_url).rstrip("/")
-    return EmbeddingsAPI(http, url, api_key(settings), settings.embedding_model)
+    return EmbeddingsAPI(http, url, key.get_secret_value() if key else ANY_KEY, settings.embedding_model)

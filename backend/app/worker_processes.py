@@ -1,6 +1,6 @@
 """`WORKERS=n`: one command, one port, n processes, each a whole server that shares its calls with the others.
 
-This process takes no calls. It holds what there may be only one of (the embedded Redis, the offline demonstration),
+This process takes no calls. It holds what there may be only one of (the embedded Redis, the local Responder),
 starts the others, and starts one again that dies: its calls are lost, those of the others go on.
 """
 
@@ -15,7 +15,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 
 from backend.access.access import decide_access
-from backend.app.demo import Demo
+from backend.app.local_responder import LocalResponder
 from backend.errors import SetupError
 from backend.http.secret_key import secret_keys
 from backend.runtime.child_process import ChildProcess, Command, Limits
@@ -92,11 +92,11 @@ async def _shared(settings: Settings) -> AsyncIterator[dict[str, str]]:
             raise SetupError(f"WORKERS needs a Redis that several processes can reach. {opened.detail}")
         environment["REDIS_URL"] = opened.url
         secret_keys(settings)  # makes the one they all sign with, if there is none
-        if settings.offline and not settings.offline_url:
-            demo = Demo(settings)
-            stack.push_async_callback(demo.close)
-            await demo.start()
-            environment["OFFLINE_URL"] = demo.url
+        if settings.is_local and not settings.offline_url:
+            local = LocalResponder(settings)
+            stack.push_async_callback(local.close)
+            await local.start()
+            environment["OFFLINE_URL"] = local.url
         yield environment
 
 

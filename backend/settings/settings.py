@@ -50,7 +50,10 @@ class Settings(BaseSettings):
     )
 
     # Responder and models
-    openai_api_key: SecretStr | None = Field(None, description="API key; unset: the offline demonstration answers.")
+    responder: Literal["openai", "local"] | None = Field(
+        None, description="Who converses: openai, or local, without a provider; unset: openai where there is a key."
+    )
+    openai_api_key: SecretStr | None = Field(None, description="API key; unset: the local Responder answers.")
     openai_base_url: str = Field(
         "https://us.api.openai.com/v1", description="The API: any server with the Realtime and chat APIs."
     )
@@ -64,13 +67,20 @@ class Settings(BaseSettings):
         [], description="Models without native tool calls, comma-separated; tools are described to them in the prompt."
     )
     greeting: str = Field("", description="The Responder's first words in a call; empty: it waits for the caller.")
+    offline_script: Path | None = Field(
+        None, description="Script that the local Responder follows instead of listening, for tests and load."
+    )
+
+    # Local Responder
     local_model_url: str = Field(
         "", description="A chat completions API for the local Responder and its Thinkers, e.g. http://localhost:11434."
     )
     local_model: str = Field("", description="The model to ask there; empty: the first that it lists.")
     local_model_key: SecretStr = Field(SecretStr(""), description="Its API key, if it wants one.")
-    offline_script: Path | None = Field(
-        None, description="Script that makes the offline Responder deterministic, for tests and load."
+    local_voice: str = Field("", description="The voice, by its name; empty: the one that is installed.")
+    local_voices_folder: Path | None = Field(None, description="Folder with further voices; nothing is downloaded.")
+    local_calls: int = Field(
+        0, ge=0, description="Calls that share the local speech processes at once; 0: as many as the cores serve."
     )
 
     # Memory
@@ -235,7 +245,7 @@ class Settings(BaseSettings):
         False, description="Whether several servers behind one address act as one; needs REDIS_URL."
     )
     offline_url: str | None = Field(
-        None, description="Address of a running offline demonstration; unset: the server starts its own."
+        None, description="Address of a running local Responder; unset: the server starts its own."
     )
 
     drain_s: Seconds = Field(0, description="Seconds calls may continue after SIGTERM, while new ones are refused.")
@@ -392,19 +402,16 @@ class Settings(BaseSettings):
             raise ValueError("ACCESS=key needs API_KEYS: the keys that sign the tokens")
         if "oidc" in self.access and not (self.oidc.issuer and self.oidc.client_id):
             raise ValueError("ACCESS=oidc needs OIDC__ISSUER and OIDC__CLIENT_ID: the provider, and our name there")
+        if self.responder == "openai" and self.openai_api_key is None:
+            raise ValueError("RESPONDER=openai needs OPENAI_API_KEY")
         if self.langsmith_tracing_enabled and not self.langsmith_api_key:
             raise ValueError("LANGSMITH_TRACING_ENABLED needs LANGSMITH_API_KEY: set it, or turn tracing off")
         return self
 
     @property
-    def offline(self) -> bool:
-        """Return whether the offline demonstration stands in for the API (only `app/` asks)."""
-        return self.openai_api_key is None
-
-    @property
-    def realtime_url(self) -> str:
-        """Return the WebSocket address that belongs to `openai_base_url`."""
-        return re.sub(r"^http", "ws", self.openai_base_url) + "/realtime"
+    def is_local(self) -> bool:
+        """Return whether the local Responder converses (only `app/` asks)."""
+        return self.responder == "local" or self.openai_api_key is None
 
 
 def load_settings(**overrides: Any) -> Settings:

@@ -231,4 +231,4 @@ async def test_scripted_stream_can_break_off(peer: OfflinePeer) -> None:
 async def test_models_name_the_demonstration(peer: OfflinePeer) -> None:
     async with client_of(peer) as client:
         models = [model.id async for model in client.models.list()]
-    assert models == ["offline-demonstration"]
+    assert models == ["local-responder"]

@@ -211,7 +211,7 @@ async def test_it_names_itself_a_demonstration(peer: OfflinePeer) -> None:
     await peer.follow(None)
     async with call(peer) as client:
         session = await client.setup(tools=[ROUTE])
-        assert session["model"] == "offline-demonstration"
+        assert session["model"] == "local-responder"
         await client.type("Who are you?")
         await client.reply()
         await client.until("response.done")

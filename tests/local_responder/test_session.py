@@ -36,8 +36,8 @@ def test_turn_detection_is_on_until_an_explicit_null() -> None:
 
 
 def test_model_name_says_what_it_is() -> None:
-    (created,) = events(Realtime("offline-demonstration").open())
-    assert created["session"]["model"] == "offline-demonstration"
+    (created,) = events(Realtime("local-responder").open())
+    assert created["session"]["model"] == "local-responder"
 
 
 def test_semantic_vad_keeps_its_choices() -> None:

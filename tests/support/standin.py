@@ -37,7 +37,7 @@ CONVERSATION = "stand-in-conversation"
 TICKET = {"session_id": SESSION, "conversation_id": CONVERSATION, "token": TOKEN}
 RATE = 48_000
 CONFIG: dict[str, Any] = {
-    "responder": {"name": "offline demonstration", "model": "offline demonstration", "offline": True},
+    "responder": {"name": "local Responder", "model": "local Responder", "offline": True},
     "memory": {"label": "embedded Redis 7.0 (append-only file in var/redis; survives a restart)"},
     "ice_servers": [],
     "thinkers": [

@@ -1,4 +1,4 @@
-"""The demonstration beside us: started, kept at its address, and ended."""
+"""The local Responder beside us: started, kept at its address, and ended."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import httpx2
 import psutil
 import pytest
 
-from backend.app.demo import Demo
+from backend.app.local_responder import LocalResponder
 from backend.errors import SetupError
 from backend.settings.settings import Settings
 from tests.support.processes import children, gone
@@ -40,11 +40,11 @@ def one(processes: list[psutil.Process]) -> psutil.Process:
 
 
 @asynccontextmanager
-async def running(folder: Path) -> AsyncIterator[tuple[Demo, psutil.Process]]:
+async def running(folder: Path) -> AsyncIterator[tuple[LocalResponder, psutil.Process]]:
     """A started child, scripted so that it is quick, and its process."""
     script = folder / "script.json"
     script.write_text(SCRIPT)
-    offline = Demo(Settings.model_validate({"offline_script": script}))
+    offline = LocalResponder(Settings.model_validate({"offline_script": script}))
     try:
         await offline.start()
         yield offline, one(ours())
@@ -97,7 +97,7 @@ async def test_the_terminals_ctrl_c_is_not_for_it(tmp_path: Path) -> None:
 
 
 async def test_a_child_that_cannot_start_is_an_error_that_says_how_to_find_out_why(tmp_path: Path) -> None:
-    offline = Demo(Settings.model_validate({"offline_script": tmp_path / "no such script.json"}))
+    offline = LocalResponder(Settings.model_validate({"offline_script": tmp_path / "no such script.json"}))
     with pytest.raises(SetupError) as failed:
         await offline.start()
     assert "python -m demo.offline" in failed.value.hint

@@ -1,0 +1,77 @@
+"""Runs the local Responder beside the server: a child process, called over the network as a provider is."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from asyncio.subprocess import Process
+
+from backend.errors import SetupError
+from backend.runtime.child_process import ChildFailed, ChildProcess, Command
+from backend.settings.settings import Settings
+
+NOT_FOR_IT = ("OPENAI_API_KEY", "ADMIN_TOKEN", "SECRET_KEY", "API_KEYS", "REDIS_URL", "REDIS_PASSWORD")
+"""Secrets of the server's that the child does not need."""
+
+
+def calls_at_once(settings: Settings) -> int:
+    """Return how many calls the local speech processes serve at once: LOCAL_CALLS, or one for each core, at least two.
+
+    docs/performance.md has the measurement.
+    """
+    return settings.local_calls or max(2, len(os.sched_getaffinity(0)))
+
+
+class LocalResponder(ChildProcess):
+    """The process: started once, started again at the same address when it dies."""
+
+    def __init__(self, settings: Settings) -> None:
+        """With OFFLINE_SCRIPT it follows the script. Construct it in a running event loop."""
+        super().__init__("the local Responder", self._serve, until_ready=self._read_address)
+        self._settings = settings
+        self._module = "demo.offline" if settings.offline_script else "local_responder"
+        self.url = ""
+        """http://127.0.0.1:PORT once started."""
+
+    def __repr__(self) -> str:
+        return f"LocalResponder({self.url or 'not started'}, {super().__repr__()})"
+
+    async def start(self) -> None:
+        """Start it, and wait until it listens. Raises `SetupError`."""
+        try:
+            await super().start()
+        except ChildFailed as error:
+            raise SetupError(
+                "The local Responder did not start.",
+                hint=f"Run `python -m {self._module}` to see why, or set OPENAI_API_KEY.",
+            ) from error
+
+    def _serve(self) -> Command:
+        settings, port = self._settings, self.url.rpartition(":")[2] or "0"
+        command = [sys.executable, "-m", self._module, "--exit-with-parent", "--port", port]
+        if settings.offline_script:
+            command += ["--script", str(settings.offline_script)]
+        else:
+            command += ["--calls", str(calls_at_once(settings))]
+        return Command(command, _environment(settings), pipes=True)
+
+    async def _read_address(self, process: Process) -> None:
+        """Read the first line of its output, which says where it listens."""
+        assert process.stdout is not None
+        try:
+            self.url = json.loads(await process.stdout.readline())["listening"]
+        except (ValueError, KeyError) as error:
+            raise ChildFailed("It did not say where it listens.") from error
+
+
+def _environment(settings: Settings) -> dict[str, str]:
+    """Return the child's environment: ours without secrets, with its settings, which may come from `.env`."""
+    own = {
+        "LOCAL_MODEL_URL": settings.local_model_url,
+        "LOCAL_MODEL": settings.local_model,
+        "LOCAL_MODEL_KEY": settings.local_model_key.get_secret_value(),
+        "LOCAL_VOICE": settings.local_voice,
+        "LOCAL_VOICES_FOLDER": str(settings.local_voices_folder or ""),
+    }
+    return {name: value for name, value in os.environ.items() if name not in NOT_FOR_IT} | own
