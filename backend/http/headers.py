@@ -22,6 +22,8 @@ ALWAYS = {
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
 }
+PRIVATE = ("/api/", "/auth/", "/embedding", "/mcp/", "/metrics", "/mode", "/notification")
+"""Beginnings of the paths whose answers no cache may keep; the others are the page's files."""
 HSTS = {"strict-transport-security": "max-age=31536000"}
 
 
@@ -46,7 +48,7 @@ class SecurityHeaders:
         def secure(headers: MutableHeaders) -> None:
             https = scope["scheme"] == "https"
             policy = content_security_policy(Headers(scope=scope).get("host", ""), https=https)
-            caching = "no-store" if scope["path"].startswith("/api/") else "no-cache"
+            caching = "no-store" if scope["path"].startswith(PRIVATE) else "no-cache"
             answer = ALWAYS | {"content-security-policy": policy, "cache-control": caching} | (HSTS if https else {})
             for name, value in answer.items():
                 headers.setdefault(name, value)

@@ -73,6 +73,13 @@ def test_compose_hands_on_every_setting() -> None:
     assert set(handed_on) <= {each.name for each in variables()}
 
 
+@pytest.mark.parametrize("name", ["docker-compose.yml", "docker-compose.scale.yml"])
+def test_no_setting_is_given_twice(name: str) -> None:
+    for service in yaml.safe_load((ROOT / name).read_text())["services"].values():
+        given = [entry.partition("=")[0] for entry in service.get("environment", [])]
+        assert len(given) == len(set(given)), [each for each in given if given.count(each) > 1]
+
+
 def test_nothing_is_published_beyond_this_machine_unless_the_operator_says_so() -> None:
     for name, service in compose()["services"].items():
         for port in service.get("ports", []):

@@ -82,6 +82,8 @@ def test_kustomize_names_every_file() -> None:
 
 def test_only_settings_that_exist_are_set_and_the_nodes_address_is_told() -> None:
     assert set(environment()) <= {each.name for each in variables()}
+    given = [each["name"] for each in backend()["containers"][0]["env"]]
+    assert len(given) == len(set(given)), "the last would win, in silence"
     assert environment()["SHARE_SESSIONS"] == "true"
     address = next(each for each in backend()["containers"][0]["env"] if each["name"] == "RTC_FORCE_HOST")
     assert address["valueFrom"]["fieldRef"]["fieldPath"] == "status.hostIP"

@@ -84,3 +84,17 @@ def test_the_security_page_covers_each_chapter_of_the_standard_and_names_files_t
     named = re.findall(r"`((?:backend|tests|docs)/[\w/.]+)`", text) + re.findall(r"\]\(([\w/.]+)\)", text)
     assert [path for path in named if not (ROOT / path).exists()] == []
     assert "## Report a vulnerability" in text and "## Threat model" in text
+
+
+def test_every_test_that_the_table_of_properties_names_exists() -> None:
+    text = (ROOT / "docs" / "security-tests.md").read_text()
+    rows = [line for line in text.splitlines() if line.startswith("| ") and line != "| property | tests |"]
+    assert len(rows) > 60
+    for row in rows:
+        named = re.findall(r"`([\w/]+\.py)::(\w+)`", row)
+        assert named, row
+        for file, test in named:
+            assert re.search(rf"^(async )?def {test}\(", (ROOT / "tests" / file).read_text(), re.MULTILINE), (
+                file,
+                test,
+            )
