@@ -224,10 +224,12 @@ class _Worker:
             self._serving = supervised(self._name, self._serve)
 
     async def close(self) -> None:
+        job = self.job
         if self._serving is not None:
             await cancel_all([self._serving])
         await self._child.close()
-        self._fail("was closed")
+        if job is not None:
+            job.pieces.put_nowait(SpeechPoolFailed(f"{self._name} was closed."))
 
     def cancel(self, job: _Job) -> None:
         """Tell the process that nobody wants the rest of `job`, if it is the one in hand."""

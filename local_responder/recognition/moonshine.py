@@ -11,11 +11,8 @@ from backend.media.frame import SAMPLE_RATE
 from backend.media.resample import resample
 from local_responder.recognition.jobs import Heard, decode_hearing, encode
 from local_responder.recognition.moonshine_model import RATE, Decoded, MoonshineModel, Samples
-from local_responder.recognition.voiced import voiced_ms
+from local_responder.recognition.voiced import voiced_part
 
-NAME = "Moonshine base"
-LEAST_VOICED_MS = 96
-"""Less is a click or a cough; the shortest word that is said alone, "no", has some 150 ms."""
 LEAST_LOG_PROBABILITY = -1.4
 """Mean of the tokens below which the words are a guess."""
 MOST_REPEATS = 5
@@ -23,8 +20,12 @@ MOST_REPEATS = 5
 LOUDNESS = 0.06
 """RMS of the louder half of what the model gets, full scale being 1."""
 MOST_GAIN = 30.0
-MARGIN = np.zeros(RATE // 10, np.float32)
-"""Silence before the first sound, which may be cut close."""
+FAINT_NOISE = np.random.default_rng(0).standard_normal(RATE // 10).astype(np.float32) / 1000
+"""A tenth of a second at -60 dBFS."""
+LEAST_ECHO = 4
+"""Tokens from which a repeated beginning is the decoder's echo."""
+FASTEST = 4.5
+"""Tokens a second of quick speech; a decoder that says everything twice has more."""
 
 
 def load() -> Callable[[bytes], Iterator[bytes]]:
@@ -36,24 +37,33 @@ def load() -> Callable[[bytes], Iterator[bytes]]:
 def recognise(model: MoonshineModel, payload: bytes) -> Iterator[bytes]:
     """Yield b"" after each step, and the `Heard` at last."""
     hearing = decode_hearing(payload)
-    if voiced_ms(hearing.pcm) < LEAST_VOICED_MS:
+    pcm = voiced_part(hearing.pcm)
+    if not pcm:
         yield encode(Heard())
         return
     yield b""
-    for decoded in model.transcribe(prepared(hearing.pcm), hearing.draft):
-        yield encode(_heard(model, decoded)) if decoded else b""
+    samples = prepared(pcm)
+    for decoded in model.transcribe(samples, hearing.draft):
+        yield encode(_heard(model, decoded, len(samples) / RATE)) if decoded else b""
 
 
-def _heard(model: MoonshineModel, decoded: Decoded) -> Heard:
-    return Heard(model.text(decoded.tokens), decoded.tokens) if is_believable(decoded) else Heard()
+def _heard(model: MoonshineModel, decoded: Decoded, seconds: float) -> Heard:
+    if not is_believable(decoded):
+        return Heard()
+    tokens = without_echo(decoded.tokens, seconds)
+    return Heard(model.text(tokens), tokens)
 
 
 def prepared(pcm: bytes) -> Samples:
-    """Return 24 kHz PCM16 as the model wants it: 16 kHz, at an even loudness, a little silence in front."""
+    """Return 24 kHz PCM16 as the model wants it: 16 kHz, not too quiet, and with an end.
+
+    An utterance that breaks off is said twice by the decoder. The end is a faint noise, since a silence of zeros, which
+    no microphone gives, makes the encoder hear nothing at all now and then.
+    """
     sound = np.frombuffer(resample(pcm, SAMPLE_RATE, RATE), "<i2").astype(np.float32) / 32768
     loud = np.sort(sound**2)[len(sound) // 2 :]
     gain = min(LOUDNESS / (float(np.sqrt(loud.mean())) + 1e-5), MOST_GAIN, 1 / (float(np.abs(sound).max()) + 1e-5))
-    return np.concatenate((MARGIN, sound * np.float32(gain), MARGIN))
+    return np.concatenate((sound * np.float32(max(1.0, gain)), FAINT_NOISE))
 
 
 def is_believable(decoded: Decoded) -> bool:
@@ -70,3 +80,13 @@ def is_repetitive(tokens: Sequence[int]) -> bool:
             if same >= length * MOST_REPEATS:
                 return True
     return False
+
+
+def without_echo(tokens: tuple[int, ...], seconds: float) -> tuple[int, ...]:
+    """Return the tokens without a second run of all of them, whole or begun, if they are too many for the time."""
+    if len(tokens) <= FASTEST * seconds:
+        return tokens
+    for period in range(LEAST_ECHO, len(tokens) - 1):
+        if tokens[period:] == tokens[: len(tokens) - period]:
+            return tokens[:period]
+    return tokens

@@ -17,7 +17,6 @@ import ctypes
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -25,12 +24,8 @@ import numpy as np
 import onnxruntime as ort
 from numpy.typing import NDArray
 
-from backend.errors import MissingLibrary
+from local_responder.recognition.moonshine_files import DECODER, ENCODER, TOKENS, find
 from local_responder.recognition.onnx_graph import Graph, float_weights, read_graph, write_rewritten
-
-PACKAGE = "moonshine-cpp"
-_FOLDER = "moonshine_cpp/models/base-en/"
-ENCODER, DECODER, TOKENS = "encoder_model.ort", "decoder_model_merged.ort", "tokenizer.bin"
 
 CPU = ["CPUExecutionProvider"]
 RATE = 16_000
@@ -56,24 +51,12 @@ class Decoded:
     """Mean over the tokens and the end, natural logarithm; 0 is certain."""
 
 
-def model_files() -> dict[str, Path]:
-    """Return the model's files by name. Raises `MissingLibrary` where the package is not installed whole."""
-    try:
-        distribution = metadata.distribution(PACKAGE)
-    except metadata.PackageNotFoundError:
-        raise MissingLibrary("The package moonshine-cpp is not installed.", hint="pip install moonshine-cpp") from None
-    found = {name: Path(str(distribution.locate_file(_FOLDER + name))) for name in (ENCODER, DECODER, TOKENS)}
-    if missing := [str(path) for path in found.values() if not path.is_file()]:
-        raise MissingLibrary(f"The speech recognition model is incomplete: {', '.join(missing)} is missing.")
-    return found
-
-
 class MoonshineModel:
     """The model in memory: some 100 MB, and 250 MB of mapped weights, which the system can take back."""
 
     def __init__(self, *, threads: int = 1) -> None:
         """Load, for two to three seconds of one core. Raises `MissingLibrary`."""
-        files = model_files()
+        files = find()
         self._pieces = read_tokens(files[TOKENS].read_bytes())
         with tempfile.TemporaryDirectory(prefix="speech-") as name:  # a mapped file is there until its last user ends
             folder = Path(name)

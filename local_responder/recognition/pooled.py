@@ -81,6 +81,7 @@ class PooledUtterance:
         self._not_before = 0.0
         self._over = False
         self._changed = asyncio.Event()
+        self._agreed = ""
 
     def __repr__(self) -> str:
         return f"PooledUtterance({self._call}, {len(self._pcm) // BYTES_PER_MS} ms, {self._pauses!r})"
@@ -96,12 +97,12 @@ class PooledUtterance:
             self._decoding = asyncio.create_task(self._decode_early(), name=f"{self._call} decodes early")
 
     async def partials(self) -> AsyncIterator[str]:
-        """Yield the transcript each time it changes."""
+        """Yield the words that two decodings in a row agree on, each time there are more."""
         last = ""
         while not self._over:
-            if (text := self._text()) != last:
-                last = text
-                yield text
+            if len(self._agreed) > len(last):
+                last = self._agreed
+                yield last
             self._changed.clear()
             if not self._over:
                 await self._changed.wait()
@@ -128,6 +129,15 @@ class PooledUtterance:
 
     def _end(self) -> None:
         self._over = True
+        self._changed.set()
+
+    def _take(self, part: _Part) -> None:
+        """Keep what was decoded, and note what it has in common with what was decoded before."""
+        before, self._decoded = self._text(), part
+        pairs = zip(before.split(), self._text().split(), strict=False)
+        same = " ".join(new for old, new in itertools.takewhile(lambda pair: _word(pair[0]) == _word(pair[1]), pairs))
+        if same.startswith(self._agreed):
+            self._agreed = same
         self._changed.set()
 
     def _text(self) -> str:
@@ -158,8 +168,7 @@ class PooledUtterance:
             elif len(self._pcm) > LONGEST_MS * BYTES_PER_MS:
                 await self._settle_until(self._cut())
             else:
-                self._decoded = await self._decode(self._decoding_length)
-            self._changed.set()
+                self._take(await self._decode(self._decoding_length))
         except SpeechPoolFailed as error:
             log.warning("a part of an utterance was not decoded early: %s", error)
         finally:
@@ -196,3 +205,7 @@ class PooledUtterance:
     def _cut(self) -> int:
         begin, end = EARLIEST_CUT_MS * BYTES_PER_MS, LONGEST_MS * BYTES_PER_MS
         return self._pauses.quietest(begin, end)
+
+
+def _word(word: str) -> str:
+    return word.strip(".,?!;:").lower()

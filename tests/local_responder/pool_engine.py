@@ -13,7 +13,7 @@ def load() -> Callable[[bytes], Iterator[bytes]]:
 
 
 def _work(payload: bytes) -> Iterator[bytes]:
-    command, _, argument = payload.decode().partition(" ")
+    command, _, argument = payload.decode(errors="replace").partition(" ")
     match command:
         case "echo":
             yield argument.encode()
@@ -29,4 +29,4 @@ def _work(payload: bytes) -> Iterator[bytes]:
         case "threads":
             yield f"{os.environ['OMP_NUM_THREADS']} {os.nice(0)}".encode()
         case _:
-            raise ValueError(f"no such command: {command}")
+            raise ValueError("no such command")
