@@ -56,6 +56,8 @@ class ServerEvent(msgspec.Struct):
     delta: msgspec.Raw = msgspec.Raw(b'""')
     """JSON still: what kind of string it is, the type says."""
     transcript: str = ""
+    word_starts_ms: tuple[int, ...] = ()
+    """Of the local Responder only: when the words of a transcript's delta begin in the sound that follows it."""
     audio_start_ms: int = 0
     audio_end_ms: int = 0
     response: Json | None = None
@@ -174,7 +176,7 @@ class RealtimeCodec:
             case "response.output_audio.delta":
                 return [ev.ReplyAudio(event.response_id, event.item_id, sound_of(event.delta))]
             case "response.output_audio_transcript.delta" | "response.output_text.delta":
-                return [ev.ReplyText(event.response_id, event.item_id, words_of(event.delta))]
+                return [ev.ReplyText(event.response_id, event.item_id, words_of(event.delta), event.word_starts_ms)]
             case "response.created":
                 response = event.response or {}
                 metadata = response.get("metadata") or {}

@@ -80,7 +80,8 @@ class Response:
         item.time_words(delta, starts_ms)
         item.words += delta
         stream = "output_audio_transcript" if item.kind == "output_audio" else "output_text"
-        yield self._at(item, f"response.{stream}.delta", delta=delta)
+        timed = {"word_starts_ms": list(starts_ms)} if starts_ms and item.kind == "output_audio" else {}
+        yield self._at(item, f"response.{stream}.delta", delta=delta, **timed)
 
     def audio(self, pcm: bytes) -> Iterator[Event]:
         """More of its sound; a text reply has none."""

@@ -145,6 +145,15 @@ def test_truncation_cuts_the_audio_and_drops_the_transcript() -> None:
     assert (kept.audio_ms, kept.heard_ms, kept.words) == (400, 400, "")
 
 
+def test_words_whose_times_are_known_are_sent_with_them_and_kept_as_far_as_they_were_heard() -> None:
+    core = a_core()
+    done = said(core, ask(core), Begin(), Words("One two three.", (0, 300, 600)), Audio(bytes(48_000)), End())
+    (words,) = [event for event in done if event["type"] == "response.output_audio_transcript.delta"]
+    assert words["word_starts_ms"] == [0, 300, 600]
+    told(core, "conversation.item.truncate", item_id=words["item_id"], content_index=0, audio_end_ms=400)
+    assert core.conversation.find(words["item_id"]).words == "One two"
+
+
 @pytest.mark.parametrize(
     ("change", "code"),
     [

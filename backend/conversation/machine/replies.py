@@ -112,7 +112,7 @@ def on_text(s: State, event: ev.ReplyText, now: float) -> None:
     if reply is None:
         return
     s.clock.token(now)
-    s.items.get(event.item, reply.purpose).text += event.delta
+    s.items.get(event.item, reply.purpose).add_text(event.delta, event.word_starts_ms)
     s.publish(page.TranscriptDelta("assistant", event.item, event.delta))
 
 
