@@ -28,10 +28,10 @@ from backend.http.app import build_app
 from backend.http.context import PageConfig, Services, UserDataStore
 from backend.http.ice_servers import listed
 from backend.http.limits import Buckets
-from backend.notifications.deletions import DeletionNotifier
+from backend.notifications.deletions import Deletion, DeletionNotifier, DeletionTarget, DeletionWebhook
 from backend.observability.langsmith import LangSmithTracer
+from backend.runtime.supervisor import supervising
 from backend.sessions.handles import SessionLocator
-from backend.settings.settings import Settings
 from backend.storage.move import MemoryMove
 from backend.transports.websocket import WebSocketTransport
 from backend.users.profile_updates import merged_profile
@@ -51,7 +51,7 @@ async def open_http(
     requests = Buckets(settings.mcp.per_minute, what="requests of this token")
     async with (
         open_chat(foundation, tasks) as chat,
-        open_deletions(settings) as deletions,
+        open_deletions(foundation) as deletions,
         served_tools(
             settings.mcp,
             toolbox,
@@ -86,7 +86,7 @@ async def open_http(
             tool_servers=others.states if others else dict,
             endpoints=endpoints,
             metrics=foundation.metrics,
-            notify_deleted=deletions.notify,
+            delete_elsewhere=deletions.delete,
             reasoner=thinkers.registry.dependencies.reasoner,
             access=access,
             merges=Merges(stores.opened.redis),
@@ -97,18 +97,35 @@ async def open_http(
 
 
 @asynccontextmanager
-async def open_deletions(settings: Settings) -> AsyncIterator[DeletionNotifier]:
-    """Open the connections to the webhooks that are sent something of users, each address once."""
-    webhooks = {
-        part.webhook_url: webhook
-        for part, name in ((settings.pipeline, "PIPELINE__WEBHOOK"), (settings.notifications, "NOTIFICATIONS__WEBHOOK"))
-        if (webhook := webhook_of(part, name)) is not None
-    }
-    notifier = DeletionNotifier(webhooks.values())
-    try:
-        yield notifier
-    finally:
-        await notifier.close()
+async def open_deletions(foundation: Foundation) -> AsyncIterator[DeletionNotifier]:
+    """Open the way to the places that have something of users: the webhooks, each address once, and the traces."""
+    settings, targets = foundation.settings, dict[str, DeletionTarget]()
+    addresses = set()
+    for part, name in ((settings.pipeline, "PIPELINE__WEBHOOK"), (settings.notifications, "NOTIFICATIONS__WEBHOOK")):
+        webhook = None if part.webhook_url in addresses else webhook_of(part, name)
+        if webhook is not None:
+            addresses.add(part.webhook_url)
+            targets[name] = DeletionWebhook(webhook)
+    if isinstance(foundation.tracer, LangSmithTracer):
+        targets["traces"] = _Traces(foundation.tracer)
+    notifier = DeletionNotifier(foundation.stores.opened.redis, targets)
+    async with supervising("deletions elsewhere", notifier.run):
+        try:
+            yield notifier
+        finally:
+            await notifier.close()
+
+
+@dataclass(frozen=True, slots=True)
+class _Traces:
+    """Users' traces as a place where they are deleted; the tracer is closed by whoever opened it."""
+
+    tracer: LangSmithTracer
+
+    async def delete(self, deletion: Deletion) -> None:
+        await self.tracer.delete_traces(deletion.user)
+
+    async def close(self) -> None: ...
 
 
 @asynccontextmanager

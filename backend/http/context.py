@@ -166,6 +166,10 @@ class PageConfig:
     """Whether the voices of callers who have not chosen otherwise may interrupt replies."""
 
 
+async def _nowhere(user_id: str) -> list[str]:
+    return []
+
+
 @dataclass(frozen=True, slots=True)
 class Services:
     """The subsystems a route may reach."""
@@ -213,7 +217,7 @@ class Services:
     """The visitors that users were before they signed in."""
     provider: OpenIdProvider | None = None
     """At which users sign in; None: nobody does."""
-    notify_deleted: Callable[[str], None] = lambda _: None
-    """Tells the webhooks that the data of this user was erased; returns at once."""
+    delete_elsewhere: Callable[[str], Awaitable[list[str]]] = _nowhere
+    """Has a user's data erased outside this server; returns the names of the places that are asked again later."""
     access: Access = field(default_factory=Access)
     """How callers without a credential are admitted."""

@@ -170,18 +170,20 @@ async def show_notices(here: Here, caller: Caller) -> Json:
 
 @router.delete("/api/me")
 async def forget_me(request: Request, response: Response, here: Here, caller: Caller) -> Json:
-    """End the caller's calls, erase everything, void every cookie. 503 when some could not be erased yet: ask again."""
+    """End the caller's calls, erase everything, void every cookie. 503 when some could not be erased yet: ask again.
+
+    `later` names the places outside this server that have not done their part yet; they are asked again, for a month.
+    """
     users = [caller.user, *await here.services.merges.visitors(caller.user)]
     failures = [failure for user in users for failure in await _erase(here, user)]
     if failures:
         raise failures[-1]
+    later = await asyncio.gather(*map(here.services.delete_elsewhere, users))
     await here.services.merges.erase(caller.user)
     await here.services.access_store.revoke(caller.user)  # last: until then the same cookie may ask again
     response.headers.append("set-cookie", set_cookie(request.url.scheme, "", 0))
     security_event(SecurityEvent.DATA_ERASED, caller.principal, "the user asked")
-    for user in users:
-        here.services.notify_deleted(user)
-    return {"ok": True}
+    return {"ok": True, "later": sorted({name for names in later for name in names})}
 
 
 async def _erase(here: Context, user: str) -> list[VoiceError]:

@@ -1,58 +1,231 @@
-"""Tells the webhooks that were sent something of a user that the user's data was erased, so that they erase theirs.
+"""Has users' data erased elsewhere, too: at webhooks that were sent something of them, and where their traces are.
 
-The event is `user.deleted` with the user id that they know. It goes beside the answer to the user, is tried as often as
-every delivery, and one that nobody accepted is logged: the receiver must then be told by the operator.
+    deletions       hash: id → the deletion as JSON
+    deletions:due   sorted set: id → the Unix second of its next try
+
+A deletion is written before the erasure is answered, and stays until the other side has carried it out: it is tried at
+once, then after growing pauses, by whichever process is there, for `KEEP_S`. Then it is given up, which the log says:
+the operator must tell the receiver. A process takes a deletion by putting off its next try, so that another makes it
+should this one die. Receivers may get one twice, under the same delivery id.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import secrets
 import time
-from collections.abc import Collection
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Protocol
 
-from backend.notifications.webhooks import WebhookClient, WebhookFailed
-from backend.runtime.supervisor import cancel_all
+import msgspec
+from redis.asyncio import Redis
+
+from backend.errors import MemoryUnavailable, PeerError
+from backend.notifications.webhooks import WebhookClient
+from backend.runtime.faults import decode_all
+from backend.runtime.supervisor import cancel_all, event_or_timeout
+from backend.storage.client import Pipe, RedisStore
 
 log = logging.getLogger(__name__)
 
+KEEP_S = 30 * 86_400
+"""Seconds a deletion is tried for."""
+FIRST_PAUSE_S = 30.0
+"""Seconds after the first try; each further pause is twice as long."""
+LONGEST_PAUSE_S = 6 * 3_600.0
+CLAIM_S = 120.0
+"""Seconds after which another process makes a try that one has begun: longer than a try takes."""
+LIMIT = 10_000
+"""Deletions that wait at most; of more the oldest is given up."""
+AT_ONCE = 20
+LOOK_EVERY_S = 10.0
+ANSWER_WITHIN_S = 2.0
+"""Seconds an erasure waits to say which places are not done yet."""
+
 EVENT = "user.deleted"
-AT_ONCE = 200
-"""Deletions that are on their way at most; users ask for few."""
-CLOSE_WITHIN_S = 5.0
-"""Seconds that those under way have at the end."""
+DELETIONS = "deletions"
+DUE = "deletions:due"
+
+
+class Deletion(msgspec.Struct, frozen=True):
+    """A deletion that waits. `at` is the Unix second of the user's request."""
+
+    id: str
+    target: str
+    user: str
+    at: float
+    tries: int = 0
+
+
+class DeletionTarget(Protocol):
+    """A place outside this server that has something of users."""
+
+    async def delete(self, deletion: Deletion) -> None:
+        """Have it deleted there. Raises a `PeerError` unless that is done."""
+
+    async def close(self) -> None:
+        """Close the connections."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeletionWebhook:
+    """A webhook, which is sent `user.deleted` with the user id that it knows."""
+
+    webhook: WebhookClient
+
+    async def delete(self, deletion: Deletion) -> None:
+        """Send the event. Raises `WebhookFailed`."""
+        await self.webhook.send(EVENT, {"user": deletion.user, "at": deletion.at}, delivery=deletion.id)
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self.webhook.close()
+
+
+class DeletionQueue(RedisStore):
+    """The deletions that wait, for all processes. Methods may raise `MemoryUnavailable`."""
+
+    async def add(self, deletions: list[Deletion], next_try: float) -> None:
+        """Keep new ones, and put off their first try by others."""
+        pipe = self._client.pipeline()
+        pipe.hset(DELETIONS, mapping={each.id: msgspec.json.encode(each) for each in deletions})
+        pipe.zadd(DUE, {each.id: next_try for each in deletions})
+        for key in (DELETIONS, DUE):
+            pipe.expire(key, KEEP_S + 86_400)
+        pipe.zcard(DUE)
+        surplus = int((await self._client.execute(pipe))[-1]) - LIMIT
+        if surplus > 0:
+            log.error("%d deletions elsewhere were given up: more than %d wait", surplus, LIMIT)
+            oldest = await self._client.call(lambda redis: redis.zrange(DUE, 0, surplus - 1))
+            await self.remove(*(name.decode() for name in oldest))
+
+    async def take(self, now: float) -> list[Deletion]:
+        """Take those that are due: for others their next try is in `CLAIM_S`."""
+
+        async def due(pipe: Pipe) -> list[bytes]:
+            names: list[bytes] = await pipe.zrangebyscore(DUE, "-inf", now, start=0, num=AT_ONCE)
+            return names
+
+        def write(pipe: Pipe, names: list[bytes]) -> list[bytes]:
+            if names:
+                pipe.zadd(DUE, dict.fromkeys(names, now + CLAIM_S))
+            return names
+
+        if not (taken := await self._client.transact(DUE, read=due, write=write)):
+            return []
+        raw = await self._client.call(lambda redis: redis.hmget(DELETIONS, taken))
+        if gone := [name.decode() for name, each in zip(taken, raw, strict=True) if each is None]:
+            await self.remove(*gone)
+        return decode_all("deletion", (each for each in raw if each is not None), _decoder.decode)
+
+    async def put_off(self, deletion: Deletion, until: float) -> None:
+        """Keep a deletion that was tried for its next try."""
+        pipe = self._client.pipeline()
+        pipe.hset(DELETIONS, deletion.id, msgspec.json.encode(deletion))
+        pipe.zadd(DUE, {deletion.id: until})
+        await self._client.execute(pipe)
+
+    async def remove(self, *ids: str) -> None:
+        """Drop deletions that are done, or given up."""
+        pipe = self._client.pipeline()
+        pipe.hdel(DELETIONS, *ids)
+        pipe.zrem(DUE, *ids)
+        await self._client.execute(pipe)
 
 
 class DeletionNotifier:
-    """Sends `user.deleted` to every one of `webhooks`, which it closes at the end."""
+    """Has users deleted at every one of `targets` (by name), which it closes at the end."""
 
-    def __init__(self, webhooks: Collection[WebhookClient]) -> None:
-        self._webhooks = webhooks
-        self._sending: set[asyncio.Task[None]] = set()
+    def __init__(
+        self, redis: Redis, targets: Mapping[str, DeletionTarget], clock: Callable[[], float] = time.time
+    ) -> None:
+        self._queue = DeletionQueue(redis)
+        self._targets = targets
+        self._clock = clock
+        self._trying: set[asyncio.Task[bool]] = set()
+        self._ending = asyncio.Event()
 
     def __repr__(self) -> str:
-        return f"DeletionNotifier({len(self._webhooks)} webhooks, {len(self._sending)} under way)"
+        return f"DeletionNotifier({', '.join(self._targets)}; {len(self._trying)} under way)"
 
-    def notify(self, user_id: str) -> None:
-        """Send it, without waiting."""
-        for webhook in self._webhooks:
-            if len(self._sending) >= AT_ONCE:
-                log.error("a %s was not sent: too many are under way", EVENT)
-                return
-            task = asyncio.create_task(self._send(webhook, user_id), name=EVENT)
-            self._sending.add(task)
-            task.add_done_callback(self._sending.discard)
+    async def delete(self, user_id: str) -> list[str]:
+        """Have a user deleted everywhere; return the names of the places that are asked again later.
+
+        Raises `MemoryUnavailable` when that cannot be noted.
+        """
+        if not self._targets:
+            return []
+        now = self._clock()
+        deletions = [Deletion(secrets.token_hex(8), target, user_id, now) for target in self._targets]
+        await self._queue.add(deletions, now + CLAIM_S)
+        tries = {deletion.target: self._begin(deletion) for deletion in deletions}
+        await asyncio.wait(tries.values(), timeout=ANSWER_WITHIN_S)
+        return [name for name, task in tries.items() if not (task.done() and not task.cancelled() and task.result())]
+
+    async def run(self) -> None:
+        """Try what is due, again and again, until `close`."""
+        while self._targets and not self._ending.is_set():
+            try:
+                await self.try_due()
+            except MemoryUnavailable as error:
+                log.info("deletions elsewhere are tried later: %s", error)
+            await event_or_timeout(self._ending, LOOK_EVERY_S)
+
+    async def try_due(self) -> None:
+        """Try once what is due by now. Raises `MemoryUnavailable`."""
+        tries = [self._begin(deletion) for deletion in await self._queue.take(self._clock())]
+        if tries:
+            await asyncio.wait(tries)
 
     async def close(self) -> None:
-        """Finish what is under way within a few seconds, and close the connections."""
-        if self._sending:
-            await asyncio.wait(self._sending, timeout=CLOSE_WITHIN_S)
-        await cancel_all(list(self._sending), within_s=1.0)
-        for webhook in self._webhooks:
-            await webhook.close()
+        """Stop; what is under way is left to its next try."""
+        self._ending.set()
+        if self._trying:
+            await asyncio.wait(self._trying, timeout=ANSWER_WITHIN_S)
+        await cancel_all(list(self._trying), within_s=1.0)
+        for target in self._targets.values():
+            await target.close()
 
-    async def _send(self, webhook: WebhookClient, user_id: str) -> None:
+    def _begin(self, deletion: Deletion) -> asyncio.Task[bool]:
+        task = asyncio.create_task(self._try(deletion), name="deletion elsewhere")
+        self._trying.add(task)
+        task.add_done_callback(self._trying.discard)
+        return task
+
+    async def _try(self, deletion: Deletion) -> bool:
+        """Try a deletion, and return whether it is done."""
+        deletion = msgspec.structs.replace(deletion, tries=deletion.tries + 1)
+        target = self._targets.get(deletion.target)
+        why = "it is not in the settings any more"
         try:
-            await webhook.send(EVENT, {"user": user_id, "at": time.time()})
-        except WebhookFailed as error:
-            log.error("%r did not accept a %s: %s", webhook, EVENT, error)
+            if target is not None:
+                try:
+                    await target.delete(deletion)
+                except PeerError as error:
+                    why = str(error)
+                else:
+                    await self._queue.remove(deletion.id)
+                    return True
+            await self._put_off(deletion, why)
+        except MemoryUnavailable as error:
+            log.warning("a deletion elsewhere is tried again, since it could not be noted: %s", error)
+        return False
+
+    async def _put_off(self, deletion: Deletion, why: str) -> None:
+        now = self._clock()
+        if now - deletion.at >= KEEP_S:
+            log.error("%s has not deleted a user within %d days: %s", deletion.target, KEEP_S // 86_400, why)
+            await self._queue.remove(deletion.id)
+            return
+        log.warning("%s has not deleted a user yet, try %d: %s", deletion.target, deletion.tries, why)
+        await self._queue.put_off(deletion, now + pause_s(deletion.tries))
+
+
+def pause_s(tries: int) -> float:
+    """Return the seconds until the next try."""
+    return min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2.0 ** min(tries - 1, 20))
+
+
+_decoder = msgspec.json.Decoder(Deletion)

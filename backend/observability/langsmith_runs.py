@@ -24,6 +24,8 @@ USER = "user_hash"
 """The metadata by which a user's runs are found; it names nobody."""
 CONVERSATION_LIMIT = 4 * TEXT_LIMIT
 """Characters of the messages shown to a model that are sent, the latest first."""
+QUERY_LIMIT = 100
+"""Runs that a query returns at most."""
 ALWAYS = "2020-01-01T00:00:00Z"
 """A time before the first trace of this server."""
 
@@ -46,6 +48,17 @@ def erasure(user: str) -> bytes:
     See https://docs.langchain.com/langsmith/smith-api/run/delete-runs: traces that match the metadata, from a time on.
     """
     return msgspec.json.encode({"metadata": {USER: user}, "start_time": ALWAYS})
+
+
+def traces_query(projects: Sequence[str], user: str) -> bytes:
+    """Return the body of `POST /api/v1/runs/query` that finds the outermost runs of the user with this hash.
+
+    See https://docs.langchain.com/langsmith/trace-query-syntax: a condition on metadata is one on a key and its value.
+    """
+    of_user = f'and(eq(metadata_key, "{USER}"), eq(metadata_value, "{user}"))'
+    return msgspec.json.encode(
+        {"session": projects, "is_root": True, "filter": of_user, "select": ["id"], "limit": QUERY_LIMIT}
+    )
 
 
 def run_of(record: Record, project: str) -> Json:

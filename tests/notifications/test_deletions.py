@@ -1,40 +1,137 @@
-"""`user.deleted`: sent beside the answer, to every webhook, and one that fails costs nobody else anything."""
+"""`user.deleted`: kept until every webhook has taken it, however late that is, by whichever process is there."""
 
 from __future__ import annotations
 
 import logging
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
 
 import pytest
+from fakeredis import FakeAsyncRedis
+from redis.asyncio import Redis
 
+from backend.errors import TracingUnavailable
 from backend.notifications import deletions
-from backend.notifications.deletions import DeletionNotifier
+from backend.notifications.deletions import DUE, KEEP_S, Deletion, DeletionNotifier, DeletionWebhook, pause_s
 from backend.notifications.webhooks import WebhookClient
-from demo.services.server import ApiServer, json_reply, serving
+from demo.services.server import ApiServer, Reply, Request, json_reply, serving
 
 SECRET = "a secret of some length"
 
 
-def webhook(server: ApiServer) -> WebhookClient:
-    return WebhookClient(url=f"{server.url}/hook", secret=SECRET, hosts=["127.0.0.1"], pauses_s=(0.01,))
+@pytest.fixture
+async def redis() -> AsyncIterator[Redis]:
+    client = FakeAsyncRedis()
+    yield client
+    await client.aclose()
 
 
-async def test_every_webhook_is_told_even_if_another_refuses(caplog: pytest.LogCaptureFixture) -> None:
+def webhook(server: ApiServer) -> DeletionWebhook:
+    return DeletionWebhook(
+        WebhookClient(url=f"{server.url}/hook", secret=SECRET, hosts=["127.0.0.1"], pauses_s=(0.01,))
+    )
+
+
+@dataclass
+class Place:
+    """A place that refuses as long as it is told to."""
+
+    refuses: bool = True
+    tries: int = 0
+
+    async def delete(self, deletion: Deletion) -> None:
+        self.tries += 1
+        if self.refuses:
+            raise TracingUnavailable("not now")
+
+    async def close(self) -> None: ...
+
+
+async def test_every_webhook_is_told_even_if_another_refuses(redis: Redis, caplog: pytest.LogCaptureFixture) -> None:
     async with serving(lambda _: json_reply({}, 410)) as refusing, serving(lambda _: json_reply({})) as taking:
-        notifier = DeletionNotifier([webhook(refusing), webhook(taking)])
-        with caplog.at_level(logging.ERROR):
-            notifier.notify("u-1")
-            await notifier.close()
+        notifier = DeletionNotifier(redis, {"one": webhook(refusing), "other": webhook(taking)})
+        with caplog.at_level(logging.WARNING):
+            assert await notifier.delete("u-1") == ["one"]
+        await notifier.close()
     (request,) = taking.requests
     assert (request.json()["event"], request.json()["user"]) == ("user.deleted", "u-1")
-    assert "did not accept a user.deleted" in caplog.text
-    assert "u-1" not in caplog.text
+    assert "one has not deleted a user yet" in caplog.text and "u-1" not in caplog.text
 
 
-async def test_the_number_under_way_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(deletions, "AT_ONCE", 3)
-    async with serving(lambda _: json_reply({}, delay_s=0.05)) as server:
-        notifier = DeletionNotifier([webhook(server)])
-        for number in range(10):
-            notifier.notify(f"u-{number}")
-        await notifier.close()
-    assert len(server.requests) == 3
+async def test_a_receiver_that_comes_back_late_is_told_by_whichever_process_is_there(redis: Redis) -> None:
+    now, up = [1_000.0], [False]
+
+    def answer(_: Request) -> Reply:
+        return json_reply({}, 200 if up[0] else 503)
+
+    async with serving(answer) as server:
+        first = DeletionNotifier(redis, {"hook": webhook(server)}, lambda: now[0])
+        assert await first.delete("u-1") == ["hook"]
+        await first.close()
+        other = DeletionNotifier(redis, {"hook": webhook(server)}, lambda: now[0])
+        for tries in range(1, 12):
+            now[0] += pause_s(tries) - 1
+            before = len(server.requests)
+            await other.try_due()
+            assert len(server.requests) == before, "it is left alone for the whole pause"
+            now[0] += 2
+            await other.try_due()
+            assert len(server.requests) > before
+        up[0] = True
+        now[0] += pause_s(12) + 1
+        await other.try_due()
+        delivered = server.requests[-1].json()
+        assert (delivered["user"], delivered["at"]) == ("u-1", 1_000.0)
+        assert len({request.json()["delivery"] for request in server.requests}) == 1, "twice is told by its id"
+        now[0] += KEEP_S
+        await other.try_due()
+        assert server.requests[-1].json() == delivered and await redis.zcard(DUE) == 0
+        await other.close()
+
+
+async def test_two_processes_make_one_try(redis: Redis) -> None:
+    place, now = Place(), [0.0]
+    one, other = (DeletionNotifier(redis, {"place": place}, lambda: now[0]) for _ in range(2))
+    await one.delete("u-1")
+    now[0] += pause_s(1) + 1
+    await one.try_due()
+    await other.try_due()
+    assert place.tries == 2
+
+
+async def test_a_try_whose_process_died_is_made_by_another(redis: Redis) -> None:
+    place, now = Place(refuses=False), [0.0]
+    dead = DeletionNotifier(redis, {"place": place}, lambda: now[0])
+    await dead._queue.add([Deletion("d-1", "place", "u-1", 0.0)], deletions.CLAIM_S)
+    other = DeletionNotifier(redis, {"place": place}, lambda: now[0])
+    await other.try_due()
+    assert place.tries == 0
+    now[0] += deletions.CLAIM_S + 1
+    await other.try_due()
+    assert place.tries == 1 and await redis.zcard(DUE) == 0
+
+
+async def test_after_a_month_it_is_given_up_and_the_operator_is_told(
+    redis: Redis, caplog: pytest.LogCaptureFixture
+) -> None:
+    place, now = Place(), [0.0]
+    notifier = DeletionNotifier(redis, {"place": place}, lambda: now[0])
+    await notifier.delete("u-1")
+    assert await redis.ttl("deletions") > KEEP_S, "what nobody tries any more expires by itself"
+    now[0] += KEEP_S
+    with caplog.at_level(logging.ERROR):
+        await notifier.try_due()
+    assert "has not deleted a user within 30 days" in caplog.text and await redis.zcard(DUE) == 0
+
+
+async def test_the_number_that_waits_is_bounded(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(deletions, "LIMIT", 3)
+    notifier = DeletionNotifier(redis, {"place": Place()})
+    for number in range(6):
+        await notifier.delete(f"u-{number}")
+    assert await redis.zcard(DUE) == 3 and await redis.hlen("deletions") == 3
+
+
+def test_pauses_grow_up_to_six_hours() -> None:
+    assert [pause_s(tries) for tries in (1, 2, 3)] == [30, 60, 120]
+    assert pause_s(100) == 6 * 3_600

@@ -18,6 +18,7 @@ from uuid import UUID
 from demo.services.server import Reply, Request, json_reply, serving
 
 KEY = "ls-very-secret"
+TRACES_OF_A_DELETION = 1_000
 RUN_TYPES = {"tool", "chain", "llm", "retriever", "embedding", "prompt", "parser"}
 STEP = re.compile(r"(\d{8}T\d{12}Z)([0-9a-f-]{36})")
 
@@ -33,6 +34,9 @@ class LangSmith:
     batches: list[dict[str, Any]] = field(default_factory=list)
     keys: set[str] = field(default_factory=set)
     asked: int = 0
+    deletions: int = 0
+    """Requests to delete traces so far."""
+    deletes_at_once: bool = True
 
     async def answer(self, request: Request) -> Reply:
         """One request."""
@@ -44,6 +48,10 @@ class LangSmith:
             return json_reply({"detail": "no"}, self.mood)
         if (request.method, request.path, request.headers.get("x-api-key")) == ("POST", "/api/v1/runs/delete", KEY):
             return self.delete(request.json())
+        if (request.method, request.path.partition("?")[0]) == ("GET", "/api/v1/sessions"):
+            return json_reply([{"id": "project-1", "name": "of the tests"}])
+        if (request.method, request.path) == ("POST", "/api/v1/runs/query"):
+            return self.query(request.json())
         if (request.method, request.path) != ("POST", "/runs/batch") or KEY not in self.keys:
             return json_reply({"detail": "not here"}, 404)
         batch = request.json()
@@ -57,8 +65,22 @@ class LangSmith:
             self.runs.setdefault(run["id"], {}).update(run)
         return json_reply({}, 202, delay_s=self.delay_s)
 
+    def query(self, body: dict[str, Any]) -> Reply:
+        """The outermost runs of the project that have the metadata asked for, a hundred at most."""
+        assert body["session"] == ["project-1"] and body["is_root"] and body["limit"] <= 100
+        matched = re.fullmatch(r'and\(eq\(metadata_key, "(\w+)"\), eq\(metadata_value, "(\w+)"\)\)', body["filter"])
+        assert matched
+        wanted = {matched[1]: matched[2]}
+        found = [
+            id_ for id_, run in self.runs.items() if not run["parent_run_id"] and told(run).items() & wanted.items()
+        ]
+        return json_reply({"runs": [{"id": id_} for id_ in found[: body["limit"]]]})
+
     def delete(self, body: dict[str, Any]) -> Reply:
         """Traces of which a run has one of the metadata, from `start_time` on; the real one takes until the weekend."""
+        self.deletions += 1
+        if not self.deletes_at_once:
+            return json_reply({}, 202)
         assert set(body) == {"metadata", "start_time"}
         since = datetime.fromisoformat(body["start_time"])
         gone = {
@@ -66,6 +88,7 @@ class LangSmith:
             for run in self.runs.values()
             if told(run).items() & body["metadata"].items() and datetime.fromisoformat(run["start_time"]) >= since
         }
+        gone = set(sorted(gone)[:TRACES_OF_A_DELETION])
         self.runs = {id_: run for id_, run in self.runs.items() if run["trace_id"] not in gone}
         return json_reply({})
 
