@@ -14,6 +14,7 @@ from backend.runtime.supervisor import supervising
 from local_responder.app import About, Service, create_app
 from local_responder.dialogue.brain import DemonstrationBrain
 from local_responder.dialogue.chat_model import model_from_environment
+from local_responder.dialogue.rules import RulesDialogue
 from local_responder.recognition.ears import Ears
 from local_responder.server import run
 from local_responder.synthesis.voice import speak, the_voice
@@ -39,16 +40,17 @@ async def _serve(options: argparse.Namespace) -> None:
         await ears.start()
         the_voice()
         model = model_from_environment()
+        dialogue = model or RulesDialogue()
         service = Service(
-            lambda: DemonstrationBrain(ears, speak, dialogue=model),
+            lambda: DemonstrationBrain(ears, speak, dialogue),
             required_key=options.require_key,
             model=model,
-            about=About("pocketsphinx", "espeak-ng", model.name if model else "built-in rules", options.calls),
+            about=About("pocketsphinx", "espeak-ng", dialogue.name, options.calls),
         )
         async with AsyncExitStack() as stack:
             if model:
                 stack.push_async_callback(model.close)
-                await stack.enter_async_context(supervising("local_model_warm_up", model.warm_up))
+            await stack.enter_async_context(supervising("dialogue_warm_up", dialogue.warm_up))
             await run(create_app(service), options)
     finally:
         await ears.close()

@@ -25,7 +25,7 @@ MANIFEST = Manifest(
         "Am I free or busy on Friday?",
         "What do I have on Thursday?",
         "Book a meeting with Tom for tomorrow.",
-        "Cancel lunch with Ana.",
+        "Cancel dinner with Lisa.",
         "Move my meeting to three o'clock.",
     ),
     prompt=(

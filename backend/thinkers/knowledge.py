@@ -19,6 +19,8 @@ MANIFEST = Manifest(
         "How does photosynthesis work?",
         "What does this word mean?",
         "Tell me about the history of dinosaurs.",
+        "Tell me about Rome.",
+        "What time is it in Japan?",
         "Do you know who discovered America?",
         "How many teeth does a dog have?",
         "How far away is the moon?",

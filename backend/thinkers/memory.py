@@ -9,12 +9,13 @@ MANIFEST = Manifest(
     label="Memory",
     description=(
         "whatever the user asks to have remembered or forgotten (nothing else keeps it), and what they have had "
-        "remembered about themselves, their people and things; how they want to be answered from now on; your own "
-        "personality and mode"
+        "remembered about themselves, their people and things; how they want to be answered from now on, their "
+        "standing instructions; your own personality and mode"
     ),
     example="Remember that my sister's name is Anna.",
     examples=(
         "What do you know about my sister?",
+        "What do you know about me?",
         "From now on, answer in one sentence.",
         "Forget that.",
         "Where is my bike?",

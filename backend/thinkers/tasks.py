@@ -16,6 +16,7 @@ MANIFEST = Manifest(
     examples=(
         "How is my research going?",
         "Cancel the research, stop working on it.",
+        "Forget that research.",
         "Is the background task finished?",
         "What came of that search?",
         "List what you are doing in the background.",

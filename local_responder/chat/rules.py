@@ -70,7 +70,7 @@ def _thought(
     if not any(not skill.last_resort for _, skill in fitting) and may_call:
         wish = converse(_said(messages), asked.known, _functions(tools))
         if wish is not None:
-            return Thought(wish) if isinstance(wish, str) else Thought(calls=(ToolCall(*wish),))
+            return Thought(wish.words, (ToolCall(wish.call.name, wish.call.arguments),) if wish.call else ())
     for tool, skill in fitting:
         fillings = skill.fill(asked, tool.get("parameters") or {})
         if not fillings:

@@ -1,13 +1,71 @@
-"""The tool that takes a domain and a question, found among those on offer by its form."""
+"""Whom a sentence is for: the specialist whose description and examples are nearest to it. Pure but for the vectors.
+
+Nothing here knows any domain. What the specialists say of themselves stands in the instructions, a line each, as the
+server's Thinkers write it there (`- weather: for …. Example: “…” “…”`), and their names in the routing tool's schema. A
+sentence is compared with each of theirs by vectors, which know that frost is cold, and by the words they share, the
+rarer the better, which know names that vectors do not.
+"""
 
 from __future__ import annotations
 
 import json
+import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
-from local_responder.dialogue.intents import Question, without_patience
+import numpy as np
+
+from local_responder.dialogue.times import TIME
+from local_responder.dialogue.vectors import encode
+
+UNSURE = 0.3
+"""A score below which no specialist is meant in particular."""
+BROAD = 0.3
+"""Weight of the three nearest sentences together, against the nearest one."""
+SHARED = 0.3
+"""Weight of shared words, against vectors."""
+_GUIDE = re.compile(
+    r"^- (?P<domain>[a-z]\w*): for (?P<description>.*?)\. Example: (?P<examples>“.*”)\s*$", re.MULTILINE
+)
+_CATCH_ALL = re.compile(r"\banything else\b|\bno other\b|^(?:general )?knowledge$|^general", re.IGNORECASE)
+_NAME = re.compile(r"(?<=[\w,;:] )(?!I\b)[A-Z](?=[a-z])[\w.'’-]*")
+_WORD = re.compile(r"[a-zA-Z]{2,}")
+_ENDING = re.compile(r"(?<=\w{3})(?:ing|ed|es|s|e)$")
+_COMMON = frozenset(
+    re.findall(
+        r"\w+",
+        "the an and or of to in on at for is are was be it that this what which who how do does did me my you your "
+        "with as by from if not no have has can will would about any there their its one more tell",
+    )
+)
+_PATIENCE = re.compile(
+    r"[\s,.;–-]*(?:\band\s+)?\b(?:in the background|take your time|(?:no|there is no|there's no) hurry|"
+    r"(?:then )?let me know(?: when (?:you are|you're|it is|it's) (?:done|ready|finished))?(?=\W*$))\b",
+    re.IGNORECASE,
+)
+"""How somebody says that they do not wait for the answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Specialist:
+    """One choice of the routing tool, and what it says of itself."""
+
+    domain: str
+    description: str = ""
+    examples: tuple[str, ...] = ()
+
+    @property
+    def takes_unknown(self) -> bool:
+        """Whether it is for whatever is for nobody else."""
+        return bool(_CATCH_ALL.search(self.description) or _CATCH_ALL.search(self.domain))
+
+    def sentences(self) -> list[str]:
+        """Return what is compared: its name, its examples, and its description part by part."""
+        parts = re.split(r"[;,:]\s*", self.description) if self.description else []
+        return [self.domain.replace("_", " "), *self.examples, *parts]
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,21 +75,27 @@ class Routing:
     name: str
     domain_field: str
     query_field: str
-    domains: tuple[str, ...]
+    specialists: tuple[Specialist, ...]
     background_field: str = ""
     """The flag of a question whose answer is not waited for; empty: there is none."""
 
-    def arguments(self, question: Question) -> str:
-        """The call's JSON."""
-        query, patient = without_patience(question.query)
-        values: dict[str, Any] = {self.domain_field: question.domain, self.query_field: query}
+    @property
+    def domains(self) -> tuple[str, ...]:
+        """The names of those who may be asked."""
+        return tuple(each.domain for each in self.specialists)
+
+    def arguments(self, domain: str, query: str) -> str:
+        """Return the call's JSON."""
+        question, patient = without_patience(query)
+        values: dict[str, Any] = {self.domain_field: domain, self.query_field: question}
         if patient and self.background_field:
             values[self.background_field] = True
         return json.dumps(values, ensure_ascii=False)
 
 
-def routing_of(tools: Sequence[Mapping[str, Any]]) -> Routing | None:
-    """The first tool with an enumeration to choose from and a text to fill: who may be asked, and how."""
+def routing_of(tools: Sequence[Mapping[str, Any]], instructions: str = "") -> Routing | None:
+    """Return the first tool with an enumeration to choose from and a text to fill."""
+    told = {found["domain"]: found for found in _GUIDE.finditer(instructions)}
     for tool in tools:
         fields: dict[str, Any] = (tool.get("parameters") or {}).get("properties") or {}
         domain = next((name for name, schema in fields.items() if schema.get("enum")), None)
@@ -39,5 +103,68 @@ def routing_of(tools: Sequence[Mapping[str, Any]]) -> Routing | None:
         if domain and texts:
             query = "query" if "query" in texts else texts[0]
             flag = "background" if fields.get("background", {}).get("type") == "boolean" else ""
-            return Routing(tool["name"], domain, query, tuple(fields[domain]["enum"]), flag)
+            choices = tuple(_specialist(name, told.get(name)) for name in fields[domain]["enum"])
+            return Routing(tool["name"], domain, query, choices, flag)
     return None
+
+
+def without_patience(words: str) -> tuple[str, bool]:
+    """Return the question without "take your time" and its like, and whether it held any of them."""
+    plain = _PATIENCE.sub(" ", words)
+    if plain == words:
+        return words, False
+    return re.sub(r"\s+([.,?!])", r"\1", re.sub(r"\s+", " ", plain)).strip(" ,"), True
+
+
+class Router:
+    """Compares sentences with those of some specialists."""
+
+    def __init__(self, specialists: Sequence[Specialist]) -> None:
+        self._owners = np.array([each.domain for each in specialists for _ in each.sentences()])
+        self._vectors = encode([_unnamed(text) for each in specialists for text in each.sentences()])
+        self._words = {each.domain: _words(" ".join(each.sentences())) for each in specialists}
+        self._examples = frozenset(_letters(text) for each in specialists for text in each.examples)
+
+    def is_example(self, sentence: str) -> bool:
+        """Return whether a specialist gives this very sentence as an example."""
+        return _letters(sentence) in self._examples
+
+    def scores(self, sentence: str) -> list[tuple[str, float]]:
+        """Return every domain with its score, the best first. A score over 1 is an almost literal example."""
+        near = self._vectors @ encode([_unnamed(sentence)])[0]
+        words, scores = _words(sentence), dict[str, float]()
+        for domain, known in self._words.items():
+            nearest = np.sort(near[self._owners == domain])[::-1]
+            shared = sum(self._rarity(word) for word in words & known) / (len(words) + 1)
+            scores[domain] = float(nearest[0] + BROAD * nearest[:3].mean() + SHARED * shared)
+        return sorted(scores.items(), key=lambda each: -each[1])
+
+    def _rarity(self, word: str) -> float:
+        """Return how much it tells that a word is shared: the more, the fewer know it."""
+        return math.log((len(self._words) + 1) / sum(word in known for known in self._words.values()))
+
+
+@lru_cache(maxsize=32)
+def router_of(specialists: tuple[Specialist, ...]) -> Router:
+    """Return the router, whose vectors are computed once for all calls with the same guide."""
+    return Router(specialists)
+
+
+def _specialist(domain: str, told: re.Match[str] | None) -> Specialist:
+    if told is None:
+        return Specialist(domain)
+    return Specialist(domain, told["description"], tuple(re.findall(r"“(.*?)”", told["examples"])))
+
+
+def _unnamed(text: str) -> str:
+    """Return the text without times, and names within it: whose weather it is says nothing about whom to ask."""
+    return _NAME.sub("", TIME.sub("", text))
+
+
+def _letters(text: str) -> str:
+    return " ".join(re.findall(r"\w+", text.lower()))
+
+
+def _words(text: str) -> frozenset[str]:
+    plain = (word.lower() for word in _WORD.findall(TIME.sub("", text)))
+    return frozenset(_ENDING.sub("", word) for word in plain if word not in _COMMON)

@@ -1,75 +1,35 @@
-"""What the demonstration says: short spoken sentences. Pure; varied by the turn's number, not by chance."""
+"""What is said without a language model: short spoken sentences. Pure; varied by the turn's number, not by chance."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Sequence
-from datetime import datetime
 
-from local_responder.dialogue.intents import Talk
+from backend.runtime.json_objects import Json
 
 ACKNOWLEDGEMENTS = ("Let me check.", "One moment, please.", "I will look that up.", "Let me see.")
-FILLERS = ("I am still looking.", "Just a moment longer.", "Still working on it.")
-NUDGES = ("Are you still there?", "Is there anything else you would like to know?")
-GOODBYE = "I have not heard from you for a while, so I will hang up now. Goodbye!"
-WHO_I_AM = (
-    "I am the offline demonstration: a few simple rules with a synthetic voice, not an A I model. "
-    "I understand some questions, such as the weather in a city or the price of a share."
-)
 PURPOSES: dict[str, Sequence[str]] = {
-    "greeting": ("Hello! I am the offline demonstration. Ask me about the weather in a city.",),
-    "filler": FILLERS,
-    "nudge": NUDGES,
-    "goodbye": (GOODBYE,),
+    "greeting": ("Hello! Ask me about the weather, the news, shares, or your calendar.",),
+    "filler": ("I am still looking.", "Just a moment longer.", "Still working on it."),
+    "nudge": ("Are you still there?", "Is there anything else you would like to know?"),
+    "goodbye": ("I have not heard from you for a while, so I will hang up now. Goodbye!",),
 }
-TALK: dict[Talk, Sequence[str]] = {
-    Talk.NOTHING: (
-        "I am sorry, I did not understand that. Please say it again, or type it.",
-        "I did not catch that. You can ask me, for example, what the weather is in Seattle.",
-    ),
-    Talk.GREETING: ("Hello! This is the offline demonstration. What would you like to know?", "Hello! How can I help?"),
-    Talk.HOW_ARE_YOU: ("I am fine, thank you. What can I do for you?",),
-    Talk.WHO: (WHO_I_AM,),
-    Talk.ABILITIES: (
-        "As the offline demonstration, I can look up the weather, share prices, the news and a few simple facts.",
-    ),
-    Talk.JOKE: ("Why did the packet cross the network? Because it was routed that way.",),
-    Talk.THANKS: ("You are welcome.", "My pleasure."),
-    Talk.GOODBYE: ("Goodbye! It was nice talking to you.",),
-    Talk.YES: ("All right. What would you like to know?",),
-    Talk.NO: ("All right.",),
-    Talk.STOP: ("Okay.",),
-    Talk.TOLD: ("Good to know. What can I do for you?",),
-    Talk.OTHER: ("I see. I am only a demonstration, but you can ask me about the weather in a city.",),
-}
-
-
-def talk(kind: Talk, *, turn: int, now: datetime, last_said: str = "") -> str:
-    """The answer to small talk in the caller's turn number `turn`."""
-    match kind:
-        case Talk.TIME:
-            return f"It is {now:%H:%M} where this server is."
-        case Talk.DATE:
-            return f"Today is {now:%A}, {now:%B} {now.day}."
-        case Talk.REPEAT:
-            return last_said or "I have not said anything yet."
-        case _:
-            return pick(TALK[kind], turn)
-
-
-def purpose(name: str, instructions: str, *, turn: int) -> str | None:
-    """The words for a reply of a purpose, or None when it is not a special one.
-
-    Instructions that dictate the words (`Say exactly this…: "…"`) are followed.
-    """
-    return (dictated(instructions) or pick(PURPOSES[name], turn)) if name in PURPOSES else None
+YES_OR_NO = "Please say yes or no."
+SMARTER = "With LOCAL_MODEL_URL or OPENAI_API_KEY set, a language model would answer."
+UNWORDED = "I have an answer, but I cannot put it into words."
+_DICTATED = re.compile(r"[Ss]ay exactly(?: this)?[^\"]*(\"(?:[^\"\\]|\\.)*\")\s*\.?\s*$")
 
 
 def dictated(instructions: str) -> str:
-    """The words of instructions that dictate them (`Say exactly this…: "…"`); '' for any others."""
-    found = re.search(r"[Ss]ay exactly(?: this)?[^\"]*(\"(?:[^\"\\]|\\.)*\")\s*\.?\s*$", instructions)
+    """Return the words of instructions that dictate them (`Say exactly this…: "…"`); '' for any others."""
+    found = _DICTATED.search(instructions)
     return str(json.loads(found[1])) if found else ""
+
+
+def purpose(name: str, instructions: str, *, turn: int) -> str:
+    """Return the words for a reply of a special purpose, '' when it is not special."""
+    return (dictated(instructions) or pick(PURPOSES[name], turn)) if name in PURPOSES else ""
 
 
 def news(instructions: str, notes: Sequence[str]) -> str:
@@ -77,31 +37,34 @@ def news(instructions: str, notes: Sequence[str]) -> str:
     told = re.search(r"Tell the news (\d+(?: and \d+)*)\.(.*)", instructions, re.DOTALL)
     wanted = told[1].split(" and ") if told else []
     found = [note for note in notes if (begun := re.match(r"News (\d+) ", note)) and begun[1] in wanted]
-    texts = [spoken(str(_note_text(note))) for note in found]
+    texts = [spoken(str(read(note.partition("\n")[2]))) for note in found]
     if told and "once more" in told[2]:
         return "As I was saying: " + " ".join(sentences(text)[0] for text in texts if text)
     return "By the way: " + " And: ".join(texts) if texts else "There was some news, but I have lost it."
 
 
-def _note_text(note: str) -> object:
-    quoted = note.partition("\n")[2]
-    try:
-        return json.loads(quoted)
-    except ValueError:
-        return quoted
+def result(output: str) -> str:
+    """A function's output, put into words. A sample is called a sample, whatever the words say."""
+    data = read(output)
+    if isinstance(data, str):
+        return spoken(data)
+    if not isinstance(data, dict):
+        return UNWORDED
+    for key in ("answer", "result", "summary", "text", "message", "content"):
+        if isinstance(data.get(key), str) and data[key].strip():
+            words = spoken(data[key])
+            is_sample = data.get("source") == "sample" or data.get("sample") is True
+            return f"This is sample data: {words}" if is_sample and "sample" not in words.lower() else words
+    if "cancelled" in data:
+        return "All right."
+    return f"I am sorry, I could not find that out. {failure(data)}".strip() if data.get("error") else "Done."
 
 
-def acknowledgement(turn: int) -> str:
-    """A few words while a Thinker works."""
-    return pick(ACKNOWLEDGEMENTS, turn)
-
-
-def result(outputs: Sequence[str]) -> str:
-    """Function call outputs, put into words."""
-    return " ".join(_result(output) for output in outputs) or "I have no answer to that."
-
-
-YES_OR_NO = "Please say yes or no."
+def failure(data: Json) -> str:
+    """The first sentence of a failure: what follows is often advice to a model."""
+    error = data["error"]
+    message = spoken(str(error.get("message", "") if isinstance(error, dict) else error))
+    return message.partition(". ")[0].rstrip(".") + "." if message else ""
 
 
 def question_of_consent(wish: str) -> str:
@@ -115,27 +78,12 @@ def consent(wish: str) -> str:
     return f"Yes, {wish[:1].lower()}{wish[1:]}"
 
 
-def _result(output: str) -> str:
+def read(text: str) -> object:
+    """The value of JSON text; the text itself when it is none."""
     try:
-        data = json.loads(output)
+        return json.loads(text)
     except ValueError:
-        data = output
-    if isinstance(data, str):
-        return spoken(data)
-    if not isinstance(data, dict):
-        return "I have an answer, but I cannot put it into words."
-    for key in ("answer", "result", "summary", "text", "message", "content"):
-        if isinstance(data.get(key), str) and data[key].strip():
-            return _labelled(spoken(data[key]), data)
-    if "cancelled" in data:
-        return "All right."
-    return f"I am sorry, I could not find that out. {spoken(str(data['error']))}" if data.get("error") else "Done."
-
-
-def _labelled(words: str, data: dict[str, object]) -> str:
-    """A sample is called a sample, whatever the words say."""
-    is_sample = data.get("source") == "sample" or data.get("sample") is True
-    return words if not is_sample or "sample" in words.lower() else f"This is sample data: {words}"
+        return text
 
 
 def spoken(text: str) -> str:
@@ -151,6 +99,17 @@ def spoken(text: str) -> str:
 def sentences(text: str) -> list[str]:
     """The text sentence by sentence, so that speaking can begin with the first."""
     return [part for part in re.split(r"(?<=[.!?])\s+", text.strip()) if part]
+
+
+def closed(text: str) -> str:
+    """With a full stop, unless it ends in a mark of its own."""
+    return text if text[-1:] in ".?!" else f"{text}."
+
+
+def joined(names: Sequence[str], word: str = "and") -> str:
+    """'a, b and c', each once."""
+    distinct = list(dict.fromkeys(names))
+    return f" {word} ".join(filter(None, (", ".join(distinct[:-1]), *distinct[-1:])))
 
 
 def pick(choices: Sequence[str], turn: int) -> str:

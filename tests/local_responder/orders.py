@@ -8,12 +8,18 @@ from typing import Any
 from backend.thinkers.base import Manifest
 from backend.tools.discovery import package_modules
 from local_responder.dialogue.base import Part, Sentence
+from local_responder.dialogue.routing import Specialist
+from local_responder.dialogue.small_talk import Talk
+from local_responder.dialogue.understanding import Question, understand
 from local_responder.realtime.items import Item
 from local_responder.realtime.response import Order
 
 MANIFESTS: tuple[Manifest, ...] = tuple(
     module.MANIFEST for module in package_modules("backend.thinkers") if hasattr(module, "MANIFEST")
 )
+SPECIALISTS = {
+    each.domain: Specialist(each.domain, each.description, (each.example, *each.examples)) for each in MANIFESTS
+}
 GUIDE = "\n".join(
     f"- {each.domain}: for {each.description}. Example: "
     + " ".join(f"“{said}”" for said in (each.example, *each.examples))
@@ -33,6 +39,13 @@ ROUTE: dict[str, Any] = {
     },
 }
 SILENCE: dict[str, Any] = {"type": "function", "name": "wait_for_user", "parameters": {"type": "object"}}
+
+
+def understood(
+    words: str, domains: Sequence[str] = tuple(SPECIALISTS), last: Question | None = None
+) -> Talk | Question:
+    """What words want where these Thinkers may be asked; an unknown one has nothing but its name."""
+    return understand(words, [SPECIALISTS.get(domain, Specialist(domain)) for domain in domains], last)
 
 
 def user(words: str, *, spoken: bool = False) -> Item:

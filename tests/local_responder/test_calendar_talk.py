@@ -9,6 +9,7 @@ import pytest
 
 from local_responder.chat.dates import new_start, said, wish_of
 from local_responder.chat.rules import Thought, think
+from tests.local_responder.orders import GUIDE
 from tests.local_responder.realtime_client import call
 from tests.local_responder.test_demonstration import ROUTE
 from tests.support.offline_peer import OfflinePeer
@@ -133,7 +134,9 @@ async def test_yes_is_the_wish_once_more_and_anything_else_is_not(
     fields = ROUTE["parameters"]["properties"] | {"domain": {"enum": ["assistant", "knowledge"]}}
     await peer.follow(None)
     async with call(peer) as client:
-        await client.setup(tools=[{**ROUTE, "parameters": {"type": "object", "properties": fields}}])
+        await client.setup(
+            tools=[{**ROUTE, "parameters": {"type": "object", "properties": fields}}], instructions=GUIDE
+        )
         await client.type("Cancel lunch tomorrow.")
         await client.reply()
         called = (await client.until("response.done"))["response"]["output"][1]

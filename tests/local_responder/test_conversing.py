@@ -9,16 +9,18 @@ import pytest
 
 from local_responder.chat.rules import Thought, think
 from local_responder.dialogue.remembering import remembered
+from tests.local_responder.orders import GUIDE
 
 DOMAINS = ["assistant", "knowledge", "stocks", "weather"]
 FIELDS = {"domain": {"type": "string", "enum": DOMAINS}, "query": {"type": "string"}}
+KNOWN = "\n".join(line for line in GUIDE.splitlines() if line.split(":")[0][2:] in DOMAINS)
 ROUTE = {"type": "function", "function": {"name": "route_to_thinker", "parameters": {"properties": FIELDS}}}
 
 
 def answer(*texts: str, known: str = "") -> Thought:
     """The thought after these texts, the user's first, in turns."""
     said = [{"role": ("user", "assistant")[index % 2], "content": text} for index, text in enumerate(texts)]
-    return think([{"role": "system", "content": known}, *said], [ROUTE])
+    return think([{"role": "system", "content": known or KNOWN}, *said], [ROUTE])
 
 
 def routed(thought: Thought) -> Any:
@@ -38,7 +40,7 @@ def test_a_question_that_leans_on_the_one_before_is_made_whole() -> None:
 
 
 def test_small_talk_is_answered_at_once() -> None:
-    assert answer("Thank you!").text == "My pleasure."
+    assert answer("Thank you!").text == "You are welcome."
 
 
 def test_a_yes_is_the_wish_it_agrees_to() -> None:

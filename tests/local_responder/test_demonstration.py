@@ -13,6 +13,7 @@ from backend.media.frame import FRAME_BYTES, Frame
 from backend.media.opus import OpusDecoder, OpusEncoder
 from local_responder.dialogue.routing import routing_of
 from tests.local_responder.flite import VOICES, spoken_by
+from tests.local_responder.orders import GUIDE
 from tests.local_responder.realtime_client import Event, RealtimeClient, call
 from tests.support.offline_peer import OfflinePeer
 
@@ -92,7 +93,7 @@ async def test_most_domain_sentences_are_understood_in_either_voice(peer: Offlin
     await peer.follow(None)
     missed = []
     async with call(peer) as client:
-        await client.setup(tools=[ROUTE])
+        await client.setup(tools=[ROUTE], instructions=GUIDE)
         for number, (sentence, domain, heard_word) in enumerate(SENTENCES):
             heard, output = await answer_to(client, spoken_by(VOICES[number % 2], sentence))
             if domain_of(output) != domain or heard_word not in heard:
@@ -107,7 +108,7 @@ async def test_every_domain_is_understood_in_either_voice(peer: OfflinePeer) -> 
     route = {**ROUTE, "parameters": {"type": "object", "properties": {**fields, "domain": {"enum": domains}}}}
     missed = []
     async with call(peer) as client:
-        await client.setup(tools=[route])
+        await client.setup(tools=[route], instructions=GUIDE)
         for number, (sentence, domain, heard_word) in enumerate(ACROSS_DOMAINS):
             heard, output = await answer_to(client, spoken_by(VOICES[number % 2], sentence))
             if domain_of(output) != domain or heard_word not in heard:
@@ -121,7 +122,7 @@ async def test_weather_in_seattle_survives_opus_and_gets_an_acknowledgement_and_
 ) -> None:
     await peer.follow(None)
     async with call(peer) as client:
-        await client.setup(tools=[ROUTE])
+        await client.setup(tools=[ROUTE], instructions=GUIDE)
         heard, output = await answer_to(client, through_opus(spoken_by(voice, "what's the weather in Seattle?")))
     assert heard == "What's the weather in Seattle?"
     assert [item["type"] for item in output] == ["message", "function_call"]
@@ -132,7 +133,7 @@ async def test_weather_in_seattle_survives_opus_and_gets_an_acknowledgement_and_
 async def test_result_is_spoken_in_words_with_sound(peer: OfflinePeer) -> None:
     await peer.follow(None)
     async with call(peer) as client:
-        await client.setup(tools=[ROUTE])
+        await client.setup(tools=[ROUTE], instructions=GUIDE)
         await client.type("Weather in Oslo?")
         await client.reply(metadata={"purpose": "answer"})
         called = (await client.until("response.done"))["response"]["output"][1]
@@ -151,7 +152,7 @@ async def test_result_is_spoken_in_words_with_sound(peer: OfflinePeer) -> None:
 async def test_a_result_handed_in_as_a_note_is_spoken_too(peer: OfflinePeer) -> None:
     await peer.follow(None)
     async with call(peer) as client:
-        await client.setup(tools=[ROUTE])
+        await client.setup(tools=[ROUTE], instructions=GUIDE)
         await client.type("Hello there!")
         await client.reply()
         await client.until("response.done")
@@ -170,7 +171,7 @@ async def test_first_sound_comes_within_50_ms_when_nothing_has_to_be_recognised(
     await peer.follow(None)
     delays = []
     async with call(peer) as client:
-        await client.setup(tools=[ROUTE])
+        await client.setup(tools=[ROUTE], instructions=GUIDE)
         for _ in range(5):
             await client.type("Hello there!")
             asked = time.perf_counter()
@@ -184,7 +185,7 @@ async def test_first_sound_comes_within_50_ms_when_nothing_has_to_be_recognised(
 async def test_purposes_are_honoured_and_vary(peer: OfflinePeer) -> None:
     await peer.follow(None)
     async with call(peer) as client:
-        await client.setup(tools=[ROUTE])
+        await client.setup(tools=[ROUTE], instructions=GUIDE)
         said = []
         for purpose in ("nudge", "nudge", "filler", "goodbye", "greeting"):
             instructions = 'Say exactly this, and nothing else: "Welcome."' if purpose == "greeting" else None
@@ -201,7 +202,7 @@ async def test_noise_is_not_mistaken_for_words(peer: OfflinePeer) -> None:
     await peer.follow(None)
     noise = (np.random.default_rng(3).standard_normal(24_000) * 1500).astype("<i2").tobytes()
     async with call(peer) as client:
-        await client.setup(tools=[ROUTE])
+        await client.setup(tools=[ROUTE], instructions=GUIDE)
         heard, output = await answer_to(client, noise)
     assert heard == ""
     assert domain_of(output) is None
@@ -210,12 +211,12 @@ async def test_noise_is_not_mistaken_for_words(peer: OfflinePeer) -> None:
 async def test_it_names_itself_a_demonstration(peer: OfflinePeer) -> None:
     await peer.follow(None)
     async with call(peer) as client:
-        session = await client.setup(tools=[ROUTE])
+        session = await client.setup(tools=[ROUTE], instructions=GUIDE)
         assert session["model"] == "local-responder"
         await client.type("Who are you?")
         await client.reply()
         await client.until("response.done")
-    assert "offline demonstration" in client.words()
+    assert "local Responder" in client.words()
 
 
 def test_routing_tool_is_recognised_by_its_schema() -> None:
@@ -240,7 +241,7 @@ async def test_what_is_said_to_somebody_else_gets_a_call_for_silence_and_no_word
 ) -> None:
     await peer.follow(None)
     async with call(peer) as client:
-        await client.setup(tools=[ROUTE, SILENCE])
+        await client.setup(tools=[ROUTE, SILENCE], instructions=GUIDE)
         heard, output = await answer_to(client, spoken_by(VOICES[0], sentence))
         assert [(item["type"], item.get("name")) for item in output] == [("function_call", "wait_for_user")], heard
         assert client.audio() == b""
@@ -251,13 +252,13 @@ async def test_what_is_said_to_somebody_else_gets_a_call_for_silence_and_no_word
 async def test_typed_words_are_always_for_the_assistant_and_without_the_tool_everything_is(peer: OfflinePeer) -> None:
     await peer.follow(None)
     async with call(peer) as client:
-        await client.setup(tools=[ROUTE, SILENCE])
+        await client.setup(tools=[ROUTE, SILENCE], instructions=GUIDE)
         await client.type("Not you.")
         await client.reply(metadata={"purpose": "answer"})
         done = await client.until("response.done")
         assert [item["type"] for item in done["response"]["output"]] == ["message"]
     async with call(peer) as client:
-        await client.setup(tools=[ROUTE])
+        await client.setup(tools=[ROUTE], instructions=GUIDE)
         _, output = await answer_to(client, spoken_by(VOICES[0], "not you"))
         assert [item["type"] for item in output] == ["message"]
 
@@ -265,7 +266,7 @@ async def test_typed_words_are_always_for_the_assistant_and_without_the_tool_eve
 async def test_a_sentence_that_a_pause_divides_is_understood_as_one(peer: OfflinePeer) -> None:
     await peer.follow(None)
     async with call(peer) as client:
-        await client.setup(tools=[ROUTE])
+        await client.setup(tools=[ROUTE], instructions=GUIDE)
         await client.speak(spoken_by(VOICES[0], "what is the capital of"))
         _, output = await answer_to(client, spoken_by(VOICES[0], "france"))
         [routed] = [json.loads(item["arguments"]) for item in output if item["type"] == "function_call"]

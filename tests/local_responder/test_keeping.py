@@ -18,10 +18,12 @@ from backend.tools.registry import Registry
 from backend.users.memories import Memories
 from backend.users.modes import Modes, load_modes
 from local_responder.chat.rules import think
-from local_responder.dialogue.intents import Question, Talk, understand
 from local_responder.dialogue.keeping import Keeping, Wish, keeping, to_you, whole
 from local_responder.dialogue.obeying import obeyed
 from local_responder.dialogue.obeying import standing as read
+from local_responder.dialogue.small_talk import Talk
+from local_responder.dialogue.understanding import Question
+from tests.local_responder.orders import understood
 from tests.local_responder.test_reach import DOMAINS
 from tests.support.agents import toolbox
 from tests.support.consent import tool_context
@@ -49,7 +51,7 @@ from tests.support.consent import tool_context
 )
 def test_what_is_wanted_of_the_memory_goes_to_its_thinker(sentence: str, wish: Wish, about: str) -> None:
     assert keeping(sentence) == Keeping(wish, about)
-    assert understand(sentence, DOMAINS) == Question("memory", sentence)
+    assert understood(sentence, DOMAINS) == Question("memory", sentence)
 
 
 @pytest.mark.parametrize(
@@ -67,12 +69,12 @@ def test_what_is_wanted_of_the_memory_goes_to_its_thinker(sentence: str, wish: W
 )
 def test_what_others_keep_is_left_to_them(sentence: str, domain: str | None) -> None:
     assert keeping(sentence) is None
-    wish = understand(sentence, DOMAINS)
+    wish = understood(sentence, DOMAINS)
     assert domain is None or (isinstance(wish, Question) and wish.domain == domain)
 
 
 def test_where_no_thinker_remembers_nothing_is_promised() -> None:
-    assert understand("Remember that my sister's name is Anna.", ("knowledge", "weather")) is Talk.OTHER
+    assert understood("Remember that my sister's name is Anna.", ("knowledge", "weather")) is Talk.OTHER
 
 
 def test_that_is_what_was_said_before() -> None:

@@ -10,7 +10,8 @@ import pytest
 from backend.agent.context import Note, Situation, system_prompt
 from backend.middleware.steps.due_notes import TITLE
 from local_responder.chat.rules import Thought, think
-from local_responder.dialogue.intents import Question, understand
+from local_responder.dialogue.understanding import Question
+from tests.local_responder.orders import understood
 from tests.local_responder.test_reach import DOMAINS, TOOLS
 
 OFFERED = ("notes", "calendar_create_event", "calendar_list_events", "remember_preference")
@@ -51,7 +52,7 @@ def asked(sentence: str, *results: dict[str, Any], known: str = "", offered: tup
 )
 def test_a_sentence_goes_to_the_assistant_and_calls_the_tool(sentence: str, arguments: dict[str, str]) -> None:
     if not sentence.startswith("The plumber"):  # which nothing but its name makes a note
-        assert understand(sentence, DOMAINS) == Question("assistant", sentence)
+        assert understood(sentence, DOMAINS) == Question("assistant", sentence)
     (call,) = asked(sentence).calls
     assert (call.name, json.loads(call.arguments)) == ("notes", arguments)
     TOOLS["notes"].read_arguments(call.arguments)

@@ -13,8 +13,10 @@ from backend.tools.discovery import package_modules
 from backend.tools.registry import tools_of
 from local_responder.chat.facts import UNKNOWN
 from local_responder.chat.rules import Thought, think
-from local_responder.dialogue.intents import Question, Talk, understand
 from local_responder.dialogue.numbers import digits
+from local_responder.dialogue.small_talk import Talk
+from local_responder.dialogue.understanding import Question
+from tests.local_responder.orders import understood
 
 MANIFESTS: tuple[Manifest, ...] = tuple(
     module.MANIFEST for module in package_modules("backend.thinkers") if hasattr(module, "MANIFEST")
@@ -31,7 +33,7 @@ def asked(text: str, *tools: str, task: str = "Help.") -> Thought:
 
 @pytest.mark.parametrize("manifest", MANIFESTS, ids=DOMAINS)
 def test_the_example_of_each_thinker_is_routed_to_it(manifest: Manifest) -> None:
-    assert understand(manifest.example, DOMAINS) == Question(manifest.domain, manifest.example)
+    assert understood(manifest.example, DOMAINS) == Question(manifest.domain, manifest.example)
 
 
 @pytest.mark.parametrize("manifest", [each for each in MANIFESTS if each.tools and each.domain != "research"])
@@ -63,12 +65,12 @@ def test_the_example_of_each_thinker_calls_its_tool_with_valid_arguments(manifes
     ],
 )
 def test_a_question_after_a_stop_or_a_courtesy_is_answered(words: str, wish: Talk | Question) -> None:
-    assert understand(words, DOMAINS, last_domain="weather") == wish
+    assert understood(words, DOMAINS, Question("weather", "What's the weather in Rome?")) == wish
 
 
 def test_a_domain_the_rules_have_never_heard_of_is_called_by_its_name() -> None:
-    assert understand("Is the moon full?", (*DOMAINS, "moon")) == Question("moon", "Is the moon full?")
-    assert understand("Is the moon full?", DOMAINS) == Question("knowledge", "Is the moon full?")
+    assert understood("Is the moon full?", (*DOMAINS, "moon")) == Question("moon", "Is the moon full?")
+    assert understood("Is the moon full?", DOMAINS) == Question("knowledge", "Is the moon full?")
 
 
 @pytest.mark.parametrize(

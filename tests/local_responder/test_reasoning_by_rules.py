@@ -11,7 +11,8 @@ from backend.reasoning.reasoner import Reasoner
 from backend.settings.agent import ReasoningSettings
 from backend.tools.calculate import calculate
 from local_responder.chat.facts import UNKNOWN
-from local_responder.dialogue.intents import Question, understand
+from local_responder.dialogue.understanding import Question
+from tests.local_responder.orders import understood
 from tests.support.agents import toolbox
 from tests.support.offline_peer import offline_peer
 
@@ -46,9 +47,9 @@ async def test_what_the_rules_can_work_out_is_worked_out(strategy: Strategy, tas
     [TICKETS, "Think carefully about my week.", "Please think it through.", "I have a riddle for you, solve it?"],
 )
 def test_what_is_to_be_thought_about_goes_to_the_reasoner(words: str) -> None:
-    assert understand(words, DOMAINS) == Question("reason", words)
+    assert understood(words, DOMAINS) == Question("reason", words)
 
 
 def test_a_passing_thought_does_not() -> None:
     words = "What do you think of the weather in Oslo?"
-    assert understand(words, DOMAINS) == Question("weather", words)
+    assert understood(words, DOMAINS) == Question("weather", words)

@@ -9,7 +9,8 @@ import pytest
 
 from local_responder.chat.reminding import Reminding, reminding_of
 from local_responder.chat.rules import think
-from local_responder.dialogue.intents import Question, understand
+from local_responder.dialogue.understanding import Question
+from tests.local_responder.orders import understood
 
 TOOL = {"type": "function", "function": {"name": "reminders", "parameters": {"properties": {"action": {}}}}}
 CALENDAR = {"type": "function", "function": {"name": "calendar_list_events", "parameters": {"properties": {}}}}
@@ -62,4 +63,4 @@ def test_it_sets_lists_and_calls_off() -> None:
 def test_reminders_go_to_who_keeps_them_whatever_they_are_of() -> None:
     domains = ["weather", "assistant", "knowledge"]
     for sentence in ("Remind me in an hour to take an umbrella", "What reminders do I have?", "Cancel my reminder"):
-        assert understand(sentence, domains) == Question("assistant", sentence)
+        assert understood(sentence, domains) == Question("assistant", sentence)

@@ -10,9 +10,11 @@ import pytest
 from backend.call.prompts import NAMED
 from local_responder.dialogue import wording
 from local_responder.dialogue.addressing import is_for_others, silence_of
-from local_responder.dialogue.intents import Question, Talk, understand
 from local_responder.dialogue.place_names import places_in
+from local_responder.dialogue.small_talk import Talk, answer
 from local_responder.dialogue.tidy import tidy
+from local_responder.dialogue.understanding import Question
+from tests.local_responder.orders import SPECIALISTS, understood
 
 DOMAINS = ("knowledge", "weather")
 
@@ -52,21 +54,20 @@ def test_places_are_found(sentence: str, places: list[str]) -> None:
         ("I like cheese.", Talk.OTHER),
         ("What's the weather in Seattle?", Question("weather", "What's the weather in Seattle?")),
         ("Do I need an umbrella in Paris?", Question("weather", "Do I need an umbrella in Paris?")),
-        ("Seattle.", Question("weather", "What's the weather in Seattle?")),
         ("Who wrote Hamlet?", Question("knowledge", "Who wrote Hamlet?")),
         ("What time is it in Tokyo?", Question("knowledge", "What time is it in Tokyo?")),
         ("What's in the news?", Question("knowledge", "What's in the news?")),
     ],
 )
 def test_sentences_mean_what_they_say(words: str, wish: Talk | Question) -> None:
-    assert understand(words, DOMAINS) == wish
+    assert understood(words, DOMAINS) == wish
 
 
 def test_domain_comes_from_what_is_offered() -> None:
-    assert understand("Any news about science?", ("knowledge", "news_headlines")) == Question(
+    assert understood("Any news about science?", ("knowledge", "news_headlines")) == Question(
         "news_headlines", "Any news about science?"
     )
-    assert understand("Will it rain in Rome?", ()) is Talk.OTHER
+    assert understood("Will it rain in Rome?", ()) is Talk.OTHER
 
 
 @pytest.mark.parametrize(
@@ -82,13 +83,22 @@ def test_domain_comes_from_what_is_offered() -> None:
 )
 def test_each_domain_gets_its_questions(words: str, domain: str) -> None:
     offered = ("knowledge", "medical", "news", "research", "stocks", "weather")
-    assert understand(words, offered) == Question(domain, words)
+    assert understood(words, offered) == Question(domain, words)
 
 
-def test_follow_up_becomes_a_whole_question() -> None:
-    assert understand("And in Paris?", DOMAINS, last_domain="weather") == Question(
-        "weather", "What's the weather in Paris?"
-    )
+@pytest.mark.parametrize(
+    ("before", "words", "whole"),
+    [
+        ("What's the weather in Rome?", "And in Paris?", "What's the weather in Paris?"),
+        ("Is it cold in Rome today?", "And tomorrow?", "Is it cold in Rome tomorrow?"),
+        ("Will it rain?", "What about on Friday?", "Will it rain on Friday?"),
+        ("Will it rain?", "And in Paris?", "Will it rain in Paris?"),
+        ("What's the price of Ford shares?", "And Tesla?", "What's the price of Tesla shares?"),
+        ("Any news about space today?", "What about football?", "Any news about football today?"),
+    ],
+)
+def test_follow_up_becomes_a_whole_question(before: str, words: str, whole: str) -> None:
+    assert understood(words, last=Question("anyone", before)) == Question("anyone", whole)
 
 
 @pytest.mark.parametrize(
@@ -115,11 +125,11 @@ def test_heard_words_become_a_sentence(heard: str, written: str) -> None:
     ],
 )
 def test_results_are_worded_for_speech(output: dict[str, str], words: str) -> None:
-    assert wording.result([json.dumps(output)]) == words
+    assert wording.result(json.dumps(output)) == words
 
 
 def test_result_that_is_no_json_is_spoken_as_it_is() -> None:
-    assert wording.result(["# Title\n- plain `text`"]) == "Title plain text"
+    assert wording.result("# Title\n- plain `text`") == "Title plain text"
 
 
 def test_dictated_greeting_is_said_exactly() -> None:
@@ -130,17 +140,26 @@ def test_dictated_greeting_is_said_exactly() -> None:
 @pytest.mark.parametrize("name", ["filler", "nudge", "goodbye", "greeting"])
 def test_purposes_have_words_of_their_own(name: str) -> None:
     assert wording.purpose(name, "", turn=1)
-    assert wording.purpose("answer", "", turn=1) is None
+    assert wording.purpose("answer", "", turn=1) == ""
 
 
-def test_it_says_that_it_is_a_demonstration() -> None:
-    said = wording.talk(Talk.WHO, turn=1, now=datetime(2026, 1, 1))
-    assert "demonstration" in said
-    assert wording.talk(Talk.TIME, turn=1, now=datetime(2026, 1, 1, 14, 5)) == "It is 14:05 where this server is."
+def small_talk(kind: Talk, turn: int = 1) -> str:
+    now = datetime(2026, 1, 1, 14, 5)
+    return answer(kind, turn=turn, now=now, last_said="", specialists=tuple(SPECIALISTS.values()))
+
+
+def test_it_says_what_it_is_and_what_would_make_it_smarter() -> None:
+    assert "without a provider" in small_talk(Talk.WHO) and "LOCAL_MODEL_URL" in small_talk(Talk.WHO)
+    assert small_talk(Talk.TIME) == "It is 14:05 where this server is."
+
+
+def test_where_it_cannot_help_it_says_what_it_can_do_and_what_to_set() -> None:
+    said = small_talk(Talk.OTHER)
+    assert "weather" in said and "for example" in said and "LOCAL_MODEL_URL or OPENAI_API_KEY" in said
 
 
 def test_replies_vary_from_turn_to_turn() -> None:
-    assert wording.acknowledgement(1) != wording.acknowledgement(2)
+    assert small_talk(Talk.GREETING, 1) != small_talk(Talk.GREETING, 2)
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,6 @@ from backend.tasks.task import Task
 from backend.thinkers.base import Answer, Question
 from backend.thinkers.dispatcher import GOES_ON, STARTED
 from backend.thinkers.run import ThinkerRun
-from local_responder.dialogue.intents import Question as Wish
 from local_responder.dialogue.routing import routing_of
 from tests.call.world import settle, think_at_once, thinkers
 from tests.support.tasks import FakeQueue, add_to_stream
@@ -167,12 +166,12 @@ async def test_work_that_cannot_be_given_away_fails_in_words() -> None:
 async def test_the_demonstration_says_when_it_is_not_waited_for() -> None:
     routing = routing_of([OneCall().thinkers.registry.route_tool()])
     assert routing is not None
-    patient = json.loads(routing.arguments(Wish("research", "Research electric cars, and take your time.")))
+    patient = json.loads(routing.arguments("research", "Research electric cars, and take your time."))
     assert patient == {"domain": "research", "query": "Research electric cars.", "background": True}
     for words in (
         "Research electric cars and let me know when you're done.",
         "Research electric cars in the background",
     ):
-        assert json.loads(routing.arguments(Wish("research", words)))["background"] is True
+        assert json.loads(routing.arguments("research", words))["background"] is True
     for words in ("Research electric cars", "Let me know what the weather is"):
-        assert json.loads(routing.arguments(Wish("research", words))) == {"domain": "research", "query": words}
+        assert json.loads(routing.arguments("research", words)) == {"domain": "research", "query": words}

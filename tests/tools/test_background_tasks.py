@@ -13,8 +13,9 @@ from backend.tasks.service import TaskQueries
 from backend.tasks.task import Task, TaskState
 from backend.tools.background_tasks import UserTasks, background_tasks
 from local_responder.chat.rules import think
-from local_responder.dialogue.intents import Question, understand
+from local_responder.dialogue.understanding import Question
 from tests.coordinator.world import FakeTasks, World
+from tests.local_responder.orders import understood
 from tests.support.agents import toolbox
 from tests.support.consent import tool_context
 from tests.support.crashing import Countdown
@@ -102,14 +103,14 @@ async def test_a_briefing_names_them_briefly() -> None:
 def test_the_demonstration_asks_the_tasks_thinker(words: str) -> None:
     if "task" in words:
         words = words.replace("task", "background task")
-    assert understand(words, DOMAINS) == Question("tasks", words)
+    assert understood(words, DOMAINS) == Question("tasks", words)
 
 
 @pytest.mark.parametrize(
     ("words", "domain"), [("Research electric cars.", "research"), ("Cancel the meeting.", "assistant")]
 )
 def test_other_wishes_still_go_where_they_went(words: str, domain: str) -> None:
-    assert understand(words, DOMAINS) == Question(domain, words)
+    assert understood(words, DOMAINS) == Question(domain, words)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from demo.offline.script.schema import ConnectionScript, ErrorSpec, Hearing, Reply, Turn
 from demo.offline.script.sound import Sound, sound_of
 from local_responder.dialogue import wording
-from local_responder.dialogue.brain import notes_of
+from local_responder.dialogue.conversation import of_items
 from local_responder.realtime.items import Item
 from local_responder.realtime.parts import (
     Audio,
@@ -91,7 +91,7 @@ class ScriptedHandler:
         if order.out_of_band or (special and order.purpose not in ("answer", "result")):
             return special or self._script.fallback
         if order.purpose == "notice":
-            return Reply(text=wording.news(order.instructions, notes_of(order.items)))
+            return Reply(text=wording.news(order.instructions, of_items(order.items).notes))
         self._take_typed(order)
         turn = self._turn
         if turn and order.items and order.items[-1].type == "function_call_output":

@@ -1,0 +1,96 @@
+"""A conversation as the rules look at it, from the Realtime API's items or from chat messages. Pure."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from local_responder.dialogue.routing import Routing
+from local_responder.dialogue.understanding import Question, understand
+from local_responder.realtime.items import Item
+
+Said = tuple[str, str]
+"""(role, words)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """What was said until it is our turn."""
+
+    said: tuple[Said, ...]
+    """Everything before the pieces, oldest first."""
+    pieces: tuple[str, ...] = ()
+    """What the caller has said since anybody else said anything; a pause ends a piece."""
+    spoken: bool = False
+    """Whether the last piece came by voice."""
+    results: tuple[str, ...] = ()
+    """Outputs of functions that nobody has told the caller yet."""
+    notes: tuple[str, ...] = ()
+    """What the client noted for us, oldest first."""
+    calls: tuple[str, ...] = ()
+    """The arguments of the functions that were called, oldest first."""
+
+    @property
+    def newest(self) -> str:
+        """The last piece."""
+        return self.pieces[-1] if self.pieces else ""
+
+    @property
+    def joined(self) -> str:
+        """One sentence of pieces that the recogniser took for a sentence each."""
+        *first, last = [piece.strip() for piece in self.pieces if piece.strip()] or [""]
+        return " ".join([*(each.rstrip(".?!,") for each in first), last[:1].lower() + last[1:] if first else last])
+
+    @property
+    def turn(self) -> int:
+        """How often we have answered."""
+        return sum(role == "assistant" for role, _ in self.said)
+
+    def last(self, role: str) -> str:
+        """What somebody said last before the pieces; '' if nothing."""
+        return next((words for each, words in reversed(self.said) if each == role and words.strip()), "")
+
+    def of(self, role: str) -> list[str]:
+        """All that somebody said before the pieces."""
+        return [words for each, words in self.said if each == role and words.strip()]
+
+    def asked(self, routing: Routing) -> Question | None:
+        """The last question that was put to a specialist."""
+        for arguments in reversed(self.calls):
+            try:
+                values = json.loads(arguments)
+                return Question(values[routing.domain_field], values[routing.query_field])
+            except (ValueError, KeyError, TypeError):
+                continue
+        wish = understand(self.last("user"), routing.specialists)
+        return wish if isinstance(wish, Question) else None
+
+
+def of_items(items: Sequence[Item]) -> Conversation:
+    """Return the conversation of a call."""
+    newest = max((at for at, item in enumerate(items) if item.role == "user"), default=-1)
+    answered = max((at for at, item in enumerate(items) if item.role == "assistant" and item.words), default=-1)
+    pieces = [*itertools.takewhile(lambda item: item.role == "user", reversed(items[: newest + 1]))][::-1]
+    before = items[: newest + 1 - len(pieces)]
+    return Conversation(
+        said=tuple((item.role or "", item.words) for item in (*before, *items[newest + 1 :]) if item.words),
+        pieces=tuple(item.words for item in pieces),
+        spoken=bool(pieces) and pieces[-1].kind == "input_audio",
+        results=tuple(filter(None, map(_result, items[max(newest, answered) + 1 :]))),
+        notes=tuple(item.words for item in items if item.role == "system"),
+        calls=tuple(item.arguments for item in items if item.type == "function_call"),
+    )
+
+
+def of_messages(said: Sequence[Said]) -> Conversation:
+    """Return the conversation of chat messages, the newest of them the user's."""
+    return Conversation(tuple(said[:-1]), (said[-1][1],)) if said else Conversation(())
+
+
+def _result(item: Item) -> str:
+    """Return a call's output, or a system's note of one; '' for anything else."""
+    if item.type == "function_call_output":
+        return item.output
+    return item.words if item.role == "system" and item.words.startswith("{") else ""

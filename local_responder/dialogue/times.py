@@ -1,0 +1,91 @@
+"""Words for times in a sentence, found and taken apart; the tools read them. Pure."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+_ONES = "one|two|three|four|five|six|seven|eight|nine"
+_NUMBER = rf"(?:\d+|(?:twenty|thirty|forty|fifty)(?:[ -](?:{_ONES}))?|{_ONES}|ten|eleven|twelve|fifteen)"
+_WEEKDAY = r"(?:mon|tues|wednes|thurs|fri|satur|sun)day"
+_MONTH = "(?:january|february|march|april|may|june|july|august|september|october|november|december)"
+_PART = r"(?:morning|afternoon|evening|night)"
+_AHEAD = (
+    rf"in (?:about )?(?:half an hour|(?:{_NUMBER}|an?) (?:second|minute|hour|day|week|month)s?"
+    rf"(?: and (?:a half|{_NUMBER} (?:second|minute|hour)s?))?)"
+)
+_DATE = (
+    rf"\d{{4}}-\d\d-\d\d|(?:the )?\d{{1,2}}(?:st|nd|rd|th)?(?: of)? {_MONTH}|"
+    rf"{_MONTH} (?:the )?\d{{1,2}}(?:st|nd|rd|th)?"
+)
+_DAY = (
+    rf"(?:(?:on|for|by) )?(?:(?:(?:this|next|coming) )?{_WEEKDAY}|today|tomorrow|{_DATE})(?: {_PART})?|tonight|"
+    rf"(?:in )?this {_PART}|(?:on |at |over )?(?:the|this) weekend|(?:for |in )?next (?:week|month)"
+)
+_HOUR = (
+    r"(?:at |around )(?:(?:half past|quarter (?:past|to)) )?"
+    rf"(?:noon|midnight|{_NUMBER}(?:[: ](?:\d\d|fifteen|thirty|forty[ -]five))?)"
+    r"(?: o'clock)?(?: ?[ap]\.?m\b\.?| in the (?:morning|afternoon|evening))?"
+)
+_EVERY = rf"every (?P<unit{{n}}>day|weekday|morning|evening|week|month|year|{_WEEKDAY})"
+_ANY = rf"(?:{_AHEAD}|{_DAY}|{_HOUR}|{_EVERY.replace('(?P<unit{n}>', '(?:').replace('{{n}}', '')})"
+TIME = re.compile(rf"\b(?:right now|now|{_ANY}(?:,? {_ANY})*)(?!\w)", re.IGNORECASE)
+"""A time as it is said, of any number of parts."""
+_DAYS = re.compile(rf"\b(?:{_DAY})\b", re.IGNORECASE)
+_HOURS = re.compile(rf"\b(?:{_HOUR})(?!\w)", re.IGNORECASE)
+_EVERYS = re.compile(rf",?\s*\b{_EVERY.format(n='')},?", re.IGNORECASE)
+_LEADING = re.compile(r"^(?:on|for|by|over|in|at)\s+(?=\D)|^the\s+(?=weekend)", re.IGNORECASE)
+_REPEATS = {"day": "daily", "morning": "daily", "evening": "daily", "weekday": "weekdays", "week": "weekly"} | {
+    "month": "monthly", "year": "yearly",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Timed:
+    """A sentence without the time it names, and that time; empty where it names none."""
+
+    text: str
+    when: str = ""
+
+    @property
+    def day(self) -> str:
+        """The day, as the tools read it."""
+        found = _DAYS.search(self.when)
+        return _LEADING.sub("", found[0]) if found else ""
+
+    @property
+    def hour(self) -> str:
+        """The hour without its "at"."""
+        found = _HOURS.search(self.when)
+        return re.sub(r"^(?:at|around) ", "", found[0], flags=re.IGNORECASE) if found else ""
+
+    @property
+    def moment(self) -> str:
+        """Day and hour, in an order the tools read; a span from now as it is."""
+        return " at ".join(filter(None, (self.day, self.hour))) or self.once[0]
+
+    @property
+    def once(self) -> tuple[str, str]:
+        """The time without what says how often, and how often."""
+        found = _EVERYS.search(self.when)
+        if found is None:
+            return self.when, "none"
+        unit = found["unit"].lower()
+        at = f"{self.when[: found.start()]} {self.when[found.end() :]}".strip()
+        if unit in _REPEATS:
+            return at + (f" in the {unit}" if unit in ("morning", "evening") else ""), _REPEATS[unit]
+        return f"{unit} {at}".strip(), "weekly"
+
+
+def timed(sentence: str) -> Timed:
+    """Return the sentence taken apart; of several times, the longest counts."""
+    found = max(TIME.finditer(sentence), key=lambda each: len(each[0]), default=None)
+    if found is None:
+        return Timed(sentence)
+    rest = f"{sentence[: found.start()].rstrip(' ,')} {sentence[found.end() :].lstrip(' ,')}"
+    return Timed(rest.strip(), found[0])
+
+
+def said(when: str) -> str:
+    """'Sunday, 22 November 2026, 12:00' as one says it."""
+    return re.sub(r",? \d{4}(?:, (?=\d))?", lambda found: ", at " if "," in found[0].lstrip(",") else "", when)

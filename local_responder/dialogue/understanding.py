@@ -1,0 +1,99 @@
+"""What a sentence wants: small talk, or a question for one of those who may be asked. Pure but for the vectors."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from local_responder.dialogue import small_talk
+from local_responder.dialogue.routing import UNSURE, Specialist, router_of
+from local_responder.dialogue.small_talk import Talk
+from local_responder.dialogue.times import TIME
+
+FOLLOW_UP_WORDS = 5
+"""Words of a fragment, at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """For a specialist: one of the offered domains, and the whole question."""
+
+    domain: str
+    query: str
+
+
+_LEAD = re.compile(
+    r"^(?:please\s+)?(?:stop|wait|quiet|be quiet|shut up|enough|hold on|never mind|okay|ok|all right|yes|yeah|no|"
+    r"thanks|thank you|hello|hi|hey|sorry|good (?:morning|afternoon|evening)|well|so|um|uh)\b"
+    r"(?:\s+(?:please|a moment|that|it|there|very much|a lot))*[\s,.;!?–-]+"
+    r"(?=\w)(?!(?:for|to|so|the)\b)",
+    re.IGNORECASE,
+)
+"""What may be said before a question: it is the question that is answered. "Thanks for the news" holds none."""
+_ASKS = re.compile(
+    r"\?|^(?:and |so |please |um |uh |well )*(?:what|who|whom|whose|where|when|why|how|which|is|are|was|were|do|does|"
+    r"did|can|could|will|would|should|tell|explain|describe|give|show|find|search|look|calculate|translate|any|in)\b",
+    re.IGNORECASE,
+)
+_FRAGMENT = re.compile(r"^(?:(?:and\s+|but\s+)?(?:what|how)\s+about|and|or)\s+(?P<rest>.+)$", re.IGNORECASE)
+_CLAUSE = re.compile(r"(?:what|who|when|where|why|how|is|are|will|do|does|did|can|could)\b", re.IGNORECASE)
+_NAMES = re.compile(r"(?<=[\w,] )(?!I\b)[A-Z][\w.&-]*(?:(?: of)? [A-Z][\w.&-]*)*")
+_OBJECT = re.compile(
+    r"(?<=\b(?:in|of|on|at) )[^?.!,]+(?=[?.!]?$)|(?<=\bfor )[^?.!,]+(?=[?.!]?$)|(?<=\babout )[^?.!,]+(?=[?.!]?$)"
+)
+_PREPOSITION = re.compile(r"^(?:in|of|on|at|for|about|with)\s+", re.IGNORECASE)
+
+
+def understand(words: str, specialists: Sequence[Specialist], last: Question | None = None) -> Talk | Question:
+    """Return what `words` want; `last` is what was asked before, for fragments such as "and in Paris?"."""
+    sentence = words.strip()
+    plain = sentence.lower().replace("’", "'")
+    if not plain:
+        return Talk.NOTHING
+    if lead := _LEAD.match(sentence):
+        rest = sentence[lead.end() :]
+        wish = understand(rest[0].upper() + rest[1:], specialists, last)
+        if wish is Talk.TOLD or (isinstance(wish, Question) and (len(rest.split()) > 2 or "?" in rest)):
+            return wish
+    if (talk := small_talk.talk_of(plain)) is not None:
+        return talk
+    router = router_of((*specialists, *small_talk.SPECIALISTS))
+    best, score = router.scores(sentence)[0]
+    if last is not None and not router.is_example(sentence) and (whole := completed(sentence, last.query)):
+        return Question(last.domain, whole)
+    if score >= UNSURE:
+        if best in KINDS_BY_NAME:
+            return KINDS_BY_NAME[best]
+        return Question(best, _without_link(sentence))
+    general = next((each.domain for each in specialists if each.takes_unknown), None)
+    return Question(general, sentence) if general and _ASKS.search(plain) else Talk.OTHER
+
+
+KINDS_BY_NAME = {str(kind): kind for kind in Talk}
+
+
+def _without_link(sentence: str) -> str:
+    found = re.match(r"(?:and|but|now|then)\s+(?=\w)", sentence, re.IGNORECASE)
+    return sentence[found.end()].upper() + sentence[found.end() + 1 :] if found else sentence
+
+
+def completed(words: str, before: str) -> str:
+    """Return the question before with what a fragment names put in; '' for what is no fragment.
+
+    "And tomorrow?" changes its time, "what about Boston?" the name in it, or else what it is about.
+    """
+    found = _FRAGMENT.match(words.strip(" .?!"))
+    if found is None or len(found["rest"].split()) > FOLLOW_UP_WORDS or _CLAUSE.match(found["rest"]):
+        return ""
+    rest, end = found["rest"], before.rstrip()[-1:] if before.rstrip()[-1:] in ".?!" else "?"
+    body = before.strip(" .?!")
+    if TIME.fullmatch(rest):
+        return f"{TIME.sub('', body).strip(' ,')} {rest}{end}"
+    name = _PREPOSITION.sub("", rest)
+    for pattern in (_NAMES, _OBJECT):
+        if places := list(pattern.finditer(body)):
+            at = places[-1]
+            kept = TIME.search(at[0]) if pattern is _OBJECT else None
+            return f"{body[: at.start()]}{name}{' ' + kept[0] if kept else ''}{body[at.end() :]}{end}"
+    return f"{body} {rest}{end}"
