@@ -145,11 +145,11 @@ def provider(script: Mapping[str, Any], cores: frozenset[int]) -> Iterator[tuple
 
 @contextmanager
 def server(
-    provider_url: str, cores: frozenset[int], env: Mapping[str, str], nice: int = 0
+    provider_url: str, cores: frozenset[int], env: Mapping[str, str], nice: int = 0, *, serve: str = SERVE
 ) -> Iterator[tuple[str, int]]:
     """`responder-thinker serve` on `cores`, without limits, upstream of `provider_url`: its address and pid.
 
-    `nice`: lower its priority by so much.
+    `nice`: lower its priority by so much. `serve`: the Python that serves.
     """
     with tempfile.TemporaryDirectory() as folder:
         settings = {
@@ -162,11 +162,21 @@ def server(
             "ADMISSION_MAX_CPU_PERCENT": "0",
             "COLUMNS": "200",
         }
-        command = ["nice", "-n", str(nice), sys.executable, "-c", SERVE, "serve", "--port", "0"]
+        command = ["nice", "-n", str(nice), sys.executable, "-c", serve, "serve", "--port", "0"]
         with started(command, cores, folder, settings | dict(env)) as child:
             found = re.search(r"http://[\w.]+:(\d+)", child.until(b"Ctrl-C", READY_WITHIN_S).decode())
             assert found, "the server did not say where it listens"
             yield f"http://127.0.0.1:{found[1]}", child.process.pid
+
+
+def exact_cpu_s(pid: int) -> float:
+    """Return the processor time of a process and all below it, Redis included, to the nanosecond.
+
+    First column of Linux's schedstat; a thread that has ended is no longer counted.
+    """
+    own, redis = _family(pid)
+    paths = [path for each in own + redis for path in Path(f"/proc/{each.pid}/task").glob("*/schedstat")]
+    return sum(int(path.read_text().split()[0]) for path in paths) / 1e9
 
 
 def leave_on_sigterm() -> None:

@@ -39,6 +39,7 @@ async def open_budgets(settings: BudgetSettings, redis: Redis, retention_s: int 
         finally:
             with suppress(MemoryUnavailable):
                 await budgets.ledger.flush()
+                await budgets.ledger.rank()
 
 
 def paid_by(

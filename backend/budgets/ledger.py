@@ -17,6 +17,7 @@ from collections.abc import Callable, Collection
 from contextlib import suppress
 from datetime import UTC, datetime
 from heapq import nlargest
+from itertools import count
 from operator import itemgetter
 
 from redis.asyncio import Redis
@@ -28,6 +29,8 @@ from backend.storage.client import Pipe, RedisStore
 KEEP_S = 2 * 86_400
 WRITE_EVERY_S = 1.0
 """Seconds between two writes of what was charged."""
+RANK_EVERY = 20
+"""Writes after which those who used most are listed anew."""
 KNOWN_LIMIT = 10_000
 """Subjects whose use is remembered in this process; the one looked at longest ago is forgotten first."""
 TOP = 20
@@ -91,11 +94,13 @@ class Ledger(RedisStore):
         return {subject.name: usage for subject, usage in used.items()}
 
     async def run(self) -> None:
-        """Write what was charged, again and again, until cancelled."""
-        while True:
+        """Write what was charged, again and again, and now and then who used most, until cancelled."""
+        for second in count(1):
             await asyncio.sleep(WRITE_EVERY_S)
             with suppress(MemoryUnavailable):
                 await self.flush()
+                if second % RANK_EVERY == 0:
+                    await self.rank()
 
     async def flush(self) -> None:
         """Write what was charged, and learn what all processes have. Raises `MemoryUnavailable`; then it waits."""
@@ -108,8 +113,19 @@ class Ledger(RedisStore):
             for subject, amounts in written.items():
                 self.charge([subject], amounts)
             raise
-        if self._unranked:
-            await self._rank()
+
+    async def rank(self) -> None:
+        """List those whose use has changed, if they are among the top. Raises `MemoryUnavailable`."""
+        ranked, self._unranked = self._unranked, set()
+        if not ranked:
+            return
+        pipe = self._client.pipeline(transaction=False)
+        for scope in {subject.scope for subject in ranked}:
+            tokens = {s.name: self.known(s)[Resource.MODEL_TOKENS] for s in ranked if s.scope is scope}
+            pipe.zadd(self._top_key(scope), dict(nlargest(TOP, tokens.items(), key=itemgetter(1))))
+            pipe.zremrangebyrank(self._top_key(scope), 0, -TOP - 1)
+            pipe.expire(self._top_key(scope), KEEP_S)
+        await self._client.execute(pipe)
 
     async def _write(self, amounts: dict[Subject, Usage]) -> dict[Subject, Usage]:
         """Add the amounts, and return what each subject has used with them."""
@@ -128,17 +144,6 @@ class Ledger(RedisStore):
             self._known.popitem(last=False)
         return used
 
-    async def _rank(self) -> None:
-        """List those among the top whose use has changed."""
-        ranked, self._unranked = self._unranked, set()
-        pipe = self._client.pipeline(transaction=False)
-        for scope in {subject.scope for subject in ranked}:
-            tokens = {s.name: self.known(s)[Resource.MODEL_TOKENS] for s in ranked if s.scope is scope}
-            pipe.zadd(self._top_key(scope), dict(nlargest(TOP, tokens.items(), key=itemgetter(1))))
-            pipe.zremrangebyrank(self._top_key(scope), 0, -TOP - 1)
-            pipe.expire(self._top_key(scope), KEEP_S)
-        await self._client.execute(pipe)
-
     def _top_key(self, scope: Scope) -> str:
         return f"budget:{self._day}:top:{scope}"
 
@@ -148,10 +153,11 @@ class Ledger(RedisStore):
         counted = [(resource, amount) for resource, amount in amounts.items() if amount]
         for resource, amount in counted:
             pipe.hincrby(key, resource.value, amount)
-        if counted:
+        begins = bool(counted) and not self._known.get(subject)
+        if begins:  # as far as this process knows
             pipe.expire(key, KEEP_S)
         pipe.hgetall(key)
-        return len(counted) + bool(counted) + 1
+        return len(counted) + begins + 1
 
     def _turn_day(self) -> None:
         """Forget what is known at the turn of the day; what waits is charged to the new one."""

@@ -136,6 +136,7 @@ async def used_by_three() -> Budgets:
         budgets.charge_tokens(payer, "dear", 15_000 * number, 1_000 * number)
         budgets.charge(payer, Counter({Resource.VOICE_SECONDS: 600 * number, Resource.TASKS: number}))
     await budgets.ledger.flush()
+    await budgets.ledger.rank()
     with suppress(OverBudget):
         await budgets.admit(Payer("cleo"), TURN, Counter({Resource.MODEL_TOKENS: 10_000}))
     return budgets
