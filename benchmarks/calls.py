@@ -42,7 +42,8 @@ def main() -> int:
     leave_on_sigterm()
     seconds = options.seconds or (RAMP_SECONDS if options.ramp else SECONDS)
     cores = Cores.available(options.workers, shared=options.shared)
-    kind = ServerKind(options.workers, pauses=not options.without_pauses, endpointing=options.endpointing)
+    pauses, reader = not options.without_pauses, not options.without_reader
+    kind = ServerKind(options.workers, pauses=pauses, endpointing=options.endpointing, reader=reader)
     bench = Bench(seconds, cores, kind)
     bench.say(f"{bench.where}; {seconds:g} s a run.")
     words = ""
@@ -135,6 +136,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--most", type=int, default=MOST_CALLS, help="the ramp goes no further than this")
     parser.add_argument("--workers", type=int, default=1, choices=range(1, 65), metavar="1-64", help="server processes")
     parser.add_argument("--shared", action="store_true", help="server, callers and Responder share all cores")
+    parser.add_argument("--without-reader", action="store_true", help="UTTERANCE_READER=false")
     parser.add_argument(
         "--without-pauses", action="store_true", help="callers send 50 packets a second in silence, too (RTC_DTX=false)"
     )

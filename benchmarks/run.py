@@ -78,10 +78,13 @@ class ServerKind:
     """Callers are asked to send next to nothing while they are silent."""
     endpointing: str = "balanced"
     """ENDPOINTING: how soon a reply may sound."""
+    reader: bool = True
+    """UTTERANCE_READER: a process reads what short utterances say."""
 
     def settings(self) -> dict[str, str]:
         """Return its environment."""
         own = {"WORKERS": str(self.workers), "RTC_DTX": str(self.pauses), "ENDPOINTING": self.endpointing}
+        own["UTTERANCE_READER"] = str(self.reader)
         return SERVER_SETTINGS | own
 
 

@@ -106,7 +106,8 @@ async def open_calls(foundation: Foundation, tasks: TaskSubsystem) -> AsyncItera
     settings, metrics = foundation.settings, foundation.metrics
     async with AsyncExitStack() as stack:
         responder = ResponderEndpoint(settings, foundation.endpoints.responder)
-        reader = await stack.enter_async_context(open_utterance_reader()) if settings.vad.enabled else None
+        reads = settings.utterance_reader and settings.vad.enabled
+        reader = await stack.enter_async_context(open_utterance_reader()) if reads else None
         meter = CallMeter(foundation.budgets, settings.realtime_model)
         await stack.enter_async_context(supervising("call meter", meter.run))
         dependencies = _dependencies(foundation, tasks, responder, reader, meter)

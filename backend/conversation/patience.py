@@ -106,7 +106,6 @@ class PauseContext:
 
     words: str | None = None
     """The transcript of the whole turn so far, its pieces joined. None: not known yet."""
-    voiced_ms: int = 0
     ending: SpeechEnding | None = None
     expected: Expected = Expected.NOTHING
     caller_pauses_ms: tuple[int, ...] = ()
@@ -149,9 +148,9 @@ WAIT_MS: dict[Reason, tuple[int, int]] = {
 """The wait of each reason, in milliseconds: (balanced, patient)."""
 EXPECTING_MS = (1000, 1500)
 """The same where no words are known yet and our question asked for a number or an address."""
-SURE = {"question": 0.9, "yes-no question": 1.1, "request": 1.5, "statement": 1.6, "fragment": 0.5}
+SURE = {"question": 1.1, "yes-no question": 1.1, "request": 1.75, "statement": 2.1, "fragment": 1.0}
 """Log odds from which a turn is surely complete, by the kind of sentence."""
-RATHER, DOUBTFUL = 0.9, -0.5
+RATHER, DOUBTFUL = 1.1, -0.5
 """Log odds from which a turn is rather complete, and below which it goes on."""
 OWN_PAUSES_MOST_MS = (860, 1600)
 IN_DOUBT = frozenset({Reason.UNKNOWN, Reason.RATHER_COMPLETE, Reason.MAY_GO_ON})
@@ -192,7 +191,7 @@ _ASKED_WHOLE = re.compile(
 """Questions that end in their verb, whose object has been asked for: "how much does it cost"."""
 _SHORT_ANSWER = 4
 """Words: "in the morning" answers, "for the party we need coffee" begins."""
-_ORDERING = _set("order bring buy add")
+_ORDERING = _set("order bring buy add need")
 _ASSENT = re.compile(r"(yes|yeah|yep|sure|okay|ok|of course|right|alright|all right)\b")
 """The beginning of dictating what was asked for."""
 _HESITATION = re.compile(r"um+|uh+|erm?|uhm|hmm*|mm+|ah")
@@ -294,23 +293,24 @@ def _reason(context: PauseContext) -> Reason:
         return Reason.TRAILING_OFF
     if _OPEN_END.search(text):
         return Reason.OPEN_PUNCTUATION
-    if _lists_bare(sentence):
-        return Reason.LIST
+    listed = _things_listed(sentence, context.expected)
     items = _ITEMS.search(text.lower())
     if items and all(classify(word) in ("noun", "determiner", "adjective", "number") for word in words_of(items[1])):
-        return Reason.LIST
-    return _judged(context, text, sentence)
+        listed = 2
+    return Reason.LIST if listed > 1 else _judged(context, text, sentence, more=listed > 0)
 
 
-def _lists_bare(words: list[str]) -> bool:
-    """Return whether the words end in one thing after another without "and": "a headache, a sore throat"."""
-    if (
-        _GIVING.union(_CORRECTING).intersection(words)
-        or words[-1] in _RATES
-        or ("question" in kind_of(words) and "order" not in words)
-    ):
-        return False
-    return _LISTED.search(" ".join(map(classify, words))) is not None
+def _things_listed(words: list[str], expected: Expected) -> int:
+    """Return how many things the words end in, one after another without "and": "a headache a sore throat" two or more,
+    "bring paper towels" one, which may be the first. Return 0 where nothing is listed.
+    """
+    exchanged = _GIVING.union(_CORRECTING).intersection(words) or words[-1] in _RATES
+    asked = "question" in kind_of(words) and "order" not in words
+    if not exchanged and not asked and _LISTED.search(" ".join(map(classify, words))):
+        return 2
+    if not {"and", "all"}.isdisjoint(words):
+        return 0
+    return int(expected is Expected.LIST or _orders(words))
 
 
 def _orders(words: list[str]) -> bool:
@@ -325,8 +325,11 @@ def _orders(words: list[str]) -> bool:
     return bool(names) and names <= {"noun", "number", "quantifier", "adjective"} and classify(words[-1]) == "noun"
 
 
-def _judged(context: PauseContext, text: str, sentence: list[str]) -> Reason:
-    """Return the reason by the detectors' sum and, in a punctuated transcript, its last mark."""
+def _judged(context: PauseContext, text: str, sentence: list[str], *, more: bool) -> Reason:
+    """Return the reason by the detectors' sum and, in a punctuated transcript, its last mark.
+
+    `more`: what is said is one thing of which there may be several.
+    """
     judged = context if context.words is not None else replace(context, words=text)
     odds = sum(max(-DETECTOR_BOUND, min(DETECTOR_BOUND, log_odds(judged))) for log_odds in _detectors())
     text = text.strip()
@@ -337,8 +340,6 @@ def _judged(context: PauseContext, text: str, sentence: list[str]) -> Reason:
     if odds < DOUBTFUL:
         return Reason.GOES_ON
     kind = kind_of(sentence)
-    lists = context.expected is Expected.LIST or _orders(sentence)
-    more = lists and not {"and", "all"}.intersection(sentence)
     if odds < SURE[kind] or more:
         return Reason.MAY_GO_ON if odds < RATHER or more else Reason.RATHER_COMPLETE
     if kind == "fragment":

@@ -63,16 +63,16 @@ SAME_DELAY_SAMPLES = 3 * SAMPLE_RATE // 1000
 """How near to each other two delays are the same: 3 ms."""
 FIRST_LOOK = 4
 """Loud frames before the first comparison: an echo of 80 ms can be told from a voice, mostly."""
-LOOK_EVERY = 2
+LOOK_EVERY = 3
 """Loud frames from one comparison to the next; after `LOOKS_SOON` comparisons, each takes twice as long."""
-LOOKS_SOON = 7
+LOOKS_SOON = 6
 LOOK_CLEAR = 12
 """Loud frames before the first comparison, and between it and the next, where no echo is expected: 240 ms, so that two
 come before a voice interrupts."""
 LOOK_SELDOM = 100
 """Loud frames between comparisons at most: two seconds."""
-CLEAR_FRAMES = 100
-"""Frames in which we are heard and the microphone is silent, after which an echo is not expected: two seconds."""
+CLEAR_FRAMES = 75
+"""Frames in which we are heard and the microphone is silent, after which an echo is not expected: 1.5 s."""
 PLAYING_FRAMES = 10
 """Frames after the last one played in which we still count as heard: 200 ms."""
 SUSPECTS = 16

@@ -7,7 +7,7 @@ consonants have much treble or none, and which of them a short word has, is chan
 the caller's voice; utterances that have much less treble, muffled or nearly so, move it ten times more slowly, so that
 asides do not, but a caller who has changed the microphone sounds usual again after a while.
 
-A spectrum is made of every second frame at the beginning of an utterance and of every fourth after that, since it costs
+A spectrum is made of every second frame at the beginning of an utterance and of every sixth after that, since it costs
 more than everything else done to a voice that the detector passes unasked.
 """
 
@@ -20,7 +20,7 @@ import numpy as np
 
 from backend.media.frame import FRAME_SAMPLES, SAMPLE_RATE, Frame
 
-EVERY: Final = 4
+EVERY: Final = 6
 EVERY_EARLY: Final = 2
 EARLY_FRAMES: Final = 24
 """Frames at the beginning of an utterance, of which more are looked at."""

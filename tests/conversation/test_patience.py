@@ -179,7 +179,7 @@ def test_the_language_model_moves_the_verdict_both_ways() -> None:
 
 def test_a_rising_voice_lengthens_the_wait_after_a_statement_but_not_after_a_question() -> None:
     rising = SpeechEnding(pitch_slope=8.0)
-    for words, later in (("The heating doesn't work.", True), ("Is there a charge?", False)):
+    for words, later in (("I have lost my keys.", True), ("Is there a charge?", False)):
         said = PauseContext(words)
         assert (patience(replace(said, ending=rising), BALANCED).wait_ms > patience(said, BALANCED).wait_ms) is later
 
@@ -212,7 +212,6 @@ CONTEXTS = st.builds(
     words=st.one_of(
         st.none(), st.text(max_size=60), st.sampled_from([cut.words for cut in cuts(SENTENCES) + cuts(UNSEEN)])
     ),
-    voiced_ms=st.integers(0, 20_000),
     ending=st.one_of(st.none(), st.builds(SpeechEnding, st.one_of(st.none(), st.floats(-60, 60)))),
     expected=st.sampled_from(Expected),
     caller_pauses_ms=st.lists(st.integers(0, 5000), max_size=16).map(tuple),
@@ -251,7 +250,8 @@ def test_unseen_sentences_are_not_spoken_into_and_are_answered_soon() -> None:
     """The sentences have no punctuation except at their end, and there is no trigram model: the hardest case."""
     judged = cuts(UNSEEN)
     fragments = [cut for cut in judged if not cut.complete]
-    assert [spoken_into(fragments, pause_ms) for pause_ms in (300, 600, 800)] <= [0.0, 0.07, 0.10]
+    for pause_ms, most in ((300, 0.0), (600, 0.06), (800, 0.09)):
+        assert spoken_into(fragments, pause_ms) <= most, f"pauses of {pause_ms} ms"
     assert spoken_into([cut for cut in fragments if cut.kind == "d" and cut.plausible], 800) <= 0.10
     whole = sorted(balanced(cut.words, Expected(cut.expected)).wait_ms for cut in judged if cut.complete)
     assert whole[len(whole) // 2] <= 540 and whole[math.ceil(len(whole) * 0.9)] <= 850

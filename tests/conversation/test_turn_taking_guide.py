@@ -26,5 +26,5 @@ def test_every_reason_stands_there_with_about_its_wait() -> None:
 @pytest.mark.parametrize(("names", "examples"), [(names, said) for names, said, _ in ROWS if names not in ELSEWHERE])
 def test_the_examples_have_the_reason_they_stand_for(names: str, examples: str) -> None:
     for words in re.findall(r"“(.+?)”", examples):
-        verdict = patience(PauseContext(words=words, voiced_ms=1000), EndpointingStyle.BALANCED)
+        verdict = patience(PauseContext(words=words), EndpointingStyle.BALANCED)
         assert verdict.reason in names.split(", "), words

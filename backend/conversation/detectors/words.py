@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -75,9 +74,10 @@ _TRIGRAM: tuple[float, float, float] = tuple(_LEARNT["trigram"])
 def log_odds(context: PauseContext) -> float:
     """Return the log odds that the turn is complete; 0 without words."""
     words = last_sentence(context.words or "")
-    if words[-2:-1] == ["for"] and classify(words[-1]) == "number":
-        words, context = [*words[:-1], "people"], replace(context, sentence_end=None)  # "a table for two"
-    return completeness(words, context.sentence_end) if words else 0.0
+    if not words:
+        return 0.0
+    numbered = classify(words[-1]) == "number"  # the trigram model hardly knows sentences that end in "for four"
+    return completeness(words, None if numbered else context.sentence_end)
 
 
 def completeness(words: list[str], sentence_end: float | None = None) -> float:

@@ -15,9 +15,10 @@ How long to wait is the verdict of `conversation.patience`, reached anew wheneve
 what was read of a short utterance, how likely a sentence ends here.
 
 A reply that is prepared and thrown away costs tokens. So a call has a *credit*: each turn adds `CREDIT_PER_TURN`, each
-discarded reply takes 1, and before its words are known a turn's reply is asked for only with 1 or more. Words are worth
-more: where they may be all, the reply is asked for at once (`PREPARE_WAIT_MS`), on credit or not. A turn costs at most
-`DISCARDED_PER_TURN`.
+discarded reply takes 1. Before its words are known, a turn's reply is asked for with a credit of 1 where the turn is
+likely to be over (much was said, we have asked something, or it has cut a reply, which may have to be brought back),
+else only with all there can be. Words are worth more: where they may be all, the reply is asked for at once
+(`PREPARE_WAIT_MS`), on credit or not. A turn costs at most `DISCARDED_PER_TURN`.
 """
 
 from __future__ import annotations
@@ -30,12 +31,14 @@ from backend.conversation import page_events as page
 from backend.conversation.commands import Purpose
 from backend.conversation.machine.moves import cancel_reply, forget_input, forget_words, settle_words, stop_reply
 from backend.conversation.machine.state import Deadlines, Floor, OpenTurn, State, ToolCallState
-from backend.conversation.patience import EndpointingStyle, PauseContext, expected_answer, patience
+from backend.conversation.patience import EndpointingStyle, PauseContext, patience
 from backend.conversation.utterances import UtteranceKind, kind_of
 
 CREDIT_PER_TURN = 0.4
 CREDIT_MAX = 2.0
 DISCARDED_PER_TURN = 2
+LONG_TURN_MS = 3000
+"""Speech after which a pause is more likely to be the end of a turn than not."""
 PREPARE_WAIT_MS = 870
 """A turn that is waited for longer than this will probably go on: its reply is asked for at the second moment."""
 RESUME_WITHIN_S = 2.0
@@ -121,7 +124,7 @@ def assess(s: State, now: float) -> None:
             PauseContext(
                 words=_words_known(s, turn),
                 ending=turn.ending,
-                expected=expected_answer(s.our_words),
+                expected=s.expected,
                 caller_pauses_ms=tuple(s.caller_pauses_ms),
                 sentence_end=turn.sentence_end,
                 reading=turn.reading.words if turn.reading and turn.pieces <= 1 else None,
@@ -149,7 +152,9 @@ def may_prepare(s: State) -> bool:
     turn = s.open
     if turn is None or s.utterance or only_hesitated(s, turn) or turn.discarded >= DISCARDED_PER_TURN:
         return False
-    return turn.wait_ms <= PREPARE_WAIT_MS and (s.credit >= 1 or _words_known(s, turn) is not None)
+    likely_over = turn.voiced_ms >= LONG_TURN_MS or s.our_words.endswith("?") or s.parked is not None
+    affordable = s.credit >= (1 if likely_over else CREDIT_MAX)
+    return turn.wait_ms <= PREPARE_WAIT_MS and (affordable or _words_known(s, turn) is not None)
 
 
 def defer(s: State, event: ev.ResponderEvent, now: float) -> bool:

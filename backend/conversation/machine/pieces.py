@@ -45,6 +45,7 @@ def take_over(s: State, now: float, onset: float) -> None:
 def end_piece(s: State, event: ev.SpeechStopped, now: float) -> None:
     """End an utterance: the first moment of the turn, which may be over."""
     turn = s.open or open_turn(s)
+    turn.voiced_ms += event.voiced_ms
     turn.quiet_since = now - event.hangover_ms / 1000
     turn.ending = event.ending
     if s.missed or s.lost_at is not None:

@@ -109,7 +109,7 @@ def _heard_whole(s: State, spoken: SpokenItem) -> None:
     if spoken.purpose is Purpose.NOTICE:
         s.notices.heard(spoken, spoken.audio_ms, text)
     if text:
-        s.our_words = text
+        s.note_our_words(text)
         s.publish(page.TranscriptCompleted("assistant", spoken.item, text))
         s.commands.append(do.Remember("assistant", text))
     if spoken.restored:
@@ -140,7 +140,7 @@ def _heard_partly(s: State, spoken: SpokenItem, played_ms: int) -> None:
         s.commands.append(do.TruncateItem(spoken.item, played_ms) if said else do.DeleteItem(spoken.item))
     s.publish(page.TranscriptInterrupted(spoken.item, heard, spoken.text.strip()))
     if heard:
-        s.our_words = heard
+        s.note_our_words(heard)
         s.commands.append(do.Remember("assistant", heard))
 
 

@@ -12,7 +12,7 @@ from backend.conversation.events import Event, UtteranceRead
 from backend.conversation.limits import TurnLimits
 from backend.conversation.notices import Notices
 from backend.conversation.page_events import FloorChanged, PageEvent
-from backend.conversation.patience import SpeechEnding
+from backend.conversation.patience import Expected, SpeechEnding, expected_answer
 from backend.conversation.spoken import SpokenItem, SpokenItems
 from backend.conversation.turn_clock import TurnClock
 
@@ -158,6 +158,8 @@ class OpenTurn:
     """The first moment has passed at least once: the turn has its number."""
     uncommitted: bool = True
     """Something was said that is not committed yet."""
+    voiced_ms: int = 0
+    """How much was said in the pieces that have ended."""
     quiet_since: float = 0.0
     """The moment of the caller's last sound."""
     over_at: float = 0.0
@@ -318,7 +320,9 @@ class State:
     """The caller's own pauses within turns, newest last."""
     our_words: str = ""
     """What the caller last heard from us."""
-    credit: float = 1.0
+    expected: Expected = Expected.NOTHING
+    """What that asked for."""
+    credit: float = 2.0
     """Replies that may be prepared before words say that the turn is over: see `open_turn`."""
     replay: list[Event] = field(default_factory=list)
     """Events that were deferred, to be handled now."""
@@ -421,6 +425,10 @@ class State:
         if floor is not self.floor:
             self.floor = floor
             self.publish(FloorChanged(floor.value))
+
+    def note_our_words(self, words: str) -> None:
+        """Note what the caller has heard from us."""
+        self.our_words, self.expected = words, expected_answer(words)
 
     def want(self, purpose: Purpose, attempt: int = 1) -> None:
         """Want a reply of that purpose as soon as the floor allows it."""
