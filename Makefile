@@ -33,7 +33,7 @@ fmt: install-test ## Format, and mend what the linter can
 	@.venv/bin/python -m scripts.thinkers_table
 
 fuzz: install-test ## Try for ten minutes each what strangers, visitors and operators may send
-	@FUZZ_SECONDS=600 .venv/bin/python -m pytest tests/outside/test_openapi_document.py
+	@FUZZ_SECONDS=600 .venv/bin/python -m pytest -rP tests/outside/test_openapi_document.py
 
 bench: install-test ## Measure what docs/performance.md tells
 	@.venv/bin/python -m benchmarks.calls

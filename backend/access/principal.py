@@ -38,7 +38,9 @@ class Grant(StrEnum):
 
 
 MCP_GRANTS = frozenset({Grant.MCP, Grant.MCP_COPILOT, Grant.MCP_EXTERNAL})
-USER_GRANTS = frozenset(Grant) - MCP_GRANTS - {Grant.ADMIN, Grant.ON_BEHALF}
+USER_GRANTS = frozenset(
+    {Grant.CALL, Grant.CHAT, Grant.REASON, Grant.EMBED, Grant.TASKS, Grant.NOTIFY, Grant.MEMORY},
+)
 """What a user of the server's own page may do."""
 
 

@@ -2,6 +2,7 @@
 cookies void.
 
     ticket:{hash}    what a ticket opens, as JSON, until it is used or 30 seconds have passed
+    sign-in:{hash}   a sign-in that has begun, as JSON, until it is finished or ten minutes have passed
     epoch:{hash}     the number of times a user's cookies were revoked
     work:{hash}      there while a challenge that was answered could be answered again
     worked:{hash}    there for a user who has proven work
@@ -18,6 +19,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import suppress
+from typing import Literal
 
 from redis.asyncio import Redis
 
@@ -33,6 +35,8 @@ CACHED_S = 5.0
 CACHED_LIMIT = 10_000
 TICKET_LIMIT = 128
 """Characters of a ticket that are looked at."""
+TicketKind = Literal["ticket", "sign-in"]
+"""What a ticket is for: one kind never passes for another."""
 
 
 class AccessStore(RedisStore):
@@ -45,18 +49,19 @@ class AccessStore(RedisStore):
         self._epochs: OrderedDict[str, tuple[int, float]] = OrderedDict()
         """User → epoch, and until when it is believed."""
 
-    async def put_ticket(self, content: bytes, life_s: int = TICKET_LIFE_S) -> str:
+    async def put_ticket(self, content: bytes, life_s: int = TICKET_LIFE_S, kind: TicketKind = "ticket") -> str:
         """Return a new ticket for `content`. Raises `MemoryUnavailable`."""
         ticket = secrets.token_urlsafe(24)
-        await self._client.call(lambda redis: redis.set(_ticket(ticket), content, ex=life_s))
+        await self._client.call(lambda redis: redis.set(f"{kind}:{_hashed(ticket)}", content, ex=life_s))
         return ticket
 
-    async def take_ticket(self, ticket: str) -> bytes | None:
-        """Return what `ticket` was made for, once; None for one that is unknown, used or too old.
+    async def take_ticket(self, ticket: str, kind: TicketKind = "ticket") -> bytes | None:
+        """Return what `ticket` was made for, once; None for one that is unknown, used, too old or of another kind.
 
         Raises `MemoryUnavailable`.
         """
-        found: bytes | None = await self._client.call(lambda redis: redis.getdel(_ticket(ticket[:TICKET_LIMIT])))
+        name = f"{kind}:{_hashed(ticket[:TICKET_LIMIT])}"
+        found: bytes | None = await self._client.call(lambda redis: redis.getdel(name))
         return found
 
     async def spend_work(self, challenge: str, life_s: int, user: str, kept_s: int) -> bool:
@@ -98,10 +103,6 @@ class AccessStore(RedisStore):
         self._epochs.move_to_end(user)
         if len(self._epochs) > CACHED_LIMIT:
             self._epochs.popitem(last=False)
-
-
-def _ticket(ticket: str) -> str:
-    return f"ticket:{_hashed(ticket)}"
 
 
 def _epoch(user: str) -> str:

@@ -76,6 +76,7 @@ class GrantCheck:
         scope["state"]["prefix"], grant = grant_for(scope["path"])
         connection = HTTPConnection(scope)
         if grant is None or grant in principal_of(connection).grants:
+            scope["state"]["principal"] = principal_of(connection)  # for applications that are no routes of ours
             await self._app(scope, receive, send)
             return
         if grant is Grant.ADMIN:

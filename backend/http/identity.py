@@ -116,7 +116,6 @@ def identity_in(scope: Scope, credentials: Credentials) -> Identity:
     state = scope.setdefault("state", {})
     if "identity" not in state:
         state["identity"] = credentials.identify(HTTPConnection(scope))
-        state["principal"] = state["identity"].principal
     identity: Identity = state["identity"]
     return identity
 

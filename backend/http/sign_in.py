@@ -55,7 +55,7 @@ async def login(request: Request, here: Here, caller: Caller) -> Response:
     begun = new_sign_in(redirect_uri)
     visitor = caller.user if caller.principal.credential == "cookie" else ""
     pending = _Pending(begun.nonce, begun.verifier, redirect_uri, visitor)
-    ticket = await here.services.access_store.put_ticket(msgspec.json.encode(pending), SIGN_IN_WITHIN_S)
+    ticket = await here.services.access_store.put_ticket(msgspec.json.encode(pending), SIGN_IN_WITHIN_S, "sign-in")
     answer = RedirectResponse(await provider.begin(redirect_uri, ticket, begun), 303)
     answer.headers.append("set-cookie", set_cookie(request.url.scheme, ticket, SIGN_IN_WITHIN_S, PENDING))
     return answer
@@ -73,7 +73,7 @@ async def callback(
     here.messages.take(f"sign-in {caller.principal.address}", here.now())
     provider, scheme = _provider(here), request.url.scheme
     shown = request.cookies.get(cookie_name(scheme, PENDING), "")
-    found = await here.services.access_store.take_ticket(state) if state else None
+    found = await here.services.access_store.take_ticket(state, "sign-in") if state else None
     if found is None or not hmac.compare_digest(shown.encode(), state.encode()):
         raise SignInFailed("This sign-in was not begun here, or is too old.", hint="Begin again at /auth/login.")
     if not code:

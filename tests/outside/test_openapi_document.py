@@ -84,6 +84,7 @@ def test_no_request_made_from_the_document_is_answered_with_a_5xx(
         capture_output=True,
         text=True,
     )
+    sys.stdout.write(run.stdout[run.stdout.rfind("= SUMMARY ") :])  # how much was tried: `make fuzz` shows it
     assert run.returncode == 0, run.stdout[-8_000:] + run.stderr[-2_000:]
     log = (server.folder / "stderr.log").read_text()
     assert "unexpected error" not in log
