@@ -34,6 +34,7 @@ SETTINGS = {
     "CHAT_TURNS_PER_MINUTE": "0",
     "REASONING__PER_MINUTE": "0",
     "SESSION_CAP": "0",
+    "LOCAL_CALLS": "100000",
     **{f"BUDGETS__TOTAL__{name}": "0" for name in ("MODEL_TOKENS", "VOICE_MINUTES", "TASKS", "KEPT_KILOBYTES", "USD")},
 }
 ODD = st.text(st.characters(exclude_categories=["Cs"]), max_size=80)
