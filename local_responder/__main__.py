@@ -3,28 +3,28 @@
 from __future__ import annotations
 
 import argparse
+import logging
 import os
 import sys
-from contextlib import AsyncExitStack
+from functools import partial
 
 import uvloop
 
 from backend.errors import SetupError
-from backend.runtime.supervisor import supervising
 from local_responder.app import About, Service, create_app
-from local_responder.dialogue.brain import DemonstrationBrain
-from local_responder.dialogue.chat_model import model_from_environment
-from local_responder.dialogue.rules import RulesDialogue
-from local_responder.recognition.ears import Ears
+from local_responder.engines import open_engines
+from local_responder.recognition.choose import cores, usual_calls
 from local_responder.server import run
-from local_responder.synthesis.voice import speak, the_voice
+from local_responder.voice_session import VoiceSession
 
 
 def main() -> int:
     """Parse the command line and serve. Returns the exit status."""
     parser = command_line("python -m local_responder", "The local Responder: no key, no network.")
-    parser.add_argument("--calls", type=int, default=0, help="calls served at once; 0: any number")
+    parser.add_argument("--calls", type=int, default=0, help="calls served at once; 0: as many as the cores serve")
     options = parser.parse_args()
+    logging.basicConfig(level=logging.INFO, format="local Responder: %(message)s")
+    logging.getLogger("httpx2").setLevel(logging.WARNING)
     try:
         uvloop.run(_serve(options))
     except SetupError as error:
@@ -34,26 +34,11 @@ def main() -> int:
 
 
 async def _serve(options: argparse.Namespace) -> None:
-    ears = Ears()
-    try:
-        # Loading while the first caller is still dialling.
-        await ears.start()
-        the_voice()
-        model = model_from_environment()
-        dialogue = model or RulesDialogue()
-        service = Service(
-            lambda: DemonstrationBrain(ears, speak, dialogue),
-            required_key=options.require_key,
-            model=model,
-            about=About("pocketsphinx", "espeak-ng", dialogue.name, options.calls),
-        )
-        async with AsyncExitStack() as stack:
-            if model:
-                stack.push_async_callback(model.close)
-            await stack.enter_async_context(supervising("dialogue_warm_up", dialogue.warm_up))
-            await run(create_app(service), options)
-    finally:
-        await ears.close()
+    async with open_engines() as engines:
+        calls = options.calls or usual_calls(cores())
+        about = About(engines.recognizer.name, engines.synthesizer.name, engines.dialogue.name, calls)
+        service = Service(partial(VoiceSession, engines), options.require_key, engines.model, about)
+        await run(create_app(service), options)
 
 
 def command_line(program: str, description: str) -> argparse.ArgumentParser:

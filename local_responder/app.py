@@ -47,7 +47,6 @@ class Service:
     def __init__(
         self,
         new_handler: Callable[[], Handler],
-        *,
         required_key: str | None = None,
         model: ChatModelDialogue | None = None,
         about: About | None = None,

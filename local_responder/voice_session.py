@@ -10,10 +10,10 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import dataclass
 
 from backend.media.frame import BYTES_PER_MS
-from local_responder.dialogue.base import Dialogue, Sentence
+from local_responder.dialogue.base import Sentence
+from local_responder.engines import Engines
 from local_responder.realtime.items import Item
 from local_responder.realtime.parts import (
     Audio,
@@ -30,22 +30,13 @@ from local_responder.realtime.parts import (
 )
 from local_responder.realtime.response import Order
 from local_responder.realtime.shell import closing
-from local_responder.recognition.base import RecognitionFailed, Recognizer, Utterance
-from local_responder.synthesis.base import Piece, SynthesisFailed, Synthesizer
+from local_responder.recognition.base import RecognitionFailed, Utterance
+from local_responder.synthesis.base import Piece, SynthesisFailed
 
 log = logging.getLogger(__name__)
 
 CHUNK_MS = 100
 """Milliseconds of audio in one delta."""
-
-
-@dataclass(frozen=True, slots=True)
-class Engines:
-    """What all connections share."""
-
-    recognizer: Recognizer
-    dialogue: Dialogue
-    synthesizer: Synthesizer
 
 
 class VoiceSession:

@@ -15,14 +15,6 @@ NOT_FOR_IT = ("OPENAI_API_KEY", "ADMIN_TOKEN", "SECRET_KEY", "API_KEYS", "REDIS_
 """Secrets of the server's that the child does not need."""
 
 
-def calls_at_once(settings: Settings) -> int:
-    """Return how many calls the local speech processes serve at once: LOCAL_CALLS, or one for each core, at least two.
-
-    docs/performance.md has the measurement.
-    """
-    return settings.local_calls or max(2, len(os.sched_getaffinity(0)))
-
-
 class LocalResponder(ChildProcess):
     """The process: started once, started again at the same address when it dies."""
 
@@ -53,7 +45,7 @@ class LocalResponder(ChildProcess):
         if settings.offline_script:
             command += ["--script", str(settings.offline_script)]
         else:
-            command += ["--calls", str(calls_at_once(settings))]
+            command += ["--calls", str(settings.local_calls)]
         return Command(command, _environment(settings), pipes=True)
 
     async def _read_address(self, process: Process) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from functools import partial
 from pathlib import Path
 
 import uvloop
@@ -12,10 +13,10 @@ from backend.errors import SetupError
 from demo.offline.app import ScriptedPeer, create_app
 from demo.offline.script.schema import Script, load
 from local_responder.__main__ import command_line
-from local_responder.dialogue.brain import DemonstrationBrain
-from local_responder.recognition.ears import Ears
+from local_responder.engines import open_engines
 from local_responder.server import run
-from local_responder.synthesis.voice import speak, the_voice
+from local_responder.synthesis.voice import speak
+from local_responder.voice_session import VoiceSession
 
 
 def main() -> int:
@@ -32,16 +33,10 @@ def main() -> int:
 
 
 async def _serve(script: Script | None, options: argparse.Namespace) -> None:
-    ears = Ears()
-    try:
-        if script is None:
-            # Loading while the first caller is still dialling; a script needs neither until it says so.
-            await ears.start()
-            the_voice()
-        peer = ScriptedPeer(lambda: DemonstrationBrain(ears, speak), speak, script, required_key=options.require_key)
+    # A script needs no engine until it says so.
+    async with open_engines(at_once=script is None) as engines:
+        peer = ScriptedPeer(partial(VoiceSession, engines), speak, script, required_key=options.require_key)
         await run(create_app(peer), options)
-    finally:
-        await ears.close()
 
 
 if __name__ == "__main__":

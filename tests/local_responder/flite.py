@@ -1,4 +1,4 @@
-"""Spoken sentences for tests: Debian's flite, two voices."""
+"""Spoken sentences for tests: Debian's flite, and the local Responder's own voice."""
 
 from __future__ import annotations
 
@@ -7,12 +7,15 @@ import tempfile
 from pathlib import Path
 
 from backend.media.wav import read_wav
+from local_responder.synthesis.voice import speak
 
-VOICES = ("slt", "rms")
+VOICES = ("slt", "hibari")
 
 
 def spoken_by(voice: str, sentence: str) -> bytes:
     """The sentence as 24 kHz mono PCM16."""
+    if voice == "hibari":
+        return speak(sentence)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "spoken.wav"
         subprocess.run(["flite", "-voice", voice, "-t", sentence, "-o", str(path)], check=True, timeout=20)

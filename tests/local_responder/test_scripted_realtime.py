@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import psutil
 import pytest
@@ -297,7 +299,9 @@ def test_killed_server_leaves_no_recogniser_behind() -> None:
     process = start([])
     peer = when_ready(process)
     server = psutil.Process(peer.pid)
-    children = server.children(recursive=True)
+    deadline = time.monotonic() + 10
+    while not (children := server.children(recursive=True)) and time.monotonic() < deadline:
+        time.sleep(0.05)
     assert children
     process.kill()
     end(process)

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator
 
 from local_responder.dialogue.base import Part, Sentence
+from local_responder.engines import Engines
 from local_responder.realtime.core import Realtime
 from local_responder.realtime.effects import Answer, Discard, Feed, Listen, Open
 from local_responder.realtime.items import Item
@@ -13,7 +14,7 @@ from local_responder.realtime.parts import Audio, Begin, Call, End, Transcript, 
 from local_responder.realtime.response import Order
 from local_responder.recognition.base import RecognitionFailed
 from local_responder.synthesis.base import Piece, SynthesisFailed
-from local_responder.voice_session import Engines, VoiceSession, with_pause
+from local_responder.voice_session import VoiceSession, with_pause
 from tests.local_responder.talking import a_core, append, ask, events, said, tell
 
 SECOND = bytes(48_000)
