@@ -1,0 +1,1 @@
+"""How well and how fast speech is recognized: `python -m benchmarks.recognition`."""

@@ -1,0 +1,43 @@
+"""The word error rate of the recognition benchmark: what counts as the same, and what as wrong."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchmarks.recognition.texts import SENTENCES
+from benchmarks.recognition.word_errors import errors
+
+
+@pytest.mark.parametrize(
+    ("said", "heard"),
+    [
+        ("My number is four one five, zero.", "my number is 415-0"),
+        ("It costs sixty three dollars and fifty cents.", "It costs $63.50."),
+        ("I was born on the twenty first of April, nineteen eighty five.", "i was born on the 21st of April 1985"),
+        ("Two hundred and twelve Baker Street.", "212 Baker St."),
+        ("Two thousand people came at nine o'clock.", "2,000 people came at 9:00"),
+        ("It is fifteen percent more.", "It's 15% more"),
+        ("The second exit.", "the 2nd exit"),
+        ("I can not see the neighbour.", "I can't see the neighbor."),
+    ],
+)
+def test_what_sounds_the_same_is_no_error(said: str, heard: str) -> None:
+    assert errors(said, heard)[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("said", "heard", "wrong"),
+    [
+        ("one two three", "one two", 1),
+        ("one two three", "one two three four", 1),
+        ("Who wrote it?", "Who rode it?", 1),
+        ("twenty two", "twenty three", 1),
+        ("Good morning.", "", 2),
+    ],
+)
+def test_a_word_that_is_missing_added_or_another_is_an_error(said: str, heard: str, wrong: int) -> None:
+    assert errors(said, heard)[0] == wrong
+
+
+def test_the_sentences_are_many_and_different() -> None:
+    assert len(set(SENTENCES)) == len(SENTENCES) >= 150
