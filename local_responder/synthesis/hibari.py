@@ -28,6 +28,8 @@ from local_responder.synthesis.voice_files import VoiceFile
 
 LONGEST_TEXT = 2000
 """Characters of one sentence; what is longer is cut: a minute and a half of speech without a full stop is a mistake."""
+MOST_WORDS = 500
+"""Spoken words of one sentence: two thousand digits would be ten minutes of speech."""
 _ENDS_OF_SOUNDS = "/CumSum_output_0"
 """The model's inner value that holds the frame at which each sound ends, shape `(sounds,)`."""
 _ONSET_MS = 50
@@ -57,7 +59,7 @@ class HibariVoice:
         """Speak a sentence clause by clause; each piece is made when it is asked for."""
         sentence = sentence[:LONGEST_TEXT]
         verbalized = verbalize(sentence)
-        words = verbalized.spoken.split()
+        words = verbalized.spoken.split()[:MOST_WORDS]
         done = 0
         for end in accumulate(clauses(words)):
             spoken = words[done:end]

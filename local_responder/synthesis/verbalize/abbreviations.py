@@ -30,6 +30,13 @@ def roman(numeral: str) -> int:
     )
 
 
+def _title(match: re.Match[str]) -> str | None:
+    """Saint Louis, but Main Street: after a name it is no title."""
+    before = re.search(r"(\w+) $", match.string[: match.start()])
+    after_name = before is not None and before[1].istitle() and before[1].upper() not in EMPHASIS
+    return None if after_name and match[1] in ("St", "Dr") else TITLES[match[1]]
+
+
 def _in_full(match: re.Match[str]) -> str:
     spoken = ABBREVIATED[match[1]]
     ends = match[1].endswith(".") and not spoken.endswith(".") and _ends_sentence(match)
@@ -52,9 +59,7 @@ def _acronym(match: re.Match[str]) -> str | None:
 
 
 ABBREVIATIONS: tuple[Rule, ...] = (
-    rule(
-        rf"(?<![\w.])(?<![a-z] )(?:(?<=^)|(?<!\w))({any_of(TITLES)})\.?(?= [A-Z][a-z])", lambda match: TITLES[match[1]]
-    ),
+    rule(rf"(?<![\w.])({any_of(TITLES)})\.?(?= [A-Z][a-z])", _title),
     rule(rf"(?<![\w.])({any_of(ABBREVIATED)})(?![\w])", _in_full),
     rule(r"(?<![\w.])((?:[A-Za-z]\.){2,})(?!\w)", lambda match: match[1].upper()),
     rule(

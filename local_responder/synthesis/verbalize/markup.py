@@ -11,6 +11,7 @@ from local_responder.synthesis.verbalize.words import SYMBOLS
 
 _KEPT = "'’.,;:!?—–-…\"“”() \n"
 """Punctuation that the voice hears as pauses, tone or part of a word."""
+_DASH = re.compile(r"[–-]+")
 _PUNCTUATED = re.compile(r"[.,;:!?…—]\s*$")
 
 
@@ -84,14 +85,19 @@ REST: tuple[Rule, ...] = (
 
 
 def pronounceable(text: str) -> str:
-    """Drop what the voice has no sound for: emoji, other scripts, stray symbols. White space is made single."""
+    """Drop what the voice has no sound for: emoji, other scripts, stray symbols.
+
+    Each word has a letter and one space parts two: a dash or another mark between words stands with the word before.
+    """
     kept = (each if each in _KEPT or _is_latin(each) else "" if unicodedata.combining(each) else " " for each in text)
-    single = re.sub(r"\s+", " ", "".join(kept))
-    single = re.sub(r"\(\s*\)", "", re.sub(r"(?<= )-(?= )", "—", single))
-    single = re.sub(r"(?<=\w)([,;:!?])(?=\w)", r"\1 ", single)
-    single = re.sub(r"\s+([.,;:!?])", r"\1", re.sub(r"\s+", " ", single))
-    single = re.sub(r"([,;:])(?:\s*[,;:])+", r"\1", single)
-    return re.sub(r"^[\s,;:.!?—–-]+", "", single).strip()
+    parted = re.sub(r"(?<=\w)([,;:!?])(?=\w)", r"\1 ", "".join(kept))
+    words: list[str] = []
+    for word in parted.split():
+        if any(map(str.isalpha, word)):
+            words.append(word.lstrip(",;:.!?—–-"))
+        elif words and (mark := _DASH.sub("—", word).strip("()'’\"“”")) and not words[-1].endswith(mark):
+            words[-1] = words[-1].rstrip(",;:") + mark
+    return " ".join(words)
 
 
 def _is_latin(letter: str) -> bool:

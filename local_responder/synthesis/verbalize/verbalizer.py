@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from bisect import bisect_left
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from local_responder.synthesis.verbalize.abbreviations import ABBREVIATIONS
@@ -34,29 +36,32 @@ class Verbalized:
 def verbalize(text: str) -> Verbalized:
     """Word numbers, abbreviations, links and the like as they are spoken in American English."""
     spans = spans_of(text, _RULES)
-    spoken = pronounceable(_joined(text, spans, 0, len(text)))
-    total = len(spoken.split())
-    starts = tuple(min(total, _words_before(text, spans, each.start())) for each in _WORD.finditer(text))
-    return Verbalized(spoken, starts)
+    return Verbalized(pronounceable(_joined(text, spans, 0, len(text))), tuple(_starts(text, spans)))
+
+
+def _starts(text: str, spans: list[Span]) -> Iterator[int]:
+    """For each written word, how many spoken words come before it; a replaced part is shared out by its characters."""
+    begins = [span.start for span in spans]
+    counted = words = 0
+    for written in _WORD.finditer(text):
+        place = written.start()
+        inside = bisect_left(begins, place) - 1
+        span = spans[inside] if inside >= 0 and place < spans[inside].end else None
+        upto = span.start if span else place
+        between = spans[bisect_left(begins, counted) : bisect_left(begins, upto)]
+        words += len(pronounceable(_joined(text, between, counted, upto)).split())
+        counted = upto
+        shared = len(span.spoken.split()) * (place - span.start) // (span.end - span.start) if span else 0
+        yield words + shared
 
 
 def _joined(text: str, spans: list[Span], start: int, end: int) -> str:
+    """The text from `start` to `end` with the spans in it spoken."""
     pieces, done = [], start
     for span in spans:
-        if span.start < start or span.start >= end:
-            continue
         pieces += [text[done : span.start], span.spoken]
         done = span.end
     return unicodedata.normalize("NFC", "".join([*pieces, text[done:end]]))
-
-
-def _words_before(text: str, spans: list[Span], place: int) -> int:
-    """How many spoken words come before a written place; a replaced part is shared out among its characters."""
-    inside = next((span for span in spans if span.start < place < span.end), None)
-    before = len(pronounceable(_joined(text, spans, 0, inside.start if inside else place)).split())
-    if inside is None:
-        return before
-    return before + len(inside.spoken.split()) * (place - inside.start) // (inside.end - inside.start)
 
 
 def _link_text(match: re.Match[str]) -> str:

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import re
+import time
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from local_responder.synthesis.verbalize.verbalizer import verbalize
 
@@ -26,3 +31,30 @@ def test_table_has_two_hundred_rows() -> None:
 @pytest.mark.parametrize(("written", "spoken"), rows(), ids=[written for written, _ in rows()])
 def test_row_of_the_table_is_spoken_as_it_says(written: str, spoken: str) -> None:
     assert verbalize(written).spoken == spoken
+
+
+SIGNS = "aZé7019 .,:;-–/$€%°@#*_`[]()<>|+=~^'\"\n½²😀日\u0301 "
+
+
+@given(st.text(st.sampled_from(SIGNS), max_size=80))
+def test_any_text_becomes_words_and_each_written_word_has_its_place_among_them(text: str) -> None:
+    verbalized = verbalize(text)
+    words = verbalized.spoken.split()
+    assert not re.search(r"[\d*_`#@<>|$€%°/=~^\[\]]", verbalized.spoken)
+    assert all(any(map(str.isalpha, word)) for word in words)
+    assert len(verbalized.starts) == len(text.split())
+    assert all(first <= second for first, second in pairwise(verbalized.starts))
+
+
+def test_written_words_know_the_first_word_they_are_spoken_as() -> None:
+    assert verbalize("It costs $49.50 from St. Louis, i.e. 21 km away.").starts == (0, 1, 2, 7, 8, 9, 10, 12, 13, 14)
+
+
+@pytest.mark.parametrize(
+    "repeated",
+    ["1", "1 ", "1.", "1-", "1/", "+1 ", "1 000", "A ", "a.", "[a](", "<a", "*", "| ", " ", "http://", "a@", "$"],
+)
+def test_text_made_to_be_slow_is_not(repeated: str) -> None:
+    began = time.process_time()
+    verbalize((repeated * 2000)[:2000])
+    assert time.process_time() - began < 2.0
