@@ -87,10 +87,10 @@ def read(text: str) -> object:
 
 
 def spoken(text: str) -> str:
-    """Text without what cannot be spoken: markup, links, bullets."""
+    """Text without what cannot be spoken: markup, bullets; of a link the name of its site."""
     text = re.sub(r"```.*?```", " ", text, flags=re.DOTALL)
     text = re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", text)
-    text = re.sub(r"https?://\S+", "a link", text)
+    text = re.sub(r"https?://(?:www\.)?([\w.-]*\w)[^\s<>]*?(?=[.,;:!?)]*(?:\s|$))", r"\1", text)
     text = re.sub(r"^\s*(?:[-*•]|\d+[.)]|#+)\s+", "", text, flags=re.MULTILINE)
     text = re.sub(r"[*_`#>|]+", "", text)
     return re.sub(r"\s+", " ", text).strip()

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from local_responder.dialogue.wording import spoken
 from local_responder.synthesis.verbalize.verbalizer import verbalize
 
 TABLE = Path(__file__).with_name("verbalized.txt")
@@ -28,9 +29,9 @@ def test_table_has_two_hundred_rows() -> None:
     assert len(dict(rows())) == len(rows())
 
 
-@pytest.mark.parametrize(("written", "spoken"), rows(), ids=[written for written, _ in rows()])
-def test_row_of_the_table_is_spoken_as_it_says(written: str, spoken: str) -> None:
-    assert verbalize(written).spoken == spoken
+@pytest.mark.parametrize(("written", "expected"), rows(), ids=[written for written, _ in rows()])
+def test_row_of_the_table_is_spoken_as_it_says(written: str, expected: str) -> None:
+    assert verbalize(written).spoken == expected
 
 
 SIGNS = "aZé7019 .,:;-–/$€%°@#*_`[]()<>|+=~^'\"\n½²😀日\u0301 "
@@ -58,3 +59,9 @@ def test_text_made_to_be_slow_is_not(repeated: str) -> None:
     began = time.process_time()
     verbalize((repeated * 2000)[:2000])
     assert time.process_time() - began < 2.0
+
+
+def test_link_in_an_answer_is_spoken_as_its_site() -> None:
+    sentence = spoken("See https://www.example.com/a/b_c?d=1#e, or [this page](https://example.org/x).")
+    assert sentence == "See example.com, or this page."
+    assert verbalize(sentence).spoken == "See example dot com, or this page."
