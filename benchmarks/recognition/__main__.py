@@ -38,6 +38,7 @@ async def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--share", type=int, default=1, help="only every so manyth sentence")
     parser.add_argument("--timed", type=int, default=30, help="utterances timed, of each number of calls")
+    parser.add_argument("--calls", type=int, nargs="+", default=[1, 2], help="numbers of calls at once")
     parser.add_argument("--sphinx", action="store_true", help="measure the fallback")
     parser.add_argument("--errors", action="store_true", help="print each sentence that was heard wrongly")
     parser.add_argument("--only", choices=["words", "times"], help="one of the two tables")
@@ -52,7 +53,7 @@ async def main() -> None:
         if options.only != "times":
             await word_errors(recognizer, options.share, show=options.errors)
         if options.only != "words":
-            await times(recognizer, pool, options.timed)
+            await times(recognizer, pool, options.timed, options.calls)
     finally:
         await pool.close()
 
@@ -89,14 +90,14 @@ async def recorded(recognizer: PooledRecognizer) -> None:
     print(f"\nRecorded speech (10 s): {found} of {of} words wrong.\n")
 
 
-async def times(recognizer: PooledRecognizer, pool: SpeechPool, count: int) -> None:
-    """Print how long after the last sound the transcript was there, with one call and with two."""
+async def times(recognizer: PooledRecognizer, pool: SpeechPool, count: int, numbers: Sequence[int]) -> None:
+    """Print how long after the last sound the transcript was there, by the number of calls at once."""
     timed = [each for each in spoken(4) if each.noise == "quiet" and each.end_ms <= LONGEST_TIMED_MS]
     timed = timed[:: max(1, len(timed) // count)][:count]
     print(
         "| calls at once | p50 | p95 | CPU a second of audio | resident memory |\n| ---: | ---: | ---: | ---: | ---: |"
     )
-    for calls in (1, 2):
+    for calls in numbers:
         process = psutil.Process(pool.pids[0])
         before, shares = process.cpu_times(), [timed[each::calls] for each in range(calls)]
         each_took = await asyncio.gather(*(one_call(recognizer, share) for share in shares))

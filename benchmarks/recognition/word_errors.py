@@ -75,6 +75,7 @@ def normalized(text: str) -> list[str]:
     text = re.sub(
         r"\$([\d,]+)(?:\.(\d\d))?", lambda m: f"{m[1]} dollars {'and ' + m[2] + ' cents' if m[2] else ''}", text
     )
+    text = re.sub(r"(?<!\S)-(?=\d)", "minus ", text)
     text = re.sub(r"\b(\d{1,2}):00\b", r"\1", text)
     text = re.sub(r"(?<=\d),(?=\d{3}\b)", "", text)
     for pattern, replacement in CONTRACTIONS:
