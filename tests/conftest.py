@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+pytest_plugins = ("tests.support.redis_fixtures",)
+
 LONGEST_FIRST = (
     "tests/call/test_scripted_calls.py",
     "tests/browser/test_page.py",

@@ -2,31 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
-
-import pytest
 from redis.asyncio import Redis
 
 from backend.budgets.new_users import NewUsers
-from backend.storage.client import connect
 from backend.users.memories import Memories
-from tests.support.redis_server import RedisProcess, running_redis
 
 HOUR_S = 3600
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[RedisProcess]:
-    with running_redis() as running:
-        yield running
-
-
-@pytest.fixture
-async def redis(server: RedisProcess) -> AsyncIterator[Redis]:
-    client = connect(server.url)
-    await client.flushall()
-    yield client
-    await client.aclose()
 
 
 async def test_a_new_users_memory_expires_and_is_kept_once_they_have_returned(redis: Redis) -> None:

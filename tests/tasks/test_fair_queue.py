@@ -3,35 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
 
-import pytest
 from redis.asyncio import Redis
 
 from backend.settings.tasks import BackgroundSettings
-from backend.storage.client import connect
 from backend.tasks.queue import open_queue
 from backend.tasks.repository import TaskRepository
 from backend.tasks.service import TaskService
 from backend.tasks.task import TaskResult
 from backend.tasks.worker import TaskRun, Worker
-from tests.support.redis_server import RedisProcess, running_redis
+from tests.support.redis_server import RedisProcess
 from tests.support.tasks import add_to_stream
 from tests.support.waiting import until
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[RedisProcess]:
-    with running_redis() as running:
-        yield running
-
-
-@pytest.fixture
-async def redis(server: RedisProcess) -> AsyncIterator[Redis]:
-    client = connect(server.url)
-    await client.flushall()
-    yield client
-    await client.aclose()
 
 
 async def test_a_newcomer_waits_for_two_tasks_of_another_owner_and_not_for_twelve(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from typing import Any
 
 import msgspec
@@ -21,12 +21,6 @@ from tests.support.redis_server import RedisProcess, running_redis
 from tests.support.tasks import RESULTS, FakeQueue, add_to_stream
 
 ANSWER = TaskResult("It is blue.", "live", ("Some source",))
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[RedisProcess]:
-    with running_redis() as running:
-        yield running
 
 
 @pytest.fixture(params=["redis", "fakeredis"])

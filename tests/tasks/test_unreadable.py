@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Iterator
 from typing import Any, cast
 
 import msgspec
@@ -37,7 +36,7 @@ from backend.tasks.service import TaskService
 from backend.tasks.task import Superseded, Task, TaskResult, TaskState
 from backend.tasks.worker import TaskRun, Worker
 from backend.testing.memory import FakeMemory
-from tests.support.redis_server import RedisProcess, running_redis
+from tests.support.redis_server import RedisProcess
 from tests.support.tasks import FakeQueue, add_to_stream
 from tests.support.waiting import until
 
@@ -45,19 +44,9 @@ BAD = "bad"
 GARBAGE = b"\x00{not json"
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[RedisProcess]:
-    with running_redis() as running:
-        yield running
-
-
-@pytest.fixture
-async def redis(server: RedisProcess) -> AsyncIterator[Redis]:
-    client = connect(server.url)
-    await client.flushall()
+@pytest.fixture(autouse=True)
+def none_skipped_yet() -> None:
     skipped_records.clear()
-    yield client
-    await client.aclose()
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import contextlib
 import json
 import logging
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 
@@ -29,20 +29,6 @@ from tests.support.waiting import until
 LEASE_S = 0.6
 CHECK_S = 0.05
 QUICK = BackgroundSettings.model_validate({"lease_s": LEASE_S, "retry_after_s": 0.3})
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[RedisProcess]:
-    with running_redis() as running:
-        yield running
-
-
-@pytest.fixture
-async def redis(server: RedisProcess) -> AsyncIterator[Redis]:
-    client = connect(server.url)
-    await client.flushall()
-    yield client
-    await client.aclose()
 
 
 @dataclass
