@@ -39,7 +39,7 @@ from backend.http.grants import GrantCheck
 from backend.http.headers import SecurityHeaders
 from backend.http.hosts import AllowedHosts, allowed_hosts
 from backend.http.identity import IdentityMiddleware
-from backend.http.limits import Buckets
+from backend.http.limits import AtOnce, Buckets
 from backend.http.metrics_access import MetricsPort
 from backend.http.openapi import complete_openapi
 from backend.http.origins import Origins
@@ -52,6 +52,8 @@ from backend.settings.settings import Settings
 
 MESSAGES_PER_MINUTE = 60
 """Typed messages one session may take."""
+HANDSHAKES_AT_ONCE = 16
+"""WebSockets of one address that may be waiting for their first message."""
 ATTEMPTS_PER_MINUTE = 10
 """Wrong admin tokens one address may try."""
 HEARTBEAT_S = 15.0
@@ -124,6 +126,7 @@ def build_app(
         work=ProofOfWork(keys, services.access_store, settings.budgets),
         offers=Buckets(settings.offers_per_minute, what="new calls"),
         messages=Buckets(MESSAGES_PER_MINUTE, what="messages"),
+        handshakes=AtOnce(HANDSHAKES_AT_ONCE, what="WebSockets without a token"),
         attempts=Buckets(ATTEMPTS_PER_MINUTE, what="wrong tokens"),
         turns=Buckets(settings.chat_turns_per_minute, what="messages"),
         reasoning=Buckets(settings.reasoning.per_minute, what="tasks to reason about"),

@@ -24,7 +24,7 @@ from backend.coordinator.service import CoordinatorService
 from backend.errors import MemoryUnavailable
 from backend.http.auth import Signatures
 from backend.http.credentials import Identity
-from backend.http.limits import Buckets
+from backend.http.limits import AtOnce, Buckets
 from backend.http.page_streams import PageStreams
 from backend.http.proof_of_work import ProofOfWork
 from backend.models.embedding import Embedder
@@ -59,6 +59,8 @@ class Context:
     work: ProofOfWork
     offers: Buckets
     messages: Buckets
+    handshakes: AtOnce
+    """WebSockets that have not shown their session's token yet."""
     attempts: Buckets
     """Wrong tokens for the admin page."""
     turns: Buckets

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import ipaddress
 import math
-from collections import OrderedDict
-from collections.abc import Iterable
+from collections import Counter, OrderedDict
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
@@ -18,6 +19,7 @@ from starlette.requests import HTTPConnection
 from backend.access.access import is_loopback
 from backend.errors import TooMany
 
+UNKNOWN = "unknown"
 TABLE_LIMIT = 10_000
 """Buckets in one table at once."""
 
@@ -59,6 +61,31 @@ class Buckets:
             wait_s = max(1, math.ceil((1 - left) * 60 / self._per_minute))
             hint = f"At most {self._per_minute} a minute are taken."
             raise TooMany(f"Too many {self._what}.", retry_after_s=wait_s, hint=hint)
+
+
+class AtOnce:
+    """So many of each key at once, in this process."""
+
+    def __init__(self, limit: int, *, what: str) -> None:
+        self._limit = limit
+        self._what = what
+        self._held: Counter[str] = Counter()
+
+    def __repr__(self) -> str:
+        return f"AtOnce({self._what}: {self._held.total()} of {len(self._held)} keys)"
+
+    @contextmanager
+    def holding(self, key: str) -> Iterator[None]:
+        """Count one more of `key` within the block. Raises `TooMany` when it has as many as it may."""
+        if self._held[key] >= self._limit:
+            raise TooMany(f"Too many {self._what}.", retry_after_s=5, hint=f"At most {self._limit} at once are taken.")
+        self._held[key] += 1
+        try:
+            yield
+        finally:
+            self._held[key] -= 1
+            if not self._held[key]:
+                del self._held[key]
 
 
 class Networks:
@@ -106,7 +133,7 @@ def network_of(host: str) -> str:
     try:
         address = ipaddress.ip_address(host)
     except ValueError:
-        return host[:64]
+        return UNKNOWN  # one for all: a name that callers may choose must not be an address of its own
     if isinstance(address, ipaddress.IPv6Address) and not address.is_loopback:
         if address.ipv4_mapped:
             return str(address.ipv4_mapped)

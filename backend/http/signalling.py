@@ -20,10 +20,10 @@ from backend.budgets.usage import CALL
 from backend.errors import BadRequest, Forbidden, NotFound, TooMany, VoiceError
 from backend.http.bodies import Disconnect, NewSession, Offer, documented, read_body
 from backend.http.budgets import payer_of, spend, take_permit
-from backend.http.context import Caller, Context, Here, context_of, identity_of
+from backend.http.context import Caller, Context, Here, context_of, identity_of, principal_of
 from backend.http.credentials import Identity
 from backend.http.errors import note_error
-from backend.http.identity import note_fingerprint, note_time_zone, restore
+from backend.http.identity import note_fingerprint, note_time_zone, refuse, restore
 from backend.http.limits import address_key
 from backend.sessions.handles import SessionHandle
 from backend.sessions.offers import CallerLeft, connect_offer
@@ -136,8 +136,13 @@ async def call(websocket: WebSocket, session_id: str) -> None:
 
     Whom no cookie shows as the session's owner sends its token first: `{"type": "token", "token": …}`.
     """
-    await websocket.accept()
-    session = await _asked_for(websocket, session_id)
+    try:
+        with context_of(websocket).handshakes.holding(principal_of(websocket).address):
+            await websocket.accept()
+            session = await _asked_for(websocket, session_id)
+    except TooMany as error:
+        await refuse(error, websocket.scope, websocket.receive, websocket.send)
+        return
     # Looked at only now, with nothing awaited up to `connect`: of two sockets that race, one is refused.
     refusal = session if isinstance(session, int) else _refusal(session)
     if isinstance(session, int) or refusal:
