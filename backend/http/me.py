@@ -183,7 +183,8 @@ async def forget_me(request: Request, response: Response, here: Here, caller: Ca
     await here.services.access_store.revoke(caller.user)  # last: until then the same cookie may ask again
     response.headers.append("set-cookie", set_cookie(request.url.scheme, "", 0))
     security_event(SecurityEvent.DATA_ERASED, caller.principal, "the user asked")
-    return {"ok": True, "later": sorted({name for names in later for name in names})}
+    unfinished = sorted({name for names in later for name in names})
+    return {"ok": True, "later": unfinished} if unfinished else {"ok": True}
 
 
 async def _erase(here: Context, user: str) -> list[VoiceError]:

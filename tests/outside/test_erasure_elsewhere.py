@@ -37,7 +37,7 @@ async def test_erasing_a_user_reaches_webhooks_and_traces(workers: str) -> None:
                 await until(lambda: len({told(run)["user_hash"] for run in traces.runs.values()}) == 2)
                 hash_of_ana = (await ana.get("/api/me/export")).json()["traces"]["user_hash"]
                 answer = await ana.delete("/api/me", timeout=15)
-                assert (answer.status_code, answer.json()) == (200, {"ok": True, "later": []})
+                assert (answer.status_code, answer.json()) == (200, {"ok": True})
                 await until(lambda: {request.path for request in hook.requests} >= {"/turns", "/reminders"})
                 deleted = [request.json() for request in hook.requests if request.json()["event"] == "user.deleted"]
                 assert len(deleted) == 2 and len({body["user"] for body in deleted}) == 1
@@ -48,3 +48,21 @@ async def test_erasing_a_user_reaches_webhooks_and_traces(workers: str) -> None:
             (line,) = [each for each in map(json.loads, log.read_text().splitlines()) if each["event"] == "data_erased"]
             assert line["user"] == hash_of_ana
             assert deleted[0]["user"] not in log.read_text()
+
+
+async def test_who_has_not_erased_yet_is_named_and_asked_again() -> None:
+    async with langsmith(mood=503) as traces, serving(lambda _: json_reply({}, 503)) as hook:
+        settings = {
+            "PIPELINE__WEBHOOK_URL": f"{hook.url}/turns",
+            "PIPELINE__WEBHOOK_HOSTS": "127.0.0.1",
+            "PIPELINE__WEBHOOK_SECRET": SECRET,
+            "LANGSMITH_TRACING_ENABLED": "true",
+            "LANGSMITH_API_KEY": KEY,
+            "LANGSMITH_ENDPOINT": traces.url,
+        }
+        with running_server(None, **settings) as server:
+            async with a_browser(server) as ana:
+                await ana.get("/api/me")
+                answer = await ana.delete("/api/me", timeout=15)
+                later = ["PIPELINE__WEBHOOK", "traces"]
+                assert (answer.status_code, answer.json()) == (200, {"ok": True, "later": later})
