@@ -8,7 +8,8 @@ MANIFEST = Manifest(
     domain="assistant",
     label="Assistant",
     description=(
-        "the user's calendar: appointments, meetings; reminders ('remind me …': set, list, cancel), with the time as "
+        "the user's calendar and diary: appointments, meetings, "
+        "plans; reminders ('remind me …': set, list, cancel), with the time as "
         "it was said; their notes: to make, list or snooze one, or that it is done; also their yes or no to a change "
         "that was just asked about, with the change named in full"
     ),
@@ -17,13 +18,24 @@ MANIFEST = Manifest(
         "Remind me in ten minutes to take the bread out.",
         "Don't let me forget to call Tom at five.",
         "What reminders do I have?",
+        "Set a reminder for six o'clock.",
+        "Cancel the reminder about the bread.",
         "Make a note to call the plumber.",
+        "Write down that the car needs oil.",
         "What are my notes?",
+        "Take a note that the key is under the mat.",
+        "Postpone that note.",
         "That's done.",
         "Snooze it until Monday.",
         "What's on my calendar tomorrow?",
         "Am I free or busy on Friday?",
+        "Add an appointment with the doctor on Monday at nine.",
+        "Which appointments do I have?",
+        "I have a meeting at ten, enter it please.",
+        "Is there anything in my diary?",
         "What do I have on Thursday?",
+        "Do I have any plans?",
+        "When is my meeting with Tom?",
         "Book a meeting with Tom for tomorrow.",
         "Cancel dinner with Lisa.",
         "Move my meeting to three o'clock.",

@@ -8,7 +8,8 @@ MANIFEST = Manifest(
     domain="engineering",
     label="Engineering",
     description=(
-        "issues on GitHub: which there are, what one says, opening, commenting on or closing one; also their yes or no "
+        "issues, bugs and tickets on GitHub: "
+        "which there are, what one says, opening, commenting on or closing one; also their yes or no "
         "to such an act that was just asked about, with the act named in full"
     ),
     example="Which issues are open on GitHub?",

@@ -11,7 +11,10 @@ from backend.thinkers.base import Manifest
 MANIFEST = Manifest(
     domain="knowledge",
     label="Knowledge",
-    description="facts, explanations, advice, sums and anything else that needs thought and fits no other domain",
+    description=(
+        "facts, explanations, history, science, recipes, translations, advice, sums and anything else that needs "
+        "thought and fits no other domain"
+    ),
     example="Why is the sky blue?",
     examples=(
         "Who wrote Hamlet?",
@@ -24,6 +27,16 @@ MANIFEST = Manifest(
         "Do you know who discovered America?",
         "How many teeth does a dog have?",
         "How far away is the moon?",
+        "What is gravity?",
+        "Why do birds sing?",
+        "Who composed that song?",
+        "When was the bridge built?",
+        "Where do kangaroos live?",
+        "Which planet is the largest?",
+        "What's the biggest city in Canada?",
+        "How do you say thank you in Spanish?",
+        "Give me a recipe for soup.",
+        "How does a pump work?",
         "When did the war end?",
         "How long do I cook rice?",
     ),

@@ -10,7 +10,10 @@ from backend.thinkers.run import ThinkerRun
 MANIFEST = Manifest(
     domain="medical",
     label="Medical",
-    description="health and medicine: research findings, symptoms in general, clinical scores and calculations",
+    description=(
+        "health and medicine: symptoms, pain, illnesses, diseases, medicines, vaccines, diets, sleep, research "
+        "findings, clinical scores and calculations"
+    ),
     example="What does research say about vitamin D and colds?",
     examples=(
         "What helps against a headache?",
@@ -20,6 +23,11 @@ MANIFEST = Manifest(
         "I have a fever and a cough.",
         "My back hurts, what could that be?",
         "How is high blood pressure treated?",
+        "Is chocolate healthy or bad for the stomach?",
+        "Why does my foot ache?",
+        "Can I take this medicine with alcohol?",
+        "Should I worry about this swelling?",
+        "Is there research on green tea and cancer?",
     ),
     prompt=(
         "You inform about health and medicine; you are not a doctor and never diagnose, prescribe or change a "

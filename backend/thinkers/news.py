@@ -11,7 +11,10 @@ from backend.thinkers.base import Manifest
 MANIFEST = Manifest(
     domain="news",
     label="News",
-    description="current events and headlines, of the day or about a topic: politics, business, sports, science",
+    description=(
+        "current events, breaking news, headlines, stories, what newspapers say, of the day or about a topic: "
+        "politics, business, sports, science, entertainment"
+    ),
     example="What's in the news about space?",
     examples=(
         "Give me the headlines.",
@@ -20,6 +23,7 @@ MANIFEST = Manifest(
         "What is happening in the world?",
         "Are there any headlines about cars?",
         "Any technology news?",
+        "What's the story about the accident?",
     ),
     prompt=(
         "You tell the news. Get headlines with get_news_headlines; never tell news from memory. For a question about "

@@ -23,13 +23,18 @@ from backend.tools.runner import ToolResult
 MANIFEST = Manifest(
     domain="research",
     label="Research",
-    description="questions that need several sources looked up and compared, or a thorough search of the web",
+    description=(
+        "questions that need several sources looked up and compared, a report, an overview, reviews, or a "
+        "thorough search of the web"
+    ),
     example="Research how cities cut their traffic, and what worked.",
     examples=(
         "Do a thorough search on bicycles for me.",
         "Compare several sources on solar power.",
         "Look into the history of jazz, and take your time.",
         "Search the web for museums.",
+        "Give me a report on trains.",
+        "Weigh the arguments for and against dams from several sources.",
         "Find out what experts say about it.",
     ),
     prompt=(

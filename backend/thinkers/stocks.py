@@ -11,7 +11,10 @@ from backend.thinkers.base import Manifest
 MANIFEST = Manifest(
     domain="stocks",
     label="Stocks",
-    description="the price of shares on the stock market, what a company trades at, and how it moved today",
+    description=(
+        "share prices on the stock market and how they moved: what a company trades at, closed at or is worth, "
+        "whether shares gained or fell"
+    ),
     example="How is Apple stock doing?",
     examples=(
         "What is the price of Tesla shares?",
@@ -19,6 +22,7 @@ MANIFEST = Manifest(
         "Did Intel's stock rise or fall today?",
         "What are my shares worth?",
         "How much does one share of Disney cost?",
+        "Is Nestlé up or down?",
     ),
     prompt=(
         "You answer questions about share prices. Get them with get_stock_price, one call for each company, all at "

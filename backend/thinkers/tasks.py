@@ -11,7 +11,10 @@ from backend.thinkers.base import Manifest
 MANIFEST = Manifest(
     domain="tasks",
     label="Your tasks",
-    description="research and other long work asked for earlier: how it is going, what came of it, stopping it",
+    description=(
+        "research and other long work asked for earlier: its progress and status, what came of it, what it found "
+        "out, stopping it"
+    ),
     example="What about that research?",
     examples=(
         "How is my research going?",
@@ -19,6 +22,8 @@ MANIFEST = Manifest(
         "Forget that research.",
         "Is the background task finished?",
         "What came of that search?",
+        "What did you find out?",
+        "Is the report ready that I asked for?",
         "List what you are doing in the background.",
     ),
     prompt=(

@@ -12,8 +12,8 @@ MANIFEST = Manifest(
     domain="weather",
     label="Weather",
     description=(
-        "weather now or in the coming days, anywhere: temperature, frost, rain, "
-        "showers, snow, fog, wind, forecast, what to wear"
+        "weather now or in the coming days, anywhere: temperature, sunshine, rain, showers, snow, frost, fog, "
+        "wind, humidity, storms, forecast, what to wear"
     ),
     example="What's the weather in Seattle?",
     examples=(
@@ -23,6 +23,8 @@ MANIFEST = Manifest(
         "Is it going to snow this weekend?",
         "What will the temperature be on Monday?",
         "Is it windy and cloudy there?",
+        "What is the high and the low, is it below zero?",
+        "Can I swim or sit outdoors today?",
     ),
     prompt=(
         "You answer questions about the weather. Get the data with get_current_weather; never guess it. "

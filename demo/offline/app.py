@@ -19,9 +19,10 @@ from demo.offline.script.handler import ScriptedHandler
 from demo.offline.script.schema import ChatReply, ConnectionScript, Script, ScriptError, parse
 from local_responder import app as local
 from local_responder.chat.completions import Pace, complete
-from local_responder.chat.rules import Thought, ToolCall
+from local_responder.chat.rules import Thought
 from local_responder.realtime.core import Knobs, Realtime
 from local_responder.realtime.handler import Handler
+from local_responder.realtime.parts import Call
 from local_responder.realtime.shell import Connection
 from local_responder.server import ABORT
 
@@ -131,7 +132,7 @@ def _knobs(script: ConnectionScript) -> Knobs:
 
 def _thought(reply: ChatReply) -> Thought:
     calls = (
-        ToolCall(call.name, call.arguments if isinstance(call.arguments, str) else json.dumps(call.arguments))
+        Call(call.name, call.arguments if isinstance(call.arguments, str) else json.dumps(call.arguments))
         for call in reply.calls
     )
     return Thought(reply.text, tuple(calls))

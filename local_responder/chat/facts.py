@@ -40,8 +40,8 @@ SUBJECTS: tuple[tuple[str, str], ...] = (
     (r"\bdna\b", "DNA is the long molecule that carries the building plan of a living thing."),
 )
 UNKNOWN = (
-    "I am the offline demonstration and know only a few things by heart, and this is not one of them. "
-    "With an API key, a real model would answer."
+    "I know only a few things by heart, and this is not one of them. You can ask me for the weather, the news or your "
+    "calendar, for example; with LOCAL_MODEL_URL or OPENAI_API_KEY set, a language model would answer."
 )
 
 

@@ -58,7 +58,8 @@ _RULES: tuple[tuple[Wish, str], ...] = (
     (Wish.RECALL, r"(?:(?:what|who|where|when)(?:'s| is| are| was)|do you (?:know|remember)) "
                   rf"{_ELSEWHERE}(?P<about>my .+)"),
     (Wish.FORGET, r"forget (?:that|it|this|about (?:that|it)|what i (?:just )?(?:said|told you))"),
-    (Wish.FORGET, r"forget what you know about (?P<about>.+)"),
+    (Wish.FORGET, r"forget (?:what|all|everything) (?:that )?(?:you know|i (?:have )?(?:told|said to) you) "
+                  r"about (?P<about>.+)"),
     (Wish.FORGET, rf"forget {_ELSEWHERE}(?:about |that )?(?P<about>(?:my|our|i|i'm)\b.+)"),
 )  # fmt: skip
 _COMPILED = tuple((wish, re.compile(pattern, re.IGNORECASE)) for wish, pattern in _RULES)

@@ -19,14 +19,18 @@ from typing import Any
 import numpy as np
 
 from local_responder.dialogue.times import TIME
-from local_responder.dialogue.vectors import encode
+from local_responder.dialogue.vectors import Vectors, encode
 
-UNSURE = 0.3
-"""A score below which no specialist is meant in particular."""
+UNSURE = 0.9
+"""A score below which no specialist is meant in particular; an example's own is over 2."""
 BROAD = 0.3
 """Weight of the three nearest sentences together, against the nearest one."""
-SHARED = 0.3
+SHARED = 0.5
 """Weight of shared words, against vectors."""
+NAMED = 0.3
+"""What it adds that a sentence holds a word of the domain's name."""
+TOPICAL = 0.2
+"""Weight of the nearest two words of sentence and description."""
 _GUIDE = re.compile(
     r"^- (?P<domain>[a-z]\w*): for (?P<description>.*?)\. Example: (?P<examples>“.*”)\s*$", re.MULTILINE
 )
@@ -121,8 +125,10 @@ class Router:
 
     def __init__(self, specialists: Sequence[Specialist]) -> None:
         self._owners = np.array([each.domain for each in specialists for _ in each.sentences()])
-        self._vectors = encode([_unnamed(text) for each in specialists for text in each.sentences()])
-        self._words = {each.domain: _words(" ".join(each.sentences())) for each in specialists}
+        self._vectors = _vectors([text for each in specialists for text in each.sentences()])
+        self._words = {each.domain: words_of(" ".join(each.sentences())) for each in specialists}
+        self._names = {each.domain: words_of(each.domain.replace("_", " ")) for each in specialists}
+        self._topics = {each.domain: encode(_topics(f"{each.domain} {each.description}")) for each in specialists}
         self._examples = frozenset(_letters(text) for each in specialists for text in each.examples)
 
     def is_example(self, sentence: str) -> bool:
@@ -130,13 +136,16 @@ class Router:
         return _letters(sentence) in self._examples
 
     def scores(self, sentence: str) -> list[tuple[str, float]]:
-        """Return every domain with its score, the best first. A score over 1 is an almost literal example."""
-        near = self._vectors @ encode([_unnamed(sentence)])[0]
-        words, scores = _words(sentence), dict[str, float]()
+        """Return every domain with its score, the best first."""
+        near = self._vectors @ _vectors([sentence])[0]
+        words, topics, scores = words_of(sentence), encode(_topics(sentence)), dict[str, float]()
         for domain, known in self._words.items():
             nearest = np.sort(near[self._owners == domain])[::-1]
             shared = sum(self._rarity(word) for word in words & known) / (len(words) + 1)
-            scores[domain] = float(nearest[0] + BROAD * nearest[:3].mean() + SHARED * shared)
+            topical = (topics @ self._topics[domain].T).max()
+            named = bool(words & self._names[domain])
+            near_enough = nearest[0] + BROAD * nearest[:3].mean()
+            scores[domain] = float(near_enough + SHARED * shared + TOPICAL * topical + NAMED * named)
         return sorted(scores.items(), key=lambda each: -each[1])
 
     def _rarity(self, word: str) -> float:
@@ -156,8 +165,23 @@ def _specialist(domain: str, told: re.Match[str] | None) -> Specialist:
     return Specialist(domain, told["description"], tuple(re.findall(r"“(.*?)”", told["examples"])))
 
 
+def _vectors(texts: Sequence[str]) -> Vectors:
+    """Return vectors whose product is the nearness of the texts as they are, and of their words that tell something.
+
+    Times and names within them are left out: whose weather it is says nothing about whom to ask.
+    """
+    plain = [_unnamed(text) for text in texts]
+    telling = [" ".join(word for word in re.findall(r"[\w']+", text) if word.lower() not in _COMMON) for text in plain]
+    return np.hstack([encode(plain), encode([short or text for short, text in zip(telling, plain, strict=True)])])
+
+
+def _topics(text: str) -> list[str]:
+    """Return its single words that tell something; of none, the text."""
+    words = [word.lower() for word in re.findall(r"[a-zA-Z]{3,}", _unnamed(text))]
+    return [word for word in words if word not in _COMMON] or [text]
+
+
 def _unnamed(text: str) -> str:
-    """Return the text without times, and names within it: whose weather it is says nothing about whom to ask."""
     return _NAME.sub("", TIME.sub("", text))
 
 
@@ -165,6 +189,7 @@ def _letters(text: str) -> str:
     return " ".join(re.findall(r"\w+", text.lower()))
 
 
-def _words(text: str) -> frozenset[str]:
+def words_of(text: str) -> frozenset[str]:
+    """Return the words that tell something, without their endings."""
     plain = (word.lower() for word in _WORD.findall(TIME.sub("", text)))
     return frozenset(_ENDING.sub("", word) for word in plain if word not in _COMMON)

@@ -48,11 +48,12 @@ class Kind:
 KINDS: dict[Talk, Kind] = {
     Talk.HOW_ARE_YOU: Kind(
         r"\bhow are you\b|\bhow do you do\b|\bhow's it going\b",
-        ("How is life with you?", "How do you feel?"),
+        ("How is life with you?", "How do you feel?", "How are things going?"),
         ("I am fine, thank you. What can I do for you?",),
     ),
     Talk.WHO: Kind(
-        r"\b(?:who|what) are you\b|\byour name\b|\bare you (?:an? )?(?:real|human|robot|machine|ai|person)\b",
+        r"\b(?:who|what) are you\b|\bwho (?:made|built) you\b|\byour name\b|"
+        r"\bare you (?:an? )?(?:real|human|robot|machine|ai|person)\b",
         ("Who am I talking to?",),
         (
             "I am the local Responder of this server: recognition, a voice and a few rules, without a provider. "
@@ -61,7 +62,12 @@ KINDS: dict[Talk, Kind] = {
     ),
     Talk.ABILITIES: Kind(
         r"\bwhat can you do\b|^(?:please )?help(?: me)?\W*$|\bcan you help(?: me)?\W*$|\bwhat do you know\W*$",
-        ("What are you able to do?", "What can I say to you?"),
+        (
+            "What are you able to do?",
+            "What can I say to you?",
+            "Which questions can you answer?",
+            "What are you good at?",
+        ),
     ),
     Talk.TIME: Kind(r"\bwhat time is it\b(?! in)|\bwhat(?:'s| is) the time\b(?! in)"),
     Talk.DATE: Kind(r"\bwhat day is (?:it|today)\b|\bwhat(?:'s| is) (?:the|today's) date\b"),
@@ -71,14 +77,18 @@ KINDS: dict[Talk, Kind] = {
     ),
     Talk.JOKE: Kind(
         r"\bjoke\b",
-        ("Make me laugh.", "Do you know anything funny?"),
+        ("Make me laugh.", "Do you know anything funny?", "Say something silly.", "Entertain me."),
         ("Why did the packet cross the network? Because it was routed that way.",),
     ),
     Talk.NO: Kind(r"^no\b(?!.*\bwhat\b)|^nope\b", (), ("All right.",)),
-    Talk.THANKS: Kind(r"\bthank(?:s| you)\b", ("That was great.", "Well done."), ("You are welcome.", "My pleasure.")),
+    Talk.THANKS: Kind(
+        r"\bthank(?:s| you)\b",
+        ("That was great.", "Well done, you are brilliant.", "I appreciate it.", "Good job, very helpful."),
+        ("You are welcome.", "My pleasure."),
+    ),
     Talk.GOODBYE: Kind(
         r"\b(?:good)?bye\b|\bsee you\b|\bhang up\b|\bgood ?night\b",
-        ("I must leave you now.", "Talk to you later."),
+        ("I must leave you now.", "Talk to you later.", "That is all for today.", "Until next time."),
         ("Goodbye! It was nice talking to you.",),
     ),
     Talk.STOP: Kind(
@@ -95,8 +105,8 @@ KINDS: dict[Talk, Kind] = {
     ),
     Talk.GREETING: Kind(
         r"^(?:hello|hi|hey|good (?:morning|afternoon|evening|day))\b(?:\W+(?:there|you|everyone))?\W*$|"
-        r"\bare you there\b|\bcan you hear me\b",
-        ("Hello, pleased to meet you.", "Good to have you here."),
+        r"\bare you (?:there|listening)\b|\bcan you hear me\b",
+        ("Hello, pleased to meet you.", "Good to have you here.", "I am glad to talk to you."),
         ("Hello! What would you like to know?", "Hello! How can I help?"),
     ),
     Talk.TOLD: Kind(

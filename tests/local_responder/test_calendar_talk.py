@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
-from local_responder.chat.dates import new_start, said, wish_of
 from local_responder.chat.rules import Thought, think
+from local_responder.chat.skill import Asked
+from local_responder.chat.skills.calendar import new_start, wish_of
+from local_responder.dialogue.times import said
 from tests.local_responder.orders import GUIDE
 from tests.local_responder.realtime_client import call
 from tests.local_responder.test_demonstration import ROUTE
@@ -176,5 +178,5 @@ def test_days_are_said_without_the_year() -> None:
 
 
 def test_a_question_is_no_command() -> None:
-    wish = wish_of("Am I free on Friday?")
-    assert (wish.verb, wish.day, wish.creates) == ("", "Friday", False)
+    wish = wish_of(Asked("Am I free on Friday?"))
+    assert (wish.verb, wish.time.day) == ("", "Friday")

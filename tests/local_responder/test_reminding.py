@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from local_responder.chat.reminding import Reminding, reminding_of
 from local_responder.chat.rules import think
 from local_responder.dialogue.understanding import Question
 from tests.local_responder.orders import understood
@@ -30,7 +29,9 @@ CALENDAR = {"type": "function", "function": {"name": "calendar_list_events", "pa
     ],
 )
 def test_a_sentence_is_taken_apart(sentence: str, text: str, at: str, repeat: str) -> None:
-    assert reminding_of(sentence) == Reminding(text, at, repeat)
+    asked = said(sentence)
+    wanted = {"action": "create", "text": text, "at": at, "repeat": repeat}
+    assert asked == (wanted if at else "Of what shall I remind you, and when?")
 
 
 def said(sentence: str, *results: dict[str, Any]) -> Any:

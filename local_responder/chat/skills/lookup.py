@@ -1,4 +1,4 @@
-"""Searches by a question: the web, documents, medical articles. Any tool named `…search…` that takes a query."""
+"""Searches by a question, and any other tool: the sentence for every text it requires, its plain values told."""
 
 from __future__ import annotations
 
@@ -6,27 +6,25 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from local_responder.chat.skill import Arguments, Asked, Skill, field_named
+from local_responder.chat.skill import Arguments, Asked, Result, Skill, field_named
 
 _POLITE = re.compile(
-    r"^(?:please |can you |could you )*"
-    r"(?:search(?: the web)?(?: for)?|look up|find out(?: about)?|research|google|what does research say about)\s+",
+    r"^(?:please |can you |could you )*(?:do a (?:thorough )?search (?:for|on|about)|"
+    r"search(?: the web)?(?: for)?|look up|look into|find out(?: about)?|research|google|"
+    r"what does research say about)\s+",
     re.IGNORECASE,
 )
 _LISTS = ("results", "passages", "articles")
 _TEXTS = ("excerpt", "text", "abstract", "summary")
 _LONGEST = 240
 """Characters of a finding that are read aloud."""
-
-
-def _fits(sentence: str) -> bool:
-    """A search tool is only offered where searching is the point."""
-    return bool(sentence.strip())
+_MOST = 5
+"""Values that are told."""
 
 
 def _fill(asked: Asked, schema: Mapping[str, Any]) -> list[Arguments]:
-    name = field_named(schema, "query", "q", "question")
-    return [{name: topic_of(asked.sentence)}] if name else []
+    field = field_named(schema, "query", "q", "question")
+    return [{field: topic_of(asked.sentence)}] if field else []
 
 
 def topic_of(sentence: str) -> str:
@@ -34,16 +32,13 @@ def topic_of(sentence: str) -> str:
     return _POLITE.sub("", sentence.strip(" ?.!\n"))
 
 
-def _word(asked: Asked, result: Mapping[str, Any]) -> str:
-    found = next((result[name] for name in _LISTS if name in result), None)
-    if found is None:
-        raise KeyError("no list of findings")
+def _word(asked: Asked, result: Result) -> str:
+    found = next(result[name] for name in _LISTS if name in result)
     if not found:
         return "That search found nothing."
-    best = found[0]
-    title = best.get("title") or best.get("document") or "One source"
-    text = next((str(best[name]) for name in _TEXTS if best.get(name)), "")
-    return f"{str(title).rstrip('.')}: {_beginning(text)}" if text else f"I found: {str(title).rstrip('.')}."
+    title = str(found[0].get("title") or found[0].get("document") or "One source").rstrip(".")
+    text = next((str(found[0][name]) for name in _TEXTS if found[0].get(name)), "")
+    return f"{title}: {_beginning(text)}" if text else f"I found: {title}."
 
 
 def _beginning(text: str) -> str:
@@ -55,11 +50,29 @@ def _beginning(text: str) -> str:
     return cut[: end + 1] if end > 0 else cut.rsplit(" ", 1)[0] + " and so on."
 
 
-SKILL = Skill(
-    tool=re.compile(r"search"),
-    fits=_fits,
-    fill=_fill,
-    missing="What should I search for?",
-    word=_word,
-    last_resort=True,
+def _fill_any(asked: Asked, schema: Mapping[str, Any]) -> list[Arguments]:
+    properties, required = schema.get("properties") or {}, schema.get("required") or []
+    texts = all(
+        properties.get(name, {}).get("type") == "string" and "enum" not in properties[name] for name in required
+    )
+    return [dict.fromkeys(required, asked.sentence)] if texts else []
+
+
+def _word_any(asked: Asked, result: Result) -> str:
+    told = [
+        f"{name.replace('_', ' ')}: {value}"
+        for name, value in result.items()
+        if isinstance(value, str | int | float) and name not in ("note", "sample")
+    ]
+    if not told:
+        raise KeyError("no plain value")
+    return f"{'; '.join(told[:_MOST]).capitalize()}."
+
+
+SKILLS = (
+    Skill(r"search", str.strip, _fill, _word, "What should I search for?", last_resort=True),
+    Skill(r"^route_to_", lambda sentence: False, lambda asked, schema: [], lambda asked, result: str(result["answer"])),
+    Skill(
+        r"^(?!remember_)", str.strip, _fill_any, _word_any, "I cannot fill in what that tool needs.", last_resort=True
+    ),
 )

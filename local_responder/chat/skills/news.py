@@ -6,45 +6,41 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from local_responder.chat.skill import Arguments, Asked, Skill, field_named
+from local_responder.chat.skill import Arguments, Asked, Result, Skill, field_named, having
+from local_responder.dialogue.times import TIME
 
-_FITS = re.compile(r"\b(?:news|headlines?|happening|happened)\b", re.IGNORECASE)
-_TOPIC = re.compile(r"\b(?:about|on|regarding)\s+(?P<topic>.+?)(?:\s+(?:today|please|now))*\W*$", re.IGNORECASE)
-_KIND = re.compile(r"\b(?P<kind>\w+) (?:news|headlines)\b", re.IGNORECASE)
+_TOPIC = re.compile(
+    r"\b(?:about|regarding|concerning|(?:news|headlines?|latest|stories|new) (?:on|from|in))\s+(?:the )?"
+    r"(?P<topic>(?!the news).+)$",
+    re.IGNORECASE,
+)
 _MOST = 3
 
 
-def _fits(sentence: str) -> bool:
-    return bool(_FITS.search(sentence))
-
-
 def _fill(asked: Asked, schema: Mapping[str, Any]) -> list[Arguments]:
-    topic_field, category_field = field_named(schema, "topic", "query", "q"), field_named(schema, "category")
-    topic, kind = _TOPIC.search(asked.sentence), _KIND.search(asked.sentence)
-    if topic and topic_field:
-        return [{topic_field: topic["topic"]}]
-    if kind and category_field and kind["kind"].lower() in _choices(schema, category_field):
-        return [{category_field: kind["kind"].lower()}]
-    return [{}]
+    field, category = field_named(schema, "topic", "query", "q"), field_named(schema, "category")
+    plain = TIME.sub("", asked.plain).strip(" ,")
+    kind = next((each for each in _choices(schema, category) if re.search(rf"\b{each}\b", plain.lower())), "")
+    topic = _TOPIC.search(plain)
+    if topic and field and topic["topic"].lower() != kind:
+        return [{field: topic["topic"].strip()}]
+    return [{category: kind} if kind else {}]
 
 
 def _choices(schema: Mapping[str, Any], name: str) -> list[str]:
     """The values a field allows, also inside an `anyOf`."""
-    field = schema["properties"][name]
+    field = (schema.get("properties") or {}).get(name, {})
     return [value for each in (field, *field.get("anyOf", ())) for value in each.get("enum", ())]
 
 
-def _word(asked: Asked, result: Mapping[str, Any]) -> str:
-    headlines = [headline for headline in result["headlines"][:_MOST] if headline.get("title")]
-    if not headlines:
-        return "I found no headlines about that."
-    told = [_sentence(headline) for headline in headlines]
-    return " ".join(["Here are the headlines.", *told])
+def _word(asked: Asked, result: Result) -> str:
+    told = [_sentence(headline) for headline in result["headlines"][:_MOST] if headline.get("title")]
+    return " ".join(["Here are the headlines.", *told]) if told else "I found no headlines about that."
 
 
-def _sentence(headline: Mapping[str, Any]) -> str:
+def _sentence(headline: Result) -> str:
     title, source = str(headline["title"]).rstrip(". "), headline.get("source")
     return f"{title}, says {source}." if source and source != "sample" else f"{title}."
 
 
-SKILL = Skill(tool=re.compile(r"news|headline"), fits=_fits, fill=_fill, missing="News about what?", word=_word)
+SKILLS = (Skill(r"news|headline", having(r"\b(?:news|headlines?|happening|happened)\b"), _fill, _word),)

@@ -1,4 +1,4 @@
-"""Reminders: `reminders(action, text, at, repeat)`."""
+"""Reminders: `reminders(action, text, at, repeat)`. Times are left as they were said: the tool reads them."""
 
 from __future__ import annotations
 
@@ -6,49 +6,46 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from local_responder.chat.dates import said
-from local_responder.chat.reminding import about_reminders, ahead_of, canceled_of, cancels, creates, reminding_of
-from local_responder.chat.skill import Arguments, Asked, Skill
+from local_responder.chat.skill import Arguments, Asked, Result, Skill, having, listed
+from local_responder.dialogue.times import said, timed
 
-_MOST = 4
-"""Reminders that are told."""
+ABOUT = having(r"\bremind me\b|\breminders?\b|\blet me forget\b")
+_CREATES = re.compile(
+    r"^.*?\b(?:remind me|(?:need|set|want|create|make)(?: me)? a reminder|let me forget)\b"
+    r"(?:\s+(?:to|of|about|that|for|and)\b)?\s*",
+    re.IGNORECASE,
+)
+_CANCELS = having(r"\b(?:cancel|delete|remove|forget|stop|drop|get rid of)\b")
+_CANCELED = re.compile(r"\breminders?\s+(?:about|of|to|for)\s+(?:the\s+|my\s+)?(?P<what>.+)$", re.IGNORECASE)
 
 
 def _fill(asked: Asked, schema: Mapping[str, Any]) -> list[Arguments]:
-    sentence = asked.sentence
-    if cancels(sentence):
-        return [{"action": "cancel", "text": canceled_of(sentence)}]
-    if not creates(sentence):
-        return [{"action": "list"}]
-    wish = reminding_of(sentence)
-    if not wish.text or not wish.at:
-        return []
-    return [{"action": "create", "text": wish.text, "at": wish.at, "repeat": wish.repeat}]
+    if not (created := _CREATES.match(asked.plain)):
+        if not _CANCELS(asked.plain):
+            return [{"action": "list"}]
+        found = _CANCELED.search(asked.plain)
+        return [{"action": "cancel", "text": found["what"].strip() if found else ""}]
+    wish = timed(asked.plain)
+    text, (at, repeat) = _CREATES.sub("", wish.text + " ").strip(" ,"), wish.once
+    return [{"action": "create", "text": text, "at": at, "repeat": repeat}] if text and at and created else []
 
 
-def _word(asked: Asked, result: Mapping[str, Any]) -> str:
+def _word(asked: Asked, result: Result) -> str:
     if "reminders" in result:
-        told = [f"{each['text']}, {_when(each)}" for each in result["reminders"][:_MOST]]
-        return f"You have these reminders: {'; '.join(told)}." if told else "You have no reminders."
+        told = listed(result["reminders"], lambda each: f"{each['text']}, {_when(each)}")
+        return f"You have these reminders: {told}." if told else "You have no reminders."
     if "canceled" in result:
         return f"I will not remind you of this any more: {result['canceled']['text']}."
-    kept = result["set"]
-    return f"I will remind you {ahead_of(asked.sentence) or _when(kept)}: {kept['text']}."
+    at = timed(asked.plain).when
+    return f"I will remind you {at if at.lower().startswith('in ') else _when(result['set'])}: {result['set']['text']}."
 
 
-def _when(reminder: Mapping[str, Any]) -> str:
+def _when(reminder: Result) -> str:
     """'on Friday, 27 November, at 15:00'; without a clock of the user's, how long it is until then."""
     if not reminder.get("when"):
         minutes = max(0, int(reminder["in_s"])) // 60
         return f"in {minutes} minutes" if minutes > 1 else "in a minute"
-    again = "" if reminder["repeat"] == "none" else ", and again after that"
-    return f"on {said(reminder['when'])}{again}"
+    return f"on {said(reminder['when'])}" + ("" if reminder["repeat"] == "none" else ", and again after that")
 
 
-SKILL = Skill(
-    tool=re.compile(r"^reminders$"),
-    fits=about_reminders,
-    fill=_fill,
-    missing="Of what shall I remind you, and when?",
-    word=_word,
-)
+SKILLS = (Skill(r"^reminders$", ABOUT, _fill, _word, "Of what shall I remind you, and when?"),)

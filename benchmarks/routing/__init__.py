@@ -1,0 +1,1 @@
+"""How many natural questions the local Responder answers rightly without any model."""

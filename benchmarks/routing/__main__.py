@@ -1,0 +1,146 @@
+"""`python -m benchmarks.routing`: asks every question without a model, and prints who answered, with what arguments.
+
+A question is right when the Responder hands it to the right Thinker, and that Thinker's rules call the right tool with
+the right arguments; small talk is right when nobody is asked. Nothing is measured in time, and no tool is called.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from backend.thinkers.base import Manifest
+from backend.tools.base import Tool
+from backend.tools.calculate import computed
+from backend.tools.discovery import package_modules
+from backend.tools.registry import tools_of
+from benchmarks.routing.questions import SMALL_TALK, Asked, held_out, tuned
+from local_responder.chat.rules import think
+from local_responder.dialogue.conversation import of_messages
+from local_responder.dialogue.rules import respond
+
+MANIFESTS: dict[str, Manifest] = {
+    module.MANIFEST.domain: module.MANIFEST
+    for module in package_modules("backend.thinkers")
+    if hasattr(module, "MANIFEST")
+}
+TOOLS: dict[str, Tool] = {tool.name: tool for module in package_modules("backend.tools") for tool in tools_of(module)}
+GUIDE = "\n".join(
+    f"- {each.domain}: for {each.description}. Example: "
+    + " ".join(f"“{said}”" for said in (each.example, *each.examples))
+    for each in MANIFESTS.values()
+)
+ROUTE: dict[str, Any] = {
+    "name": "route_to_thinker",
+    "parameters": {
+        "properties": {
+            "domain": {"type": "string", "enum": list(MANIFESTS)},
+            "query": {"type": "string"},
+            "background": {"type": "boolean"},
+        }
+    },
+}
+GOAL = 0.85
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of a question."""
+
+    asked: Asked
+    words: str
+    """What was asked: as written, or as recognised."""
+    domain: str
+    calls: tuple[tuple[str, dict[str, Any]], ...]
+
+    @property
+    def routed(self) -> bool:
+        """Whether the right Thinker was asked."""
+        return self.domain == self.asked.domain
+
+    @property
+    def right(self) -> bool:
+        """Whether its tool was given the right arguments, too."""
+        if not self.routed or not self.asked.tool:
+            return self.routed
+        return any(
+            name == self.asked.tool and all(_holds(given, path, wanted) for path, wanted in self.asked.arguments)
+            for name, given in self.calls
+        )
+
+
+def outcome_of(asked: Asked, words: str = "") -> Outcome:
+    """Ask one question; `words` are how it was recognised, if it was spoken."""
+    said = words or asked.words
+    history = [(role, text) for before in asked.before for role, text in (("user", before), ("assistant", "Done."))]
+    call = respond(of_messages([*history, ("user", said)]), GUIDE, [ROUTE], datetime(2026, 11, 23)).call
+    if call is None:
+        return Outcome(asked, said, SMALL_TALK, ())
+    route = json.loads(call.arguments)
+    manifest = MANIFESTS[route["domain"]]
+    messages = [{"role": "system", "content": manifest.prompt}, {"role": "user", "content": route["query"]}]
+    if manifest.domain == "research":  # its Thinker plans by itself; the question is all it needs
+        return Outcome(asked, said, manifest.domain, ())
+    calls = think(messages, [TOOLS[name].schema() for name in manifest.tools]).calls
+    return Outcome(asked, said, manifest.domain, tuple((each.name, json.loads(each.arguments)) for each in calls))
+
+
+def _holds(given: dict[str, Any], path: str, wanted: str) -> bool:
+    value: Any = given
+    for name in path.split("."):
+        value = value.get(name) if isinstance(value, dict) else None
+    if wanted.startswith("="):
+        return abs(float(computed(str(value))) - float(wanted[1:])) < 0.01 if value else False
+    if isinstance(value, int | float):
+        return float(value) == float(wanted)
+    return wanted in str(value).lower()
+
+
+def rate(outcomes: Sequence[Outcome]) -> float:
+    """The share that is right."""
+    return sum(each.right for each in outcomes) / len(outcomes)
+
+
+def main() -> int:
+    """Print the tables; 1 where the goal is missed."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.routing", description=__doc__)
+    parser.add_argument("--wrong", choices=["tuned", "held out"], action="append", help="show what went wrong there")
+    shown = parser.parse_args().wrong or []
+    console = Console(width=150)
+    halves = {"tuned": [outcome_of(each) for each in tuned()], "held out": [outcome_of(each) for each in held_out()]}
+    for name in shown:
+        for outcome in halves[name]:
+            if not outcome.right:
+                told = f"{outcome.asked.domain or 'small talk'}: {outcome.words} → {outcome.domain} {outcome.calls}"
+                console.print(escape(told), soft_wrap=True)
+    console.print(_table(halves))
+    for name, outcomes in halves.items():
+        routed = sum(each.routed for each in outcomes) / len(outcomes)
+        console.print(
+            f"{name}: right Thinker {routed:.0%}, and right arguments {rate(outcomes):.0%} of {len(outcomes)}"
+        )
+    return 0 if rate(halves["held out"]) >= GOAL else 1
+
+
+def _table(halves: dict[str, list[Outcome]]) -> Table:
+    table = Table("domain", *(f"{name}: right" for name in halves))
+    for domain in dict.fromkeys(each.asked.domain for outcomes in halves.values() for each in outcomes):
+        cells = []
+        for outcomes in halves.values():
+            counts = Counter(each.right for each in outcomes if each.asked.domain == domain)
+            cells.append(f"{counts[True]} of {counts.total()}")
+        table.add_row(domain or "(small talk)", *cells)
+    return table
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
