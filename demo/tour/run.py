@@ -41,7 +41,7 @@ async def tour(*, voice: bool = True, only: Sequence[str] = (), console: Console
 
 async def _toured(voice: bool, only: Sequence[str], console: Console) -> list[Outcome]:
     console.print("[bold]A tour of the Thinkers[/], on this machine alone:")
-    console.print("  Responder  the offline demonstration (simple rules and recognition, no model)")
+    console.print("  Responder  the local Responder (rules, no model)")
     console.print(
         "  Services   local stand-ins that speak the documented JSON: what they tell is made up", soft_wrap=True
     )

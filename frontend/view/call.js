@@ -150,7 +150,7 @@ function showFacts({ config, session }) {
   part("session-facts").title = config?.memory?.label ?? "";
   const banner = part("offline-banner");
   banner.hidden = !offline;
-  setText(banner, "Offline demonstration: speech recognition and voice are simple stand-ins.");
+  setText(banner, `On this machine: ${session?.model ?? responder.model}`);
 }
 
 /** The label without its remarks in parentheses: those stand in the line's tooltip. @param {any} config */

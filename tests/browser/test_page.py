@@ -182,9 +182,7 @@ async def test_an_unplugged_microphone_is_reported_and_the_connection_stays(brow
 
 async def test_the_conversation_shows_as_it_goes(browser: Browser) -> None:
     async with page_on_stand_in(browser) as (tab, server):
-        assert await tab.text("offline-banner") == (
-            "Offline demonstration: speech recognition and voice are simple stand-ins."
-        )
+        assert await tab.text("offline-banner") == "On this machine: local Responder"
         await tab.connect()
         begin(server)
         server.publish("floor", floor="assistant")
@@ -202,7 +200,7 @@ async def test_the_conversation_shows_as_it_goes(browser: Browser) -> None:
         assert await tab.page.locator("[data-testid=transcript] s").inner_text() == " all day."
 
 
-async def test_a_page_with_a_key_shows_no_demonstration_banner(browser: Browser) -> None:
+async def test_a_page_with_a_provider_does_not_say_that_it_runs_on_this_machine(browser: Browser) -> None:
     async with standing_in() as server, tab_in(browser) as tab:
         assert isinstance(server.config, dict)
         server.config = server.config | {"responder": {"name": "OpenAI Realtime", "model": "m", "offline": False}}

@@ -206,14 +206,16 @@ def test_a_truncated_reply_keeps_the_words_that_were_heard() -> None:
     assert item.words == "It is"
 
 
-def test_sound_is_fed_as_it_comes_and_its_words_name_the_item_to_be() -> None:
+def test_sound_is_fed_as_it_comes_and_words_known_by_then_follow_the_commit_at_once() -> None:
     core = a_core()
     [opened, fed] = append(core, SECOND)
     assert isinstance(opened, Open) and fed == Feed(SECOND)
     assert append(core, SECOND[:480]) == [Feed(SECOND[:480])]
-    [delta] = events(core.partly_heard(opened.item_id, Transcript("what is")))
-    assert (delta["item_id"], delta["delta"]) == (opened.item_id, "what is")
+    assert core.partly_heard(opened.item_id, Transcript("what")) == []
+    core.partly_heard(opened.item_id, Transcript(" is"))
     effects = tell(core, "input_audio_buffer.commit")
+    delta = events(effects)[-1]
+    assert (delta["item_id"], delta["delta"]) == (opened.item_id, "what is")
     [listen] = [each for each in effects if isinstance(each, Listen)]
     assert listen.item.id == opened.item_id and len(listen.pcm) == 48_480
     assert core.partly_heard(opened.item_id, Transcript("late")) == []
