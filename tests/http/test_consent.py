@@ -10,7 +10,7 @@ import asyncio
 import itertools
 import json
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -77,11 +77,13 @@ class Servers:
 
 
 @asynccontextmanager
-async def servers(count: int = 2, **more: str) -> AsyncIterator[Servers]:
+async def servers(
+    count: int = 2, model_of: Callable[[Request], Reply] = stubborn, **more: str
+) -> AsyncIterator[Servers]:
     hub = seeded()
     async with AsyncExitStack() as stack:
         redis = stack.enter_context(running_redis())
-        model = await stack.enter_async_context(serving(stubborn))
+        model = await stack.enter_async_context(serving(model_of))
         github = await stack.enter_async_context(serving(hub.answering))
         settings = {
             "REDIS_URL": redis.url,
