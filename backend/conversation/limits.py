@@ -18,6 +18,8 @@ class TurnLimits:
     """Silence after which a piece of a turn is committed, so that its words are known early; not when eager."""
     read_after_ms: int = 120
     """Silence after which a short utterance is read, where there is a reader."""
+    read_over_reply_after_ms: int = 80
+    """The same over a reply, where "stop" must not wait: 30 ms sooner in the median, as many backchannels spared."""
     reader: bool = False
     """An utterance reader is there."""
     interruption_min_ms: int = 520

@@ -62,7 +62,7 @@ def on_read(s: State, event: ev.UtteranceRead, now: float) -> None:
     elif event.kind is UtteranceKind.COMMAND:
         s.answered = None  # "stop" is said to the reply
         adopt(s, now)
-    elif event.kind is not None and s.overlap is None:
+    elif event.kind is not None and s.overlap is None and not _is_transcribed(s):
         adopt(s, now)
 
 
@@ -162,11 +162,18 @@ def deadlines(s: State) -> Deadlines:
     if s.floor is not Floor.HELD or limits.endpointing != "local":
         return
     if utterance and utterance.paused_at is not None:
-        enough = utterance.voiced_ms - utterance.murmured_ms >= limits.turn_min_ms
-        if enough and not utterance.committed and s.ducked and s.lost_at is None:
+        if not utterance.committed and _is_transcribed(s):
             yield utterance.paused_at + limits.commit_after_ms / 1000, commit
     elif utterance is None and overlap:
         yield overlap.quiet_since + DECIDE_WITHIN_S, _decide
+
+
+def _is_transcribed(s: State) -> bool:
+    """Return whether what is said over the reply is committed in a pause: then its transcript has the last word."""
+    utterance = s.utterance
+    if utterance is None or not s.ducked or s.lost_at is not None or s.limits.endpointing != "local":
+        return False
+    return utterance.voiced_ms - utterance.murmured_ms >= s.limits.turn_min_ms
 
 
 def _decide(s: State, now: float) -> None:

@@ -176,7 +176,8 @@ def deadlines(s: State) -> Deadlines:
         return
     read = _is_readable(s, utterance)
     if read and not utterance.asked_to_read:
-        yield utterance.paused_at + limits.read_after_ms / 1000 - FRAME_S, _read
+        after_ms = limits.read_over_reply_after_ms if s.floor is Floor.HELD else limits.read_after_ms
+        yield utterance.paused_at + after_ms / 1000 - FRAME_S, _read
     if s.floor is Floor.USER and s.open and s.open.uncommitted and is_early(s):
         waits_for_reading = read and s.open.pieces == 0 and utterance.reading is None
         if utterance.voiced_ms >= limits.turn_min_ms:
