@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from backend.conversation import commands as do
 from backend.conversation import events as ev
 from backend.conversation.machine.state import Floor
@@ -197,18 +199,20 @@ def test_what_is_said_later_into_a_reply_is_another_turn() -> None:
     assert do.TruncateItem("i-r1", 800) in talk.said and talk.machine.turn == 2
 
 
-def test_stop_is_no_part_of_the_turn_whose_answer_has_just_begun() -> None:
+@pytest.mark.parametrize(("after_s", "turn"), [(0.8, 2), (0.2, 1)])
+def test_no_is_said_to_the_reply_or_corrects_what_was_said_just_before(after_s: float, turn: int) -> None:
     talk = Talk()
     talk.say()
     talk.stop()
     talk.wait(1.2)
     talk.answer()
     talk.tell(ev.PlaybackStarted("i-r1"))
+    talk.wait(after_s)
     talk.tell(ev.SpeechStarted())
     talk.wait(0.3)
-    talk.tell(ev.UtteranceRead(UtteranceKind.COMMAND, "stop", partial=True), ev.SpeechPaused(300))
+    talk.tell(ev.UtteranceRead(UtteranceKind.COMMAND, "no", partial=True), ev.SpeechPaused(300))
     talk.stop()
-    assert do.FlushPlayback() in talk.said and talk.machine.turn == 2
+    assert do.FlushPlayback() in talk.said and talk.machine.turn == turn
 
 
 def test_a_reply_cut_by_a_murmur_as_it_begins_goes_on_whole() -> None:

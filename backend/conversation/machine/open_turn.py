@@ -241,12 +241,12 @@ def reopen_answered(s: State, onset: float) -> bool:
     return True
 
 
-def follows_false_start(s: State, onset: float) -> bool:
+def follows_false_start(s: State, onset: float, within_s: float = FALSE_START_WITHIN_S) -> bool:
     """Return whether a voice that began at `onset` goes on with the turn whose answer is sounding."""
     turn = s.answered
     if turn is None or turn.sounded_at is None or s.limits.endpointing != "local":
         return False  # a provider that endpoints has made another turn of it already
-    return onset - turn.sounded_at <= FALSE_START_WITHIN_S
+    return onset - turn.sounded_at <= within_s
 
 
 def _go_on(s: State, turn: OpenTurn) -> None:

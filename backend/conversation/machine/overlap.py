@@ -30,6 +30,8 @@ from backend.conversation.utterances import UtteranceKind, kind_of
 
 MURMURS = frozenset({UtteranceKind.AGREEMENT, *NOT_WORDS})
 """What a listener utters without wanting the floor."""
+REACTION_S = 0.5
+"""Seconds after a reply's first sound before which nobody reacts to it."""
 DECIDE_WITHIN_S = 0.7
 """Seconds after the last sound in which a transcript may decide."""
 
@@ -60,8 +62,7 @@ def on_read(s: State, event: ev.UtteranceRead, now: float) -> None:
         _note_murmur(s, event.kind, event.words)
         release_hold(s)
     elif event.kind is UtteranceKind.COMMAND:
-        s.answered = None  # "stop" is said to the reply
-        adopt(s, now)
+        _adopt_command(s, now)
     elif event.kind is not None and s.overlap is None and not _is_transcribed(s):
         adopt(s, now)
 
@@ -74,8 +75,7 @@ def on_read_partly(s: State, event: ev.UtteranceRead, now: float) -> None:
     if s.utterance is None or s.floor is not Floor.HELD:
         return
     if event.kind is UtteranceKind.COMMAND:
-        s.answered = None
-        adopt(s, now)
+        _adopt_command(s, now)
     elif event.kind is UtteranceKind.OTHER and follows_false_start(s, s.utterance.began):
         adopt(s, now)
     elif event.kind in MURMURS:
@@ -147,6 +147,14 @@ def adopt(s: State, now: float, ended: ev.SpeechStopped | None = None) -> None:
         if ended is None and overlap:
             ended = ev.SpeechStopped(overlap.voiced_ms, round((now - overlap.quiet_since) * 1000))
         end_piece(s, ended or ev.SpeechStopped(0), now)
+
+
+def _adopt_command(s: State, now: float) -> None:
+    """Give the floor to "stop" or "no": said to the reply, or where it comes at once, to correct the turn before."""
+    spoken = s.overlap or s.utterance
+    if not follows_false_start(s, spoken.began if spoken else now, REACTION_S):
+        s.answered = None
+    adopt(s, now)
 
 
 def leave(s: State) -> None:
