@@ -74,18 +74,6 @@ class NotAdmitted(CallerError):
     status = 401
 
 
-class WorkRequired(CallerError):
-    """The caller is to prove some work first: answer `challenge` with a hash that begins with `bits` zero bits."""
-
-    status = 428
-
-    def __init__(self, message: str, *, challenge: str, bits: int, expires_in_s: int, hint: str | None = None) -> None:
-        super().__init__(message, hint=hint)
-        self.challenge = challenge
-        self.bits = bits
-        self.expires_in_s = expires_in_s
-
-
 class SignInFailed(NotAdmitted):
     """Somebody came back from the OpenID provider, and was not signed in."""
 

@@ -9,7 +9,21 @@ from __future__ import annotations
 import hashlib
 from itertools import count
 
+from backend.errors import CallerError
+
 HASH_BITS = 256
+
+
+class WorkRequired(CallerError):
+    """The caller is to prove some work first: answer `challenge` with a hash that begins with `bits` zero bits."""
+
+    status = 428
+
+    def __init__(self, message: str, *, challenge: str, bits: int, expires_in_s: int, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.challenge = challenge
+        self.bits = bits
+        self.expires_in_s = expires_in_s
 
 
 def proof(challenge: str, bits: int) -> str:

@@ -16,6 +16,7 @@ from starlette.requests import ClientDisconnect, HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocketDisconnect
 
+from backend.access.proof_of_work import WorkRequired
 from backend.errors import (
     CallerError,
     Forbidden,
@@ -26,7 +27,6 @@ from backend.errors import (
     SignInUnavailable,
     TooMany,
     VoiceError,
-    WorkRequired,
 )
 from backend.http.refusals import Refusal, explain_refusal
 from backend.observability.security_log import SecurityEvent

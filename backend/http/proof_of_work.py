@@ -15,10 +15,10 @@ from contextlib import suppress
 
 from itsdangerous import BadSignature
 
-from backend.access.proof_of_work import proves
+from backend.access.proof_of_work import WorkRequired, proves
 from backend.access.store import AccessStore
 from backend.budgets.usage import Payer
-from backend.errors import MemoryUnavailable, WorkRequired
+from backend.errors import MemoryUnavailable
 from backend.http.auth import Signer
 from backend.settings.budgets import BudgetSettings
 
