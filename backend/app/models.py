@@ -11,7 +11,7 @@ import httpx2
 from backend.app.endpoints import ANY_KEY, Endpoints
 from backend.app.stores import DAY_S, Stores
 from backend.budgets.budgets import Budgets
-from backend.budgets.metered import MeteredModel
+from backend.budgets.metered import MeteredEmbedder, MeteredModel
 from backend.models.chat_completions import ChatCompletions
 from backend.models.embedding import Embedder, EmbeddingsAPI, LocalEmbeddings, NoEmbeddings, is_installed
 from backend.models.tagged import TaggedChatModel
@@ -51,7 +51,7 @@ async def open_models(
         keep_s = round(settings.background.keep_days * DAY_S)
         model_calls = ModelCallLog(stores.opened.redis, outbox, keep_s=keep_s)
         model = _open_model(settings, endpoints, model_calls, budgets, stack)
-        yield Models(model, model_calls, _embedder(settings, http), http)
+        yield Models(model, model_calls, _embedder(settings, http, budgets), http)
 
 
 def _open_model(
@@ -70,10 +70,11 @@ def _open_model(
     return LoggedModel(model, model_calls)
 
 
-def _embedder(settings: Settings, http: httpx2.AsyncClient) -> Embedder:
-    """Without a key and an address the bundled model makes the vectors, if it is installed."""
+def _embedder(settings: Settings, http: httpx2.AsyncClient, budgets: Budgets) -> Embedder:
+    """Without a key and an address the bundled model makes the vectors, if it is installed, at no cost."""
     key = settings.openai_api_key
     if key is None and not settings.embedding_base_url:
         return LocalEmbeddings() if is_installed() else NoEmbeddings()
     url = (settings.embedding_base_url or settings.openai_base_url).rstrip("/")
-    return EmbeddingsAPI(http, url, key.get_secret_value() if key else ANY_KEY, settings.embedding_model)
+    api = EmbeddingsAPI(http, url, key.get_secret_value() if key else ANY_KEY, settings.embedding_model)
+    return MeteredEmbedder(api, budgets)

@@ -18,12 +18,13 @@ from backend.app.mcp import other_servers
 from backend.app.models import Models
 from backend.app.notifications import Notifications, webhook_of
 from backend.app.stores import Stores
+from backend.budgets.metered import MeteredEmbedder
 from backend.calendar.calendars import Calendars, open_calendars
 from backend.errors import BadPlugin
 from backend.middleware.pipeline import NO_STEPS, Pipeline
 from backend.middleware.plan import discover, steps_of
 from backend.models.base import ChatModel
-from backend.models.embedding import Embedder, EmbeddingsAPI
+from backend.models.embedding import Embedder
 from backend.notifications.webhooks import WebhookClient
 from backend.observability.tracing import Tracer
 from backend.reasoning.reasoner import Reasoner
@@ -84,7 +85,7 @@ async def open_thinkers(
     """Open the Thinkers; they are ended after the block. Raises `BadPlugin`."""
     async with AsyncExitStack() as stack:
         services: dict[Any, Any] = {Memories: stores.memories, Notes: stores.notes}
-        if isinstance(models.embedder, EmbeddingsAPI):  # the bundled model is no better at memories than words are
+        if isinstance(models.embedder, MeteredEmbedder):  # the bundled model is no better at memories than words are
             services[Embedder] = models.embedder
         pipeline = _open_pipeline(settings, stores, models, services, stack)
         others = await stack.enter_async_context(other_servers(settings.mcp))

@@ -13,6 +13,7 @@ from backend.budgets.budgets import Budgets
 from backend.budgets.payers import current_payer
 from backend.budgets.usage import CALL, Payer, Resource
 from backend.models.base import ChatMessage, ChatModel, Delta, Finished, TextDelta, ToolCall
+from backend.models.embedding import Embedder
 from backend.runtime.json_objects import Json
 
 NEEDS = frozenset({Resource.MODEL_TOKENS, Resource.MICRO_USD})
@@ -59,6 +60,30 @@ class MeteredModel:
                 sent = sum(len(message["content"]) for message in messages)
                 estimate = sent // CHARACTERS_PER_TOKEN, characters // CHARACTERS_PER_TOKEN
                 self.budgets.charge_tokens(payer, model, *estimate)
+
+
+@dataclass(frozen=True, slots=True)
+class MeteredEmbedder:
+    """This `Embedder` charges the current payer for every request, by an estimate of its tokens."""
+
+    embedder: Embedder
+    budgets: Budgets
+
+    @property
+    def model(self) -> str:
+        """The model's name."""
+        return self.embedder.model
+
+    async def embed(self, texts: Sequence[str]) -> list[list[float]]:
+        """Return the vectors; see `Embedder.embed`. Raises `OverBudget` or `CeilingReached` before it asks."""
+        payer = current_payer.get()
+        if payer:
+            self.budgets.check(payer, NEEDS)
+        vectors = await self.embedder.embed(texts)
+        if payer:
+            characters = sum(map(len, texts))
+            self.budgets.charge_tokens(payer, self.model, -(-characters // CHARACTERS_PER_TOKEN), 0)
+        return vectors
 
 
 @dataclass(eq=False)

@@ -10,6 +10,7 @@ import httpx2
 import pytest
 
 from backend.access.keys import ApiKeys
+from demo.services.server import Reply, Request, json_reply, serving
 from tests.budgets.test_two_processes import OTHER, STRANGER, browser, soon
 from tests.support.offline_peer import OfflinePeer, running_peer
 from tests.support.running_server import running_server
@@ -70,6 +71,25 @@ async def test_money_is_counted_by_the_prices_and_refused_when_it_is_spent(peer:
             await soon(spent, within_s=5)
             refused = await client.post("/api/singleturn", json=ASKED)
             assert refused.status_code == 429 and "money" in refused.json()["error"]["message"]
+
+
+async def test_vectors_are_charged_as_tokens_of_their_model(peer: OfflinePeer) -> None:
+    def vectors(request: Request) -> Reply:
+        texts: list[str] = request.json()["input"]
+        return json_reply({"data": [{"index": place, "embedding": [1.0]} for place in range(len(texts))]})
+
+    async with serving(vectors) as api:
+        embeddings = {"EMBEDDING_BASE_URL": f"{api.url}/v1", "EMBEDDING_MODEL": "m"}
+        with running_server(peer, BUDGETS__USER__MODEL_TOKENS="100", **embeddings) as server:
+            async with browser(server, STRANGER) as client:
+                assert (await client.post("/embedding", json={"input": ["a" * 200, "b" * 199]})).status_code == 200
+
+                async def refused() -> bool:
+                    answer = await client.post("/embedding", json={"input": "c"})
+                    return answer.status_code == 429 and "model tokens" in answer.json()["error"]["message"]
+
+                assert (await client.get("/api/me/usage")).json()["user"]["used"]["model_tokens"] == 100
+                await soon(refused, within_s=5)
 
 
 async def test_kept_bytes_are_those_of_the_body_and_refused_before_they_are_stored(peer: OfflinePeer) -> None:

@@ -29,7 +29,7 @@ async def talk_over_a_long_reply(call: PlacedCall, words: str) -> None:
     """Ask what is answered at length, and speak over the answer."""
     await call.say(silence(300) + speech("what can you do"))
     await call.hears_something(20)
-    await asyncio.sleep(1.2)
+    await asyncio.sleep(2.0)  # later than what would be taken for a false start
     await call.say(speech(words) + silence(200))
 
 
