@@ -577,6 +577,23 @@ def test_a_long_agreement_is_given_longer_than_an_interruption() -> None:
     assert talk.floor() is Floor.USER, "not for ever"
 
 
+@pytest.mark.parametrize(
+    ("kind", "held"), [(UtteranceKind.AGREEMENT, True), (UtteranceKind.OTHER, False), (UtteranceKind.COMMAND, False)]
+)
+def test_who_still_agrees_after_a_second_is_given_longer_still(kind: UtteranceKind, held: bool) -> None:
+    talk = replying()
+    talk.tell(ev.SpeechStarted())
+    talk.wait(0.42)
+    talk.tell(ev.UtteranceRead(UtteranceKind.AGREEMENT, "oh yeah", partial=True))
+    talk.wait(0.46)
+    assert talk.said.count(do.ReadUtterance(partial=True)) == 3
+    talk.tell(ev.UtteranceRead(kind, "oh yeah I see", partial=True))
+    talk.wait(0.3)
+    assert (talk.floor() is Floor.HELD) == held
+    talk.wait(0.3)
+    assert talk.floor() is Floor.USER, "not for ever"
+
+
 def test_a_long_stop_is_understood_while_it_is_said() -> None:
     talk = replying()
     talk.tell(ev.SpeechStarted())

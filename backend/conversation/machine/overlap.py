@@ -11,8 +11,8 @@ a piece of a turn, while the reply plays on:
     other, nothing    the reply stays turned down    the reply comes up again               the floor is theirs
 
 Without a transcript by `DECIDE_WITHIN_S`, what is in doubt is a turn. Whoever speaks longer than `interruption_min_ms`
-has the floor anyway (`murmur_max_ms` where it began like a murmur); but if all that was said was a murmur, the reply
-goes on even then.
+has the floor anyway (`murmur_max_ms` where it began like a murmur, `murmur_longest_ms` where it went on like one); but
+if all that was said was a murmur, the reply goes on even then.
 """
 
 from __future__ import annotations
@@ -79,7 +79,8 @@ def on_read_partly(s: State, event: ev.UtteranceRead, now: float) -> None:
     elif event.kind is UtteranceKind.OTHER and follows_false_start(s, s.utterance.began):
         adopt(s, now)
     elif event.kind in MURMURS:
-        s.utterance.murmurs = True
+        last = s.utterance.partial_readings == len(s.limits.read_partly_at_ms)
+        s.utterance.may_last_ms = s.limits.murmur_longest_ms if last else s.limits.murmur_max_ms
 
 
 def on_transcribed(s: State, words: TurnWords, now: float) -> None:

@@ -159,8 +159,7 @@ def deadlines(s: State) -> Deadlines:
     if s.floor is Floor.HELD:
         goes_on = s.open is not None  # with a turn whose answer has not sounded
         needed_ms = min(limits.cough_max_ms, limits.interruption_min_ms) if goes_on else limits.interruption_min_ms
-        if utterance.murmurs:
-            needed_ms = max(needed_ms, limits.murmur_max_ms)
+        needed_ms = max(needed_ms, utterance.may_last_ms)
         taken_over_at = utterance.reaches(needed_ms)
         if taken_over_at is not None:
             yield taken_over_at, overlap.adopt

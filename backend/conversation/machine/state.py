@@ -86,8 +86,8 @@ class Utterance:
     """All of it, said over a reply, was committed."""
     partial_readings: int = 0
     """Times the reader was asked what has been said so far, while the voice sounds."""
-    murmurs: bool = False
-    """It said: a murmur."""
+    may_last_ms: int = 0
+    """It said a murmur: the speech after which it takes the floor nevertheless."""
 
     def reaches(self, needed_ms: int) -> float | None:
         """Return when it will have lasted `needed_ms`, murmurs aside, if it keeps on; None while it is paused."""
