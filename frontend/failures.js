@@ -78,7 +78,7 @@ export const MICROPHONE_LOST = failure(
 export function requestFailure(error, now) {
   if (!(error instanceof ApiError)) return brokenCall(error);
   if (error.status === 0) return unreachable();
-  if (error.status === 429) return serverFull(error, now);
+  if (error.status === 429 || (error.status === 503 && error.retryAfterS !== null)) return serverFull(error, now);
   if (error.status === 404) return SESSION_GONE;
   if (error.status === 403) {
     return failure("refused", "The server does not accept calls from this address.", error.hint || "Ask its operator for access.", ["retry"]);
@@ -87,11 +87,15 @@ export function requestFailure(error, now) {
   return failure("server-error", title, error.hint || "Try again in a moment.", ["retry"]);
 }
 
+/** Seconds above which a wait is no matter of a call that ends. */
+const LONG_WAIT_S = 120;
+
 /** @param {ApiError} error @param {number} now @returns {Failure} */
 function serverFull(error, now) {
   const seconds = error.retryAfterS ?? 15;
+  const detail = seconds > LONG_WAIT_S ? error.hint || "Try again later." : "A place should be free soon.";
   return {
-    ...failure("server-full", error.message || "The server is busy.", "A place should be free soon.", ["retry"]),
+    ...failure("server-full", error.message || "The server is busy.", detail, ["retry"]),
     retryAt: now + seconds * 1000,
   };
 }

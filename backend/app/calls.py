@@ -58,7 +58,7 @@ LISTENING_WITHIN_S = 1.0
 """Seconds a server that starts waits until its pub/sub channels are open."""
 MEMORY_WITHIN_S = 0.5
 """Seconds memory has to say what it knows of a caller; after that the caller is served as a stranger."""
-BUSY = "The local Responder has as many calls as it serves at once."
+BUSY = "All lines are busy."
 BUSY_HINT = "Try again shortly. It serves {calls}: raise LOCAL_CALLS on a machine with more cores."
 
 

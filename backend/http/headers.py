@@ -22,7 +22,7 @@ ALWAYS = {
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
 }
-PRIVATE = ("/api/", "/auth/", "/embedding", "/mcp/", "/metrics", "/mode", "/notification")
+PRIVATE = ("/api/", "/auth/", "/embedding", "/mcp", "/metrics", "/mode", "/notification")
 """Beginnings of the paths whose answers no cache may keep; the others are the page's files."""
 HSTS = {"strict-transport-security": "max-age=31536000"}
 
