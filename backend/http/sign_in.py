@@ -27,6 +27,8 @@ SIGN_IN_WITHIN_S = 600
 PENDING = "sign-in"
 """The cookie of a browser that is signing in."""
 CODE_CHARS = 2_048
+DECLINED = "access_denied"
+"""What providers answer when the user does not agree (RFC 6749, section 4.1.2.1)."""
 
 router = APIRouter(tags=["sign-in"])
 
@@ -68,10 +70,17 @@ async def callback(
     caller: Caller,
     state: Annotated[str, Query(max_length=128)] = "",
     code: Annotated[str, Query(max_length=CODE_CHARS)] = "",
+    error: Annotated[str, Query(max_length=128)] = "",
 ) -> Response:
-    """Take the provider's answer, sign the user in, and show the page. 401 for an answer that fits no sign-in here."""
+    """Take the provider's answer, sign the user in, and show the page; whoever declined there is shown it, too.
+
+    401 for an answer that fits no sign-in here.
+    """
     here.messages.take(f"sign-in {caller.principal.address}", here.now())
     provider, scheme = _provider(here), request.url.scheme
+    if error == DECLINED:
+        security_event(SecurityEvent.SIGN_IN_FAILED, caller.principal, "declined at the OpenID provider")
+        return RedirectResponse("/", 303)
     shown = request.cookies.get(cookie_name(scheme, PENDING), "")
     found = await here.services.access_store.take_ticket(state, "sign-in") if state else None
     if found is None or not hmac.compare_digest(shown.encode(), state.encode()):

@@ -73,10 +73,10 @@ async def signing(directory: Path, issuer: str, *modes: str, admin_claim: str = 
             yield here
 
 
-async def at_the_provider(address: str, sub: str) -> str:
-    """Sign in there as `sub`; returns where the provider sends the browser."""
+async def at_the_provider(address: str, sub: str = "", **form: str) -> str:
+    """Sign in there as `sub`, or send another form; returns where the provider sends the browser."""
     async with httpx2.AsyncClient(trust_env=False) as provider:
-        answer = await provider.post(address, data={"sub": sub})
+        answer = await provider.post(address, data=form or {"sub": sub})
         assert answer.status_code in (302, 303), answer.text
         return str(answer.headers["location"])
 
@@ -104,6 +104,17 @@ async def test_a_user_signs_in_and_out(tmp_path: Path, issuer: str) -> None:
         assert (await browser.post("/auth/logout")).json() == {"ok": True}
         async with here.browser(headers={"cookie": f"caller={kept}"}) as thief:
             assert (await thief.get("/api/me")).status_code == 401, "signed out everywhere"
+
+
+async def test_who_declines_at_the_provider_is_back_on_the_page_and_nobody(tmp_path: Path, issuer: str) -> None:
+    async with signing(tmp_path, issuer, "open", "oidc") as here, here.browser() as browser:
+        owner = here.registry.find((await place_call(browser))["session_id"]).owner
+        begun = await browser.get("/auth/login")
+        answer = await browser.get(await at_the_provider(begun.headers["location"], action="deny"))
+        assert (answer.status_code, answer.headers["location"]) == (303, "/")
+        assert (await browser.get("/auth/state")).json() == {"offered": True, "signed_in": False}
+        placed = (await place_call(browser))["session_id"]
+        assert here.registry.find(placed).owner == owner, "still the visitor of before"
 
 
 async def test_one_user_in_two_browsers_is_one_user(tmp_path: Path, issuer: str) -> None:
