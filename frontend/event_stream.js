@@ -13,6 +13,7 @@ const LAST_RETRY_MS = 8_000;
 /** The events a session sends, as docs/api.md describes them. */
 export const EVENT_TYPES = Object.freeze([
   "session_started",
+  "responder_changed",
   "floor",
   "transcript_delta",
   "transcript_done",

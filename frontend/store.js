@@ -155,6 +155,8 @@ const CHANGES = {
     floor: "listening",
     interruptions: { ...state.interruptions, allowed: session.interruptions ?? state.interruptions.allowed },
   }),
+  responder_changed: (state, { state: line, responder, model }) =>
+    line === "lost" ? {} : { failure: null, session: responder ? { ...state.session, responder, model } : state.session },
   floor: (state, { floor }) => ({
     floor,
     transcript: floor === "user" && !USERS_TURN.has(state.floor) ? userSpeaks(state.transcript) : state.transcript,

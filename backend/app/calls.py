@@ -20,8 +20,9 @@ from backend.app.tasks import TaskSubsystem
 from backend.budgets.budgets import Budgets
 from backend.budgets.metered import CallMeter
 from backend.budgets.permits import PermitKind
-from backend.call.engine import CallDependencies, CallEngine, ResponderInfo
+from backend.call.engine import CallDependencies, CallEngine
 from backend.call.prompts import CallerBackground, brief
+from backend.call.responder_link import ResponderInfo
 from backend.conversation.limits import TurnLimits
 from backend.conversation.page_events import PageEvent
 from backend.conversation.patience import EndpointingStyle
@@ -194,6 +195,7 @@ def _dependencies(
         open_echo_guard=partial(open_echo_guard, settings.echo_cancellation),
         limits=limits,
         max_s=settings.session_max_minutes * 60,
+        line_patience_s=settings.line_patience_s,
         about=(
             ResponderInfo(LOCAL_NAME, foundation.endpoints.about, offline=True)
             if settings.is_local

@@ -21,7 +21,7 @@ from backend.call.call_trace import CallTrace
 from backend.call.history import CallHistory, save_summary
 from backend.call.post_turn import PostTurnHook
 from backend.call.prompts import CallerBackground, clip_audio, filler_hint
-from backend.call.responder_link import ResponderLink
+from backend.call.responder_link import ResponderInfo, ResponderLink
 from backend.call.tool_calls import CallView, ToolCallDispatcher
 from backend.call.utterance_tap import Reader, UtteranceTap
 from backend.conversation import commands as do
@@ -61,16 +61,6 @@ EARLY_LIMIT = 16
 
 
 @dataclass(frozen=True, slots=True)
-class ResponderInfo:
-    """The names of the Responder and its model, as the page shows them when a call begins."""
-
-    responder: str
-    model: str
-    offline: bool
-    """True for the demonstration, which needs no key."""
-
-
-@dataclass(frozen=True, slots=True)
 class CallDependencies:
     """The services and settings that all calls of this server share."""
 
@@ -100,6 +90,8 @@ class CallDependencies:
     open_echo_guard: Callable[[], EchoGuard] = NoEchoGuard
     subscribe: Subscribe | None = None
     """Subscribes a call to its user's notices: see `notifications.dispatcher`."""
+    line_patience_s: float = 90
+    """Seconds a call waits for a Responder that cannot be reached before it ends with a word."""
     take_answer: TakeAnswer | None = None
     """Hears what callers answer to the question whether something shall be done; None: nobody is asked."""
 
@@ -123,7 +115,8 @@ class CallEngine:
         self._replying = False  # a reply is spoken, so that it matters whose voice is heard
         self._muffled = False  # the voice under way, as the machine knows it
         self._tap = UtteranceTap(dependencies.reader, self.dispatch)
-        self._link = ResponderLink(dependencies.connect, self._history, self.dispatch)
+        patience_s, about = dependencies.line_patience_s, dependencies.about
+        self._link = ResponderLink(dependencies.connect, self._history, self._on_link_event, patience_s, about)
         view = CallView(
             question=self._question,
             turn=lambda: self._machine.turn,
@@ -250,7 +243,7 @@ class CallEngine:
             await self._link.run(self._on_connected)
         except ResponderUnavailable as error:
             log.warning("call %s: %s %s", self._session.id[:6], error, error.hint)
-            self._connected.set()
+            self._begin_to_listen()
             self.dispatch(ev.ResponderGone(str(error)))
 
     async def _recall(self) -> None:
@@ -277,11 +270,20 @@ class CallEngine:
             )
         )
         self.dispatch(ev.CallStarted())
+        self._begin_to_listen()
+        if self._dependencies.subscribe and not self._over.is_set() and not session.shared:
+            self._subscription = self._dependencies.subscribe(session.owner, self.dispatch)
+
+    def _on_link_event(self, event: ev.Event) -> None:
+        self.dispatch(event)
+        if isinstance(event, ev.ResponderLost):  # it may be the first: the caller is heard meanwhile
+            self._begin_to_listen()
+
+    def _begin_to_listen(self) -> None:
+        """Take what the caller says and types from here on, and what was typed before."""
         self._connected.set()
         while self._early:
             self.dispatch(self._early.popleft())
-        if self._dependencies.subscribe and not self._over.is_set() and not session.shared:
-            self._subscription = self._dependencies.subscribe(session.owner, self.dispatch)
 
     def _brief_again(self, profile: UserProfile) -> None:
         """Show the page that the profile has changed, and brief the Responder again where it matters to it."""

@@ -26,6 +26,7 @@ class Clip(StrEnum):
 
     SORRY = "sorry"
     MOMENT = "moment"
+    WAITING = "waiting"
     LOST = "lost"
     GOODBYE = "goodbye"
 
@@ -33,6 +34,7 @@ class Clip(StrEnum):
 CLIP_WORDS = {
     Clip.SORRY: "Sorry, something went wrong. Could you say that again?",
     Clip.MOMENT: "One moment, please.",
+    Clip.WAITING: "I am still here. The connection is not back yet.",
     Clip.LOST: "Sorry, I have lost the line. Please call again.",
     Clip.GOODBYE: "I have to go now. Goodbye!",
 }

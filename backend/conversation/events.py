@@ -296,7 +296,10 @@ class ResponderLost(Event):
 
 @dataclass(frozen=True, slots=True)
 class ResponderRestored(Event):
-    """A new connection stands, with the history put back."""
+    """A new connection stands, with the history put back; `responder` and `model` say with whom, where known."""
+
+    responder: str = ""
+    model: str = ""
 
 
 @dataclass(frozen=True, slots=True)

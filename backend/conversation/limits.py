@@ -58,6 +58,9 @@ class TurnLimits:
     """Pause before a refused reply is asked for again."""
     moment_after_s: float = 1.5
     """A reconnection longer than this is spoken about."""
+    silence_most_s: float = 3.4
+    """Silence a caller hears at most who is owed something while the connection is lost. Four seconds are the most that
+    may pass; the way to the caller's ear takes some of them."""
     notice_after_s: float = 1.0
     """The quiet that a notice waits for."""
     notice_retry_s: float = 2.0

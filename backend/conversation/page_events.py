@@ -44,6 +44,15 @@ class SessionStarted(PageEvent):
 
 
 @dataclass(frozen=True, slots=True)
+class ResponderChanged(PageEvent):
+    """The connection to the Responder was lost, or stands again, perhaps with another one; lost, it names none."""
+
+    state: Literal["lost", "connected"]
+    responder: str = ""
+    model: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class SessionEnded(PageEvent):
     """The session is over; nothing follows. `docs/api.md` lists the reasons."""
 

@@ -215,7 +215,7 @@ def _dispatch(s: State, event: ev.Event, now: float) -> None:
         case ev.ResponderLost():
             connection.on_lost(s, now)
         case ev.ResponderRestored():
-            connection.on_restored(s, now)
+            connection.on_restored(s, event, now)
         case ev.ResponderGone():
             connection.on_gone(s, now)
         case ev.ProviderComplained(code, message):

@@ -20,6 +20,7 @@ ShowUser = Callable[[str, page.PageEvent], Awaitable[None]]
 
 NAMES: dict[type[page.PageEvent], str] = {
     page.SessionStarted: "session_started",
+    page.ResponderChanged: "responder_changed",
     page.SessionEnded: "session_ended",
     page.FloorChanged: "floor",
     page.UserItemAdded: "transcript_delta",

@@ -66,6 +66,9 @@ class Settings(BaseSettings):
     models_without_tools: Annotated[list[str], NoDecode] = Field(
         [], description="Models without native tool calls, comma-separated; tools are described to them in the prompt."
     )
+    line_patience_s: float = Field(
+        90, ge=5, le=600, description="Seconds a call waits for a Responder that cannot be reached before it ends."
+    )
     greeting: str = Field("", description="The Responder's first words in a call; empty: it waits for the caller.")
     offline_script: Path | None = Field(
         None, description="Script that the local Responder follows instead of listening, for tests and load."

@@ -10,6 +10,7 @@ const TEXT_LIMIT = 160;
 /** The words of each event in one line; an unknown one shows its data. @type {Record<string, (data: any) => string>} */
 const WORDS = {
   session_started: (d) => `${d.responder}, ${d.model}, turns by ${d.hearing}, over ${d.transport}`,
+  responder_changed: (d) => [d.state, d.responder, d.model].filter(Boolean).join(" · "),
   floor: (d) => d.floor,
   transcript_delta: (d) => `${d.role} ${d.item_id}`,
   transcript_done: (d) => d.content,
@@ -40,7 +41,7 @@ export const GROUPS = {
   turns: { label: "Turns", has: (type) => TURNS.includes(type) },
   thinkers: { label: "Thinkers", has: (type) => type === "thinker" },
   background: { label: "Background", has: (type) => ["notice", "decision", "task", "reminder", "user_context"].includes(type) },
-  session: { label: "Session", has: (type) => type.startsWith("session_") },
+  session: { label: "Session", has: (type) => type.startsWith("session_") || type === "responder_changed" },
   errors: { label: "Errors", has: (type) => type === "error" || type === "gap" },
 };
 

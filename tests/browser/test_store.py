@@ -256,6 +256,18 @@ async def test_whether_voices_interrupt_is_the_servers_word_until_it_is_chosen_h
     assert (await state_after(tab, ("session_started", {}), switched))["interruptions"]["allowed"] is False
 
 
+async def test_a_responder_that_is_back_takes_its_error_away_and_gives_its_name(tab: Tab) -> None:
+    started: Event = ("session_started", {"session_id": "s", "responder": "One", "model": "m-1"})
+    lost: Event = ("responder_changed", {"state": "lost", "responder": "", "model": ""})
+    failed: Event = ("error", {"message": "The connection broke.", "hint": "Connecting again."})
+    state = await state_after(tab, started, failed, lost)
+    assert state["failure"] and state["session"]["responder"] == "One"
+    state = await state_after(
+        tab, started, failed, lost, ("responder_changed", {"state": "connected", "responder": "Two", "model": "m-2"})
+    )
+    assert state["failure"] is None and (state["session"]["responder"], state["session"]["model"]) == ("Two", "m-2")
+
+
 async def test_words_of_a_turn_stand_where_it_began_though_it_paused(tab: Tab) -> None:
     state = await state_after(
         tab, said("assistant", "a1", "Hello."), floor("user"), floor("pausing"), delta("assistant", "a2", "It"),

@@ -307,13 +307,31 @@ async def test_what_is_heard_during_the_reconnection_is_told_to_the_new_line() -
 
 
 async def test_a_responder_that_cannot_be_reached_ends_the_call_with_a_word(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(responder_link, "PAUSES_S", (0.0,))
-    async with placed_call(ResponderUnavailable("busy"), ResponderUnavailable("busy")) as call:
+    monkeypatch.setattr(responder_link, "PAUSES_S", (0.01,))
+    monkeypatch.setattr(responder_link, "SPREAD_S", 0.0)
+    async with placed_call(*[ResponderUnavailable("busy")] * 100, line_patience_s=0.1) as call:
+        await until(lambda: bool(call.told("error")))
+        assert 2 < len(call.histories) < 50
         assert any(map(any, (call.transport.tick(1) for _ in range(20)))), "something is said"
         call.transport.tick(1000)
         async with asyncio.timeout(1):
             assert await call.task == "responder_gone"
     assert call.told("error") and not call.told("session_started")
+
+
+async def test_a_caller_who_comes_while_nobody_can_be_reached_is_told_so_and_then_answered(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(responder_link, "LATE_AFTER_S", 0.05)
+    async with placed_call(ResponderUnavailable("busy")) as call:
+        call.session.live_call().type_text("hello")
+        await until(lambda: bool(call.told("responder_changed")))
+        assert call.told("responder_changed")[0] == {"state": "lost", "responder": "", "model": ""}
+        assert "cannot be reached yet" in call.told("error")[0]["message"]
+        await until(lambda: len(call.responders) == 1)
+        await settle()
+        assert [data["state"] for data in call.told("responder_changed")] == ["lost", "connected"]
+        assert call.done(do.AddUserText) == [do.AddUserText("hello")] and len(call.responder.requests) == 1
 
 
 async def test_a_responder_that_refuses_us_is_not_asked_again() -> None:

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from backend.call.engine import CallDependencies, CallEngine, ResponderInfo
+from backend.call.engine import CallDependencies, CallEngine
 from backend.call.prompts import CallerBackground, brief
+from backend.call.responder_link import ResponderInfo
 from backend.conversation.commands import ResponderCommand
 from backend.conversation.limits import TurnLimits
 from backend.conversation.patience import EndpointingStyle

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any, TypeVar
 
 from backend.conversation import commands as do
@@ -538,6 +539,62 @@ def test_a_long_reconnection_is_spoken_about() -> None:
     story.ask()
     story.tell(ev.ResponderLost("closed"))
     assert do.PlayClip(Clip.MOMENT) in story.wait(2)
+
+
+def waits_told(story: Story, seconds: int, clip_s: float = 1.2) -> list[float]:
+    """The seconds at which the caller was told to wait, by clips of that length, over so many seconds."""
+    began, heard = story.now, []
+    while story.now - began < seconds:
+        if clips := [each for each in story.wait(0.1) if isinstance(each, do.PlayClip)]:
+            heard.append(round(story.now - began, 1))
+            item = f"clip:{clips[0].clip}"
+            story.tell(ev.PlaybackStarted(item))
+            story.now += clip_s
+            story.tell(ev.PlaybackDrained(item, round(clip_s * 1000)))
+    return heard
+
+
+def test_who_is_owed_an_answer_never_hears_four_seconds_of_silence_while_the_line_is_down() -> None:
+    story = Story()
+    story.ask()
+    story.tell(ev.InputCommitted("u1"), ev.UserTranscribed("u1", "what time is it"), ev.ResponderLost("closed"))
+    told = waits_told(story, 60)
+    assert told[0] < 2 and len(told) > 10
+    assert all(3 < later - earlier - 1.2 < 4 for earlier, later in pairwise(told))
+    assert not story.all(do.HangUp)
+    story.tell(ev.ResponderRestored())
+    assert purposes(story) == [Purpose.ANSWER, Purpose.ANSWER]
+    assert do.PlayClip(Clip.SORRY) not in story.said
+
+
+def test_who_spoke_while_the_line_was_down_is_kept_company_and_asked_again() -> None:
+    story = Story()
+    story.tell(ev.ResponderLost("closed"))
+    assert waits_told(story, 20) == [], "nobody waits for anything"
+    story.tell(ev.SpeechStarted())
+    story.now += 1
+    story.tell(ev.SpeechPaused(1000), ev.SpeechStopped(1000, 300))
+    assert len(waits_told(story, 20)) >= 3
+    story.tell(ev.ResponderRestored())
+    assert do.PlayClip(Clip.SORRY) in story.said
+
+
+def test_nobody_is_idle_while_the_line_is_down() -> None:
+    story = Story()
+    story.tell(ev.ResponderLost("closed"))
+    story.wait(70)
+    story.tell(ev.ResponderRestored())
+    assert not story.all(do.HangUp) and purposes(story) == []
+    story.wait(16)
+    assert purposes(story) == [Purpose.NUDGE]
+
+
+def test_who_calls_while_the_line_is_down_hears_words() -> None:
+    story = Story()
+    story.machine = TurnMachine()  # the call has not begun yet
+    story.tell(ev.ResponderLost("refused"))
+    told = waits_told(story, 20)
+    assert told[0] < 2 and len(told) >= 4
 
 
 def test_a_line_that_stays_dead_ends_with_a_word() -> None:

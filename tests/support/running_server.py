@@ -165,6 +165,7 @@ async def placed_call(
     transport: str = "webrtc",
     browser: httpx2.AsyncClient | None = None,
     conversation: str | None = None,
+    within_s: float = 8.0,
 ) -> AsyncIterator[PlacedCall]:
     """A connected call, its session started; hung up at the end. `browser` brings its cookie; else nobody calls.
 
@@ -185,7 +186,7 @@ async def placed_call(
         call = PlacedCall(http, ticket, caller)
         listening = asyncio.create_task(_listen(call))
         try:
-            await call.told("session_started")
+            await call.told("session_started", within_s)
             yield call
         finally:
             listening.cancel()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 from backend.conversation import commands as do
+from backend.conversation import events as ev
 from backend.conversation import page_events as page
 from backend.conversation.commands import Clip, Purpose
 from backend.conversation.machine.moves import apologise, finish_items, leave, play_clip, release_hold
@@ -20,8 +21,10 @@ def on_lost(s: State, now: float) -> None:
     if s.lost_at is not None:
         return
     s.lost_at = now
-    s.moment_said = False
-    s.publish(page.ErrorShown("The connection to the Responder broke.", "Reconnecting; the call goes on."))
+    s.waits_said = 0
+    happened = "The connection to the Responder broke." if s.started else "The Responder cannot be reached yet."
+    s.publish(page.ErrorShown(happened, "Connecting again; the call goes on."))
+    s.publish(page.ResponderChanged("lost"))
     if s.floor is Floor.PAUSING:
         _forget_prepared(s, now)
     broken_off = finish_items(s)
@@ -40,13 +43,16 @@ def on_lost(s: State, now: float) -> None:
         heard_out(s, now)
 
 
-def on_restored(s: State, now: float) -> None:
+def on_restored(s: State, event: ev.ResponderRestored, now: float) -> None:
     """Give the new connection what has come up meanwhile."""
     s.lost_at = None
+    s.publish(page.ResponderChanged("connected", event.responder, event.model))
     if s.typed_meanwhile:
         s.want(Purpose.ANSWER)  # an apology may have come between
-    if s.wanted and s.owed_since is None:
-        s.owed_since = now  # "one moment" was no answer
+    if s.wanted:
+        s.owed_since = now  # "one moment" was no answer, and the new connection gets all the time there is
+    if s.idle_since is not None:
+        s.idle_since = now
     s.commands.extend(do.AddNote(note) for note in s.notes)
     s.notes.clear()
     for text in s.typed_meanwhile:
@@ -80,9 +86,14 @@ def admit_missing(s: State, now: float) -> None:
 
 
 def deadlines(s: State) -> Deadlines:
-    """Yield when a caller who waits for an answer is told that it takes a moment."""
-    if s.lost_at is not None and not s.moment_said and s.owed_since is not None:
-        yield s.lost_at + s.limits.moment_after_s, _say_moment
+    """Yield when a caller who waits for something is told, and told again, that it takes a moment."""
+    if s.lost_at is None or s.leaving or s.playing or s.floor not in (Floor.LISTENING, Floor.ASSISTANT) or not _owes(s):
+        return
+    silent_since = max(s.last_sound_at, s.last_voice_at)
+    if s.owed_since is not None and s.owed_since < s.lost_at:
+        silent_since = s.owed_since
+    due = silent_since + s.limits.silence_most_s
+    yield due if s.waits_said else min(due, max(s.last_sound_at, s.lost_at) + s.limits.moment_after_s), _say_wait
 
 
 def _forget_prepared(s: State, now: float) -> None:
@@ -106,6 +117,13 @@ def _add_typed(s: State, text: str) -> None:
     s.commands += [do.AddUserText(text), do.Remember("user", text)]
 
 
-def _say_moment(s: State, now: float) -> None:
-    s.moment_said = True
-    play_clip(s, Clip.MOMENT)
+def _owes(s: State) -> bool:
+    """Return whether the caller waits for a sound of ours; at the beginning of a call, for the first."""
+    owed = s.owed_since is not None or s.wanted or s.typed_meanwhile or s.missed or s.asked_for
+    return bool(owed or not s.started or s.calls.running(s.turn))
+
+
+def _say_wait(s: State, now: float) -> None:
+    play_clip(s, Clip.WAITING if s.waits_said % 2 else Clip.MOMENT)
+    s.waits_said += 1
+    s.owed_since = None

@@ -10,14 +10,17 @@ from backend.conversation.machine.state import IDLE, Deadlines, State
 
 def on_call_started(s: State, now: float) -> None:
     """Begin to count idling, and greet the caller if that is set."""
+    s.started = True
     s.idle_since = s.last_sound_at = now
     if s.limits.greeting:
         s.want(Purpose.GREETING)
 
 
 def deadlines(s: State) -> Deadlines:
-    """Yield when silence calls for something, while nobody has the floor."""
+    """Yield when silence calls for something, while nobody has the floor and the connection stands."""
     limits = s.limits
+    if s.lost_at is not None:
+        return  # `connection` speaks meanwhile, and a caller who waits for us is not idle
     if s.owed_since is not None:
         yield s.owed_since + 2 * limits.first_audio_within_s, _owed_too_long
     if s.reply is not None or s.wanted or s.leaving:

@@ -377,7 +377,10 @@ class State:
     # the connection to the provider
     lost_at: float | None = None
     """The moment the connection was lost; None while it stands."""
-    moment_said: bool = False
+    waits_said: int = 0
+    """Times the caller was told since then that it takes a moment."""
+    started: bool = False
+    """A connection has stood in this call."""
     missed: bool = False
     """Words of the caller's were lost with it."""
     notes: list[str] = field(default_factory=list)

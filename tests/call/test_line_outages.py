@@ -1,0 +1,136 @@
+"""A provider that is away for a while: nobody is hung up on, the wait is filled, and the line comes back by itself."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.offline_peer import OfflinePeer, Process, end, start, when_ready
+from tests.support.running_server import PlacedCall, placed_call, running_server
+from tests.support.speech import silence, speech
+from tests.support.waiting import until
+
+QUESTION = "what is the weather in Seattle"
+SILENCE_MOST_S = 4.0
+BACK_WITHIN_S = 2.0
+
+
+class Provider:
+    """A scripted peer that can go away, and come back at the same address."""
+
+    def __init__(self, folder: Path, script: Mapping[str, Any]) -> None:
+        self._script = folder / "script.json"
+        self._script.write_text(json.dumps(script))
+        self._process: Process | None = None
+        self.peer: OfflinePeer | None = None
+
+    async def come(self) -> OfflinePeer:
+        """Start, at the address of before."""
+        port = self.peer.url.rpartition(":")[2] if self.peer else "0"
+        self._process = await asyncio.to_thread(start, ["--port", port, "--script", str(self._script)])
+        self.peer = await asyncio.to_thread(when_ready, self._process)
+        return self.peer
+
+    def go(self) -> None:
+        """Die at once: connections break, and new ones are refused."""
+        if self._process:
+            self._process.kill()
+            end(self._process)
+            self._process = None
+
+
+@asynccontextmanager
+async def provider(folder: Path, *texts: str) -> AsyncIterator[Provider]:
+    """A provider that answers each question with the first of `texts`, the second, and so on, on every connection."""
+    turns = [{"hear": QUESTION, "reply": {"text": text, "tone": {"hz": 440, "ms": 300}}} for text in texts]
+    provider = Provider(folder, {"turns": turns})
+    await provider.come()
+    try:
+        yield provider
+    finally:
+        provider.go()
+
+
+def longest_silence_s(call: PlacedCall, since: float, until_: float) -> float:
+    """The longest time between two sounds the caller heard, from one moment to another."""
+    heard = [frame.at for frame in call.audible() if since < frame.at < until_]
+    return max(later - earlier for earlier, later in pairwise([since, *heard, until_]))
+
+
+@pytest.mark.alone
+@pytest.mark.parametrize("away_s", [8])
+async def test_a_line_refused_for_a_while_comes_back_by_itself_and_the_wait_is_never_silent(
+    tmp_path: Path, away_s: float
+) -> None:
+    now = asyncio.get_running_loop().time
+    async with provider(tmp_path, "It is sunny.") as line:
+        assert line.peer
+        with running_server(line.peer) as server:
+            async with placed_call(server) as call:
+                await call.say(silence(100) + speech("hello there"))
+                await call.told("transcript", 30, content="It is sunny.")
+                line.go()
+                await call.told("responder_changed", 20, state="lost")
+                await call.say(silence(100) + speech("are you still there"))
+                asked = now()
+                await asyncio.sleep(away_s)
+                peer = await line.come()
+                back = now()
+                await call.told("responder_changed", state="connected")
+                assert now() - back < BACK_WITHIN_S
+                assert longest_silence_s(call, asked, now()) < SILENCE_MOST_S
+                assert call.all_told("responder_changed")[-1]["responder"] == "OpenAI Realtime API"
+                await call.told("transcript", content="Sorry, something went wrong. Could you say that again?")
+                await call.hears_nothing_for(0.5)
+                await call.say(silence(100) + speech("hello there"))
+                await until(lambda: _answers(call, "It is sunny.") == 2)
+                assert not call.all_told("session_ended")
+        assert len(await peer.connections()) == 1
+
+
+def _answers(call: PlacedCall, text: str) -> int:
+    return [data["content"] for data in call.all_told("transcript")].count(text)
+
+
+@pytest.mark.alone
+async def test_who_calls_while_the_provider_is_away_is_spoken_to_and_served_when_it_is_back(tmp_path: Path) -> None:
+    now = asyncio.get_running_loop().time
+    async with provider(tmp_path, "It is sunny.") as line:
+        assert line.peer
+        with running_server(line.peer) as server:
+            line.go()
+            returning = asyncio.create_task(_come_later(line, 3))
+            async with placed_call(server, within_s=30) as call:
+                back = await returning
+                assert now() - back < BACK_WITHIN_S
+                await call.told("responder_changed", state="connected")
+                assert _answers(call, "One moment, please.") >= 1
+                await call.say(silence(100) + speech("hello there"))
+                await call.told("transcript", 30, content="It is sunny.")
+
+
+async def _come_later(line: Provider, seconds: float) -> float:
+    await asyncio.sleep(seconds)
+    await line.come()
+    return asyncio.get_running_loop().time()
+
+
+async def test_a_call_whose_line_stays_away_ends_with_a_word_after_the_patience_set(tmp_path: Path) -> None:
+    now = asyncio.get_running_loop().time
+    async with provider(tmp_path, "It is sunny.") as line:
+        assert line.peer
+        with running_server(line.peer, LINE_PATIENCE_S="5") as server:
+            async with placed_call(server) as call:
+                line.go()
+                await call.told("responder_changed", 20, state="lost")
+                lost = now()
+                await call.told("transcript", within_s=12, content="Sorry, I have lost the line. Please call again.")
+                assert now() - lost > 4.5
+                assert (await call.told("session_ended")).data["reason"] == "responder_gone"
