@@ -6,7 +6,7 @@ import asyncio
 import logging
 import os
 import socket
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -14,7 +14,6 @@ from functools import partial
 from aiortc import RTCIceServer
 from prometheus_client import generate_latest
 
-from backend.app.endpoints import LOCAL_NAME, ApiEndpoint
 from backend.app.foundation import Foundation
 from backend.app.tasks import TaskSubsystem
 from backend.budgets.budgets import Budgets
@@ -22,18 +21,15 @@ from backend.budgets.metered import CallMeter
 from backend.budgets.permits import PermitKind
 from backend.call.engine import CallDependencies, CallEngine
 from backend.call.prompts import CallerBackground, brief
-from backend.call.responder_link import ResponderInfo
 from backend.conversation.limits import TurnLimits
 from backend.conversation.page_events import PageEvent
 from backend.conversation.patience import EndpointingStyle
-from backend.errors import Overloaded, ResponderUnavailable
+from backend.errors import Overloaded
 from backend.http.page_streams import PageStreams
 from backend.media.echo import load_canceller, open_echo_guard
 from backend.media.endpointing import choose_engine, open_endpointing
 from backend.media.utterance_reader import UtteranceReader, open_utterance_reader
-from backend.responders.base import Briefing, PastMessage, Responder
-from backend.responders.codec import Voice
-from backend.responders.realtime import RealtimeEndpoint, connect_realtime
+from backend.responders.failover import Providers
 from backend.runtime.supervisor import supervising
 from backend.sessions.cluster.cluster import Cluster
 from backend.sessions.load import Load, watch
@@ -63,36 +59,12 @@ BUSY = "All lines are busy."
 BUSY_HINT = "Try again shortly. It serves {calls}: raise LOCAL_CALLS on a machine with more cores."
 
 
-class ResponderEndpoint:
-    """Dials the Realtime API, and remembers whether the last attempt worked."""
-
-    def __init__(self, settings: Settings, endpoint: ApiEndpoint) -> None:
-        voice = Voice(settings.realtime_model, settings.realtime_voice, settings.transcript_model)
-        self._endpoint = RealtimeEndpoint(endpoint.realtime_url, endpoint.api_key, voice)
-        self.trouble = ""
-        """Why the last attempt failed; empty when it did not, or none was made."""
-
-    def __repr__(self) -> str:
-        return f"ResponderEndpoint({self._endpoint!r}, {self.trouble or 'ok'})"
-
-    async def dial(self, briefing: Briefing, history: Sequence[PastMessage]) -> Responder:
-        """Connect to the API as `responders.base.ResponderFactory` asks. Raises `ResponderUnavailable`."""
-        try:
-            responder = await connect_realtime(self._endpoint, briefing, history)
-        except ResponderUnavailable as error:
-            self.trouble = f"{error} {error.hint}".strip()
-            raise
-        self.trouble = ""
-        return responder
-
-
 @dataclass(frozen=True, slots=True)
 class CallSubsystem:
     """The calls of a process."""
 
     registry: SessionRegistry
-    responder: ResponderEndpoint
-    about: ResponderInfo
+    providers: Providers
     accept_offer: AcceptOffer
     ice_servers: IceServers
     pages: PageStreams
@@ -106,12 +78,12 @@ async def open_calls(foundation: Foundation, tasks: TaskSubsystem) -> AsyncItera
     """Open the calls. At the end of the block calls are ended first; then the other processes learn of it."""
     settings, metrics = foundation.settings, foundation.metrics
     async with AsyncExitStack() as stack:
-        responder = ResponderEndpoint(settings, foundation.endpoints.responder)
+        providers = foundation.endpoints.providers
         reads = settings.utterance_reader and settings.vad.enabled
         reader = await stack.enter_async_context(open_utterance_reader()) if reads else None
         meter = CallMeter(foundation.budgets, settings.realtime_model)
         await stack.enter_async_context(supervising("call meter", meter.run))
-        dependencies = _dependencies(foundation, tasks, responder, reader, meter)
+        dependencies = _dependencies(foundation, tasks, reader, meter)
         load = Load(max_lag_ms=settings.admission_max_lag_ms, max_cpu_percent=settings.admission_max_cpu_percent)
         await stack.enter_async_context(supervising("load watch", partial(watch, load)))
         most_local = foundation.endpoints.most_calls
@@ -124,7 +96,7 @@ async def open_calls(foundation: Foundation, tasks: TaskSubsystem) -> AsyncItera
         registry = SessionRegistry(
             partial(_run_call, foundation.budgets, meter, dependencies),
             cap=settings.session_cap,
-            responder=dependencies.about.responder,
+            responder=providers.first.about.responder,
             interruptions=settings.interruptions,
             on_lapse=partial(metrics.session_ended, "never_connected"),
             admit=admit,
@@ -144,7 +116,7 @@ async def open_calls(foundation: Foundation, tasks: TaskSubsystem) -> AsyncItera
         pages = PageStreams(foundation.notifications.presence)
         metrics.watch_queue("open_pages", lambda: pages.count)
         await _listen(foundation, tasks, registry, pages, stack)
-        yield CallSubsystem(registry, responder, dependencies.about, offers, ice_servers, pages, cluster)
+        yield CallSubsystem(registry, providers, offers, ice_servers, pages, cluster)
 
 
 async def _run_call(
@@ -167,14 +139,13 @@ async def _run_call(
 def _dependencies(
     foundation: Foundation,
     tasks: TaskSubsystem,
-    responder: ResponderEndpoint,
     reader: UtteranceReader | None,
     meter: CallMeter,
 ) -> CallDependencies:
     settings, stores, thinkers = foundation.settings, foundation.stores, foundation.thinkers
     modes, limits = thinkers.registry.dependencies.modes, _limits(settings, reads=reader is not None)
     return CallDependencies(
-        connect=responder.dial,
+        providers=foundation.endpoints.providers,
         brief=lambda caller: brief(
             thinkers.registry,
             caller,
@@ -196,11 +167,6 @@ def _dependencies(
         limits=limits,
         max_s=settings.session_max_minutes * 60,
         line_patience_s=settings.line_patience_s,
-        about=(
-            ResponderInfo(LOCAL_NAME, foundation.endpoints.about, offline=True)
-            if settings.is_local
-            else ResponderInfo("OpenAI Realtime API", settings.realtime_model, offline=False)
-        ),
         metrics=foundation.metrics,
         tracer=foundation.tracer,
         spent=meter.spent,

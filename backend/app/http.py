@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -203,7 +204,7 @@ class _MemoryData:
 
 
 def _page_config(foundation: Foundation, calls: CallSubsystem) -> PageConfig:
-    settings, about = foundation.settings, calls.about
+    settings, about = foundation.settings, calls.providers.first.about
     return PageConfig(
         responder={"name": about.responder, "model": about.model, "offline": about.offline},
         memory={"label": foundation.stores.opened.label.partition(" (")[0]},
@@ -220,13 +221,9 @@ def _page_config(foundation: Foundation, calls: CallSubsystem) -> PageConfig:
 
 
 async def _readiness(foundation: Foundation, calls: CallSubsystem) -> dict[str, str]:
-    answers = await foundation.stores.memory.ping()
+    answers, responder = await asyncio.gather(foundation.stores.memory.ping(), calls.providers.readiness())
     checks = {"memory": "ok" if answers else "Redis does not answer; calls go on without memory"}
-    local = foundation.endpoints.local
-    if local is not None and not local.running:
-        checks["responder"] = "the local Responder is not running"
-    else:
-        checks["responder"] = calls.responder.trouble or "ok"
+    checks["responder"] = responder
     if calls.registry.closing:
         checks["calls"] = "no new ones: the server is about to end"
     return checks

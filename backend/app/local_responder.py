@@ -11,7 +11,15 @@ from backend.errors import SetupError
 from backend.runtime.child_process import ChildFailed, ChildProcess, Command
 from backend.settings.settings import Settings
 
-NOT_FOR_IT = ("OPENAI_API_KEY", "ADMIN_TOKEN", "SECRET_KEY", "API_KEYS", "REDIS_URL", "REDIS_PASSWORD")
+NOT_FOR_IT = (
+    "OPENAI_API_KEY",
+    "AZURE_OPENAI__API_KEY",
+    "ADMIN_TOKEN",
+    "SECRET_KEY",
+    "API_KEYS",
+    "REDIS_URL",
+    "REDIS_PASSWORD",
+)
 """Secrets of the server's that the child does not need."""
 
 

@@ -98,7 +98,5 @@ def _background(settings: BackgroundSettings, store: TaskStore) -> str:
 
 
 def _responder(foundation: Foundation) -> str:
-    settings, endpoints = foundation.settings, foundation.endpoints
-    if settings.is_local:
-        return f"local: {endpoints.about}"
-    return f"{endpoints.about} at {endpoints.responder.base_url}"
+    providers = [each.provider for each in foundation.endpoints.providers.monitored]
+    return ", then ".join(f"{provider.name}: {provider.about.model}{provider.at}" for provider in providers)

@@ -92,7 +92,7 @@ async def _shared(settings: Settings) -> AsyncIterator[dict[str, str]]:
             raise SetupError(f"WORKERS needs a Redis that several processes can reach. {opened.detail}")
         environment["REDIS_URL"] = opened.url
         secret_keys(settings)  # makes the one they all sign with, if there is none
-        if settings.is_local and not settings.offline_url:
+        if "local" in settings.responder_names and not settings.offline_url:
             local = LocalResponder(settings)
             stack.push_async_callback(local.close)
             await local.start()

@@ -21,7 +21,7 @@ from backend.call.call_trace import CallTrace
 from backend.call.history import CallHistory, save_summary
 from backend.call.post_turn import PostTurnHook
 from backend.call.prompts import CallerBackground, clip_audio, filler_hint
-from backend.call.responder_link import ResponderInfo, ResponderLink
+from backend.call.responder_link import ResponderLink
 from backend.call.tool_calls import CallView, ToolCallDispatcher
 from backend.call.utterance_tap import Reader, UtteranceTap
 from backend.conversation import commands as do
@@ -39,7 +39,8 @@ from backend.media.prosody import Prosody
 from backend.notifications.dispatcher import Subscribe, Subscription
 from backend.observability.call_metrics import VAD_DECISIONS, CallMetrics
 from backend.observability.tracing import NO_TRACER, Tracer
-from backend.responders.base import Briefing, ResponderFactory
+from backend.responders.base import Briefing
+from backend.responders.failover import Providers
 from backend.runtime.faults import call_listener
 from backend.runtime.timer import Alarm
 from backend.sessions.registry import Session
@@ -64,7 +65,7 @@ EARLY_LIMIT = 16
 class CallDependencies:
     """The services and settings that all calls of this server share."""
 
-    connect: ResponderFactory
+    providers: Providers
     brief: Callable[[CallerBackground], Briefing]
     """Makes the briefing for a caller of whom this is known."""
     mode: Callable[[UserProfile], Mode]
@@ -80,7 +81,6 @@ class CallDependencies:
     limits: TurnLimits
     max_s: float
     """Seconds a call may last; 0: any."""
-    about: ResponderInfo
     metrics: CallMetrics
     tracer: Tracer = NO_TRACER
     spent: Callable[[str, int, int], None] = lambda session_id, tokens_in, tokens_out: None
@@ -115,8 +115,8 @@ class CallEngine:
         self._replying = False  # a reply is spoken, so that it matters whose voice is heard
         self._muffled = False  # the voice under way, as the machine knows it
         self._tap = UtteranceTap(dependencies.reader, self.dispatch)
-        patience_s, about = dependencies.line_patience_s, dependencies.about
-        self._link = ResponderLink(dependencies.connect, self._history, self._on_link_event, patience_s, about)
+        providers, patience_s = dependencies.providers, dependencies.line_patience_s
+        self._link = ResponderLink(providers, self._history, self._on_link_event, self._is_at_rest, patience_s)
         view = CallView(
             question=self._question,
             turn=lambda: self._machine.turn,
@@ -255,7 +255,7 @@ class CallEngine:
             self._history.prepend(earlier or ())
 
     def _on_connected(self) -> None:
-        session, about = self._session, self._dependencies.about
+        session, about = self._session, self._link.about
         self._publish(
             page.SessionStarted(
                 session_id=session.id,
@@ -273,6 +273,9 @@ class CallEngine:
         self._begin_to_listen()
         if self._dependencies.subscribe and not self._over.is_set() and not session.shared:
             self._subscription = self._dependencies.subscribe(session.owner, self.dispatch)
+
+    def _is_at_rest(self) -> bool:
+        return self._machine.at_rest
 
     def _on_link_event(self, event: ev.Event) -> None:
         self.dispatch(event)

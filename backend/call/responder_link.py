@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from tenacity import AsyncRetrying, retry_if_exception, stop_after_delay, wait_chain, wait_fixed, wait_random
 
@@ -13,42 +12,37 @@ from backend.conversation import commands as do
 from backend.conversation import events as ev
 from backend.errors import ResponderUnavailable
 from backend.responders.base import Briefing, PastMessage, Responder, ResponderFactory
+from backend.responders.failover import ProviderChoice, Providers, ResponderInfo
 
 PAUSES_S = (0.3, 0.6, 1.0)
 """Pauses between attempts to connect; the last one is kept to. A provider that is back is found within two seconds."""
 SPREAD_S = 0.3
 """A pause is longer by up to this, so that not all calls of a server connect in the same moment."""
+GO_BACK_EVERY_S = 2.0
+"""Seconds between two looks whether a preferred provider is back, and the caller between two turns."""
 LATE_AFTER_S = 1.5
 """Seconds after which a caller who has just called is told that connecting takes longer."""
-
-
-@dataclass(frozen=True, slots=True)
-class ResponderInfo:
-    """The names of the Responder and its model, as the page shows them when a call begins."""
-
-    responder: str
-    model: str
-    offline: bool
-    """True for the demonstration, which needs no key."""
 
 
 class ResponderLink:
     """Connects the Responder, reconnects it, and keeps it briefed.
 
-    A connection that is lost is made again for `patience_s` seconds; the call goes on meanwhile.
+    A connection that is lost is made again for `patience_s` seconds, with another provider where there are several; the
+    call goes on meanwhile. Between two turns, while `at_rest`, it goes back to a provider that is preferred.
     """
 
     def __init__(
         self,
-        connect: ResponderFactory,
+        providers: Providers,
         history: CallHistory,
         on_event: Callable[[ev.Event], None],
+        at_rest: Callable[[], bool],
         patience_s: float,
-        about: ResponderInfo,
     ) -> None:
-        self._connect = connect
-        self._about = about
+        self._choice = ProviderChoice(providers)
+        self._at_rest = at_rest
         self._patience_s = patience_s
+        self._returning: asyncio.Task[None] | None = None
         self._history = history
         self._on_event = on_event
         self.connection: Responder | None = None
@@ -58,6 +52,11 @@ class ResponderLink:
 
     def __repr__(self) -> str:
         return f"ResponderLink({self.connection!r})"
+
+    @property
+    def about(self) -> ResponderInfo:
+        """Return the names of the Responder that serves the call."""
+        return self._choice.about
 
     def brief(self, briefing: Briefing) -> None:
         """Replace the instructions if they differ, in mid-call and for connections to come."""
@@ -71,30 +70,72 @@ class ResponderLink:
 
         Raises `ResponderUnavailable` when no connection could be made for the seconds of patience.
         """
-        responder, was_late = await self._first()
+        was_late = await self._connect_first()
         on_connected()
         if was_late:
-            self._on_event(ev.ResponderRestored(self._about.responder, self._about.model))
+            self._report_restored()
         while True:
+            if self._choice.is_second_best and self._returning is None:
+                self._returning = asyncio.create_task(self._go_back(), name="back to a preferred provider")
+            responder = self.connection
+            assert responder is not None
             try:
                 await responder.receive_events(self._on_event)
             except ResponderUnavailable as error:
-                if not error.retryable:
-                    raise
-                self._on_event(ev.ResponderLost(str(error)))
-            finally:
-                await self.close()
-            responder = self.connection = await self._connected()
-            self._on_event(ev.ResponderRestored(self._about.responder, self._about.model))
+                if responder is self.connection:
+                    await self._reconnect(error)
+            else:
+                if responder is self.connection:
+                    return  # closed by us
 
     async def close(self) -> None:
         """Close the connection, if one stands. Safe to call twice."""
+        await self._stop_returning()
         responder, self.connection = self.connection, None
+        self._choice.release()
         if responder:
             await responder.close()
 
-    async def _first(self) -> tuple[Responder, bool]:
-        """Return the call's first connection, and whether the call was told that it is late in coming."""
+    async def _reconnect(self, error: ResponderUnavailable) -> None:
+        if not error.retryable and not self._choice.has_others:
+            raise error
+        self._on_event(ev.ResponderLost(str(error)))
+        await self.close()
+        self.connection = await self._connected()
+        self._report_restored()
+
+    def _report_restored(self) -> None:
+        self._on_event(ev.ResponderRestored(self.about.responder, self.about.model))
+
+    async def _go_back(self) -> None:
+        """Wait for a provider that is preferred to the current one, and go over to it between two turns."""
+        while self._choice.is_second_best:
+            await asyncio.sleep(GO_BACK_EVERY_S)
+            if not self._at_rest() or self.connection is None:
+                continue
+            try:
+                better = await self._attempt(self._choice.connect_better)
+            except ResponderUnavailable:
+                continue
+            old = self.connection
+            if not self._at_rest() or old is None:
+                await better.close()
+                continue
+            self._choice.take(better)
+            self.connection = better  # `run` receives from it as soon as the old one is closed
+            self._report_restored()
+            self._returning = None if self._choice.is_second_best else self._returning
+            await old.close()
+            return
+
+    async def _stop_returning(self) -> None:
+        task, self._returning = self._returning, None
+        if task and task is not asyncio.current_task():
+            task.cancel()
+            await asyncio.wait([task])
+
+    async def _connect_first(self) -> bool:
+        """Make the call's first connection; return whether it was reported as late in coming."""
         is_late = False
 
         def report() -> None:
@@ -107,7 +148,7 @@ class ResponderLink:
             self.connection = await self._connected()
         finally:
             reporting.cancel()
-        return self.connection, is_late
+        return is_late
 
     async def _connected(self) -> Responder:
         """Return a connection that knows the conversation and what is known of the caller by now.
@@ -123,14 +164,14 @@ class ResponderLink:
         )
         try:
             async with asyncio.timeout(self._patience_s):
-                return await attempts(self._attempt)
+                return await attempts(self._attempt, self._choice.connect)
         except TimeoutError as error:
             raise ResponderUnavailable("The Responder could not be reached in time.") from error
 
-    async def _attempt(self) -> Responder:
+    async def _attempt(self, connect: ResponderFactory) -> Responder:
         briefing, count = self.briefing, self._history.count
         assert briefing is not None
-        responder = await self._connect(briefing, self._history.tail())
+        responder = await connect(briefing, self._history.tail())
         for message in self._history.since(count):
             responder.send(_catch_up(message))
         if (newer := self.briefing) is not None and newer != briefing:

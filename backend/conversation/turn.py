@@ -140,6 +140,11 @@ class TurnMachine:
         return self._state.floor
 
     @property
+    def at_rest(self) -> bool:
+        """Whether this is a moment between two turns: nothing is said, owed, worked on or still to come."""
+        return self._state.at_rest
+
+    @property
     def turn(self) -> int:
         """The number of the caller's latest turn."""
         return self._state.turn

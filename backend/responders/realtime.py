@@ -15,7 +15,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -58,6 +59,10 @@ class RealtimeEndpoint:
     """ws:// or wss://, without the model."""
     api_key: str
     voice: Voice
+    headers: Callable[[], Awaitable[Mapping[str, str]]] | None = None
+    """Makes the headers of a new connection, where the key is not simply sent as a bearer token."""
+    settings: str = "OPENAI_API_KEY, OPENAI_BASE_URL and REALTIME_MODEL"
+    """What to check when it cannot be reached."""
 
     def __repr__(self) -> str:
         return f"RealtimeEndpoint({self.url}, {self.voice.model})"
@@ -70,26 +75,52 @@ async def connect_realtime(
 
     Raises `ResponderRejected` when the key is refused, `ResponderUnavailable` for anything that may pass.
     """
+    async with _connecting(endpoint):
+        return await _brief(await _open(endpoint), RealtimeCodec(endpoint.voice), briefing, history)
+
+
+async def probe_realtime(endpoint: RealtimeEndpoint) -> None:
+    """Find out whether a call would be served: open a session, and close it before anything is asked of it.
+
+    Raises as `connect_realtime` does.
+    """
+    async with _connecting(endpoint):
+        connection = await _open(endpoint)
+        try:
+            await _expect(connection, RealtimeCodec(endpoint.voice), "session.created")
+            await connection.close()
+        finally:
+            connection.transport.abort()
+
+
+@asynccontextmanager
+async def _connecting(endpoint: RealtimeEndpoint) -> AsyncIterator[None]:
+    """Bound the time it takes, and translate what goes wrong."""
     try:
         async with asyncio.timeout(CONNECT_WITHIN_S):
-            connection = await connect(
-                f"{endpoint.url}?model={endpoint.voice.model}",
-                create_connection=RealtimeConnection,
-                additional_headers={"Authorization": f"Bearer {endpoint.api_key}"},
-                compression=None,  # costs seven times as much as sending: audio does not compress in base64
-                max_size=MAX_MESSAGE_BYTES,
-                open_timeout=CONNECT_WITHIN_S,
-                close_timeout=CLOSE_WITHIN_S,
-            )
-            assert isinstance(connection, RealtimeConnection)
-            return await _brief(connection, RealtimeCodec(endpoint.voice), briefing, history)
+            yield
     except InvalidStatus as error:
-        raise _refused(error.response.status_code) from None
+        raise _refused(error.response.status_code, endpoint.settings) from None
     except (OSError, TimeoutError, InvalidHandshake, ConnectionClosed) as error:
         raise ResponderUnavailable(
             f"The Responder cannot be reached ({type(error).__name__}).",
-            hint="Check OPENAI_BASE_URL and the network.",
+            hint=f"Check {endpoint.settings}, and the network.",
         ) from error
+
+
+async def _open(endpoint: RealtimeEndpoint) -> RealtimeConnection:
+    bearer = {"Authorization": f"Bearer {endpoint.api_key}"}
+    connection = await connect(
+        f"{endpoint.url}?model={endpoint.voice.model}",
+        create_connection=RealtimeConnection,
+        additional_headers=await endpoint.headers() if endpoint.headers else bearer,
+        compression=None,  # costs seven times as much as sending: audio does not compress in base64
+        max_size=MAX_MESSAGE_BYTES,
+        open_timeout=CONNECT_WITHIN_S,
+        close_timeout=CLOSE_WITHIN_S,
+    )
+    assert isinstance(connection, RealtimeConnection)
+    return connection
 
 
 async def _brief(
@@ -112,12 +143,10 @@ async def _expect(connection: RealtimeConnection, codec: RealtimeCodec, type_: s
         pass
 
 
-def _refused(status: int) -> ResponderUnavailable:
+def _refused(status: int, settings: str) -> ResponderUnavailable:
     if status in (401, 403):
-        return ResponderRejected(f"The Responder refused the key (HTTP {status}).", hint="Check OPENAI_API_KEY.")
-    return ResponderUnavailable(
-        f"The Responder answered with HTTP {status}.", hint="Check OPENAI_BASE_URL and REALTIME_MODEL."
-    )
+        return ResponderRejected(f"The Responder refused the key (HTTP {status}).", hint=f"Check {settings}.")
+    return ResponderUnavailable(f"The Responder answered with HTTP {status}.", hint=f"Check {settings}.")
 
 
 class RealtimeResponder(Responder):

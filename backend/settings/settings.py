@@ -18,6 +18,7 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 from backend.errors import SettingsError
 from backend.settings.access import AccessMode, OidcSettings, key_pairs
 from backend.settings.agent import PipelineSettings, ReasoningSettings, ToolSettings
+from backend.settings.azure import AzureOpenAISettings
 from backend.settings.budgets import BudgetSettings
 from backend.settings.github import GitHubSettings, split
 from backend.settings.mcp import McpSettings
@@ -53,6 +54,9 @@ class Settings(BaseSettings):
     responder: Literal["openai", "local"] | None = Field(
         None, description="Who converses: openai, or local, without a provider; unset: openai where there is a key."
     )
+    responders: Annotated[list[str], NoDecode] = Field(
+        [], description="Several in order of preference, e.g. openai,azure,local; a call goes on with the next."
+    )
     openai_api_key: SecretStr | None = Field(None, description="API key; unset: the local Responder answers.")
     openai_base_url: str = Field(
         "https://us.api.openai.com/v1", description="The API: any server with the Realtime and chat APIs."
@@ -73,6 +77,9 @@ class Settings(BaseSettings):
     offline_script: Path | None = Field(
         None, description="Script that the local Responder follows instead of listening, for tests and load."
     )
+
+    # Azure OpenAI
+    azure_openai: AzureOpenAISettings = Field(default_factory=AzureOpenAISettings)  # type: ignore[arg-type]
 
     # Local Responder
     local_model_url: str = Field(
@@ -342,7 +349,15 @@ class Settings(BaseSettings):
         )
 
     @field_validator(
-        *("models_without_tools", "plugin_folders", "access", "allowed_origins", "allowed_hosts", "trusted_proxies"),
+        *(
+            "responders",
+            "models_without_tools",
+            "plugin_folders",
+            "access",
+            "allowed_origins",
+            "allowed_hosts",
+            "trusted_proxies",
+        ),
         mode="before",
     )
     @classmethod
@@ -408,16 +423,25 @@ class Settings(BaseSettings):
             raise ValueError("ACCESS=key needs API_KEYS: the keys that sign the tokens")
         if "oidc" in self.access and not (self.oidc.issuer and self.oidc.client_id):
             raise ValueError("ACCESS=oidc needs OIDC__ISSUER and OIDC__CLIENT_ID: the provider, and our name there")
-        if self.responder == "openai" and self.openai_api_key is None:
+        if "openai" in self.responder_names and self.openai_api_key is None:
             raise ValueError("RESPONDER=openai needs OPENAI_API_KEY")
+        if self.responder and self.responders:
+            raise ValueError("RESPONDER and RESPONDERS exclude each other: RESPONDERS=openai,local names several")
+        if len(set(self.responders)) < len(self.responders):
+            raise ValueError("RESPONDERS names a provider twice")
         if self.langsmith_tracing_enabled and not self.langsmith_api_key:
             raise ValueError("LANGSMITH_TRACING_ENABLED needs LANGSMITH_API_KEY: set it, or turn tracing off")
         return self
 
     @property
+    def responder_names(self) -> list[str]:
+        """Return the names of the providers that converse, in order of preference (only `app/` asks)."""
+        return self.responders or [self.responder or ("openai" if self.openai_api_key else "local")]
+
+    @property
     def is_local(self) -> bool:
-        """Return whether the local Responder converses (only `app/` asks)."""
-        return self.responder == "local" or self.openai_api_key is None
+        """Return whether the local Responder alone converses (only `app/` asks)."""
+        return self.responder_names == ["local"]
 
 
 def load_settings(**overrides: Any) -> Settings:

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from contextlib import AsyncExitStack
+from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import httpx2
+import pytest
+from websockets.asyncio.server import ServerConnection, serve
+from websockets.datastructures import Headers
+from websockets.http11 import Request, Response
 
 from backend.app.endpoints import Endpoints, open_endpoints
+from backend.errors import SetupError
 from backend.settings.settings import Settings
 from tests.support.offline_peer import offline_peer
 from tests.support.running_server import running_server
@@ -21,25 +28,106 @@ async def endpoints(**settings: Any) -> Endpoints:
         return await open_endpoints(Settings.model_validate({"openai_base_url": PROVIDER, **settings}), stack)
 
 
+def models_of(chosen: Endpoints) -> dict[str, str]:
+    """The model of each provider, by its name, in order."""
+    return {each.provider.name: each.provider.about.model for each in chosen.providers.monitored}
+
+
 async def test_with_a_key_the_provider_does_both() -> None:
     chosen = await endpoints(openai_api_key="sk-1")
-    assert chosen.responder == chosen.models and chosen.models.base_url == PROVIDER
-    assert chosen.responder.realtime_url == "ws://127.0.0.1:9/v1/realtime"
-    assert (chosen.about, chosen.most_calls) == ("gpt-realtime-1.5", 0)
+    assert models_of(chosen) == {"openai": "gpt-realtime-1.5"}
+    assert (chosen.models.base_url, chosen.most_calls) == (PROVIDER, 0)
 
 
 async def test_without_a_key_the_local_responder_does_both() -> None:
     async with offline_peer({"turns": []}) as peer:
         chosen = await endpoints(offline_url=peer.url)
-        assert chosen.responder == chosen.models and chosen.models.base_url == peer.base_url
+        assert [*models_of(chosen)] == ["local"] and chosen.models.base_url == peer.base_url
 
 
 async def test_the_local_responder_can_converse_while_the_provider_answers_the_thinkers() -> None:
-    async with offline_peer({"turns": []}) as peer:
+    async with offline_peer({"turns": []}, "--require-key", "local") as peer:
         chosen = await endpoints(offline_url=peer.url, openai_api_key="sk-1", responder="local")
-        assert (chosen.responder.base_url, chosen.models.base_url) == (peer.base_url, PROVIDER)
+        assert [*models_of(chosen)] == ["local"] and chosen.models.base_url == PROVIDER
         assert chosen.models.api_key == "sk-1" and "sk-1" not in repr(chosen)
-        assert chosen.responder.api_key != "sk-1", "the key goes to the provider alone"
+        assert await chosen.providers.readiness() == "ok", "the key goes to the provider alone"
+
+
+async def test_several_providers_are_kept_in_their_order_with_the_local_one_as_a_last_resort() -> None:
+    azure = {"endpoint": "https://one.openai.azure.com/", "deployment": "ours", "api_key": "az-1"}
+    async with offline_peer({"turns": []}) as peer:
+        chosen = await endpoints(
+            offline_url=peer.url, openai_api_key="sk-1", responders="openai,azure,local", azure_openai=azure
+        )
+        assert [*models_of(chosen)] == ["openai", "azure", "local"] and models_of(chosen)["azure"] == "ours"
+        assert chosen.models.base_url == PROVIDER and chosen.most_calls == 0
+        assert "az-1" not in repr(chosen)
+        assert await chosen.providers.readiness() == "ok", "the last resort is there"
+        states = chosen.providers.states()
+        assert states["local"] == "ok" and "OPENAI_API_KEY" in states["openai"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "hint"),
+    [
+        ({"responders": "openai,nobody", "openai_api_key": "k"}, "azure, local, openai"),
+        ({"responders": "azure"}, "AZURE_OPENAI__ENDPOINT"),
+        (
+            {
+                "responders": "azure",
+                "azure_openai": {"endpoint": "https://a.example", "deployment": "d", "token_file": "/t"},
+            },
+            "OPENAI_API_KEY",
+        ),
+    ],
+)
+async def test_a_provider_that_cannot_serve_is_refused_when_the_server_starts(
+    settings: dict[str, Any], hint: str
+) -> None:
+    with pytest.raises(SetupError) as refused:
+        await endpoints(**settings)
+    assert hint in refused.value.hint
+
+
+class AzurePeer:
+    """A WebSocket server that lets in as Azure OpenAI documents it, and refuses anything else."""
+
+    def __init__(self) -> None:
+        self.keys: list[str] = []
+
+    def admit(self, _connection: ServerConnection, request: Request) -> Response | None:
+        address = urlsplit(request.path)
+        if address.path != "/openai/v1/realtime" or parse_qs(address.query) != {"model": ["ours"]}:
+            return Response(404, "Not Found", Headers())
+        key, bearer = request.headers.get("api-key"), request.headers.get("Authorization")
+        if (key, bearer) not in (("right", None), (None, "Bearer entra")):
+            return Response(401, "Unauthorized", Headers())
+        self.keys.append(key or bearer or "")
+        return None
+
+    async def serve(self, connection: ServerConnection) -> None:
+        await connection.send('{"type": "session.created", "session": {}}')
+        await connection.wait_closed()
+
+
+async def test_azure_is_addressed_and_authorised_as_its_documentation_says(tmp_path: Path) -> None:
+    peer, token = AzurePeer(), tmp_path / "token"
+    token.write_text("entra\n")
+    async with serve(peer.serve, "127.0.0.1", 0, process_request=peer.admit) as server:
+        base = f"http://127.0.0.1:{next(iter(server.sockets)).getsockname()[1]}"
+        for azure in (
+            {"endpoint": base, "api_key": "right"},
+            {"endpoint": f"{base}/openai/v1/", "api_key": "right"},
+            {"endpoint": base, "token_file": token},
+        ):
+            chosen = await endpoints(
+                responders="azure", openai_api_key="k", azure_openai=azure | {"deployment": "ours"}
+            )
+            assert await chosen.providers.readiness() == "ok"
+        assert peer.keys == ["right", "right", "Bearer entra"]
+        for wrong in ({"deployment": "ours", "api_key": "wrong"}, {"deployment": "theirs", "api_key": "right"}):
+            chosen = await endpoints(responders="azure", openai_api_key="k", azure_openai={"endpoint": base} | wrong)
+            assert "AZURE_OPENAI__" in await chosen.providers.readiness()
 
 
 async def test_a_call_more_than_the_local_responder_serves_is_answered_503_with_a_hint() -> None:

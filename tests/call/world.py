@@ -11,7 +11,6 @@ from typing import Any
 
 from backend.call.engine import CallDependencies, CallEngine
 from backend.call.prompts import CallerBackground, brief
-from backend.call.responder_link import ResponderInfo
 from backend.conversation.commands import ResponderCommand
 from backend.conversation.limits import TurnLimits
 from backend.conversation.patience import EndpointingStyle
@@ -21,7 +20,8 @@ from backend.media.frame import Frame
 from backend.media.segmenter import Segmenter
 from backend.models.base import ChatModel
 from backend.observability.call_metrics import CallMetrics
-from backend.responders.base import Briefing, PastMessage
+from backend.responders.base import Briefing, PastMessage, ResponderFactory
+from backend.responders.failover import Provider, Providers, ResponderInfo
 from backend.sessions.page_json import LoggedEvent
 from backend.sessions.registry import Session
 from backend.settings.settings import load_settings
@@ -145,11 +145,12 @@ async def placed_call(
     user: str = "ada",
     interruptions: bool = True,
     transport: Any = None,
+    connect: ResponderFactory | None = None,
     **line: Any,
 ) -> AsyncIterator[PlacedCall]:
     """A call, running. Each dial gives the next of `dials`: a connection, an error, or one kept waiting for.
 
-    `transport`: a real one in place of the fake.
+    `transport`: a real one in place of the fake. `connect`: dials in place of all that.
     """
     responders: list[ScriptedResponder] = []
     histories: list[list[PastMessage]] = []
@@ -173,11 +174,14 @@ async def placed_call(
     async def earlier(user: str, conversation: str) -> list[Message] | None:
         return None if memory.down else await memory.recent_messages(user, conversation)
 
+    async def answers() -> None:
+        """A probe: it always does."""
+
     def briefed(caller: CallerBackground) -> Briefing:
         return brief(thinkers.registry, caller, endpointing="local")
 
     whole = CallDependencies(
-        connect=dial,
+        providers=Providers([Provider("fake", ResponderInfo("fake", "fake", offline=True), connect or dial, answers)]),
         brief=briefed,
         mode=lambda _profile: Mode(),
         background=background,
@@ -188,7 +192,6 @@ async def placed_call(
         open_endpointing=loudness_endpointing,
         limits=limits or TurnLimits(style=EndpointingStyle.EAGER, idle_nudge_s=0, idle_disconnect_s=0),
         max_s=0,
-        about=ResponderInfo("fake", "fake", offline=True),
         metrics=CallMetrics(manifest.domain for manifest in thinkers.registry.manifests),
     )
     whole = replace(whole, **line)

@@ -44,14 +44,14 @@ def on_lost(s: State, now: float) -> None:
 
 
 def on_restored(s: State, event: ev.ResponderRestored, now: float) -> None:
-    """Give the new connection what has come up meanwhile."""
-    s.lost_at = None
+    """Give the new connection what has come up meanwhile; it may also follow one that stood, between two turns."""
+    was_lost, s.lost_at = s.lost_at is not None, None
     s.publish(page.ResponderChanged("connected", event.responder, event.model))
     if s.typed_meanwhile:
         s.want(Purpose.ANSWER)  # an apology may have come between
-    if s.wanted:
+    if was_lost and s.wanted:
         s.owed_since = now  # "one moment" was no answer, and the new connection gets all the time there is
-    if s.idle_since is not None:
+    if was_lost and s.idle_since is not None:
         s.idle_since = now
     s.commands.extend(do.AddNote(note) for note in s.notes)
     s.notes.clear()

@@ -413,6 +413,14 @@ class State:
         return self.playing or in_flight or bool(self.wanted) or bool(self.calls.running(self.turn))
 
     @property
+    def at_rest(self) -> bool:
+        """True between two turns, when no connection knows anything that another one would not."""
+        said = self.utterance or self.open or self.overlap or self.words or self.missed or self.typed_meanwhile
+        saying = self.reply or self.playing or self.parked or self.notices.reply or self.leaving
+        owed = self.wanted or self.asked_for or self.owed_since is not None or self.calls.running()
+        return self.floor is Floor.LISTENING and self.lost_at is None and not (said or saying or owed)
+
+    @property
     def may_interrupt(self) -> bool:
         """True while the caller's voice may take the floor from what is spoken."""
         return self.interruptible and not self.reading_out

@@ -1,0 +1,1 @@
+"""The providers of a Responder that RESPONDERS may name: one module each, with `open_provider`."""

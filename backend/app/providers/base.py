@@ -1,0 +1,61 @@
+"""What a module of this folder opens: a provider, with what the server needs to know of it.
+
+A provider is a module here whose name is the one in RESPONDERS, with
+`async def open_provider(settings: Settings, stack: AsyncExitStack) -> OpenedProvider`, which raises `SetupError`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+from backend.app.local_responder import LocalResponder
+from backend.responders.base import Briefing, PastMessage, Responder
+from backend.responders.codec import Voice
+from backend.responders.failover import Provider, ResponderInfo
+from backend.responders.realtime import RealtimeEndpoint, connect_realtime, probe_realtime
+from backend.settings.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class ApiEndpoint:
+    """An API's base URL and key."""
+
+    base_url: str
+    api_key: str = field(repr=False)
+
+    @property
+    def realtime_url(self) -> str:
+        """Return the address of its Realtime API, a WebSocket's."""
+        return re.sub(r"^http", "ws", self.base_url.rstrip("/")) + "/realtime"
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedProvider:
+    """A provider that can be called."""
+
+    provider: Provider
+    endpoint: ApiEndpoint
+    """Its API, which may have chat completions for the Thinkers, too."""
+    has_models: bool = True
+    """The Thinkers can be answered there, by its key."""
+    most_calls: int = 0
+    """Calls it serves at once; 0: any number."""
+    local: LocalResponder | None = None
+    """The child process, where the server has started one."""
+
+
+def voice_of(settings: Settings, model: str) -> Voice:
+    """Return the voice asked for, of that model."""
+    return Voice(model, settings.realtime_voice, settings.transcript_model)
+
+
+def realtime_provider(name: str, about: ResponderInfo, endpoint: RealtimeEndpoint, at: str = "") -> Provider:
+    """Return a provider that speaks the Realtime API."""
+
+    async def connect(briefing: Briefing, history: Sequence[PastMessage]) -> Responder:
+        return await connect_realtime(endpoint, briefing, history)
+
+    return Provider(name, about, connect, partial(probe_realtime, endpoint), at)

@@ -1,0 +1,57 @@
+"""The local Responder: a process beside the server, or the one at OFFLINE_URL."""
+
+from __future__ import annotations
+
+from contextlib import AsyncExitStack
+
+import httpx2
+
+from backend.app.local_responder import LocalResponder
+from backend.app.providers.base import ApiEndpoint, OpenedProvider, realtime_provider, voice_of
+from backend.responders.failover import ResponderInfo
+from backend.responders.realtime import RealtimeEndpoint
+from backend.runtime.json_objects import Json
+from backend.settings.settings import Settings
+
+ANY_KEY = "local"
+"""What is sent where no key is asked for."""
+LISTED_WITHIN_S = 5.0
+"""Seconds a local server has to say which models it has."""
+LOCAL_NAME = "local Responder"
+
+
+async def open_provider(settings: Settings, stack: AsyncExitStack) -> OpenedProvider:
+    """Return the provider, after starting its process where none runs; it ends with `stack`. Raises `SetupError`."""
+    url, child = settings.offline_url, None
+    if not url:
+        child = LocalResponder(settings)
+        stack.push_async_callback(child.close)
+        await child.start()
+        url = child.url
+    api = ApiEndpoint(f"{url}/v1", ANY_KEY)
+    entry = await _description(api)
+    most = entry.get("calls")
+    endpoint = RealtimeEndpoint(
+        api.realtime_url, ANY_KEY, voice_of(settings, settings.realtime_model), settings="the local Responder's log"
+    )
+    about = ResponderInfo(LOCAL_NAME, _about(entry), offline=True)
+    provider = realtime_provider("local", about, endpoint)
+    return OpenedProvider(provider, api, most_calls=most if isinstance(most, int) else 0, local=child)
+
+
+def _about(entry: Json) -> str:
+    parts = [str(entry[name]) for name in ("recognition", "voice", "dialogue") if entry.get(name)]
+    return ", ".join(parts) or LOCAL_NAME
+
+
+async def _description(local: ApiEndpoint) -> Json:
+    """Return what the local Responder lists as its model: its parts, and how many calls it serves at once.
+
+    Nothing when it does not answer: calls will say so.
+    """
+    try:
+        async with httpx2.AsyncClient(timeout=LISTED_WITHIN_S, trust_env=False) as http:
+            entry = (await http.get(f"{local.base_url}/models")).json()["data"][0]
+    except (httpx2.HTTPError, ValueError, LookupError, TypeError):
+        return {}
+    return entry if isinstance(entry, dict) else {}

@@ -1,0 +1,265 @@
+"""Which provider serves a call: the first healthy one, the next when it dies, and the better one again between turns.
+
+    a call begins      the first provider in the operator's order whose breaker is closed; if it cannot be reached, the
+                       next, at once
+    its line dies      the same one again for `STAY_S`, since it knows the conversation; then the first healthy other
+    nobody is healthy  all of them in order, again and again, as long as the call has patience
+    a better one is    dialled beside the line that stands, given the history, and taken between two turns
+    back
+
+A provider's breaker is opened and closed by what calls live through: each attempt to connect is evidence, and so is a
+connection that stands. Where calls say nothing, because there are none or they are elsewhere, whoever asks (`/readyz`,
+a call that would rather be back) has a probe made: one at a time, within `PROBE_WITHIN_S`, and no sooner than
+`REST_S` after a failure or `FRESH_S` after a success.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+
+from backend.errors import ResponderUnavailable
+from backend.responders.base import Briefing, PastMessage, Responder, ResponderFactory
+
+STAY_S = 2.0
+"""Seconds a call tries the provider it was with, after its line died, before it goes on with another."""
+RETRY_S = 0.3
+"""Pause between two of these attempts."""
+DIAL_WITHIN_S = 2.5
+"""Seconds one attempt may take while there are other providers to try."""
+REST_S = 5.0
+"""Seconds a provider that failed is left alone while others are healthy."""
+FRESH_S = 30.0
+"""Seconds for which a success is believed without another look."""
+PROBE_WITHIN_S = 2.0
+"""Seconds a probe may take."""
+NEVER = float("-inf")
+Clock = Callable[[], float]
+
+
+@dataclass(frozen=True, slots=True)
+class ResponderInfo:
+    """The names of the Responder and its model, as the page shows them when a call begins."""
+
+    responder: str
+    model: str
+    offline: bool
+    """True for the demonstration, which needs no key."""
+
+
+@dataclass(frozen=True, slots=True)
+class Provider:
+    """One provider of a Responder, as it was configured."""
+
+    name: str
+    """The name in RESPONDERS."""
+    about: ResponderInfo
+    connect: ResponderFactory
+    probe: Callable[[], Awaitable[None]]
+    """Finds out whether `connect` would work, at no cost. Raises `ResponderUnavailable`."""
+    at: str = ""
+    """Where it is, for the operator: ' at https://…'."""
+
+
+class MonitoredProvider:
+    """A provider and its health: a breaker, closed and opened by what happens to calls and probes."""
+
+    def __init__(self, provider: Provider, now: Clock) -> None:
+        self.provider = provider
+        self.standing = 0
+        """Connections of calls that stand."""
+        self._now = now
+        self._trouble = ""
+        self._seen_at = NEVER
+        self._probing = asyncio.Lock()
+
+    def __repr__(self) -> str:
+        return f"MonitoredProvider({self.provider.name}, {self.state}, {self.standing} calls)"
+
+    @property
+    def state(self) -> str:
+        """Return 'ok', what is wrong, or 'not tried yet'."""
+        return self._trouble or ("ok" if self._seen_at > NEVER else "not tried yet")
+
+    @property
+    def is_healthy(self) -> bool:
+        """Return whether the last thing seen of it was a success."""
+        return self.state == "ok"
+
+    def allows(self) -> bool:
+        """Return whether a call may try it now; of a provider that failed, one call finds out for all."""
+        if not self._trouble:
+            return True
+        if self._now() < self._seen_at + REST_S:
+            return False
+        self._seen_at = self._now()
+        return True
+
+    async def connect(self, briefing: Briefing, history: Sequence[PastMessage], within_s: float | None) -> Responder:
+        """Connect within that time, if one is given, and note how it went. Raises `ResponderUnavailable`."""
+        try:
+            async with asyncio.timeout(within_s):
+                responder = await self.provider.connect(briefing, history)
+        except TimeoutError:
+            late = ResponderUnavailable("The Responder did not answer in time.")
+            self._note(late)
+            raise late from None
+        except ResponderUnavailable as error:
+            self._note(error)
+            raise
+        self._note(None)
+        return responder
+
+    async def check(self) -> bool:
+        """Return whether it is healthy, after a probe where what is known is too old."""
+        async with self._probing:
+            known_for_s = FRESH_S if self.is_healthy else REST_S
+            is_known = self.standing > 0 and self.is_healthy
+            if not is_known and self._now() >= self._seen_at + known_for_s:
+                try:
+                    async with asyncio.timeout(PROBE_WITHIN_S):
+                        await self.provider.probe()
+                except ResponderUnavailable as error:
+                    self._note(error)
+                except TimeoutError:
+                    self._note(ResponderUnavailable("The Responder did not answer in time."))
+                else:
+                    self._note(None)
+        return self.is_healthy
+
+    def _note(self, error: ResponderUnavailable | None) -> None:
+        self._trouble = f"{error} {error.hint}".strip() if error else ""
+        self._seen_at = self._now()
+
+
+class Providers:
+    """All providers of a server, in the operator's order."""
+
+    def __init__(self, providers: Sequence[Provider], now: Clock = time.monotonic) -> None:
+        self.now = now
+        self.monitored = [MonitoredProvider(provider, now) for provider in providers]
+
+    def __repr__(self) -> str:
+        return f"Providers({self.monitored!r})"
+
+    @property
+    def first(self) -> Provider:
+        """Return the one that is preferred to all others."""
+        return self.monitored[0].provider
+
+    def states(self) -> dict[str, str]:
+        """Return each provider's state, by its name."""
+        return {each.provider.name: each.state for each in self.monitored}
+
+    async def readiness(self) -> str:
+        """Return 'ok' when a call would find a healthy provider now, else what is wrong with each."""
+        if any(await asyncio.gather(*(each.check() for each in self.monitored))):
+            return "ok"
+        if len(self.monitored) == 1:
+            return self.monitored[0].state
+        return "; ".join(f"{name}: {state}" for name, state in self.states().items())
+
+
+class ProviderChoice:
+    """The provider of one call."""
+
+    def __init__(self, providers: Providers) -> None:
+        self._providers = providers
+        self._current: MonitoredProvider | None = None
+        self._offered: MonitoredProvider | None = None
+        self._standing = False
+        self._lost_at = NEVER
+
+    def __repr__(self) -> str:
+        return f"ProviderChoice({self._current!r})"
+
+    @property
+    def about(self) -> ResponderInfo:
+        """Return the names of the one that serves the call, or would be tried first."""
+        return (self._current.provider if self._current else self._providers.first).about
+
+    @property
+    def has_others(self) -> bool:
+        """Return whether there is another provider to go on with."""
+        return len(self._providers.monitored) > 1
+
+    @property
+    def is_second_best(self) -> bool:
+        """Return whether the call is with a provider that another is preferred to."""
+        return bool(self._current and self._better())
+
+    async def connect(self, briefing: Briefing, history: Sequence[PastMessage]) -> Responder:
+        """Make a connection with the provider that should serve the call now, each being tried once.
+
+        Raises `ResponderUnavailable`, one that may be tried again unless every provider refuses for good.
+        """
+        if self._current and self.has_others and (responder := await self._come_back(self._current, briefing, history)):
+            return responder
+        failure: ResponderUnavailable | None = None
+        within_s = DIAL_WITHIN_S if self.has_others else None
+        for each in self._candidates():
+            try:
+                return self._taken(each, await each.connect(briefing, history, within_s))
+            except ResponderUnavailable as error:
+                failure = error if failure is None or error.retryable else failure
+        assert failure is not None
+        raise failure
+
+    async def connect_better(self, briefing: Briefing, history: Sequence[PastMessage]) -> Responder:
+        """Make a connection with a provider preferred to the current one; the call goes over to it with `take`.
+
+        Raises `ResponderUnavailable` where none is healthy.
+        """
+        for each in self._better():
+            if await each.check():
+                try:
+                    responder = await each.connect(briefing, history, DIAL_WITHIN_S)
+                except ResponderUnavailable:
+                    continue
+                self._offered = each
+                return responder
+        raise ResponderUnavailable("No preferred provider is healthy.")
+
+    def take(self, responder: Responder) -> None:
+        """Go over to the provider of the connection that `connect_better` has made."""
+        assert self._offered
+        self.release()
+        self._taken(self._offered, responder)
+
+    def release(self) -> None:
+        """Note that the call's connection is over."""
+        if self._current and self._standing:
+            self._current.standing -= 1
+            self._standing = False
+            self._lost_at = self._providers.now()
+
+    async def _come_back(
+        self, current: MonitoredProvider, briefing: Briefing, history: Sequence[PastMessage]
+    ) -> Responder | None:
+        """Try the provider the call was with, for as long as it is stayed with; return None when that is over."""
+        until = self._lost_at + STAY_S
+        while (left_s := until - self._providers.now()) > 0:
+            try:
+                return self._taken(current, await current.connect(briefing, history, left_s))
+            except ResponderUnavailable as error:
+                if not error.retryable:
+                    return None
+            await asyncio.sleep(min(RETRY_S, max(0.0, until - self._providers.now())))
+        return None
+
+    def _candidates(self) -> list[MonitoredProvider]:
+        """Return the providers to try now, in order; all of them where none is healthy."""
+        monitored = self._providers.monitored
+        return [each for each in monitored if each.allows()] or monitored
+
+    def _better(self) -> list[MonitoredProvider]:
+        monitored = self._providers.monitored
+        return monitored[: monitored.index(self._current)] if self._current else []
+
+    def _taken(self, provider: MonitoredProvider, responder: Responder) -> Responder:
+        self._current = provider
+        self._standing = True
+        provider.standing += 1
+        return responder

@@ -1,0 +1,195 @@
+"""Which provider serves a call, by what happens to calls and probes. Time is a number; providers are the test's own."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+import pytest
+
+from backend.errors import ResponderRejected, ResponderUnavailable
+from backend.responders import failover
+from backend.responders.base import Briefing, PastMessage
+from backend.responders.failover import Provider, ProviderChoice, Providers, ResponderInfo
+from backend.testing.responder import ScriptedResponder
+
+BRIEFING = Briefing("be kind")
+
+
+class Peer:
+    """A provider that can be away, and counts who asks."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.trouble: ResponderUnavailable | None = None
+        self.hangs = False
+        self.dials = self.probes = 0
+
+    async def connect(self, briefing: Briefing, history: Sequence[PastMessage]) -> ScriptedResponder:
+        self.dials += 1
+        await self._answer()
+        return ScriptedResponder()
+
+    async def probe(self) -> None:
+        self.probes += 1
+        await self._answer()
+
+    async def _answer(self) -> None:
+        if self.hangs:
+            await asyncio.Event().wait()
+        if self.trouble:
+            raise self.trouble
+
+
+class World:
+    """Peers in order of preference, and the clock."""
+
+    def __init__(self, *names: str) -> None:
+        self.now = 100.0
+        self.peers = [Peer(name) for name in names]
+        self.providers = Providers(
+            [Provider(p.name, ResponderInfo(p.name, "m", offline=False), p.connect, p.probe) for p in self.peers],
+            lambda: self.now,
+        )
+
+    def choice(self) -> ProviderChoice:
+        return ProviderChoice(self.providers)
+
+    @property
+    def dials(self) -> list[int]:
+        return [peer.dials for peer in self.peers]
+
+
+def away() -> ResponderUnavailable:
+    return ResponderUnavailable("refused")
+
+
+async def test_a_new_call_takes_the_first_healthy_one() -> None:
+    world = World("one", "two")
+    world.peers[0].trouble = away()
+    call = world.choice()
+    await call.connect(BRIEFING, ())
+    assert call.about.responder == "two" and call.is_second_best
+    later = world.choice()
+    await later.connect(BRIEFING, ())
+    assert later.about.responder == "two" and world.dials == [1, 2], "the one that failed is left alone"
+    world.now += failover.REST_S
+    world.peers[0].trouble = None
+    last = world.choice()
+    await last.connect(BRIEFING, ())
+    assert last.about.responder == "one" and not last.is_second_best
+
+
+async def test_a_provider_that_does_not_answer_costs_a_new_call_little(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(failover, "DIAL_WITHIN_S", 0.05)
+    world = World("one", "two")
+    world.peers[0].hangs = True
+    call = world.choice()
+    async with asyncio.timeout(1):
+        await call.connect(BRIEFING, ())
+    assert call.about.responder == "two"
+    assert "in time" in world.providers.states()["one"]
+
+
+async def test_a_call_stays_with_its_provider_for_two_seconds_and_then_goes_on_with_the_next() -> None:
+    world = World("one", "two")
+    call = world.choice()
+    await call.connect(BRIEFING, ())
+    world.peers[0].trouble = away()
+    call.release()
+    waiting = asyncio.create_task(call.connect(BRIEFING, ()))
+    await asyncio.sleep(0.05)
+    assert world.dials == [2, 0] and not waiting.done()
+    world.now += failover.STAY_S
+    await waiting
+    assert call.about.responder == "two" and world.dials[1] == 1
+
+
+async def test_a_line_that_is_back_within_two_seconds_is_the_same_one() -> None:
+    world = World("one", "two")
+    call = world.choice()
+    await call.connect(BRIEFING, ())
+    world.peers[0].trouble = away()
+    call.release()
+    waiting = asyncio.create_task(call.connect(BRIEFING, ()))
+    await asyncio.sleep(0.05)
+    world.peers[0].trouble = None
+    await waiting
+    assert call.about.responder == "one" and world.dials == [3, 0]
+
+
+async def test_a_key_that_is_refused_is_not_stayed_with() -> None:
+    world = World("one", "two")
+    call = world.choice()
+    await call.connect(BRIEFING, ())
+    world.peers[0].trouble = ResponderRejected("bad key")
+    call.release()
+    async with asyncio.timeout(1):
+        await call.connect(BRIEFING, ())
+    assert call.about.responder == "two"
+
+
+async def test_where_nobody_is_healthy_all_are_tried_and_what_may_pass_is_raised() -> None:
+    world = World("one", "two")
+    world.peers[0].trouble, world.peers[1].trouble = away(), ResponderRejected("bad key")
+    call = world.choice()
+    for tries in (1, 2, 3):
+        with pytest.raises(ResponderUnavailable) as failure:
+            await call.connect(BRIEFING, ())
+        assert failure.value.retryable and world.dials == [tries, tries]
+
+
+async def test_a_call_goes_back_to_a_preferred_provider_once_a_probe_has_found_it() -> None:
+    world = World("one", "two")
+    world.peers[0].trouble = away()
+    call = world.choice()
+    await call.connect(BRIEFING, ())
+    for _ in range(5):
+        with pytest.raises(ResponderUnavailable):
+            await call.connect_better(BRIEFING, ())
+    assert world.peers[0].probes == 0, "it has failed a moment ago"
+    world.now += failover.REST_S
+    world.peers[0].trouble = None
+    better = await call.connect_better(BRIEFING, ())
+    assert call.about.responder == "two", "until it is taken"
+    call.take(better)
+    assert call.about.responder == "one" and not call.is_second_best
+    assert [each.standing for each in world.providers.monitored] == [1, 0]
+
+
+async def test_readiness_is_the_truth_of_now_by_few_probes() -> None:
+    world = World("one")
+    peer = world.peers[0]
+    peer.trouble = away()
+    assert "refused" in await world.providers.readiness(), "a server that never had a provider is not ready"
+    peer.trouble = None
+    assert "refused" in await world.providers.readiness() and peer.probes == 1
+    world.now += failover.REST_S
+    assert await world.providers.readiness() == "ok", "it recovers without a call"
+    for _ in range(20):
+        assert await world.providers.readiness() == "ok"
+    assert peer.probes == 2
+    peer.trouble = away()
+    world.now += failover.FRESH_S
+    assert "refused" in await world.providers.readiness(), "and it notices an outage without a call"
+
+
+async def test_a_standing_call_is_evidence_enough() -> None:
+    world = World("one")
+    call = world.choice()
+    await call.connect(BRIEFING, ())
+    world.now += 10 * failover.FRESH_S
+    assert await world.providers.readiness() == "ok" and world.peers[0].probes == 0
+    call.release()
+    assert await world.providers.readiness() == "ok" and world.peers[0].probes == 1
+
+
+async def test_probes_are_bounded_in_time_and_made_one_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(failover, "PROBE_WITHIN_S", 0.05)
+    world = World("one", "two")
+    world.peers[0].hangs = True
+    world.peers[1].trouble = away()
+    async with asyncio.timeout(1):
+        answers = await asyncio.gather(*(world.providers.readiness() for _ in range(10)))
+    assert {answer.count(";") for answer in answers} == {1} and "in time" in answers[0] and "two: refused" in answers[0]
+    assert [peer.probes for peer in world.peers] == [1, 1]
