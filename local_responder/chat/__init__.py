@@ -1,1 +1,1 @@
-"""Chat completions without a model: tool calls and wording by rules, one file per kind of tool in `skills/`."""
+"""Chat completions without a model: tool calls and wording by rules, by what tools say of themselves."""

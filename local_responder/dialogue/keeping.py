@@ -5,30 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 
-
-class Wish(StrEnum):
-    """What somebody wants of a memory."""
-
-    REMEMBER = "remember"
-    RECALL = "recall"
-    FORGET = "forget"
-    FOLLOW = "follow"
-    """To be answered in some way from now on."""
-    UNFOLLOW = "unfollow"
-    """No longer."""
-    RULES = "rules"
-    """To be told how they have asked to be answered."""
-    MANNER = "manner"
-    """To be told who answers."""
+MEMORY, PROMPT, MODE = "memory", "manage_prompt", "get_personality"
+"""The tools that keep it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Keeping:
-    """A wish, and what it is about; empty: everything, or what was said last."""
+    """Which tool is to do what, and with what; `about` is empty for everything, or for what was said last."""
 
-    wish: Wish
+    tool: str
+    action: str
     about: str = ""
 
 
@@ -40,30 +27,28 @@ _ELSEWHERE = (
     r"shares?|stocks?|questions?|body|bmi|blood|pressure|creatinine)\b)"
 )
 """What other specialists keep, or the conversation tells."""
-_RULES: tuple[tuple[Wish, str], ...] = (
-    (Wish.UNFOLLOW, r"(?:forget|delete|drop|remove|cancel|stop following) (?:(?:my|the|that|this|your|last|all) )*"
-                    r"(?:standing )?(?:instruction|rule)s?(?:[\s:]+(?:(?:about|to|that) )?(?P<about>.+))?"),
-    (Wish.RULES, r"(?:what|which|list|tell|show)\b.*\b(?:standing|my) instructions\b.*"),
-    (Wish.MANNER, r"(?:what(?:'s| is)|describe|tell me about) your (?:personality|mode|manner|character)\b.*"),
-    (Wish.MANNER, r"(?:which|what) (?:mode|personality)\b.*"),
-    (Wish.FOLLOW, r"(?:from now on|from here on|in future)[\s,]+(?P<about>.+)"),
-    (Wish.FOLLOW, r"(?P<about>(?!what|why|how|who|when|where)\w.+?)[\s,]+from now on"),
-    (Wish.FOLLOW, r"(?P<about>(?:always|never) (?:answer|speak|reply|respond|call|talk|use|say|begin|start|end|be|keep|"
-                  r"give|tell|address)\b.+)"),
-    (Wish.REMEMBER, r"(?:remember|keep in mind|don't forget|do not forget)(?:\s*[:,]|\s+that)?\s+"
-                    r"(?P<about>(?!(?:to|me|when|what|where|who|how|why|if|this|that|it|us)\b|my name$).+)"),
-    (Wish.RECALL, r"what (?:do|can) you (?:know|remember|tell me) (?:about|of) "
-                  rf"{_ELSEWHERE}(?P<about>(?:me|my|our|us)\b.*)"),
-    (Wish.RECALL, r"what (?:do you remember|did i tell you|have i told you)(?: (?:about|of) (?P<about>.+))?"),
-    (Wish.RECALL, r"(?:(?:what|who|where|when)(?:'s| is| are| was)|do you (?:know|remember)) "
-                  rf"{_ELSEWHERE}(?P<about>my .+)"),
-    (Wish.FORGET, r"forget (?:that|it|this|about (?:that|it)|what i (?:just )?(?:said|told you))"),
-    (Wish.FORGET, r"forget (?:what|all|everything) (?:that )?(?:you know|i (?:have )?(?:told|said to) you) "
-                  r"about (?P<about>.+)"),
-    (Wish.FORGET, rf"forget {_ELSEWHERE}(?:about |that )?(?P<about>(?:my|our|i|i'm)\b.+)"),
+_RULES: tuple[tuple[str, str, str], ...] = (
+    (PROMPT, "delete", r"(?:forget|delete|drop|remove|cancel|stop following) (?:(?:my|the|that|this|your|last|all) )*"
+                       r"(?:standing )?(?:instruction|rule)s?(?:[\s:]+(?:(?:about|to|that) )?(?P<about>.+))?"),
+    (PROMPT, "list", r"(?:what|which|list|tell|show)\b.*\b(?:standing|my) instructions\b.*"),
+    (MODE, "", r"(?:what(?:'s| is)|describe|tell me about) your (?:personality|mode|manner|character)\b.*|"
+               r"(?:which|what) (?:mode|personality)\b.*"),
+    (PROMPT, "add", r"(?:from now on|from here on|in future)[\s,]+(?P<about>.+)"),
+    (PROMPT, "add", r"(?P<about>(?!what|why|how|who|when|where)\w.+?)[\s,]+from now on"),
+    (PROMPT, "add", r"(?P<about>(?:always|never) (?:answer|speak|reply|respond|call|talk|use|say|begin|start|end|be|"
+                    r"keep|give|tell|address)\b.+)"),
+    (MEMORY, "create", r"(?:remember|keep in mind|don't forget|do not forget)(?:\s*[:,]|\s+that)?\s+"
+                       r"(?P<about>(?!(?:to|me|when|what|where|who|how|why|if|this|that|it|us)\b|my name$).+)"),
+    (MEMORY, "search", r"what (?:do|can) you (?:know|remember|tell me) (?:about|of) "
+                       rf"{_ELSEWHERE}(?P<about>(?:me|my|our|us)\b.*)"),
+    (MEMORY, "search", r"what (?:do you remember|did i tell you|have i told you)(?: (?:about|of) (?P<about>.+))?"),
+    (MEMORY, "search", r"(?:(?:what|who|where|when)(?:'s| is| are| was)|do you (?:know|remember)) "
+                       rf"{_ELSEWHERE}(?P<about>my .+)"),
+    (MEMORY, "delete", r"forget (?:that|it|this|about (?:that|it)|what i (?:just )?(?:said|told you))"),
+    (MEMORY, "delete", r"forget (?:what|all|everything) (?:that )?(?:you know|i (?:have )?(?:told|said to) you) "
+                       r"about (?P<about>.+)"),
+    (MEMORY, "delete", rf"forget {_ELSEWHERE}(?:about |that )?(?P<about>(?:my|our|i|i'm)\b.+)"),
 )  # fmt: skip
-_COMPILED = tuple((wish, re.compile(pattern, re.IGNORECASE)) for wish, pattern in _RULES)
-_EVERYTHING = frozenset({"me", "us", "myself"})
 _YOURS = {"i": "you", "me": "you", "my": "your", "mine": "yours", "myself": "yourself", "am": "are", "i'm": "you're"}
 _YOURS |= {"i've": "you've", "i'll": "you'll", "we": "you", "us": "you", "our": "your", "ours": "yours"}
 _OWN = re.compile(rf"\b(?:{'|'.join(sorted(_YOURS, key=len, reverse=True))})\b", re.IGNORECASE)
@@ -72,10 +57,12 @@ _OWN = re.compile(rf"\b(?:{'|'.join(sorted(_YOURS, key=len, reverse=True))})\b",
 def keeping(sentence: str) -> Keeping | None:
     """What a sentence wants of the memory, if anything."""
     plain = _LEAD.sub("", " ".join(sentence.replace("’", "'").split())).strip(" .?!,")
-    for wish, pattern in _COMPILED:
-        if found := pattern.fullmatch(plain):
+    for tool, action, pattern in _RULES:
+        if found := re.fullmatch(pattern, plain, re.IGNORECASE):
             about = (found.groupdict().get("about") or "").strip()
-            return Keeping(wish, "" if about.lower() in _EVERYTHING else about)
+            if about.lower() in ("me", "us", "myself", "") and action == "search":
+                return Keeping(tool, "list")
+            return Keeping(tool, action, about)
     return None
 
 
@@ -84,19 +71,19 @@ def whole(sentence: str, before: Sequence[str]) -> str:
 
     `before` is what its speaker said, oldest first.
     """
-    if keeping(sentence) != Keeping(Wish.FORGET):
+    if keeping(sentence) != Keeping(MEMORY, "delete"):
         return sentence
     for earlier in map(keeping, reversed(before)):
         match earlier:
-            case Keeping(Wish.REMEMBER | Wish.RECALL, about) if about:
+            case Keeping("memory", "create" | "search", about):
                 return f"Forget what you know about {about}."
-            case Keeping(Wish.FOLLOW, about):
+            case Keeping("manage_prompt", "add", about):
                 return f"Forget my instruction: {about}."
     return sentence
 
 
 def as_sentence(text: str) -> str:
-    """With a capital and a full stop."""
+    """With a capital and a full stop, unless it ends in a mark of its own."""
     text = text.strip()
     return text[:1].upper() + text[1:] + ("" if text[-1:] in ".?!" else ".")
 

@@ -101,6 +101,11 @@ def sentences(text: str) -> list[str]:
     return [part for part in re.split(r"(?<=[.!?])\s+", text.strip()) if part]
 
 
+def gist(text: str, count: int = 3) -> str:
+    """Its first sentences."""
+    return " ".join(sentences(text)[:count])
+
+
 def closed(text: str) -> str:
     """With a full stop, unless it ends in a mark of its own."""
     return text if text[-1:] in ".?!" else f"{text}."

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import json
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from backend.access.reach import EVERYTHING as REACH
 from backend.agent.session import Agent
-from backend.agent.tool_router import OFFERED_LIMIT, ToolRouter, chosen, question
+from backend.agent.tool_router import OFFERED_LIMIT, ToolRouter, chosen
 from backend.errors import ModelUnavailable
 from backend.models.base import Finished
 from backend.storage.messages import Message, StoredCall
 from backend.testing.model import ScriptedModel
 from backend.tools.base import Result, tool
 from backend.tools.registry import Registry
-from local_responder.chat.rules import think
 from tests.support.agents import toolbox
 from tests.support.waiting import until
 
@@ -134,36 +131,3 @@ async def test_cancelling_a_turn_ends_the_choice() -> None:
 
 def test_an_answer_may_stand_in_words() -> None:
     assert chosen('Sure: ["b", "b", "x"] it is.', {"a": "", "b": ""}) == ["b"]
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("What's the weather in Oslo?", ["get_current_weather"]),
-        ("How is Apple stock doing?", ["get_stock_price"]),
-        ("Please add two and three.", ["far__add"]),
-        ("Hello there.", []),
-    ],
-)
-async def test_the_offline_demonstration_chooses_too(text: str, expected: list[str]) -> None:
-    catalogue = {
-        "get_current_weather": "The weather at a place.",
-        "get_stock_price": "The latest price of a share.",
-        "far__add": "Adds two numbers.",
-    }
-
-    @tool("placeholder", "Placeholder.")
-    async def placeholder() -> Result:
-        return Result({})
-
-    declared = placeholder.__tool__  # type: ignore[attr-defined]
-    many = Registry([replace(declared, name=name, description=told) for name, told in catalogue.items()], {})
-    offline = ScriptedModel(improvise=lambda messages, tools: [think(messages, tools).text])
-    routed, _ = await ToolRouter(offline, "m", 1, 1.0).route(text, many, "chat", REACH)
-    assert list(routed.names) == expected
-    assert (
-        json.loads(
-            think([{"role": "system", "content": question(catalogue, [])}, {"role": "user", "content": text}], []).text
-        )
-        == expected
-    )

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from local_responder.chat.arguments import new_start
+from local_responder.chat.asked import wish_of
 from local_responder.chat.rules import Thought, think
-from local_responder.chat.skill import Asked
-from local_responder.chat.skills.calendar import new_start, wish_of
 from local_responder.dialogue.times import said
 from tests.local_responder.orders import GUIDE
 from tests.local_responder.realtime_client import call
@@ -79,7 +79,7 @@ def test_a_sentence_calls_its_tool(sentence: str, name: str, arguments: dict[str
 
 
 def test_an_hour_is_never_guessed() -> None:
-    assert asked("Add lunch with Ana tomorrow.").text == "What is it, on which day, and at what time?"
+    assert asked("Add lunch with Ana tomorrow.").text == "On which day, and at what time?"
 
 
 @pytest.mark.parametrize(
@@ -100,10 +100,10 @@ def test_the_event_is_found_and_then_changed(sentence: str, name: str, arguments
 
 def test_none_or_several_events_are_asked_back_about() -> None:
     none = asked("Cancel lunch tomorrow.", ("calendar_list_events", {"events": []}))
-    assert none.text == "I find no such event in your calendar."
+    assert none.text == "I find no such event."
     several = asked("Cancel lunch tomorrow.", ("calendar_list_events", {"events": [LUNCH, LUNCH | {"id": "e2"}]}))
     assert not several.calls
-    assert several.text.startswith("Which one do you mean")
+    assert several.text.startswith("Which event do you mean, and when should it be?")
 
 
 @pytest.mark.parametrize(
@@ -178,5 +178,5 @@ def test_days_are_said_without_the_year() -> None:
 
 
 def test_a_question_is_no_command() -> None:
-    wish = wish_of(Asked("Am I free on Friday?"))
-    assert (wish.verb, wish.time.day) == ("", "Friday")
+    wish = wish_of("Am I free on Friday?", ("create", "list", "update", "delete"))
+    assert (wish.action, wish.subject, wish.time.day) == ("list", "", "Friday")

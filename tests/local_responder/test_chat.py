@@ -143,8 +143,21 @@ def test_failed_tool_is_admitted() -> None:
     assert words == "I could not find that out. No place called 'Xyz' was found."
 
 
+def test_a_result_that_brings_its_own_sentence_is_told_by_it() -> None:
+    assert (
+        after_tool("Is it full?", {"spoken": "The moon is **full**.", "phase": 1}, "moon_phase") == "The moon is full."
+    )
+
+
+def test_what_any_tool_has_done_or_found_is_told() -> None:
+    assert after_tool("Book it.", {"booked": {"name": "Room 5"}}, "book_room") == "I have booked this: Room 5."
+    rooms = {"free_rooms": [{"name": "Room 5"}, {"name": "Room 7"}]}
+    assert after_tool("Which rooms are free?", rooms, "find_rooms") == "Free rooms: Room 5; Room 7."
+    assert after_tool("Which rooms are free?", {"rooms": []}, "find_rooms") == "There are no rooms."
+
+
 def test_unreadable_result_is_not_dressed_up() -> None:
-    assert after_tool("Weather in Seattle?", {"something": "else"}) == "I got an answer that I cannot put into words."
+    assert after_tool("Weather in Seattle?", {"something": None}) == "I got an answer that I cannot put into words."
 
 
 def test_material_under_a_question_is_not_taken_for_it() -> None:

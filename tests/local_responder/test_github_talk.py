@@ -19,9 +19,9 @@ from tests.local_responder.test_reach import DOMAINS, TOOLS, after, asked
         ("List the closed issues.", {"action": "list", "state": "closed"}),
         ("What does issue twelve say?", {"action": "view", "number": 12}),
         ("Show me the comments on issue twenty five.", {"action": "list_comments", "number": 25}),
-        ("Comment on issue 2 that it works now.", {"action": "comment", "number": 2, "text": "It works now"}),
+        ("Comment on issue 2 that it works now.", {"action": "comment", "number": 2, "text": "It works now."}),
         ("Close issue twelve.", {"action": "close", "number": 12}),
-        ("Open an issue about the weather widget.", {"action": "create", "title": "The weather widget"}),
+        ("Open an issue about the weather widget.", {"action": "create", "title": "Weather widget"}),
     ],
 )
 def test_a_sentence_is_routed_and_calls_the_tool(sentence: str, arguments: dict[str, Any]) -> None:
@@ -33,7 +33,7 @@ def test_a_sentence_is_routed_and_calls_the_tool(sentence: str, arguments: dict[
 
 
 def test_an_issue_without_its_number_is_asked_back_about() -> None:
-    assert asked("Close that issue.", "github_issue").text.startswith("Which issue do you mean")
+    assert asked("Close that issue.", "github_issue").text == "Which one do you mean?"
 
 
 def test_where_nobody_looks_after_issues_they_are_a_question_like_any_other() -> None:
@@ -56,7 +56,7 @@ def test_where_nobody_looks_after_issues_they_are_a_question_like_any_other() ->
         ({"repo": "a/b", "issues": []}, "There are no such issues."),
         (
             {"repo": "a/b", "issues": [{"number": 2, "title": "Paint"}], "more": True},
-            "The issues in b: 2, Paint; and more.",
+            "The issues: 2, Paint; and more.",
         ),
         (
             {"error": {"type": "needs_confirmation", "message": "Not done yet."}},

@@ -18,7 +18,7 @@ from backend.tools.registry import Registry
 from backend.users.memories import Memories
 from backend.users.modes import Modes, load_modes
 from local_responder.chat.rules import think
-from local_responder.dialogue.keeping import Keeping, Wish, keeping, to_you, whole
+from local_responder.dialogue.keeping import MEMORY, MODE, PROMPT, Keeping, keeping, to_you, whole
 from local_responder.dialogue.obeying import obeyed
 from local_responder.dialogue.obeying import standing as read
 from local_responder.dialogue.small_talk import Talk
@@ -30,27 +30,27 @@ from tests.support.consent import tool_context
 
 
 @pytest.mark.parametrize(
-    ("sentence", "wish", "about"),
+    ("sentence", "tool", "action", "about"),
     [
-        ("Remember that my sister's name is Anna.", Wish.REMEMBER, "my sister's name is Anna"),
-        ("Please remember: the bike is in the cellar", Wish.REMEMBER, "the bike is in the cellar"),
-        ("What do you know about my sister?", Wish.RECALL, "my sister"),
-        ("What do you know about me?", Wish.RECALL, ""),
-        ("what's my sister's name", Wish.RECALL, "my sister's name"),
-        ("Where is my bike?", Wish.RECALL, "my bike"),
-        ("What do you remember?", Wish.RECALL, ""),
-        ("Forget that.", Wish.FORGET, ""),
-        ("Forget about my sister.", Wish.FORGET, "my sister"),
-        ("From now on, answer in one sentence.", Wish.FOLLOW, "answer in one sentence"),
-        ("Call me captain from now on", Wish.FOLLOW, "Call me captain"),
-        ("Always answer in one sentence.", Wish.FOLLOW, "Always answer in one sentence"),
-        ("Forget my instruction: answer in one sentence.", Wish.UNFOLLOW, "answer in one sentence"),
-        ("What are my standing instructions?", Wish.RULES, ""),
-        ("What's your personality?", Wish.MANNER, ""),
+        ("Remember that my sister's name is Anna.", MEMORY, "create", "my sister's name is Anna"),
+        ("Please remember: the bike is in the cellar", MEMORY, "create", "the bike is in the cellar"),
+        ("What do you know about my sister?", MEMORY, "search", "my sister"),
+        ("What do you know about me?", MEMORY, "list", ""),
+        ("what's my sister's name", MEMORY, "search", "my sister's name"),
+        ("Where is my bike?", MEMORY, "search", "my bike"),
+        ("What do you remember?", MEMORY, "list", ""),
+        ("Forget that.", MEMORY, "delete", ""),
+        ("Forget about my sister.", MEMORY, "delete", "my sister"),
+        ("From now on, answer in one sentence.", PROMPT, "add", "answer in one sentence"),
+        ("Call me captain from now on", PROMPT, "add", "Call me captain"),
+        ("Always answer in one sentence.", PROMPT, "add", "Always answer in one sentence"),
+        ("Forget my instruction: answer in one sentence.", PROMPT, "delete", "answer in one sentence"),
+        ("What are my standing instructions?", PROMPT, "list", ""),
+        ("What's your personality?", MODE, "", ""),
     ],
 )
-def test_what_is_wanted_of_the_memory_goes_to_its_thinker(sentence: str, wish: Wish, about: str) -> None:
-    assert keeping(sentence) == Keeping(wish, about)
+def test_what_is_wanted_of_the_memory_goes_to_its_thinker(sentence: str, tool: str, action: str, about: str) -> None:
+    assert keeping(sentence) == Keeping(tool, action, about)
     assert understood(sentence, DOMAINS) == Question("memory", sentence)
 
 

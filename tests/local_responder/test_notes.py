@@ -5,8 +5,8 @@ from __future__ import annotations
 from backend.responders.base import PastMessage
 from backend.users.profile import UserProfile
 from backend.users.summaries import TASK, draft_from, material
+from local_responder.chat.duties import TOPICS_KEPT
 from local_responder.chat.rules import think
-from local_responder.chat.set_pieces import TOPICS_KEPT
 
 
 def told(known: UserProfile, *said: str) -> str:

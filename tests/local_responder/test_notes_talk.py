@@ -69,7 +69,7 @@ def test_a_named_note_is_found_and_then_changed(sentence: str, arguments: dict[s
     (call,) = asked(sentence, {"notes": [PLUMBER]}).calls
     assert json.loads(call.arguments) == arguments
     assert asked(sentence, {"notes": []}).text == "I find no such note."
-    assert asked(sentence, {"notes": [PLUMBER, MILK]}).text.startswith("Which note do you mean?")
+    assert asked(sentence, {"notes": [PLUMBER, PLUMBER | {"id": "note_3"}]}).text.startswith("Which note do you mean?")
 
 
 def test_snoozing_without_a_time_is_asked_back_about() -> None:

@@ -10,9 +10,7 @@ import pytest
 from local_responder.chat.rules import think
 from local_responder.dialogue.understanding import Question
 from tests.local_responder.orders import understood
-
-TOOL = {"type": "function", "function": {"name": "reminders", "parameters": {"properties": {"action": {}}}}}
-CALENDAR = {"type": "function", "function": {"name": "calendar_list_events", "parameters": {"properties": {}}}}
+from tests.local_responder.test_reach import TOOLS
 
 
 @pytest.mark.parametrize(
@@ -31,7 +29,7 @@ CALENDAR = {"type": "function", "function": {"name": "calendar_list_events", "pa
 def test_a_sentence_is_taken_apart(sentence: str, text: str, at: str, repeat: str) -> None:
     asked = said(sentence)
     wanted = {"action": "create", "text": text, "at": at, "repeat": repeat}
-    assert asked == (wanted if at else "Of what shall I remind you, and when?")
+    assert asked == (wanted if at else "When?")
 
 
 def said(sentence: str, *results: dict[str, Any]) -> Any:
@@ -41,7 +39,7 @@ def said(sentence: str, *results: dict[str, Any]) -> Any:
         call = {"id": "c1", "type": "function", "function": {"name": "reminders", "arguments": "{}"}}
         messages += [{"role": "assistant", "tool_calls": [call]}]
         messages += [{"role": "tool", "tool_call_id": "c1", "content": json.dumps(result)}]
-    thought = think(messages, [CALENDAR, TOOL])
+    thought = think(messages, [TOOLS[name].schema() for name in ("calendar_list_events", "reminders")])
     return json.loads(thought.calls[0].arguments) if thought.calls else thought.text
 
 
@@ -58,7 +56,8 @@ def test_it_sets_lists_and_calls_off() -> None:
     assert said("What reminders do I have?", {"reminders": [kept]}).startswith("You have these reminders: take")
     assert said("Cancel the reminder about the bread.") == {"action": "cancel", "text": "bread"}
     assert said("Cancel my reminder.", {"canceled": kept}).endswith("any more: take the bread out.")
-    assert said("Remind me of the dentist.") == "Of what shall I remind you, and when?"
+    assert said("Remind me of the dentist.") == "When?"
+    assert said("Set a reminder at six o'clock.") == "What is it about?"
 
 
 def test_reminders_go_to_who_keeps_them_whatever_they_are_of() -> None:

@@ -1,0 +1,150 @@
+"""Which of the tools on offer a sentence calls for, and the calls it makes of them. Pure but for the vectors.
+
+A tool offers actions: those its field `action` allows, or the one in its name; `calendar_list_events` belongs with
+`calendar_create_event`. What is to be changed is looked up first, and then changed by its id.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from local_responder.chat.arguments import Arguments, Missing, choices_of, filled, new_start
+from local_responder.chat.asked import ACTIONS, CHANGES, Asked, Wish, wish_of
+from local_responder.chat.numbers import expression_in, score_in
+from local_responder.dialogue.names import digits
+from local_responder.dialogue.routing import Specialist, router_of, words_of
+from local_responder.dialogue.times import Timed
+
+Function = Mapping[str, Any]
+Group = dict[str, Function]
+"""Functions that belong together, by their actions; the action of one that does one thing is ''."""
+Calls = list[tuple[str, Arguments]]
+
+_CUES: tuple[tuple[str, Callable[[str], Any]], ...] = (
+    # tools that wait for certain words; those beside them take whatever is nearest to their descriptions
+    (r"^reminders$", re.compile(r"\bremind me\b|\breminders?\b|\blet me forget\b", re.IGNORECASE).search),
+    (
+        r"^notes$",
+        re.compile(
+            r"\b(?:notes?|an idea|snooze|postpone|resolve|tick off|check off|mark (?:it|that))\b|\bput (?:.+ )?off\b|"
+            r"^(?:write|jot|take)(?: this)? down\b|"
+            r"(?:'s| is| has been)(?: all| already)? (?:done|finished|sorted|taken care of)\b",
+            re.IGNORECASE,
+        ).search,
+    ),
+    (r"^calculate$", expression_in),
+    (r"calculator", score_in),
+)
+_KEPT = ("memory", "manage_prompt", "get_personality")
+"""The tools of what is kept; `dialogue/keeping.py` says what calls for them."""
+
+
+def cued(asked: Asked, tool: str) -> bool | None:
+    """Return whether a sentence holds the words that a tool waits for; None for a tool that waits for none."""
+    if tool in _KEPT:
+        return asked.kept is not None and asked.kept.tool == tool
+    return next((bool(cue(asked.plain)) for name, cue in _CUES if re.search(name, tool)), None)
+
+
+def calls_for(asked: Asked, functions: Sequence[Function]) -> Calls | str:
+    """Return the calls that a sentence makes, or what has to be asked back; '' when no tool can be used."""
+    groups = _groups(functions)
+    cues = {name: cued(asked, name) for name in groups}
+    open_to_all = [name for name, cue in cues.items() if cue is None] or [*cues]
+    for name in sorted(_nearest(asked, groups), key=lambda each: (not cues[each], cues[each] is False)):
+        try:
+            return _calls(_wish(asked, name, groups[name]), asked, groups[name])
+        except Missing as missing:
+            if str(missing) and (cues[name] or open_to_all == [name]):
+                return str(missing)
+    return ""
+
+
+def call_after(asked: Asked, functions: Sequence[Function], name: str, result: Mapping[str, Any]) -> Calls:
+    """Return the call that changes what the function `name` has looked up, if that was wanted."""
+    groups = _groups(functions)
+    kind = next((kind for kind, group in groups.items() if name in [each["name"] for each in group.values()]), "")
+    wish = _wish(asked, kind, groups[kind]) if kind else None
+    found = next(iter(result.values()), None)
+    if wish is None or wish.action not in CHANGES or not isinstance(found, list):
+        return []
+    entry = _meant(found, wish.subject, ranked="search" in groups[kind])
+    function = groups[kind][wish.action]
+    id_field = _id_of(_fields(function))
+    if entry is None or not id_field:
+        return []
+    try:
+        (given,) = filled(asked, function["parameters"], wish)
+    except Missing:
+        return []
+    if "start" in given:
+        given["start"] = new_start(wish.target, entry["start"])
+    which = {field: entry[key] for field, key in ((id_field, "id"), ("occurrence", "occurrence")) if key in entry}
+    return [(function["name"], given | which)]
+
+
+def _groups(functions: Sequence[Function]) -> dict[str, Group]:
+    groups: dict[str, Group] = {}
+    for function in functions:
+        name, actions = str(function["name"]), choices_of(_fields(function).get("action", {}))
+        in_name = next((part for part in name.split("_")[1:] if part in ACTIONS), "")
+        if name.startswith(("remember_", "route_")):
+            continue
+        if in_name:
+            groups.setdefault(name.partition("_")[0], {})[in_name] = function
+        else:
+            groups[name] = dict.fromkeys(actions if ACTIONS.intersection(actions) else [""], function)
+    return groups
+
+
+def _nearest(asked: Asked, groups: Mapping[str, Group]) -> list[str]:
+    """Return the groups, that whose descriptions are nearest to the sentence first."""
+    told = tuple(
+        Specialist(name, " ".join(str(each.get("description", "")) for each in group.values()))
+        for name, group in groups.items()
+    )
+    return [name for name, _ in router_of(told).scores(asked.sentence)] if told and asked.sentence.strip() else []
+
+
+def _wish(asked: Asked, name: str, group: Group) -> Wish:
+    if name in _KEPT:
+        kept = asked.kept
+        if kept is None or kept.tool != name:
+            return Wish(next(each for each in ("search", "list", "") if each in group), asked.plain, Timed(""))
+        if kept.action == "delete" and not kept.about and name == "memory":
+            raise Missing("What should I forget?")
+        return Wish(kept.action, kept.about, Timed(""))
+    fields = {field for function in group.values() for field in _fields(function)}
+    plain = digits(asked.plain) if "number" in fields else asked.plain
+    return wish_of(plain, group, times=not fields.isdisjoint(("at", "due", "start")))
+
+
+def _calls(wish: Wish, asked: Asked, group: Group) -> Calls:
+    function = group[wish.action]
+    fields = _fields(function)
+    lookup = group.get("search") or group.get("list")
+    if wish.action in CHANGES and wish.action != "cancel" and lookup and (which := _id_of(fields)):
+        can_be_empty = "empty" in fields[which].get("description", "")
+        if not can_be_empty or (wish.subject and "query" in _fields(lookup)):
+            wish, function = replace(wish, action="search" if "search" in group else "list"), lookup
+    return [(function["name"], given) for given in filled(asked, function.get("parameters") or {}, wish)]
+
+
+def _meant(entries: Sequence[Mapping[str, Any]], subject: str, *, ranked: bool) -> Mapping[str, Any] | None:
+    """Return the entry that shares most words with the subject, None if that is not clear; without one, the last."""
+    if not entries or ranked or not subject:
+        return entries[0 if ranked else -1] if entries else None
+    shared = [len(words_of(subject) & words_of(json.dumps(entry))) for entry in entries]
+    return entries[shared.index(max(shared))] if shared.count(max(shared)) == 1 else None
+
+
+def _fields(function: Function) -> Mapping[str, Any]:
+    return (function.get("parameters") or {}).get("properties") or {}
+
+
+def _id_of(fields: Mapping[str, Any]) -> str:
+    return next((name for name in fields if name == "id" or name.endswith("_id")), "")

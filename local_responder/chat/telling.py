@@ -1,0 +1,217 @@
+"""A tool's result as a short spoken answer: by what it holds, whatever tool it comes from. Pure.
+
+A result that brings a sentence of its own is told by it. Of any other, a plugin's too, it is told what was done, what
+was found, or what its plain values are.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from local_responder.chat.asked import CHANGES, Asked, wish_of
+from local_responder.chat.numbers import value_told
+from local_responder.dialogue import wording
+from local_responder.dialogue.keeping import to_you
+from local_responder.dialogue.times import said
+
+Result = Mapping[str, Any]
+
+_DONE = {
+    # what was done, by the tool and the result's key; any other is told as "I have canceled this: …"
+    "notes created": "I have noted: {}.",
+    "memory created": "I will remember: {yours}",
+    "memory memory": "I will remember: {yours}",
+    "calendar created": "It is in your calendar: {}.",
+    "github created": "Opened as issue {number}.",
+    "github commented": "Your comment is on issue {number}.",
+    "github closed": "I have closed issue {number}.",
+    "github issue": "Issue {number}, {state}: {title}. {text}",
+    "reminders set": "I will remind you {then}: {text}.",
+    "reminders canceled": "I will not remind you of this any more: {text}.",
+    "memory deleted": "I have forgotten this: {yours}",
+    "manage deleted": "All right, no longer: {text}",
+    "manage added": "All right, from now on: {text}",
+    "calendar deleted": "Done. It is no longer in your calendar.",
+    "calendar changed": "Done. It is now on {when}.",
+    "notes snoozed": "All right, that can wait until {when}.",
+    "notes resolved": "Good, that is off your notes: {text}.",
+}
+_FOUND = {
+    # what a list is told as, and what is said when nothing is in it
+    "events": ("In your calendar: {}.", "There is nothing in your calendar then."),
+    "notes": ("You have noted: {}.", "You have no open notes."),
+    "reminders": ("You have these reminders: {}.", "You have no reminders."),
+    "memories": ("You told me: {}", "You have not told me anything about that."),
+    "instructions": ("You have asked me for this: {}", "You have given me no standing instructions."),
+    "headlines": ("Here are the headlines. {}", "I found no headlines about that."),
+    "comments": ("{}", "Nobody has commented on it."),
+    "issues": ("The issues: {}.", "There are no such issues."),
+    "tasks": ("{}.", "There is nothing in the background."),
+}
+_ASIDE = ("note", "sample", "citations", "calendar")
+_PAGES = ("results", "passages", "articles")
+_STATES = {"queued": "waiting", "running": "at work", "canceled": "stopped"}
+_MOST = 5
+"""Entries that are told."""
+_LONGEST = 240
+"""Characters of a page that are read aloud."""
+_WEEKDAY = re.compile(r"\b(?:mon|tues|wednes|thurs|fri|satur|sun)day\b", re.IGNORECASE)
+
+
+def told(asked: Asked, tool: str, result: Result) -> str:
+    """Return what is said of a result; '' for one that holds nothing that can be said."""
+    try:
+        return _told(asked, tool, result)
+    except (KeyError, TypeError, AttributeError, ValueError):
+        return ""
+
+
+def _told(asked: Asked, tool: str, result: Result) -> str:
+    match result:
+        case {"spoken": str(words)} | {"answer": str(words)}:
+            return wording.spoken(words)
+        case {"current": _} | {"data": {"current": _}}:
+            return _weather(asked.sentence, result.get("data", result))
+        case {"company": company, "price": price}:
+            return f"{company} is at {_price(price, result)}, {_moved(result)} today."
+        case {"score": str(title), "value": value, "meaning": meaning}:
+            title = title[0].lower() + title[1:] if title[1:2].islower() else title
+            amount = f"{value:g} {result.get('unit') or ''}".strip()
+            return f"The {title} is {amount}: {meaning}."
+        case {"value": value}:
+            return value_told(asked.sentence, value)
+        case {"mode": mode, "description": description}:
+            return f"The mode {mode} is on. {description or result['personality']}"
+        case {"instruction": _, "state": _} | {"instruction": _, "outcome": _}:
+            return _task(result)
+    for key, value in result.items():
+        if isinstance(value, list) and key not in _ASIDE:
+            return _list(asked, key, value, more=bool(result.get("more")))
+        done = _DONE.get(f"{tool.partition('_')[0]} {key}")
+        if done or (isinstance(value, Mapping) and key not in _ASIDE):
+            again = "That was there already: " if tool.startswith("github") and "note" in result else ""
+            return again + _done(asked, done or f"I have {key} this: {{}}.", value)
+    plain = [(name, value) for name, value in result.items() if isinstance(value, str | int | float)]
+    values = [f"{name.replace('_', ' ')}: {value}" for name, value in plain if name not in _ASIDE]
+    return f"{'; '.join(values[:_MOST]).capitalize()}." if values else ""
+
+
+def _done(asked: Asked, words: str, value: Any) -> str:
+    """Return what was done with something; `yours` is its text said to whoever said it, `then` when it comes."""
+    thing = value if isinstance(value, Mapping) else {"text": value}
+    given = {"title": "", "text": "", **thing, "yours": to_you(str(thing.get("text", "")))}
+    if "{then}" in words:
+        at = wish_of(asked.plain, ("create",)).time.when
+        given["then"] = at if at.lower().startswith("in ") else _when(thing)
+    elif "when" in given:
+        given["when"] = said(given["when"])
+    return words.format(_line(thing), **given).strip()
+
+
+def _list(asked: Asked, key: str, entries: Sequence[Any], *, more: bool) -> str:
+    if key in _PAGES:
+        return _page(entries[0]) if entries else "That search found nothing."
+    if key in ("events", "notes") and wish_of(asked.plain, (*CHANGES, "create")).action in CHANGES:
+        one, when = key.rstrip("s"), ", and when should it be" if key == "events" else ""
+        return f"Which {one} do you mean{when}? There is {_joined(entries)}." if entries else f"I find no such {one}."
+    words, none = _FOUND.get(key, (f"{key.replace('_', ' ').capitalize()}: {{}}.", f"There are no {key}."))
+    if key in ("memories", "instructions", "headlines", "comments"):
+        lines = [to_you(each["text"]) if key == "memories" else wording.closed(_line(each)) for each in entries[:3]]
+        return words.format(" ".join(lines)) if lines else none
+    return words.format(_joined(entries) + ("; and more" if more else "")) if entries else none
+
+
+def _joined(entries: Sequence[Any]) -> str:
+    more = f"; and {len(entries) - _MOST} more" if len(entries) > _MOST else ""
+    return "; ".join(map(_line, entries[:_MOST])) + more
+
+
+def _line(entry: Any) -> str:
+    """Return one thing in a few words: what it is, who says so, and when it is."""
+    if not isinstance(entry, Mapping):
+        return str(entry)
+    thing = next((str(entry[name]) for name in ("title", "text", "instruction", "name") if entry.get(name)), "")
+    if "author" in entry:
+        return f"{entry['author'] or 'Somebody'} says: {thing}"
+    if "repeat" in entry:
+        return f"{thing}, {_when(entry)}"
+    number = f"{entry['number']}, " if "number" in entry else ""
+    state = f": {_STATES.get(entry['state'], entry['state'])}" if "instruction" in entry else ""
+    source = entry.get("source", "sample")
+    says = f", says {source}" if source != "sample" else ""
+    when = f", {'for ' if 'due' in entry else ''}{said(entry['when'])}" if entry.get("when") else ""
+    return f"{number}{thing.rstrip('. ')}{state}{says}{when}"
+
+
+def _when(reminder: Result) -> str:
+    """'on Friday, 27 November, at 15:00'; without a clock of the user's, how long it is until then."""
+    if not reminder.get("when"):
+        minutes = max(0, int(reminder["in_s"])) // 60
+        return f"in {minutes} minutes" if minutes > 1 else "in a minute"
+    return f"on {said(reminder['when'])}" + ("" if reminder["repeat"] == "none" else ", and again after that")
+
+
+def _page(found: Result) -> str:
+    """Return a page's title, and the first sentences of it that fit into what one can listen to."""
+    title = str(found.get("title") or found.get("document") or "One source").rstrip(".")
+    text = next((str(found[name]) for name in ("excerpt", "text", "abstract", "summary") if found.get(name)), "")
+    if len(text) > _LONGEST:
+        end = max(text.rfind(mark, 0, _LONGEST) for mark in ".!?")
+        text = text[: end + 1] if end > 0 else text[:_LONGEST].rsplit(" ", 1)[0] + " and so on."
+    return f"{title}: {text}" if text else f"I found: {title}."
+
+
+def subject_of(task: Result) -> str:
+    """Return what a task is about, without its last mark."""
+    return str(task.get("instruction", "")).strip().rstrip(".?!")
+
+
+def _task(task: Result) -> str:
+    subject = subject_of(task)
+    if "outcome" in task:
+        return f"I have stopped this: {subject}." if task["outcome"] == "canceled" else "It was over already."
+    if task["state"] == "done":
+        return f"About this: {subject}. {wording.gist(task['result'])}"
+    if task["state"] in ("queued", "running"):
+        progress = f", {task['progress']}" if task.get("progress") else ""
+        return f"I am still working on this: {subject}{progress}."
+    return f"Nothing came of this: {subject}. {task.get('error') or 'It was stopped.'}"
+
+
+def _price(price: float, result: Result) -> str:
+    currency = "dollars" if result.get("currency", "USD") == "USD" else result["currency"]
+    return f"{price:.2f}".removesuffix(".00") + f" {currency}"
+
+
+def _moved(result: Result) -> str:
+    moved = str(result.get("direction", "unchanged"))
+    return moved if moved == "unchanged" else f"{moved} {abs(result['change_percent']):g} percent"
+
+
+def _weather(sentence: str, data: Result) -> str:
+    place, degrees = data["place"]["name"], f"degrees {str(data.get('unit', '')).title()}".strip()
+    if day := _day(sentence, data.get("daily") or []):
+        chance = day.get("precipitation_chance_percent")
+        rain = f" The chance of rain is {chance} percent." if chance is not None else ""
+        between = f"between {day['low']} and {day['high']} {degrees}"
+        return f"{place}, {day['weekday']}: {day['conditions']}, {between}.{rain}"
+    now = data["current"]
+    feels = now.get("feels_like", now["temperature"])
+    also = f"; it feels like {feels}." if feels != now["temperature"] else "."
+    return f"In {place} it is {now['temperature']} {degrees}{_sky(str(now['conditions']))}{also}"
+
+
+def _sky(conditions: str) -> str:
+    """How conditions join a sentence: ' and partly cloudy', ', with light rain', ', with a clear sky'."""
+    if re.search(r"(?:clear|cloudy|overcast|sunny|foggy|windy)$", conditions):
+        return f" and {conditions}"
+    return f", with {'a ' if re.search(r'(?:sky|thunderstorm)$', conditions) else ''}{conditions}"
+
+
+def _day(sentence: str, daily: Sequence[Result]) -> Result | None:
+    """The forecast's entry for the day that was asked for; None for now."""
+    if named := _WEEKDAY.search(sentence):
+        return next((day for day in daily if day.get("weekday", "").lower() == named[0].lower()), None)
+    return daily[1] if re.search(r"\btomorrow\b", sentence, re.IGNORECASE) and len(daily) > 1 else None
