@@ -82,10 +82,10 @@ def outcome_of(asked: Asked, words: str = "") -> Outcome:
     """Ask one question; `words` are how it was recognised, if it was spoken."""
     said = words or asked.words
     history = [(role, text) for before in asked.before for role, text in (("user", before), ("assistant", "Done."))]
-    call = respond(of_messages([*history, ("user", said)]), GUIDE, [ROUTE], datetime(2026, 11, 23)).call
-    if call is None:
+    calls = respond(of_messages([*history, ("user", said)]), GUIDE, [ROUTE], datetime(2026, 11, 23)).calls
+    if not calls:
         return Outcome(asked, said, SMALL_TALK, ())
-    route = json.loads(call.arguments)
+    route = json.loads(calls[0].arguments)
     manifest = MANIFESTS[route["domain"]]
     messages = [{"role": "system", "content": manifest.prompt}, {"role": "user", "content": route["query"]}]
     if manifest.domain == "research":  # its Thinker plans by itself; the question is all it needs

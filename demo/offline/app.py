@@ -19,7 +19,7 @@ from demo.offline.script.handler import ScriptedHandler
 from demo.offline.script.schema import ChatReply, ConnectionScript, Script, ScriptError, parse
 from local_responder import app as local
 from local_responder.chat.completions import Pace, complete
-from local_responder.chat.rules import Thought
+from local_responder.dialogue.rules import Thought
 from local_responder.realtime.core import Knobs, Realtime
 from local_responder.realtime.handler import Handler
 from local_responder.realtime.parts import Call

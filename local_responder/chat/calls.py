@@ -24,21 +24,14 @@ Group = dict[str, Function]
 """Functions that belong together, by their actions; the action of one that does one thing is ''."""
 Calls = list[tuple[str, Arguments]]
 
-_CUES: tuple[tuple[str, Callable[[str], Any]], ...] = (
+_NOTED = re.compile(r"\bnotes?\b|^(?:write|jot|take)(?: this)? down\b", re.IGNORECASE)
+_CUES: dict[str, Callable[[str], Any]] = {
     # tools that wait for certain words; those beside them take whatever is nearest to their descriptions
-    (r"^reminders$", re.compile(r"\bremind me\b|\breminders?\b|\blet me forget\b", re.IGNORECASE).search),
-    (
-        r"^notes$",
-        re.compile(
-            r"\b(?:notes?|an idea|snooze|postpone|resolve|tick off|check off|mark (?:it|that))\b|\bput (?:.+ )?off\b|"
-            r"^(?:write|jot|take)(?: this)? down\b|"
-            r"(?:'s| is| has been)(?: all| already)? (?:done|finished|sorted|taken care of)\b",
-            re.IGNORECASE,
-        ).search,
-    ),
-    (r"^calculate$", expression_in),
-    (r"calculator", score_in),
-)
+    "reminders": re.compile(r"\bremind me\b|\breminders?\b|\blet me forget\b", re.IGNORECASE).search,
+    "notes": lambda said: _NOTED.search(said) or wish_of(said, ("snooze", "resolve")).action,
+    "calculate": expression_in,
+    "medical_calculator": score_in,
+}
 _KEPT = ("memory", "manage_prompt", "get_personality")
 """The tools of what is kept; `dialogue/keeping.py` says what calls for them."""
 
@@ -47,7 +40,7 @@ def cued(asked: Asked, tool: str) -> bool | None:
     """Return whether a sentence holds the words that a tool waits for; None for a tool that waits for none."""
     if tool in _KEPT:
         return asked.kept is not None and asked.kept.tool == tool
-    return next((bool(cue(asked.plain)) for name, cue in _CUES if re.search(name, tool)), None)
+    return bool(_CUES[tool](asked.plain)) if tool in _CUES else None
 
 
 def calls_for(asked: Asked, functions: Sequence[Function]) -> Calls | str:
@@ -74,15 +67,14 @@ def call_after(asked: Asked, functions: Sequence[Function], name: str, result: M
         return []
     entry = _meant(found, wish.subject, ranked="search" in groups[kind])
     function = groups[kind][wish.action]
-    id_field = _id_of(_fields(function))
-    if entry is None or not id_field:
+    if entry is None or not (id_field := _id_of(_fields(function))):
         return []
     try:
         (given,) = filled(asked, function["parameters"], wish)
     except Missing:
         return []
     if "start" in given:
-        given["start"] = new_start(wish.target, entry["start"])
+        given["start"] = new_start(wish.target, entry.get("start", ""))
     which = {field: entry[key] for field, key in ((id_field, "id"), ("occurrence", "occurrence")) if key in entry}
     return [(function["name"], given | which)]
 
@@ -124,7 +116,9 @@ def _wish(asked: Asked, name: str, group: Group) -> Wish:
 
 
 def _calls(wish: Wish, asked: Asked, group: Group) -> Calls:
-    function = group[wish.action]
+    function = group.get(wish.action)
+    if function is None:
+        raise Missing
     fields = _fields(function)
     lookup = group.get("search") or group.get("list")
     if wish.action in CHANGES and wish.action != "cancel" and lookup and (which := _id_of(fields)):
@@ -136,6 +130,7 @@ def _calls(wish: Wish, asked: Asked, group: Group) -> Calls:
 
 def _meant(entries: Sequence[Mapping[str, Any]], subject: str, *, ranked: bool) -> Mapping[str, Any] | None:
     """Return the entry that shares most words with the subject, None if that is not clear; without one, the last."""
+    entries = [each for each in entries if isinstance(each, Mapping)]
     if not entries or ranked or not subject:
         return entries[0 if ranked else -1] if entries else None
     shared = [len(words_of(subject) & words_of(json.dumps(entry))) for entry in entries]

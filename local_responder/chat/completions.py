@@ -13,7 +13,8 @@ from typing import Any
 
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
-from local_responder.chat.rules import Thought, text_of, think
+from local_responder.chat.rules import text_of, think
+from local_responder.dialogue.rules import Thought
 
 _ids = itertools.count(1)
 

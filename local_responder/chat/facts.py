@@ -1,27 +1,24 @@
-"""The few things the demonstration knows by heart. Everything else it honestly does not."""
+"""The few things the local Responder knows by heart. Everything else it honestly does not."""
 
 from __future__ import annotations
 
 import re
 
-CAPITALS = {
-    "argentina": "Buenos Aires", "australia": "Canberra", "austria": "Vienna", "brazil": "Brasília", "canada": "Ottawa",
-    "chile": "Santiago", "china": "Beijing", "cuba": "Havana", "denmark": "Copenhagen", "egypt": "Cairo",
-    "england": "London", "finland": "Helsinki", "france": "Paris", "germany": "Berlin", "greece": "Athens",
-    "hungary": "Budapest", "india": "New Delhi", "iran": "Tehran", "iraq": "Baghdad", "ireland": "Dublin",
-    "italy": "Rome", "japan": "Tokyo", "kenya": "Nairobi", "mexico": "Mexico City", "new zealand": "Wellington",
-    "norway": "Oslo", "peru": "Lima", "poland": "Warsaw", "portugal": "Lisbon", "russia": "Moscow",
-    "scotland": "Edinburgh", "spain": "Madrid", "sweden": "Stockholm", "switzerland": "Bern", "thailand": "Bangkok",
-    "turkey": "Ankara", "ukraine": "Kyiv", "the united states": "Washington, D.C.", "united kingdom": "London",
+_CAPITALS = {
+    "australia": "Canberra", "austria": "Vienna", "brazil": "Brasília", "canada": "Ottawa", "china": "Beijing",
+    "egypt": "Cairo", "england": "London", "france": "Paris", "germany": "Berlin", "greece": "Athens",
+    "india": "New Delhi", "ireland": "Dublin", "italy": "Rome", "japan": "Tokyo", "mexico": "Mexico City",
+    "poland": "Warsaw", "portugal": "Lisbon", "scotland": "Edinburgh", "spain": "Madrid", "sweden": "Stockholm",
+    "switzerland": "Bern", "the united states": "Washington, D.C.", "turkey": "Ankara", "ukraine": "Kyiv",
 }  # fmt: skip
-AUTHORS = {
-    "hamlet": "William Shakespeare", "macbeth": "William Shakespeare", "romeo and juliet": "William Shakespeare",
-    "war and peace": "Leo Tolstoy", "don quixote": "Miguel de Cervantes", "moby dick": "Herman Melville",
-    "the odyssey": "Homer, as tradition has it,", "pride and prejudice": "Jane Austen",
-    "the great gatsby": "F. Scott Fitzgerald", "nineteen eighty four": "George Orwell", "frankenstein": "Mary Shelley",
-    "dracula": "Bram Stoker",
-}  # fmt: skip
-SUBJECTS: tuple[tuple[str, str], ...] = (
+_SUBJECTS: tuple[tuple[str, str], ...] = (
+    *(
+        (rf"capital (?:city )?of {land}$", f"The capital of {land.title().replace('The ', 'the ')} is {city}.")
+        for land, city in _CAPITALS.items()
+    ),
+    (r"who wrote hamlet|author of hamlet", "It was William Shakespeare who wrote Hamlet."),
+    (r"who wrote don quixote|author of don quixote", "It was Miguel de Cervantes who wrote Don Quixote."),
+    (r"who wrote moby dick|author of moby dick", "It was Herman Melville who wrote Moby Dick."),
     (r"sky\b.*\bblue|blue\b.*\bsky", "The sky is blue because air scatters blue light much more than red light."),
     (r"far\b.*\bmoon", "The moon is about 384,000 kilometers away, or 239,000 miles."),
     (r"far\b.*\bsun", "The sun is about 150 million kilometers away, or 93 million miles."),
@@ -51,20 +48,4 @@ def recall(sentence: str) -> str:
     Only the first line counts: what follows it is material, not the question.
     """
     plain = sentence.strip().partition("\n")[0].lower().strip(" ?.!")
-    return _capital(plain) or _author(plain) or _subject(plain) or UNKNOWN
-
-
-def _capital(plain: str) -> str | None:
-    match = re.search(r"capital (?:city )?of (.+)$", plain)
-    capital = CAPITALS.get(match[1]) if match else None
-    return f"The capital of {match[1].title().replace('The ', 'the ')} is {capital}." if match and capital else None
-
-
-def _author(plain: str) -> str | None:
-    match = re.search(r"(?:who wrote|author of) (.+)$", plain)
-    author = AUTHORS.get(match[1]) if match else None
-    return f"It was {author} who wrote {match[1].title().replace(' And ', ' and ')}." if match and author else None
-
-
-def _subject(plain: str) -> str | None:
-    return next((answer for pattern, answer in SUBJECTS if re.search(pattern, plain)), None)
+    return next((answer for pattern, answer in _SUBJECTS if re.search(pattern, plain)), UNKNOWN)

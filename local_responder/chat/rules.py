@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -12,23 +11,15 @@ from local_responder.chat.asked import Asked
 from local_responder.chat.calls import call_after, calls_for, cued
 from local_responder.chat.duties import coordinated, notes, part_played, report, task_of, with_due_notes
 from local_responder.chat.facts import recall
-from local_responder.chat.telling import told
+from local_responder.chat.telling import worded
 from local_responder.dialogue import wording
 from local_responder.dialogue.conversation import of_messages
 from local_responder.dialogue.keeping import whole
 from local_responder.dialogue.obeying import obeyed
-from local_responder.dialogue.rules import respond
+from local_responder.dialogue.rules import Thought, respond
 from local_responder.realtime.parts import Call
 
 Message = Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Thought:
-    """Words, or calls, or both."""
-
-    text: str = ""
-    calls: tuple[Call, ...] = ()
 
 
 def think(messages: Sequence[Message], tools: Sequence[Message], tool_choice: Any = "auto") -> Thought:
@@ -58,11 +49,11 @@ def _thought(asked: Asked, messages: Sequence[Message], functions: Sequence[Mess
             if isinstance(result := wording.read(content), Mapping)
             for call in call_after(asked, functions, name, result)
         )
-        return Thought(calls=calls) if calls else Thought(" ".join(_word(asked, *result) for result in results))
+        return Thought(calls=calls) if calls else Thought(" ".join(worded(asked, *result) for result in results))
     routing = [each for each in functions if each["name"].startswith("route_")]
     if routing and not any(cued(asked, each["name"]) for each in functions):
         reply = respond(of_messages(_said(messages)), asked.known, routing, datetime.now())
-        return Thought(calls=(reply.call,)) if reply.call else Thought(reply.words)
+        return Thought(calls=reply.calls) if reply.calls else reply
     made = calls_for(asked, functions)
     if isinstance(made, str):
         return Thought(made or notes(asked) or report(asked) or recall(asked.sentence))
@@ -97,20 +88,6 @@ def _results(messages: Sequence[Message]) -> list[tuple[str, str]]:
 
 def _call(name: str, arguments: Mapping[str, Any]) -> Call:
     return Call(name, json.dumps(arguments, ensure_ascii=False))
-
-
-def _word(asked: Asked, name: str, content: str) -> str:
-    result = wording.read(content)
-    if not isinstance(result, dict):
-        return wording.spoken(str(result))
-    if isinstance(error := result.get("error"), Mapping) and error.get("type") == "needs_confirmation":
-        return wording.question_of_consent(asked.sentence)
-    if error:
-        return f"I could not find that out. {wording.failure(result)}".strip()
-    answer = told(asked, name, result) or "I got an answer that I cannot put into words."
-    if result.get("sample") is True and "sample" not in answer.lower():
-        return f"I could not reach the live service, so this is sample data: {answer}"
-    return answer
 
 
 def _last_user(messages: Sequence[Message]) -> str:

@@ -57,25 +57,48 @@ _MOST = 5
 """Entries that are told."""
 _LONGEST = 240
 """Characters of a page that are read aloud."""
+UNWORDED = "I got an answer that I cannot put into words."
 _WEEKDAY = re.compile(r"\b(?:mon|tues|wednes|thurs|fri|satur|sun)day\b", re.IGNORECASE)
+
+
+def worded(asked: Asked, tool: str, output: str) -> str:
+    """Return what is said of a tool's output: also of a failure, and of a sample that it is one."""
+    result = wording.read(output)
+    if isinstance(result, str):
+        return wording.spoken(result)
+    if not isinstance(result, Mapping):
+        return UNWORDED
+    if error := result.get("error"):
+        if isinstance(error, Mapping) and error.get("type") == "needs_confirmation":
+            return wording.question_of_consent(asked.sentence)
+        message = wording.spoken(str(error.get("message", "") if isinstance(error, Mapping) else error))
+        reason = wording.closed(message.partition(". ")[0])  # what follows is often advice to a model
+        return f"I am sorry, I could not find that out. {reason if message else ''}".strip()
+    words = "All right." if "cancelled" in result else told(asked, tool, result) or UNWORDED
+    is_sample = result.get("sample") is True or result.get("source") == "sample"
+    return f"This is sample data: {words}" if is_sample and "sample" not in words.lower() else words
 
 
 def told(asked: Asked, tool: str, result: Result) -> str:
     """Return what is said of a result; '' for one that holds nothing that can be said."""
     try:
-        return _told(asked, tool, result)
+        special = _of_its_kind(asked, result)
+        return special or _of_any_kind(asked, tool, result)
     except (KeyError, TypeError, AttributeError, ValueError):
         return ""
 
 
-def _told(asked: Asked, tool: str, result: Result) -> str:
+def _of_its_kind(asked: Asked, result: Result) -> str:
+    """Return what is said of a result by the names of its values; '' for any other."""
     match result:
         case {"spoken": str(words)} | {"answer": str(words)}:
             return wording.spoken(words)
-        case {"current": _} | {"data": {"current": _}}:
-            return _weather(asked.sentence, result.get("data", result))
-        case {"company": company, "price": price}:
-            return f"{company} is at {_price(price, result)}, {_moved(result)} today."
+        case {"current": _, "place": {"name": place}}:
+            return _weather(asked.sentence, str(place), result)
+        case {"company": company, "price": price, "change_percent": change, "direction": moved}:
+            currency = "dollars" if result.get("currency", "USD") == "USD" else result["currency"]
+            by = f" {abs(change):g} percent" if moved != "unchanged" else ""
+            return f"{company} is at {f'{price:.2f}'.removesuffix('.00')} {currency}, {moved}{by} today."
         case {"score": str(title), "value": value, "meaning": meaning}:
             title = title[0].lower() + title[1:] if title[1:2].islower() else title
             amount = f"{value:g} {result.get('unit') or ''}".strip()
@@ -86,13 +109,20 @@ def _told(asked: Asked, tool: str, result: Result) -> str:
             return f"The mode {mode} is on. {description or result['personality']}"
         case {"instruction": _, "state": _} | {"instruction": _, "outcome": _}:
             return _task(result)
+        case {"result": str(words)} | {"summary": str(words)} | {"text": str(words)} | {"message": str(words)}:
+            return wording.spoken(words)
+    return ""
+
+
+def _of_any_kind(asked: Asked, tool: str, result: Result) -> str:
+    """Return what was done or found, or else the plain values."""
     for key, value in result.items():
         if isinstance(value, list) and key not in _ASIDE:
             return _list(asked, key, value, more=bool(result.get("more")))
         done = _DONE.get(f"{tool.partition('_')[0]} {key}")
         if done or (isinstance(value, Mapping) and key not in _ASIDE):
             again = "That was there already: " if tool.startswith("github") and "note" in result else ""
-            return again + _done(asked, done or f"I have {key} this: {{}}.", value)
+            return again + (_done(asked, done, value) if done else f"I have {key} this: {_line(value)}.")
     plain = [(name, value) for name, value in result.items() if isinstance(value, str | int | float)]
     values = [f"{name.replace('_', ' ')}: {value}" for name, value in plain if name not in _ASIDE]
     return f"{'; '.join(values[:_MOST]).capitalize()}." if values else ""
@@ -180,18 +210,8 @@ def _task(task: Result) -> str:
     return f"Nothing came of this: {subject}. {task.get('error') or 'It was stopped.'}"
 
 
-def _price(price: float, result: Result) -> str:
-    currency = "dollars" if result.get("currency", "USD") == "USD" else result["currency"]
-    return f"{price:.2f}".removesuffix(".00") + f" {currency}"
-
-
-def _moved(result: Result) -> str:
-    moved = str(result.get("direction", "unchanged"))
-    return moved if moved == "unchanged" else f"{moved} {abs(result['change_percent']):g} percent"
-
-
-def _weather(sentence: str, data: Result) -> str:
-    place, degrees = data["place"]["name"], f"degrees {str(data.get('unit', '')).title()}".strip()
+def _weather(sentence: str, place: str, data: Result) -> str:
+    degrees = f"degrees {str(data.get('unit', '')).title()}".strip()
     if day := _day(sentence, data.get("daily") or []):
         chance = day.get("precipitation_chance_percent")
         rain = f" The chance of rain is {chance} percent." if chance is not None else ""

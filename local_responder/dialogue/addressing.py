@@ -23,7 +23,7 @@ _TO_OTHERS = re.compile(
     r"|\bi(?:'m not| am not| was not| wasn't) (?:talking|speaking) to you\b"
     r"|^(?:(?:no|sorry|i mean)\W+)*not you\W*$"
 )
-_WAKE_NAME = re.compile(r'Your name in this call is ("(?:[^"\\]|\\.)*")')
+_WAKE_NAME = re.compile(r'Your name in this call is "((?:[^"\\]|\\.)*)"')
 
 
 def silence_of(tools: Sequence[Mapping[str, Any]]) -> str | None:
@@ -39,12 +39,8 @@ def is_for_others(words: str, instructions: str = "", last_said: str = "") -> bo
     plain = words.strip().lower().replace("’", "'")
     if not plain:
         return False
-    name = _wake_name(instructions)
+    named = _WAKE_NAME.search(instructions)
+    name = str(json.loads(f'"{named[1]}"')).lower() if named else ""
     if name and not re.search(rf"\b{re.escape(name)}\b", plain) and not last_said.endswith("?"):
         return True
     return _TO_OTHERS.search(plain) is not None
-
-
-def _wake_name(instructions: str) -> str:
-    found = _WAKE_NAME.search(instructions)
-    return str(json.loads(found[1])).lower() if found else ""

@@ -7,12 +7,10 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from local_responder.dialogue.remembering import Said
 from local_responder.dialogue.routing import Routing
 from local_responder.dialogue.understanding import Question, understand
 from local_responder.realtime.items import Item
-
-Said = tuple[str, str]
-"""(role, words)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,11 +18,11 @@ class Conversation:
     """What was said until it is our turn."""
 
     said: tuple[Said, ...]
-    """Everything before the pieces, oldest first."""
-    pieces: tuple[str, ...] = ()
-    """What the caller has said since anybody else said anything; a pause ends a piece."""
+    """Everything before the utterances, oldest first."""
+    utterances: tuple[str, ...] = ()
+    """What the caller has said since anybody else said anything."""
     spoken: bool = False
-    """Whether the last piece came by voice."""
+    """Whether the last utterance came by voice."""
     results: tuple[str, ...] = ()
     """Outputs of functions that nobody has told the caller yet."""
     notes: tuple[str, ...] = ()
@@ -34,13 +32,13 @@ class Conversation:
 
     @property
     def newest(self) -> str:
-        """The last piece."""
-        return self.pieces[-1] if self.pieces else ""
+        """The last utterance."""
+        return self.utterances[-1] if self.utterances else ""
 
     @property
     def joined(self) -> str:
-        """One sentence of pieces that the recogniser took for a sentence each."""
-        *first, last = [piece.strip() for piece in self.pieces if piece.strip()] or [""]
+        """One sentence of utterances that the recogniser took for a sentence each."""
+        *first, last = [each.strip() for each in self.utterances if each.strip()] or [""]
         return " ".join([*(each.rstrip(".?!,") for each in first), last[:1].lower() + last[1:] if first else last])
 
     @property
@@ -49,11 +47,11 @@ class Conversation:
         return sum(role == "assistant" for role, _ in self.said)
 
     def last(self, role: str) -> str:
-        """What somebody said last before the pieces; '' if nothing."""
-        return next((words for each, words in reversed(self.said) if each == role and words.strip()), "")
+        """What somebody said last before the utterances; '' if nothing."""
+        return ["", *self.of(role)][-1]
 
     def of(self, role: str) -> list[str]:
-        """All that somebody said before the pieces."""
+        """All that somebody said before the utterances."""
         return [words for each, words in self.said if each == role and words.strip()]
 
     def asked(self, routing: Routing) -> Question | None:
@@ -72,12 +70,12 @@ def of_items(items: Sequence[Item]) -> Conversation:
     """Return the conversation of a call."""
     newest = max((at for at, item in enumerate(items) if item.role == "user"), default=-1)
     answered = max((at for at, item in enumerate(items) if item.role == "assistant" and item.words), default=-1)
-    pieces = [*itertools.takewhile(lambda item: item.role == "user", reversed(items[: newest + 1]))][::-1]
-    before = items[: newest + 1 - len(pieces)]
+    latest = [*itertools.takewhile(lambda item: item.role == "user", reversed(items[: newest + 1]))][::-1]
+    before = items[: newest + 1 - len(latest)]
     return Conversation(
         said=tuple((item.role or "", item.words) for item in (*before, *items[newest + 1 :]) if item.words),
-        pieces=tuple(item.words for item in pieces),
-        spoken=bool(pieces) and pieces[-1].kind == "input_audio",
+        utterances=tuple(item.words for item in latest),
+        spoken=bool(latest) and latest[-1].kind == "input_audio",
         results=tuple(filter(None, map(_result, items[max(newest, answered) + 1 :]))),
         notes=tuple(item.words for item in items if item.role == "system"),
         calls=tuple(item.arguments for item in items if item.type == "function_call"),

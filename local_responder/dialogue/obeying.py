@@ -5,14 +5,12 @@ They stand in the instructions of a call and in a model's system prompt between 
 
 from __future__ import annotations
 
-import json
 import re
 
 from local_responder.dialogue import wording
 
 _MARKED = re.compile(r"<standing_instructions>\n(\[.*?\])\n</standing_instructions>", re.DOTALL)
-_SENTENCES = re.compile(r"\b(one|a single|two|three|1|2|3)(?: short)? sentences?\b", re.IGNORECASE)
-_COUNTS = {"one": 1, "a single": 1, "1": 1, "two": 2, "2": 2, "three": 3, "3": 3}
+_SENTENCES = re.compile(r"\b(?:(one|a single|1)|(two|2)|(three|3))(?: short)? sentences?\b", re.IGNORECASE)
 _ADDRESS = re.compile(r"\b(?:call|address) me (?:as )?(?P<name>[\w'-]+(?: [\w'-]+)?)\W*$", re.IGNORECASE)
 
 
@@ -22,25 +20,16 @@ def obeyed(words: str, instructions: str) -> str:
         return words
     for wish in standing(instructions):
         if found := _SENTENCES.search(wish):
-            words = " ".join(wording.sentences(words)[: _COUNTS[found[1].lower()]])
-        if (found := _ADDRESS.search(wish)) and words:
-            words = _addressed(words, found["name"])
+            words = wording.gist(words, found.lastindex or 1)
+        if (found := _ADDRESS.search(wish)) and words and found["name"].lower() not in words.lower():
+            first, *others = wording.sentences(words)
+            closed = wording.closed(first)
+            words = " ".join([f"{closed.rstrip('.?!')}, {found['name']}{closed[-1]}", *others])
     return words
 
 
 def standing(instructions: str) -> list[str]:
     """The standing instructions, oldest first."""
     found = _MARKED.search(instructions)
-    try:
-        wishes = json.loads(found[1]) if found else []
-    except ValueError:
-        return []
-    return [wish for wish in wishes if isinstance(wish, str)]
-
-
-def _addressed(words: str, name: str) -> str:
-    if name.lower() in words.lower():
-        return words
-    first, *others = wording.sentences(words)
-    end = first[-1] if first[-1] in ".?!" else "."
-    return " ".join([f"{first.rstrip('.?!')}, {name}{end}", *others])
+    wishes = wording.read(found[1]) if found else []
+    return [wish for wish in wishes if isinstance(wish, str)] if isinstance(wishes, list) else []

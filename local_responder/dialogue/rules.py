@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from local_responder.chat.asked import Asked
 from local_responder.chat.facts import recall
+from local_responder.chat.telling import worded
 from local_responder.dialogue import small_talk, wording
 from local_responder.dialogue.addressing import is_for_others, silence_of
 from local_responder.dialogue.base import Part, Sentence
@@ -23,17 +25,17 @@ from local_responder.realtime.parts import Call
 from local_responder.realtime.response import Order
 
 FRAGMENT_WORDS = 2
-"""Words of a piece that belongs to the piece before it, at most."""
+"""Words of an utterance that belongs to the one before it, at most."""
 NOBODY = (Specialist("knowledge"),)
 """With nobody to ask, what is known by heart has to do."""
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
-    """Words, then perhaps a call."""
+class Thought:
+    """Words, or calls, or both."""
 
-    words: str = ""
-    call: Call | None = None
+    text: str = ""
+    calls: tuple[Call, ...] = ()
 
 
 class RulesDialogue:
@@ -53,49 +55,51 @@ class RulesDialogue:
 
     async def answer(self, order: Order) -> AsyncGenerator[Part, None]:
         """See `Dialogue`."""
-        reply = reply_to(order, self._clock())
-        for sentence in wording.sentences(reply.words):
+        thought = reply_to(order, self._clock())
+        for sentence in wording.sentences(thought.text):
             yield Sentence(sentence)
-        if reply.call:
-            yield reply.call
+        for call in thought.calls:
+            yield call
 
 
-def reply_to(order: Order, now: datetime) -> Reply:
+def reply_to(order: Order, now: datetime) -> Thought:
     """Return the reply to an order: by its purpose, by results that have come, or by what the caller has said."""
     conversation = of_items(order.items)
     if special := wording.purpose(order.purpose or "", order.instructions, turn=conversation.turn):
-        return Reply(special)
+        return Thought(special)
     if order.purpose == "notice":
-        return Reply(obeyed(wording.news(order.instructions, conversation.notes), order.instructions))
+        return Thought(obeyed(wording.news(order.instructions, conversation.notes), order.instructions))
     if conversation.results:  # whoever found it has worded it as the caller wants it
-        return Reply(" ".join(map(wording.result, conversation.results)))
+        return Thought(" ".join(worded(Asked(""), "", result) for result in conversation.results))
     reply = respond(conversation, order.instructions, order.tools if order.tool_choice != "none" else (), now)
-    return reply if reply.call else Reply(obeyed(reply.words, order.instructions))
+    return reply if reply.calls else Thought(obeyed(reply.text, order.instructions))
 
 
-def respond(conversation: Conversation, instructions: str, tools: Sequence[Mapping[str, Any]], now: datetime) -> Reply:
+def respond(
+    conversation: Conversation, instructions: str, tools: Sequence[Mapping[str, Any]], now: datetime
+) -> Thought:
     """Return what is answered to the caller, in calls and typed turns alike."""
     silence = silence_of(tools)
     last_said = conversation.last("assistant")
-    if silence and conversation.spoken and is_for_others(" ".join(conversation.pieces), instructions, last_said):
-        return Reply(call=Call(silence, "{}"))
+    if silence and conversation.spoken and is_for_others(" ".join(conversation.utterances), instructions, last_said):
+        return Thought(calls=(Call(silence, "{}"),))
     if told := remembered(conversation.newest, conversation.said, instructions):
-        return Reply(told)
+        return Thought(told)
     routing = routing_of(tools, instructions)
     specialists = routing.specialists if routing else NOBODY
     last = conversation.asked(routing) if routing else None
     wish = understand(whole(conversation.newest, conversation.of("user")), specialists, last)
     fragment = len(conversation.newest.split()) <= FRAGMENT_WORDS
-    if len(conversation.pieces) > 1 and (
+    if len(conversation.utterances) > 1 and (
         wish in (Talk.OTHER, Talk.NOTHING) or (fragment and isinstance(wish, Question))
     ):
         wish = understand(conversation.joined, specialists, last)
     if wish is Talk.YES and last and wording.YES_OR_NO in last_said:
-        wish = Question(last.domain, wording.consent(last.query))
+        wish = Question(last.domain, f"Yes, {last.query[:1].lower()}{last.query[1:]}")
     if isinstance(wish, Talk):
         about = {"turn": conversation.turn, "now": now, "last_said": last_said, "specialists": specialists}
-        return Reply(small_talk.answer(wish, **about))  # type: ignore[arg-type]
+        return Thought(small_talk.answer(wish, **about))  # type: ignore[arg-type]
     if routing is None:
-        return Reply(recall(wish.query))
+        return Thought(recall(wish.query))
     acknowledgement = wording.pick(wording.ACKNOWLEDGEMENTS, conversation.turn)
-    return Reply(acknowledgement, Call(routing.name, routing.arguments(wish.domain, wish.query)))
+    return Thought(acknowledgement, (Call(routing.name, routing.arguments(wish.domain, wish.query)),))

@@ -6,8 +6,6 @@ import json
 import re
 from collections.abc import Sequence
 
-from backend.runtime.json_objects import Json
-
 ACKNOWLEDGEMENTS = ("Let me check.", "One moment, please.", "I will look that up.", "Let me see.")
 PURPOSES: dict[str, Sequence[str]] = {
     "greeting": ("Hello! Ask me about the weather, the news, shares, or your calendar.",),
@@ -17,7 +15,6 @@ PURPOSES: dict[str, Sequence[str]] = {
 }
 YES_OR_NO = "Please say yes or no."
 SMARTER = "With LOCAL_MODEL_URL or OPENAI_API_KEY set, a language model would answer."
-UNWORDED = "I have an answer, but I cannot put it into words."
 _DICTATED = re.compile(r"[Ss]ay exactly(?: this)?[^\"]*(\"(?:[^\"\\]|\\.)*\")\s*\.?\s*$")
 
 
@@ -43,39 +40,10 @@ def news(instructions: str, notes: Sequence[str]) -> str:
     return "By the way: " + " And: ".join(texts) if texts else "There was some news, but I have lost it."
 
 
-def result(output: str) -> str:
-    """A function's output, put into words. A sample is called a sample, whatever the words say."""
-    data = read(output)
-    if isinstance(data, str):
-        return spoken(data)
-    if not isinstance(data, dict):
-        return UNWORDED
-    for key in ("answer", "result", "summary", "text", "message", "content"):
-        if isinstance(data.get(key), str) and data[key].strip():
-            words = spoken(data[key])
-            is_sample = data.get("source") == "sample" or data.get("sample") is True
-            return f"This is sample data: {words}" if is_sample and "sample" not in words.lower() else words
-    if "cancelled" in data:
-        return "All right."
-    return f"I am sorry, I could not find that out. {failure(data)}".strip() if data.get("error") else "Done."
-
-
-def failure(data: Json) -> str:
-    """The first sentence of a failure: what follows is often advice to a model."""
-    error = data["error"]
-    message = spoken(str(error.get("message", "") if isinstance(error, dict) else error))
-    return message.partition(". ")[0].rstrip(".") + "." if message else ""
-
-
 def question_of_consent(wish: str) -> str:
     """Asks whether to do what `wish` says."""
     wish = re.sub(r"^(?:yes\W+)?(?:please\s+)?", "", wish.strip(" .!?"), flags=re.IGNORECASE)
     return f"Shall I {wish[:1].lower()}{wish[1:]}? {YES_OR_NO}"
-
-
-def consent(wish: str) -> str:
-    """The same wish, agreed to."""
-    return f"Yes, {wish[:1].lower()}{wish[1:]}"
 
 
 def read(text: str) -> object:
@@ -104,6 +72,11 @@ def sentences(text: str) -> list[str]:
 def gist(text: str, count: int = 3) -> str:
     """Its first sentences."""
     return " ".join(sentences(text)[:count])
+
+
+def capital(text: str) -> str:
+    """With every word's first letter a capital."""
+    return " ".join(word[:1].upper() + word[1:] for word in text.split())
 
 
 def closed(text: str) -> str:

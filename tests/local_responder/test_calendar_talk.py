@@ -9,7 +9,8 @@ import pytest
 
 from local_responder.chat.arguments import new_start
 from local_responder.chat.asked import wish_of
-from local_responder.chat.rules import Thought, think
+from local_responder.chat.rules import think
+from local_responder.dialogue.rules import Thought
 from local_responder.dialogue.times import said
 from tests.local_responder.orders import GUIDE
 from tests.local_responder.realtime_client import call

@@ -12,7 +12,8 @@ import pytest
 from openai import AsyncOpenAI
 
 from local_responder.chat.facts import UNKNOWN
-from local_responder.chat.rules import Thought, think
+from local_responder.chat.rules import think
+from local_responder.dialogue.rules import Thought
 from local_responder.realtime.parts import Call
 from tests.support.offline_peer import OfflinePeer
 
@@ -134,13 +135,13 @@ def test_each_result_is_worded_by_its_skill() -> None:
 
 def test_sample_data_is_called_sample_data() -> None:
     words = after_tool("Weather in Seattle?", {**REPORT, "sample": True, "note": "because"})
-    assert words.startswith("I could not reach the live service, so this is sample data: In Seattle")
+    assert words.startswith("This is sample data: In Seattle")
 
 
 def test_failed_tool_is_admitted() -> None:
     error = {"type": "not_found", "message": "No place called 'Xyz' was found. Ask the user which place is meant."}
     words = after_tool("Weather in Xyz?", {"error": error})
-    assert words == "I could not find that out. No place called 'Xyz' was found."
+    assert words == "I am sorry, I could not find that out. No place called 'Xyz' was found."
 
 
 def test_a_result_that_brings_its_own_sentence_is_told_by_it() -> None:

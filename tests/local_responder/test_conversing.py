@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from local_responder.chat.rules import Thought, think
+from local_responder.chat.rules import think
 from local_responder.dialogue.remembering import remembered
+from local_responder.dialogue.rules import Thought
 from tests.local_responder.orders import GUIDE
 
 DOMAINS = ["assistant", "knowledge", "stocks", "weather"]

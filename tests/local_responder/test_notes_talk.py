@@ -9,7 +9,8 @@ import pytest
 
 from backend.agent.context import Note, Situation, system_prompt
 from backend.middleware.steps.due_notes import TITLE
-from local_responder.chat.rules import Thought, think
+from local_responder.chat.rules import think
+from local_responder.dialogue.rules import Thought
 from local_responder.dialogue.understanding import Question
 from tests.local_responder.orders import understood
 from tests.local_responder.test_reach import DOMAINS, TOOLS
@@ -96,7 +97,7 @@ def test_snoozing_without_a_time_is_asked_back_about() -> None:
         (
             "That's done.",
             {"error": {"type": "failed", "message": "The user has no open notes."}},
-            "I could not find that out. The user has no open notes.",
+            "I am sorry, I could not find that out. The user has no open notes.",
         ),
     ],
 )

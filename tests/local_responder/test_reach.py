@@ -12,8 +12,9 @@ from backend.thinkers.research import GAPS, PLAN, read_plan
 from backend.tools.discovery import package_modules
 from backend.tools.registry import tools_of
 from local_responder.chat.facts import UNKNOWN
-from local_responder.chat.rules import Thought, think
+from local_responder.chat.rules import think
 from local_responder.dialogue.names import digits
+from local_responder.dialogue.rules import Thought
 from local_responder.dialogue.small_talk import Talk
 from local_responder.dialogue.understanding import Question
 from tests.local_responder.orders import understood
