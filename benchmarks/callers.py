@@ -14,12 +14,14 @@ import sys
 import time
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
+from enum import StrEnum
 
 import httpx2
 import msgspec
 
 from backend.errors import VoiceError
-from benchmarks import speech
+from benchmarks import asking, speech
+from benchmarks.asking import KnowingProvider
 from benchmarks.caller import CONNECT_WITHIN_S, MeasuredCaller
 from benchmarks.conversation import OutOfStep, Voices, chatter, converse, fall_into_step, judge
 from benchmarks.drained import CallersLoop
@@ -39,6 +41,19 @@ FINISH_WITHIN_S = 40.0
 """A round that is under way when time is up is finished, within this."""
 
 
+class Talk(StrEnum):
+    """What callers do."""
+
+    ROUNDS = "rounds"
+    """Ask, speak over the reply, hear the answer: in step with the script of `conversation`."""
+    CHATTER = "chatter"
+    """Speak half the time, whatever is heard: for servers that take no turns."""
+    ASK = "ask"
+    """Ask the local Responder, and hear its answers (`asking`)."""
+    OVER = "over"
+    """Murmur over long replies, then interrupt them, whoever gives them (`asking`)."""
+
+
 class Plan(msgspec.Struct):
     """What to do."""
 
@@ -49,8 +64,9 @@ class Plan(msgspec.Struct):
     seed: int = 1
     soak: bool = False
     """Go on after trouble until time is up, and leave out of the report what grows with time."""
-    chatter: bool = False
-    """Speak half the time, whatever is heard: for servers that take no turns."""
+    talk: Talk = Talk.ROUNDS
+    knowing_url: str = ""
+    """A provider that is told what is said (`turn_sense.provider`); empty: it listens, or needs not to."""
 
 
 @dataclass(slots=True)
@@ -59,11 +75,13 @@ class Call:
 
     http: httpx2.AsyncClient
     caller: MeasuredCaller
+    knowing: KnowingProvider
     page: PageReader = field(default_factory=PageReader)
 
     async def place(self) -> None:
         """Connect, and read the page's events as a page would. Raises `VoiceError`, `TimeoutError`."""
-        ticket = await self.caller.connect(Signalling(self.http))
+        async with self.knowing.expecting():
+            ticket = await self.caller.connect(Signalling(self.http))
         await self.page.open(str(self.http.base_url), ticket, CONNECT_WITHIN_S)
 
     async def close(self) -> None:
@@ -75,6 +93,7 @@ class Call:
         """What it leaves behind, its sound decoded."""
         judge(self.caller)
         self.caller.record.told, self.caller.record.discarded = self.page.told(), self.page.discarded
+        self.caller.record.transcribed = self.page.transcribed()
         if soak:
             self.caller.record.packets = Packets()
         return self.caller.record
@@ -82,11 +101,14 @@ class Call:
 
 async def run(plan: Plan) -> CallersReport:
     """Place the calls one after another, let them talk, hang up, and only then judge what they heard."""
-    voices = Voices([spoken(pcm) for pcm in speech.questions()], [spoken(pcm) for pcm in speech.interruptions()])
+    voices = _voices(plan.talk)
     limits = httpx2.Limits(max_keepalive_connections=0)  # as different callers have: several processes share them
     async with AsyncExitStack() as stack:
         http = await stack.enter_async_context(httpx2.AsyncClient(base_url=plan.url, trust_env=False, limits=limits))
-        calls = [Call(http, MeasuredCaller(soak=plan.soak)) for _ in range(plan.calls)]
+        knowing = await stack.enter_async_context(httpx2.AsyncClient(base_url=plan.knowing_url, trust_env=False))
+        calls = [
+            Call(http, MeasuredCaller(soak=plan.soak), KnowingProvider(knowing, number)) for number in range(plan.calls)
+        ]
         until = asyncio.get_running_loop().time() + PLACE_WITHIN_S + PLACE_EACH_S * plan.calls
         for call in calls:
             stack.push_async_callback(call.close)
@@ -97,6 +119,12 @@ async def run(plan: Plan) -> CallersReport:
         await asyncio.sleep(SETTLE_S)
         began, ended, lateness = await _measure(plan, calls, voices)
     return CallersReport([call.judged(plan.soak) for call in calls], began, ended, lateness)
+
+
+def _voices(talk: Talk) -> Voices:
+    if talk in (Talk.ASK, Talk.OVER):
+        return asking.voices(talk is Talk.OVER)
+    return Voices([spoken(pcm) for pcm in speech.questions()], [spoken(pcm) for pcm in speech.interruptions()])
 
 
 async def _placed(call: Call, until: float) -> None:
@@ -147,7 +175,15 @@ async def _talk(call: Call, number: int, plan: Plan, voices: Voices, until: floa
             if out_of_step:
                 await fall_into_step(caller, voices, chance)
             out_of_step = False
-            await (chatter if plan.chatter else converse)(caller, voices, until, chance)
+            match plan.talk:
+                case Talk.ROUNDS:
+                    await converse(caller, voices, until, chance)
+                case Talk.CHATTER:
+                    await chatter(caller, voices, until, chance)
+                case Talk.ASK:
+                    await asking.ask(caller, voices, until, chance)
+                case Talk.OVER:
+                    await asking.speak_over(caller, voices, until, chance, call.knowing)
         except (VoiceError, TimeoutError, OSError) as error:
             caller.record.trouble = str(error) or type(error).__name__
             caller.record.troubles += 1

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from backend.errors import TransportLost
@@ -46,6 +46,7 @@ class Voices:
 
     questions: list[Spoken]
     interruptions: list[Spoken]
+    murmurs: list[Spoken] = field(default_factory=list)
 
 
 def script() -> dict[str, Any]:

@@ -1,4 +1,5 @@
-"""A page's event stream, read for the little a benchmark needs: when it has begun, and the server's own figures.
+"""A page's event stream, read for the little a benchmark needs: when it has begun, when words were
+final, and the server's own figures.
 
 A browser reads these events; a hundred browsers are not what is measured. So the answer to `GET /api/events/…` is
 taken off the socket as it comes, what holds a figure is put aside, and it is read as JSON after the run.
@@ -8,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import time
 from urllib.parse import quote, urlsplit
 
 import msgspec
@@ -19,6 +21,7 @@ MOST_UNFINISHED = 1 << 20
 STARTED = b"event: session_started"
 FIGURES = b"event: turn_metrics"
 DISCARDED = b"event: reply_discarded"
+TRANSCRIBED = re.compile(rb'event: transcript\ndata: \{[^\n]*"role":"user"')
 DATA = re.compile(FIGURES + rb"\ndata: (.*)\n")
 
 
@@ -29,6 +32,7 @@ class PageReader(asyncio.Protocol):
         self.started = asyncio.Event()
         self._unfinished = b""
         self._figures: list[bytes] = []
+        self._transcribed: list[float] = []
         self.discarded = 0
         """Replies that were prepared and thrown away."""
         self._transport: asyncio.Transport | None = None
@@ -61,6 +65,10 @@ class PageReader(asyncio.Protocol):
         events = (msgspec.json.decode(found) for piece in self._figures for found in DATA.findall(piece))
         return [{name: value for name, value in event.items() if name.endswith("_ms")} for event in events]
 
+    def transcribed(self) -> list[float]:
+        """Return when the caller's words were final, on the steady clock, once for each utterance."""
+        return self._transcribed
+
     def data_received(self, data: bytes) -> None:
         """A piece of the stream: whole events, nearly always."""
         piece = self._unfinished + data
@@ -69,6 +77,7 @@ class PageReader(asyncio.Protocol):
             return
         self._unfinished = b""
         self.discarded += piece.count(DISCARDED)
+        self._transcribed += [time.monotonic()] * len(TRANSCRIBED.findall(piece))
         if FIGURES in piece:
             self._figures.append(piece)
         if not self.started.is_set() and STARTED in piece:

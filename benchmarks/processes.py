@@ -121,6 +121,12 @@ def usage(pid: int) -> Usage:
     )
 
 
+def family(pid: int) -> list[psutil.Process]:
+    """A process with all below it."""
+    root = psutil.Process(pid)
+    return [root, *root.children(recursive=True)]
+
+
 def settle(pid: int, within_s: float) -> None:
     """Wait until a process and its children have started: until they use next to no time for a while."""
     deadline = time.monotonic() + within_s
@@ -211,9 +217,8 @@ def started(
 
 def _family(pid: int) -> tuple[list[psutil.Process], list[psutil.Process]]:
     """The process with all below it, and which of those are Redis."""
-    root = psutil.Process(pid)
-    own, redis = [root], list[psutil.Process]()
-    for child in root.children(recursive=True):
+    own, redis = list[psutil.Process](), list[psutil.Process]()
+    for child in family(pid):
         (redis if _name(child).startswith("redis") else own).append(child)
     return own, redis
 

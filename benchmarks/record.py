@@ -19,6 +19,8 @@ class Kind(StrEnum):
     """Into a reply, whose provider stops at once."""
     LATE_INTERRUPTION = "late_interruption"
     """Into a reply, whose provider sends on for a while after it was cancelled."""
+    MURMUR = "murmur"
+    """Into a reply, which is to go on."""
 
 
 @dataclass(slots=True)
@@ -59,6 +61,8 @@ class CallRecord:
     glitches: int = 0
     told: list[dict[str, float]] = field(default_factory=list)
     """The server's own `turn_metrics`."""
+    transcribed: list[float] = field(default_factory=list)
+    """When the page was told the final words of something the caller said."""
     discarded: int = 0
     """Replies that the server prepared and threw away, since it heard the caller go on."""
     trouble: str = ""

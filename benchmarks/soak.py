@@ -33,7 +33,7 @@ WARM_UP = 1 / 3
 """Of the run."""
 MOST_MINUTES = 24 * 60
 
-Column = Literal["rss_mb", "files", "threads"]
+Column = Literal["memory_mb", "files", "threads"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Sample:
     """The server, once."""
 
     at_s: float
-    rss_mb: float
+    memory_mb: float
     files: int
     """Open files and sockets."""
     threads: int
@@ -82,9 +82,8 @@ def watch(pid: int, over: threading.Event, samples: list[Sample], console: Conso
             return
         samples.append(sample)
         if len(samples) % 6 == 1:
-            console.print(
-                f"{sample.at_s / 60:5.1f} min  {sample.rss_mb:7.1f} MB  {sample.files} files  {sample.threads} threads"
-            )
+            seen = f"{sample.memory_mb:7.1f} MB  {sample.files} files  {sample.threads} threads"
+            console.print(f"{sample.at_s / 60:5.1f} min  {seen}")
 
 
 def look(server: psutil.Process, at_s: float) -> Sample:
@@ -115,7 +114,7 @@ def grown(samples: Sequence[Sample], allowed_mb: float) -> list[str]:
     third = len(samples) // 3
     first, last = samples[:third], samples[-third:]
     bounds: tuple[tuple[Column, float, str], ...] = (
-        ("rss_mb", allowed_mb, "MB of memory"),
+        ("memory_mb", allowed_mb, "MB of memory"),
         ("files", 2, "files and sockets"),
         ("threads", 1, "threads"),
     )

@@ -18,7 +18,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks import processes, yardstick
-from benchmarks.callers import Plan
+from benchmarks.callers import Plan, Talk
 from benchmarks.figures import MediaFigures, media_figures
 from benchmarks.processes import Cores, usage
 from benchmarks.run import IDLE_S, SUBTRACTED, ServerFigures, ServerKind, place, run, server_figures
@@ -65,11 +65,11 @@ def stock(calls: int, seconds: float, cores: Cores, seed: int) -> Figures:
     with processes.started(command, cores.server, str(processes.ROOT)) as child:
         url = json.loads(child.until(b"\n", processes.READY_WITHIN_S))["listening"]
         watched = {"server": child.process.pid}
-        place(Plan(url, 1, 1.0, seed, chatter=True), cores, watched)
+        place(Plan(url, 1, 1.0, seed, talk=Talk.CHATTER), cores, watched)
         before = usage(child.process.pid)
         time.sleep(IDLE_S)
         idle = usage(child.process.pid).since(before)
-        report, spent = place(Plan(url, calls, seconds, seed, chatter=True), cores, watched)
+        report, spent = place(Plan(url, calls, seconds, seed, talk=Talk.CHATTER), cores, watched)
     server = server_figures(idle, spent["server"], calls, report.ended - report.began)
     return _figures(server, media_figures(report, (), SUBTRACTED))
 
