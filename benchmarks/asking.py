@@ -88,20 +88,19 @@ class KnowingProvider:
         await self._http.post("/began", content=msgspec.json.encode(began))
 
 
-def voices(over: bool) -> Voices:
-    """Return all that is said, each sentence by one of the voices that this machine has, in turn."""
-    murmurs = [spoken(_say(text, number)) for number, text in enumerate(MURMURS)] if over else []
-    asked = enumerate(QUESTIONS[:3] if over else QUESTIONS)
+def voices(caller: int, *, over: bool) -> Voices:
+    """Return all that a caller says, in one voice: another than the caller's usual would be taken for an aside."""
+    speakers = [voice for voice in VOICES if voice.family in families()]
+    speaker = speakers[caller % len(speakers)]
     return Voices(
-        [spoken(_say(text, number)) for number, text in asked],
-        [spoken(_say(text, number)) for number, text in enumerate(INTERRUPTIONS)],
-        murmurs,
+        [spoken(_say(text, speaker)) for text in (QUESTIONS[:3] if over else QUESTIONS)],
+        [spoken(_say(text, speaker)) for text in (INTERRUPTIONS if over else ())],
+        [spoken(_say(text, speaker)) for text in (MURMURS if over else ())],
     )
 
 
-def _say(text: str, number: int) -> bytes:
-    speakers = [voice for voice in VOICES if voice.family in families()]
-    sound = at_level(say(speakers[number % len(speakers)], [text.split()])[0], LEVEL_DBFS)
+def _say(text: str, speaker: Voice) -> bytes:
+    sound = at_level(say(speaker, [text.split()])[0], LEVEL_DBFS)
     return speech.trimmed((np.clip(sound, -1, 1) * 32767).astype("<i2").tobytes())
 
 

@@ -101,7 +101,7 @@ class Call:
 
 async def run(plan: Plan) -> CallersReport:
     """Place the calls one after another, let them talk, hang up, and only then judge what they heard."""
-    voices = _voices(plan.talk)
+    voices = _voices(plan)
     limits = httpx2.Limits(max_keepalive_connections=0)  # as different callers have: several processes share them
     async with AsyncExitStack() as stack:
         http = await stack.enter_async_context(httpx2.AsyncClient(base_url=plan.url, trust_env=False, limits=limits))
@@ -121,10 +121,12 @@ async def run(plan: Plan) -> CallersReport:
     return CallersReport([call.judged(plan.soak) for call in calls], began, ended, lateness)
 
 
-def _voices(talk: Talk) -> Voices:
-    if talk in (Talk.ASK, Talk.OVER):
-        return asking.voices(talk is Talk.OVER)
-    return Voices([spoken(pcm) for pcm in speech.questions()], [spoken(pcm) for pcm in speech.interruptions()])
+def _voices(plan: Plan) -> list[Voices]:
+    """What each caller says."""
+    if plan.talk in (Talk.ASK, Talk.OVER):
+        return [asking.voices(number, over=plan.talk is Talk.OVER) for number in range(plan.calls)]
+    shared = Voices([spoken(pcm) for pcm in speech.questions()], [spoken(pcm) for pcm in speech.interruptions()])
+    return [shared] * plan.calls
 
 
 async def _placed(call: Call, until: float) -> None:
@@ -142,14 +144,14 @@ async def _end(task: asyncio.Task[None]) -> None:
     await asyncio.wait([task])
 
 
-async def _measure(plan: Plan, calls: list[Call], voices: Voices) -> tuple[float, float, list[float]]:
+async def _measure(plan: Plan, calls: list[Call], voices: list[Voices]) -> tuple[float, float, list[float]]:
     """When it began and ended, and how late our loop was."""
     began = time.monotonic()
     say_phase("measuring")
     lateness: list[float] = []
     ticking = asyncio.create_task(_tick(lateness))
     talks = [
-        asyncio.create_task(_talk(call, number, plan, voices, began + plan.seconds))
+        asyncio.create_task(_talk(call, number, plan, voices[number], began + plan.seconds))
         for number, call in enumerate(calls)
     ]
     await asyncio.sleep(plan.seconds)

@@ -117,6 +117,18 @@ async def test_silence_and_noise_have_no_words(moonshine: PooledRecognizer, soun
     assert await transcript(moonshine, sound) == ""
 
 
+@pytest.mark.parametrize("room", [silence(60_000), noise(60_000, 0.003)], ids=["silence", "a room"])
+async def test_a_minute_in_which_nobody_speaks_has_no_words_and_needs_no_time(
+    moonshine: PooledRecognizer, room: bytes
+) -> None:
+    utterance = moonshine.start()
+    for at in range(0, len(room), 100 * BYTES_PER_MS):
+        utterance.feed(room[at : at + 100 * BYTES_PER_MS])
+        await asyncio.sleep(0)
+    async with asyncio.timeout(10):
+        assert await utterance.finish() == ""
+
+
 async def test_nothing_fed_is_nothing_said(moonshine: PooledRecognizer) -> None:
     assert await moonshine.start().finish() == ""
 
