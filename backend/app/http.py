@@ -74,6 +74,7 @@ async def open_http(
             attach_socket=WebSocketTransport,
             page_config=_page_config(foundation, calls),
             readiness=lambda: _readiness(foundation, calls),
+            responders=calls.providers.states,
             tasks=tasks.service,
             model_calls=foundation.models.model_calls,
             user_data=user_data_stores(foundation, tasks, calls, chat),

@@ -219,6 +219,8 @@ class Services:
     """The visitors that users were before they signed in."""
     provider: OpenIdProvider | None = None
     """At which users sign in; None: nobody does."""
+    responders: Callable[[], dict[str, str]] = dict
+    """Name of each provider of the Responder → `ok`, or what is known to be wrong."""
     delete_elsewhere: Callable[[str], Awaitable[list[str]]] = _nowhere
     """Has a user's data erased outside this server; returns the names of the places that are asked again later."""
     access: Access = field(default_factory=Access)

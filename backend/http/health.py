@@ -29,8 +29,8 @@ async def healthz() -> dict[str, str]:
 async def readyz(response: Response, here: Here) -> dict[str, str | dict[str, str]]:
     """Answer 200 when every check is `ok`, else 503; each check says what is wrong.
 
-    Other tool servers, and loops that fail and are started again, are shown and decide nothing: the same bad record
-    would take every process of the server out of service.
+    Each provider of the Responder, other tool servers, and loops that fail and are started again, are shown and decide
+    nothing: the same bad record would take every process of the server out of service.
     """
     try:
         async with asyncio.timeout(READY_WITHIN_S):
@@ -40,6 +40,8 @@ async def readyz(response: Response, here: Here) -> dict[str, str | dict[str, st
     ready = all(found == "ok" for found in checks.values())
     response.status_code = 200 if ready else 503
     answer: dict[str, str | dict[str, str]] = {"status": "ready" if ready else "not ready", "checks": checks}
+    if responders := here.services.responders():
+        answer["responders"] = responders
     if servers := here.services.tool_servers():
         answer["tool_servers"] = servers
     if failing := failing_loops():

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.support.offline_peer import OfflinePeer, Process, end, start, when_ready
+from tests.support.mortal_peer import MortalPeer, mortal_peer
 from tests.support.running_server import PlacedCall, placed_call, running_server
 from tests.support.speech import silence, speech
 from tests.support.waiting import until
@@ -22,40 +20,12 @@ SILENCE_MOST_S = 4.0
 BACK_WITHIN_S = 2.0
 
 
-class Provider:
-    """A scripted peer that can go away, and come back at the same address."""
-
-    def __init__(self, folder: Path, script: Mapping[str, Any]) -> None:
-        self._script = folder / "script.json"
-        self._script.write_text(json.dumps(script))
-        self._process: Process | None = None
-        self.peer: OfflinePeer | None = None
-
-    async def come(self) -> OfflinePeer:
-        """Start, at the address of before."""
-        port = self.peer.url.rpartition(":")[2] if self.peer else "0"
-        self._process = await asyncio.to_thread(start, ["--port", port, "--script", str(self._script)])
-        self.peer = await asyncio.to_thread(when_ready, self._process)
-        return self.peer
-
-    def go(self) -> None:
-        """Die at once: connections break, and new ones are refused."""
-        if self._process:
-            self._process.kill()
-            end(self._process)
-            self._process = None
-
-
 @asynccontextmanager
-async def provider(folder: Path, *texts: str) -> AsyncIterator[Provider]:
+async def provider(folder: Path, *texts: str) -> AsyncIterator[MortalPeer]:
     """A provider that answers each question with the first of `texts`, the second, and so on, on every connection."""
     turns = [{"hear": QUESTION, "reply": {"text": text, "tone": {"hz": 440, "ms": 300}}} for text in texts]
-    provider = Provider(folder, {"turns": turns})
-    await provider.come()
-    try:
-        yield provider
-    finally:
-        provider.go()
+    async with mortal_peer(folder / "script.json", {"turns": turns}) as peer:
+        yield peer
 
 
 def longest_silence_s(call: PlacedCall, since: float, until_: float) -> float:
@@ -71,7 +41,6 @@ async def test_a_line_refused_for_a_while_comes_back_by_itself_and_the_wait_is_n
 ) -> None:
     now = asyncio.get_running_loop().time
     async with provider(tmp_path, "It is sunny.") as line:
-        assert line.peer
         with running_server(line.peer) as server:
             async with placed_call(server) as call:
                 await call.say(silence(100) + speech("hello there"))
@@ -103,7 +72,6 @@ def _answers(call: PlacedCall, text: str) -> int:
 async def test_who_calls_while_the_provider_is_away_is_spoken_to_and_served_when_it_is_back(tmp_path: Path) -> None:
     now = asyncio.get_running_loop().time
     async with provider(tmp_path, "It is sunny.") as line:
-        assert line.peer
         with running_server(line.peer) as server:
             line.go()
             returning = asyncio.create_task(_come_later(line, 3))
@@ -116,7 +84,7 @@ async def test_who_calls_while_the_provider_is_away_is_spoken_to_and_served_when
                 await call.told("transcript", 30, content="It is sunny.")
 
 
-async def _come_later(line: Provider, seconds: float) -> float:
+async def _come_later(line: MortalPeer, seconds: float) -> float:
     await asyncio.sleep(seconds)
     await line.come()
     return asyncio.get_running_loop().time()
@@ -125,7 +93,6 @@ async def _come_later(line: Provider, seconds: float) -> float:
 async def test_a_call_whose_line_stays_away_ends_with_a_word_after_the_patience_set(tmp_path: Path) -> None:
     now = asyncio.get_running_loop().time
     async with provider(tmp_path, "It is sunny.") as line:
-        assert line.peer
         with running_server(line.peer, LINE_PATIENCE_S="5") as server:
             async with placed_call(server) as call:
                 line.go()
