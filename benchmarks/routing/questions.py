@@ -5,111 +5,62 @@ Written before the routing was tuned. The even ones were looked at while tuning,
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-SMALL_TALK = ""
-"""The domain of what the Responder answers itself."""
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """One question, who should answer it, and what their tool should be asked."""
-
-    words: str
-    domain: str
-    tool: str = ""
-    """Empty: only the domain counts."""
-    arguments: tuple[tuple[str, str], ...] = ()
-    """Names and what their values contain, in lower case; a name may be a path such as 'values.weight_kg'."""
-    before: tuple[str, ...] = ()
-    """What the caller said before."""
-
-
-def _weather(words: str, place: str, *before: str) -> Asked:
-    return Asked(words, "weather", "get_current_weather", (("location", place),), before)
-
-
-def _stocks(words: str, company: str, *before: str) -> Asked:
-    return Asked(words, "stocks", "get_stock_price", (("company", company),), before)
-
-
-def _news(words: str, **arguments: str) -> Asked:
-    return Asked(words, "news", "get_news_headlines", tuple(arguments.items()))
-
-
-def _reminder(words: str, **arguments: str) -> Asked:
-    return Asked(words, "assistant", "reminders", tuple(arguments.items()))
-
-
-def _note(words: str, **arguments: str) -> Asked:
-    return Asked(words, "assistant", "notes", tuple(arguments.items()))
-
-
-def _events(words: str, **arguments: str) -> Asked:
-    return Asked(words, "assistant", "calendar_list_events", tuple(arguments.items()))
-
-
-def _event(words: str, **arguments: str) -> Asked:
-    return Asked(words, "assistant", "calendar_create_event", tuple(arguments.items()))
-
-
-def _memory(words: str, **arguments: str) -> Asked:
-    return Asked(words, "memory", "memory", tuple(arguments.items()))
-
-
-def _issue(words: str, **arguments: str) -> Asked:
-    return Asked(words, "engineering", "github_issue", tuple(arguments.items()))
-
-
-def _sum(words: str, value: str, domain: str = "reason") -> Asked:
-    return Asked(words, domain, "calculate", (("expression", f"={value}"),))
-
-
-def _score(words: str, score: str, **values: str) -> Asked:
-    given = tuple((f"values.{name}", value) for name, value in values.items())
-    return Asked(words, "medical", "medical_calculator", (("score", score), *given))
-
+from benchmarks.routing.asked import (
+    SMALL_TALK,
+    Asked,
+    computes,
+    event,
+    events,
+    issue,
+    memory,
+    news,
+    note,
+    reminder,
+    score,
+    stocks,
+    weather,
+)
 
 QUESTIONS: tuple[Asked, ...] = (
     # weather
-    _weather("Should I take a coat with me in Helsinki?", "helsinki"),
-    _weather("Is it going to pour in Manchester this evening?", "manchester"),
-    _weather("How many degrees do they have in Cairo right now?", "cairo"),
-    _weather("Give me the forecast for Lisbon, would you?", "lisbon"),
-    _weather("I'm flying to Reykjavik on Thursday, will it be freezing there?", "reykjavik"),
-    _weather("Could you check if it's foggy in San Francisco?", "san francisco"),
-    _weather("What's it like outside in Buenos Aires?", "buenos aires"),
-    _weather("Do people in Mumbai need umbrellas tomorrow?", "mumbai"),
-    _weather("Is there any snow in Innsbruck at the moment?", "innsbruck"),
-    _weather("Tell me how hot it gets in Phoenix on Saturday.", "phoenix"),
-    _weather("Can we have a picnic in Copenhagen on Sunday or will there be showers?", "copenhagen"),
-    _weather("How windy is Wellington today?", "wellington"),
-    _weather("And tomorrow?", "oslo", "What's the weather in Oslo?"),
-    _weather("What about Boston?", "boston", "Is it sunny in Denver?"),
+    weather("Should I take a coat with me in Helsinki?", "helsinki"),
+    weather("Is it going to pour in Manchester this evening?", "manchester"),
+    weather("How many degrees do they have in Cairo right now?", "cairo"),
+    weather("Give me the forecast for Lisbon, would you?", "lisbon"),
+    weather("I'm flying to Reykjavik on Thursday, will it be freezing there?", "reykjavik"),
+    weather("Could you check if it's foggy in San Francisco?", "san francisco"),
+    weather("What's it like outside in Buenos Aires?", "buenos aires"),
+    weather("Do people in Mumbai need umbrellas tomorrow?", "mumbai"),
+    weather("Is there any snow in Innsbruck at the moment?", "innsbruck"),
+    weather("Tell me how hot it gets in Phoenix on Saturday.", "phoenix"),
+    weather("Can we have a picnic in Copenhagen on Sunday or will there be showers?", "copenhagen"),
+    weather("How windy is Wellington today?", "wellington"),
+    weather("And tomorrow?", "oslo", "What's the weather in Oslo?"),
+    weather("What about Boston?", "boston", "Is it sunny in Denver?"),
     # stocks
-    _stocks("What is Nvidia trading at?", "nvidia"),
-    _stocks("Did Tesla go up today?", "tesla"),
-    _stocks("How much is one share of Berkshire Hathaway?", "berkshire hathaway"),
-    _stocks("Tell me the current price of Netflix shares.", "netflix"),
-    _stocks("Has Boeing's stock fallen again?", "boeing"),
-    _stocks("Give me a quote for IBM.", "ibm"),
-    _stocks("I'd like to know what Spotify stock costs at the moment.", "spotify"),
-    _stocks("Are Siemens shares up or down?", "siemens"),
-    _stocks("What's Coca-Cola worth on the stock market?", "coca-cola"),
-    _stocks("Check the Airbus share price, please.", "airbus"),
-    _stocks("And Apple?", "apple", "What's the share price of Microsoft?"),
-    _stocks("What about Ford?", "ford", "How is General Motors stock today?"),
+    stocks("What is Nvidia trading at?", "nvidia"),
+    stocks("Did Tesla go up today?", "tesla"),
+    stocks("How much is one share of Berkshire Hathaway?", "berkshire hathaway"),
+    stocks("Tell me the current price of Netflix shares.", "netflix"),
+    stocks("Has Boeing's stock fallen again?", "boeing"),
+    stocks("Give me a quote for IBM.", "ibm"),
+    stocks("I'd like to know what Spotify stock costs at the moment.", "spotify"),
+    stocks("Are Siemens shares up or down?", "siemens"),
+    stocks("What's Coca-Cola worth on the stock market?", "coca-cola"),
+    stocks("Check the Airbus share price, please.", "airbus"),
+    stocks("And Apple?", "apple", "What's the share price of Microsoft?"),
+    stocks("What about Ford?", "ford", "How is General Motors stock today?"),
     # news
-    _news("What happened in the world today?"),
-    _news("Is there anything new about the elections?", topic="election"),
-    _news("Read me the latest headlines."),
-    _news("What are the newspapers saying about inflation?", topic="inflation"),
-    _news("Catch me up on current events."),
-    _news("Give me some science news.", category="science"),
-    _news("Any headlines on electric cars?", topic="electric cars"),
-    _news("What's going on in sports?", category="sports"),
-    _news("What's the latest on the Mars mission?", topic="mars mission"),
-    _news("I'd like to hear the business headlines.", category="business"),
+    news("What happened in the world today?"),
+    news("Is there anything new about the elections?", topic="election"),
+    news("Read me the latest headlines."),
+    news("What are the newspapers saying about inflation?", topic="inflation"),
+    news("Catch me up on current events."),
+    news("Give me some science news.", category="science"),
+    news("Any headlines on electric cars?", topic="electric cars"),
+    news("What's going on in sports?", category="sports"),
+    news("What's the latest on the Mars mission?", topic="mars mission"),
+    news("I'd like to hear the business headlines.", category="business"),
     # knowledge
     Asked("How do airplanes stay in the air?", "knowledge"),
     Asked("Who painted the Mona Lisa?", "knowledge"),
@@ -128,10 +79,10 @@ QUESTIONS: tuple[Asked, ...] = (
     # medical
     Asked("What are the symptoms of a migraine?", "medical", "pubmed_search", (("query", "migraine"),)),
     Asked("Does zinc help against a cold?", "medical", "pubmed_search", (("query", "zinc"),)),
-    _score("Work out my BMI, I weigh 72 kilos and I'm 175 centimeters tall.", "bmi", weight_kg="72", height_cm="175"),
+    score("Work out my BMI, I weigh 72 kilos and I'm 175 centimeters tall.", "bmi", weight_kg="72", height_cm="175"),
     Asked("Is ibuprofen bad for the stomach?", "medical", "pubmed_search", (("query", "ibuprofen"),)),
     Asked("What do studies say about coffee and blood pressure?", "medical", "pubmed_search", (("query", "coffee"),)),
-    _score(
+    score(
         "Can you calculate the body mass index for 95 kilograms at one meter ninety?",
         "bmi",
         weight_kg="95",
@@ -142,56 +93,56 @@ QUESTIONS: tuple[Asked, ...] = (
     Asked("I have had a sore throat for a week, what could it be?", "medical"),
     Asked("What lowers cholesterol?", "medical", "pubmed_search", (("query", "cholesterol"),)),
     # reminders
-    _reminder("Remind me to water the plants at six.", action="create", text="water the plants", at="six"),
-    _reminder("In twenty minutes remind me to check the oven.", action="create", text="check the oven", at="twenty"),
-    _reminder(
+    reminder("Remind me to water the plants at six.", action="create", text="water the plants", at="six"),
+    reminder("In twenty minutes remind me to check the oven.", action="create", text="check the oven", at="twenty"),
+    reminder(
         "I need a reminder tomorrow morning at eight to call my mother.",
         action="create",
         text="call my mother",
         at="tomorrow",
     ),
-    _reminder("Which reminders have I set?", action="list"),
-    _reminder("Don't let me forget the laundry in an hour.", action="create", text="laundry", at="hour"),
-    _reminder("Get rid of the reminder about the oven.", action="cancel", text="oven"),
-    _reminder(
+    reminder("Which reminders have I set?", action="list"),
+    reminder("Don't let me forget the laundry in an hour.", action="create", text="laundry", at="hour"),
+    reminder("Get rid of the reminder about the oven.", action="cancel", text="oven"),
+    reminder(
         "Remind me every Sunday at seven to put the bins out.",
         action="create",
         text="put the bins out",
         repeat="weekly",
     ),
-    _reminder("Could you remind me about the parcel on Friday at noon?", action="create", text="parcel", at="friday"),
+    reminder("Could you remind me about the parcel on Friday at noon?", action="create", text="parcel", at="friday"),
     # notes
-    _note("Write down that we're out of coffee.", action="create", text="out of coffee"),
-    _note("Jot down an idea: a lamp that dims itself.", action="create", text="lamp"),
-    _note("Read my notes to me.", action="list"),
-    _note("Take a note, the meter reading is four one two.", action="create", text="meter reading"),
-    _note("Do I have any notes?", action="list"),
-    _note("Put off that note until next Tuesday.", action="snooze", due="tuesday"),
+    note("Write down that we're out of coffee.", action="create", text="out of coffee"),
+    note("Jot down an idea: a lamp that dims itself.", action="create", text="lamp"),
+    note("Read my notes to me.", action="list"),
+    note("Take a note, the meter reading is four one two.", action="create", text="meter reading"),
+    note("Do I have any notes?", action="list"),
+    note("Put off that note until next Tuesday.", action="snooze", due="tuesday"),
     # calendar
-    _events("What have I got on Wednesday?", start="wednesday"),
-    _event("Schedule a haircut for Tuesday at four.", title="haircut", start="tuesday"),
-    _events("Am I busy tomorrow afternoon?", start="tomorrow"),
-    _event("Book a table at Luigi's on Saturday at eight.", title="luigi", start="saturday"),
-    _events("Which appointments are coming up next week?", start="monday"),
-    _event("I have a meeting with Paul tomorrow at half past ten, put it in.", title="paul", start="tomorrow"),
-    _events("Cancel my appointment with the dentist on Monday.", query="dentist"),
-    _event("Can you add a phone call with the bank on Thursday at two?", title="bank", start="thursday"),
-    _events("Move the team meeting to Friday at nine.", query="team meeting"),
-    _events("When is my next appointment?"),
+    events("What have I got on Wednesday?", start="wednesday"),
+    event("Schedule a haircut for Tuesday at four.", title="haircut", start="tuesday"),
+    events("Am I busy tomorrow afternoon?", start="tomorrow"),
+    event("Book a table at Luigi's on Saturday at eight.", title="luigi", start="saturday"),
+    events("Which appointments are coming up next week?", start="monday"),
+    event("I have a meeting with Paul tomorrow at half past ten, put it in.", title="paul", start="tomorrow"),
+    events("Cancel my appointment with the dentist on Monday.", query="dentist"),
+    event("Can you add a phone call with the bank on Thursday at two?", title="bank", start="thursday"),
+    events("Move the team meeting to Friday at nine.", query="team meeting"),
+    events("When is my next appointment?"),
     # memory
-    _memory("Remember that I'm allergic to peanuts.", action="create", text="peanuts"),
-    _memory("Keep in mind that my daughter's birthday is the third of May.", action="create", text="birthday"),
-    _memory("What do you know about my daughter?", action="search", query="daughter"),
-    _memory("Please remember my parking spot is number 42.", action="create", text="parking spot"),
-    _memory("Do you remember where I parked?", action="search", query="parked"),
+    memory("Remember that I'm allergic to peanuts.", action="create", text="peanuts"),
+    memory("Keep in mind that my daughter's birthday is the third of May.", action="create", text="birthday"),
+    memory("What do you know about my daughter?", action="search", query="daughter"),
+    memory("Please remember my parking spot is number 42.", action="create", text="parking spot"),
+    memory("Do you remember where I parked?", action="search", query="parked"),
     Asked(
         "From now on, keep your answers short.",
         "memory",
         "manage_prompt",
         (("action", "add"), ("text", "keep your answers short")),
     ),
-    _memory("Forget what I told you about peanuts.", action="search", query="peanuts"),
-    _memory("What have I told you about my family?", action="search", query="family"),
+    memory("Forget what I told you about peanuts.", action="search", query="peanuts"),
+    memory("What have I told you about my family?", action="search", query="family"),
     Asked("Always call me boss.", "memory", "manage_prompt", (("action", "add"), ("text", "boss"))),
     Asked("Which personality are you using?", "memory", "get_personality"),
     # research
@@ -204,11 +155,11 @@ QUESTIONS: tuple[Asked, ...] = (
     Asked("Search the web for the best hiking trails in Scotland.", "research"),
     Asked("Investigate why bees are dying.", "research"),
     # reason
-    _sum("Think carefully: if a shirt costs forty dollars and is thirty percent off, what do I pay?", "28"),
-    _sum("Think hard, what is seventeen times twenty three?", "391"),
+    computes("Think carefully: if a shirt costs forty dollars and is thirty percent off, what do I pay?", "28"),
+    computes("Think hard, what is seventeen times twenty three?", "391"),
     Asked("Here's a riddle: what has keys but can't open locks?", "reason"),
     Asked("Think it over: should I rent or buy a flat?", "reason"),
-    _sum("Reason step by step: five apples at two dollars each, how much change from twenty?", "10"),
+    computes("Reason step by step: five apples at two dollars each, how much change from twenty?", "10"),
     Asked("Help me weigh this up carefully, a cheap car with high taxes or an expensive one with low taxes?", "reason"),
     # tasks
     Asked("How far along is that research?", "tasks", "background_tasks", (("action", "get"),)),
@@ -218,12 +169,12 @@ QUESTIONS: tuple[Asked, ...] = (
     Asked("Is my research finished yet?", "tasks", "background_tasks", (("action", "get"),)),
     Asked("What came of the work I asked for earlier?", "tasks", "background_tasks", (("action", "get"),)),
     # engineering
-    _issue("What's open in our issue tracker?", action="list"),
-    _issue("Read issue seven to me.", action="view", number="7"),
-    _issue("File a bug on GitHub: the login button does nothing.", action="create", title="login button"),
-    _issue("Please close issue number thirty one.", action="close", number="31"),
-    _issue("Which GitHub issues have been closed?", action="list", state="closed"),
-    _issue("Reply to issue 12 saying it's fixed in the next release.", action="comment", number="12", text="fixed"),
+    issue("What's open in our issue tracker?", action="list"),
+    issue("Read issue seven to me.", action="view", number="7"),
+    issue("File a bug on GitHub: the login button does nothing.", action="create", title="login button"),
+    issue("Please close issue number thirty one.", action="close", number="31"),
+    issue("Which GitHub issues have been closed?", action="list", state="closed"),
+    issue("Reply to issue 12 saying it's fixed in the next release.", action="comment", number="12", text="fixed"),
     # answered by the Responder itself
     Asked("Hey, good to hear you!", SMALL_TALK),
     Asked("How's your day going?", SMALL_TALK),
