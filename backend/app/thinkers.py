@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import httpx2
 
+from backend.agent.context import SourceMode
 from backend.agent.session import Agent
 from backend.agent.tool_router import ToolRouter
 from backend.app.mcp import other_servers
@@ -149,7 +150,16 @@ def build_thinkers(
         model, routing.router_model or fast, above=routing.router_above, deadline_s=routing.router_deadline_s
     )
     dependencies = ThinkerDependencies(agent, toolbox, memory, settings, pipeline, reasoner, clock, modes, router)
-    return ThinkerDispatcher(ThinkerRegistry.discover(dependencies, folders=folders))
+    registry = ThinkerRegistry.discover(dependencies, folders=folders, without_model=_turns_without_model(settings))
+    return ThinkerDispatcher(registry)
+
+
+def _turns_without_model(settings: Settings) -> frozenset[SourceMode]:
+    """Return in which turns the local Responder's rules choose the Thinker, and no language model does."""
+    if settings.local_model_url:
+        return frozenset()
+    local: dict[SourceMode, bool] = {"voice": settings.is_local, "chat": settings.openai_api_key is None}
+    return frozenset(turns for turns, is_local in local.items() if is_local)
 
 
 def _open_pipeline(

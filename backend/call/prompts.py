@@ -108,7 +108,7 @@ def brief(
     if thinkers.manifests:
         tool = convert(thinkers.route_tool(), ToolSchema)
         tools = (tool, SILENCE)
-        parts.append(ROUTING.format(tool=tool.name, guide=thinkers.guide()))
+        parts.append(ROUTING.format(tool=tool.name, guide=thinkers.guide("voice")))
     if instructions := caller.profile.instructions:
         parts.append(standing(instructions))
     known = {

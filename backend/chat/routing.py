@@ -52,7 +52,7 @@ class ThinkerRouting:
             services={"context": ToolContext},
             cache=False,
             always=True,
-            guidance=GUIDANCE.format(tool=ROUTE_TOOL, guide=registry.guide()),
+            guidance=GUIDANCE.format(tool=ROUTE_TOOL, guide=registry.guide("chat")),
             deadline_s=slowest + SLACK_S,
         )
 

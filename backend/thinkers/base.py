@@ -86,7 +86,9 @@ class Manifest:
     prompt: str
     """The model's task; style, date and user data are added to it."""
     examples: tuple[str, ...] = ()
-    """More such sentences, as different from each other as they come: routing goes by them."""
+    """A few more such sentences, as different from each other as they come: every model that routes is shown them."""
+    phrases: tuple[str, ...] = ()
+    """Many more, in the words callers use: what routes without a language model learns from them."""
     tier: Literal["fast", "advanced"] = "fast"
     """Which of the two configured models thinks."""
     tools: tuple[str, ...] = ()

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 
+from backend.agent.context import SourceMode
 from backend.errors import BadPlugin, BadRequest
 from backend.runtime.json_objects import Json
 from backend.thinkers.base import Answer, Manifest
@@ -48,8 +49,14 @@ class Route:
 class ThinkerRegistry:
     """All Thinkers of a process, with the dependencies they share. It is built once, and nothing in it changes."""
 
-    def __init__(self, thinkers: Iterable[Thinker], dependencies: ThinkerDependencies) -> None:
+    def __init__(
+        self,
+        thinkers: Iterable[Thinker],
+        dependencies: ThinkerDependencies,
+        without_model: frozenset[SourceMode] = frozenset(),
+    ) -> None:
         self.dependencies = dependencies
+        self._without_model = without_model
         self._by_domain: dict[str, Thinker] = {}
         for thinker in thinkers:
             domain = thinker.manifest.domain
@@ -67,9 +74,16 @@ class ThinkerRegistry:
 
     @classmethod
     def discover(
-        cls, dependencies: ThinkerDependencies, package: str = "backend.thinkers", folders: Iterable[Path] = ()
+        cls,
+        dependencies: ThinkerDependencies,
+        package: str = "backend.thinkers",
+        folders: Iterable[Path] = (),
+        *,
+        without_model: frozenset[SourceMode] = frozenset(),
     ) -> ThinkerRegistry:
         """Register every module of `package` and every file of `folders` that holds a `MANIFEST`.
+
+        `without_model` says in which turns no language model reads the guide.
 
         Raises `BadPlugin` on a broken file, a domain twice, or a tool that does not exist.
         """
@@ -79,7 +93,7 @@ class ThinkerRegistry:
         fit = [
             one for one in found if not one.manifest.needs_set_up or all(name in there for name in one.manifest.tools)
         ]
-        return cls(fit, dependencies)
+        return cls(fit, dependencies, without_model)
 
     @property
     def manifests(self) -> tuple[Manifest, ...]:
@@ -111,13 +125,9 @@ class ThinkerRegistry:
             "parameters": parameters | {"additionalProperties": False},
         }
 
-    def guide(self) -> str:
-        """Return when to route where, a line a domain, for a prompt."""
-        return "\n".join(
-            f"- {one.domain}: for {one.description}. Example: "
-            + " ".join(f"“{said}”" for said in (one.example, *one.examples))
-            for one in self.manifests
-        )
+    def guide(self, turns: SourceMode) -> str:
+        """Return when to route where, a line a domain, for the prompt of such turns."""
+        return guide(self.manifests, with_phrases=turns in self._without_model)
 
     def parse(self, name: str, arguments: str) -> Route:
         """Read the Responder's tool call. Raises `BadRequest` with a message the model can act on."""
@@ -153,6 +163,15 @@ class ThinkerRegistry:
 
     def _names(self) -> str:
         return ", ".join(sorted(self._by_domain))
+
+
+def guide(manifests: Iterable[Manifest], *, with_phrases: bool = False) -> str:
+    """Return when to route where, a line a domain; a language model needs no `phrases`."""
+    return "\n".join(
+        f"- {one.domain}: for {one.description}. Example: "
+        + " ".join(f"“{said}”" for said in (one.example, *one.examples, *(one.phrases if with_phrases else ())))
+        for one in manifests
+    )
 
 
 def thinker_of(module: ModuleType) -> Thinker:

@@ -19,6 +19,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from backend.thinkers.base import Manifest
+from backend.thinkers.registry import guide
 from backend.tools.base import Tool
 from backend.tools.calculate import computed
 from backend.tools.discovery import package_modules
@@ -37,11 +38,7 @@ MANIFESTS: dict[str, Manifest] = {
     if hasattr(module, "MANIFEST")
 }
 TOOLS: dict[str, Tool] = {tool.name: tool for module in package_modules("backend.tools") for tool in tools_of(module)}
-GUIDE = "\n".join(
-    f"- {each.domain}: for {each.description}. Example: "
-    + " ".join(f"“{said}”" for said in (each.example, *each.examples))
-    for each in MANIFESTS.values()
-)
+GUIDE = guide(MANIFESTS.values(), with_phrases=True)
 ROUTE: dict[str, Any] = {
     "name": "route_to_thinker",
     "parameters": {

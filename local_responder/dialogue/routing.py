@@ -1,9 +1,9 @@
-"""Whom a sentence is for: the specialist whose description and examples are nearest to it. Pure but for the vectors.
+"""Whom a sentence is for: the specialist whose description and examples are like it. Pure but for the vectors.
 
 Nothing here knows any domain. What the specialists say of themselves stands in the instructions, a line each, as the
 server's Thinkers write it there (`- weather: for …. Example: “…” “…”`), and their names in the routing tool's schema. A
-sentence is compared with each of theirs by vectors, which know that frost is cold, and by the words they share, the
-rarer the better, which know names that vectors do not.
+sentence is compared with each of theirs by vectors, which know that frost is cold, and by the phrases they share, which
+know that "where is my" asks for what somebody has told.
 """
 
 from __future__ import annotations
@@ -11,26 +11,24 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from local_responder.dialogue.times import TIME
 from local_responder.dialogue.vectors import Vectors, encode
 
-UNSURE = 0.9
-"""A score below which no specialist is meant in particular; an example's own is over 2."""
-BROAD = 0.3
-"""Weight of the three nearest sentences together, against the nearest one."""
-SHARED = 0.5
-"""Weight of shared words, against vectors."""
-NAMED = 0.3
-"""What it adds that a sentence holds a word of the domain's name."""
-TOPICAL = 0.2
-"""Weight of the nearest two words of sentence and description."""
+UNSURE = -0.7
+"""A score below which no specialist is meant in particular. A sentence of their own has one near 1, any other -1."""
+LIKELY = 0.0
+"""The score from which a sentence that asks for nothing is a question for whoever takes all others."""
+SHRINKAGE = 0.1
+"""How much less than exactly the sentences' own scores are met: less follows each of them, more what they share."""
 _GUIDE = re.compile(
     r"^- (?P<domain>[a-z]\w*): for (?P<description>.*?)\. Example: (?P<examples>“.*”)\s*$", re.MULTILINE
 )
@@ -121,15 +119,24 @@ def without_patience(words: str) -> tuple[str, bool]:
 
 
 class Router:
-    """Compares sentences with those of some specialists."""
+    """Learns whose sentences are whose, and tells of any other whom it is for: kernel ridge regression.
+
+    Two sentences are alike by their vectors and by the words and phrases they share, each by half, squared: near ones
+    count for far more than many distant ones.
+    """
 
     def __init__(self, specialists: Sequence[Specialist]) -> None:
-        self._owners = np.array([each.domain for each in specialists for _ in each.sentences()])
-        self._vectors = _vectors([text for each in specialists for text in each.sentences()])
-        self._words = {each.domain: words_of(" ".join(each.sentences())) for each in specialists}
-        self._names = {each.domain: words_of(each.domain.replace("_", " ")) for each in specialists}
-        self._topics = {each.domain: encode(_topics(f"{each.domain} {each.description}")) for each in specialists}
+        owned = [(each.domain, sentence) for each in specialists for sentence in each.sentences()]
+        self._domains = list(dict.fromkeys(domain for domain, _ in owned))
         self._examples = frozenset(_letters(text) for each in specialists for text in each.examples)
+        self._vectors = _vectors([text for _, text in owned])
+        self._phrases = Phrases([text for _, text in owned])
+        owners = np.array([self._domains.index(domain) for domain, _ in owned])
+        counts = np.bincount(owners)
+        alike = _sharpened(self._vectors @ self._vectors.T + self._phrases.among())
+        # who says little of itself counts more a sentence
+        alike[np.diag_indices_from(alike)] += SHRINKAGE * np.sqrt(counts[owners] * len(counts) / len(owned))
+        self._weights = np.linalg.solve(alike, 2.0 * (owners[:, None] == np.arange(len(counts))) - 1)
 
     def is_example(self, sentence: str) -> bool:
         """Return whether a specialist gives this very sentence as an example."""
@@ -137,20 +144,49 @@ class Router:
 
     def scores(self, sentence: str) -> list[tuple[str, float]]:
         """Return every domain with its score, the best first."""
-        near = self._vectors @ _vectors([sentence])[0]
-        words, topics, scores = words_of(sentence), encode(_topics(sentence)), dict[str, float]()
-        for domain, known in self._words.items():
-            nearest = np.sort(near[self._owners == domain])[::-1]
-            shared = sum(self._rarity(word) for word in words & known) / (len(words) + 1)
-            topical = (topics @ self._topics[domain].T).max()
-            named = bool(words & self._names[domain])
-            near_enough = nearest[0] + BROAD * nearest[:3].mean()
-            scores[domain] = float(near_enough + SHARED * shared + TOPICAL * topical + NAMED * named)
-        return sorted(scores.items(), key=lambda each: -each[1])
+        alike = _sharpened(self._vectors @ _vectors([sentence])[0] + self._phrases.shared(sentence))
+        scores = zip(self._domains, (alike @ self._weights).tolist(), strict=True)
+        return sorted(scores, key=lambda each: -each[1])
 
-    def _rarity(self, word: str) -> float:
-        """Return how much it tells that a word is shared: the more, the fewer know it."""
-        return math.log((len(self._words) + 1) / sum(word in known for known in self._words.values()))
+
+class Phrases:
+    """How much of their words, and of what two or three of them make, sentences share: tf-idf, cosine. Pure."""
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        found = [_phrases(text) for text in texts]
+        known = Counter(phrase for each in found for phrase in each)
+        self._size = len(texts)
+        self._rarity = {phrase: math.log(1 + len(texts) / count) for phrase, count in known.items()}
+        self._unknown = math.log(1 + len(texts))
+        self._holders: dict[str, tuple[NDArray[np.intp], NDArray[np.float64]]] = {}
+        weighed: dict[str, list[tuple[int, float]]] = defaultdict(list)
+        for at, phrases in enumerate(found):
+            for phrase, weight in self._weighed(phrases):
+                weighed[phrase].append((at, weight))
+        for phrase, holders in weighed.items():
+            self._holders[phrase] = (np.array([at for at, _ in holders]), np.array([weight for _, weight in holders]))
+
+    def among(self) -> NDArray[np.float64]:
+        """Return how much each of the texts shares with each."""
+        shared = np.zeros((self._size, self._size))
+        for at, weights in self._holders.values():
+            shared[np.ix_(at, at)] += np.outer(weights, weights)
+        return shared
+
+    def shared(self, text: str) -> NDArray[np.float64]:
+        """Return how much a text shares with each of them."""
+        shared = np.zeros(self._size)
+        for phrase, weight in self._weighed(_phrases(text)):
+            if phrase in self._holders:
+                at, weights = self._holders[phrase]
+                shared[at] += weight * weights
+        return shared
+
+    def _weighed(self, phrases: frozenset[str]) -> list[tuple[str, float]]:
+        """Return phrases with their weights, the rarer the heavier; their squares add up to one."""
+        weights = {phrase: self._rarity.get(phrase, self._unknown) for phrase in phrases}
+        length = math.sqrt(sum(weight**2 for weight in weights.values()))
+        return [(phrase, weight / length) for phrase, weight in weights.items()]
 
 
 @lru_cache(maxsize=32)
@@ -165,20 +201,22 @@ def _specialist(domain: str, told: re.Match[str] | None) -> Specialist:
     return Specialist(domain, told["description"], tuple(re.findall(r"“(.*?)”", told["examples"])))
 
 
+def _sharpened(alike: NDArray[Any]) -> NDArray[np.float64]:
+    """Return how alike sentences are, of the sum of two cosines. A little of everything is in everything."""
+    half = np.asarray(alike, np.float64) / 2
+    return half * np.abs(half) + 0.1
+
+
 def _vectors(texts: Sequence[str]) -> Vectors:
-    """Return vectors whose product is the nearness of the texts as they are, and of their words that tell something.
-
-    Times and names within them are left out: whose weather it is says nothing about whom to ask.
-    """
-    plain = [_unnamed(text) for text in texts]
-    telling = [" ".join(word for word in re.findall(r"[\w']+", text) if word.lower() not in _COMMON) for text in plain]
-    return np.hstack([encode(plain), encode([short or text for short, text in zip(telling, plain, strict=True)])])
+    """Return the texts' vectors without times and names: whose weather it is says nothing about whom to ask."""
+    return encode([_unnamed(text) for text in texts])
 
 
-def _topics(text: str) -> list[str]:
-    """Return its single words that tell something; of none, the text."""
-    words = [word.lower() for word in re.findall(r"[a-zA-Z]{3,}", _unnamed(text))]
-    return [word for word in words if word not in _COMMON] or [text]
+def _phrases(text: str) -> frozenset[str]:
+    """Return its words without their endings, and all twos and threes of them; a name or a time is one word."""
+    plain = _NAME.sub(" _name ", TIME.sub(" _time ", text)).lower().replace("’", "'").replace("'s ", " is ")
+    words = ["^", *(_ENDING.sub("", word) for word in re.findall(r"[\w']+", plain)), "$"]
+    return frozenset(" ".join(words[at : at + size]) for size in (1, 2, 3) for at in range(len(words) - size + 1))
 
 
 def _unnamed(text: str) -> str:

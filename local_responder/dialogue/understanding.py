@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from local_responder.dialogue import small_talk
-from local_responder.dialogue.routing import UNSURE, Specialist, router_of
+from local_responder.dialogue.routing import LIKELY, UNSURE, Specialist, router_of
 from local_responder.dialogue.small_talk import Talk
 from local_responder.dialogue.times import TIME
 
@@ -62,12 +62,13 @@ def understand(words: str, specialists: Sequence[Specialist], last: Question | N
     best, score = router.scores(sentence)[0]
     if last is not None and not router.is_example(sentence) and (whole := completed(sentence, last.query)):
         return Question(last.domain, whole)
-    if score >= UNSURE:
+    general = next((each.domain for each in specialists if each.takes_unknown), None)
+    asks = bool(_ASKS.search(plain))
+    if score >= (UNSURE if asks or best != general else LIKELY):
         if best in KINDS_BY_NAME:
             return KINDS_BY_NAME[best]
         return Question(best, _without_link(sentence))
-    general = next((each.domain for each in specialists if each.takes_unknown), None)
-    return Question(general, sentence) if general and _ASKS.search(plain) else Talk.OTHER
+    return Question(general, sentence) if general and asks else Talk.OTHER
 
 
 KINDS_BY_NAME = {str(kind): kind for kind in Talk}

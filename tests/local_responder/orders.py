@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
 from backend.thinkers.base import Manifest
+from backend.thinkers.registry import guide
 from backend.tools.discovery import package_modules
 from local_responder.dialogue.base import Part, Sentence
 from local_responder.dialogue.routing import Specialist
@@ -18,13 +19,10 @@ MANIFESTS: tuple[Manifest, ...] = tuple(
     module.MANIFEST for module in package_modules("backend.thinkers") if hasattr(module, "MANIFEST")
 )
 SPECIALISTS = {
-    each.domain: Specialist(each.domain, each.description, (each.example, *each.examples)) for each in MANIFESTS
-}
-GUIDE = "\n".join(
-    f"- {each.domain}: for {each.description}. Example: "
-    + " ".join(f"“{said}”" for said in (each.example, *each.examples))
+    each.domain: Specialist(each.domain, each.description, (each.example, *each.examples, *each.phrases))
     for each in MANIFESTS
-)
+}
+GUIDE = guide(MANIFESTS, with_phrases=True)
 ROUTE: dict[str, Any] = {
     "type": "function",
     "name": "route_to_thinker",

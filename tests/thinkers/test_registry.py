@@ -63,7 +63,7 @@ async def test_everything_derives_from_the_manifests() -> None:
         assert {"weather", "knowledge"} <= set(domains)
         assert w.thinkers.registry.route_tool()["parameters"]["properties"]["domain"]["enum"] == domains
         for manifest in w.thinkers.registry.manifests:
-            assert f"- {manifest.domain}: for {manifest.description}" in w.thinkers.registry.guide()
+            assert f"- {manifest.domain}: for {manifest.description}" in w.thinkers.registry.guide("voice")
 
 
 async def test_a_new_thinker_and_a_new_tool_are_two_files_and_nothing_else(tmp_path: Path) -> None:
@@ -72,7 +72,7 @@ async def test_a_new_thinker_and_a_new_tool_are_two_files_and_nothing_else(tmp_p
     scenes = [call("moon_phase", '{"day": "2026-11-21"}')], ["The moon is full."]
     async with world(*scenes, folders=(tmp_path,)) as w:
         assert "moon" in w.thinkers.registry.route_tool()["parameters"]["properties"]["domain"]["enum"]
-        assert "the phases of the moon" in w.thinkers.registry.guide()
+        assert "the phases of the moon" in w.thinkers.registry.guide("voice")
         assert "Moon" in [manifest.label for manifest in w.thinkers.registry.manifests]
         parsed = w.thinkers.registry.parse("route_to_thinker", route(domain="moon", query="Is it full?"))
         answer = await w.ask(parsed.manifest.domain, parsed.query)
