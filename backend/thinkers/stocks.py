@@ -35,6 +35,8 @@ MANIFEST = Manifest(
         "How much does one share of Disney cost?",
         "Is Nestlé up or down?",
         "How are the markets?",
+        "How is Porsche doing?",
+        "How are Nokia and Sanofi doing today?",
         "What's the stock price of that company?",
         "Check the shares of Philips for me.",
         "How did Renault close?",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -43,12 +43,23 @@ def spoken(share: int = 1) -> Iterator[Spoken]:
     others: list[Sound] = []
     for family in families():
         for number, text in enumerate(SENTENCES[::share]):
-            speaker = VOICES[family][number % len(VOICES[family])]
-            sound = at_level(say(speaker, [text.rstrip(".?").split()])[0], LEVEL_DBFS)
+            sound = _said(family, number, text)
             others = [*others[-30:], sound]
             chance = np.random.default_rng(number)
             for noise in NOISES if number % 3 == 0 else NOISES[:1]:
                 yield _in_noise(family, noise, text, sound, others, chance)
+
+
+def in_quiet(texts: Sequence[str]) -> Iterator[Spoken]:
+    """Yield other texts in every voice family, in quiet."""
+    for family in families():
+        for number, text in enumerate(texts):
+            yield _in_noise(family, "quiet", text, _said(family, number, text), [], np.random.default_rng(number))
+
+
+def _said(family: str, number: int, text: str) -> Sound:
+    speaker = VOICES[family][number % len(VOICES[family])]
+    return at_level(say(speaker, [text.rstrip(".?").split()])[0], LEVEL_DBFS)
 
 
 def _in_noise(

@@ -25,8 +25,12 @@ from local_responder.dialogue.vectors import Vectors, encode
 
 UNSURE = -0.7
 """A score below which no specialist is meant in particular. A sentence of their own has one near 1, any other -1."""
-LIKELY = 0.0
+PLAIN = -0.5
+"""The score from which a sentence is small talk."""
+LIKELY = 0.3
 """The score from which a sentence that asks for nothing is a question for whoever takes all others."""
+NAMED = 0.2
+"""What it adds that a sentence holds a word of the domain's name."""
 SHRINKAGE = 0.1
 """How much less than exactly the sentences' own scores are met: less follows each of them, more what they share."""
 _GUIDE = re.compile(
@@ -128,6 +132,7 @@ class Router:
     def __init__(self, specialists: Sequence[Specialist]) -> None:
         owned = [(each.domain, sentence) for each in specialists for sentence in each.sentences()]
         self._domains = list(dict.fromkeys(domain for domain, _ in owned))
+        self._names = [words_of(domain.replace("_", " ")) for domain in self._domains]
         self._examples = frozenset(_letters(text) for each in specialists for text in each.examples)
         self._vectors = _vectors([text for _, text in owned])
         self._phrases = Phrases([text for _, text in owned])
@@ -145,8 +150,10 @@ class Router:
     def scores(self, sentence: str) -> list[tuple[str, float]]:
         """Return every domain with its score, the best first."""
         alike = _sharpened(self._vectors @ _vectors([sentence])[0] + self._phrases.shared(sentence))
-        scores = zip(self._domains, (alike @ self._weights).tolist(), strict=True)
-        return sorted(scores, key=lambda each: -each[1])
+        words = words_of(sentence)
+        named = np.array([bool(words & name) for name in self._names])
+        scores = (alike @ self._weights + NAMED * named).tolist()
+        return sorted(zip(self._domains, scores, strict=True), key=lambda each: -each[1])
 
 
 class Phrases:

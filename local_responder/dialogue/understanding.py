@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from local_responder.dialogue import small_talk
-from local_responder.dialogue.routing import LIKELY, UNSURE, Specialist, router_of
+from local_responder.dialogue.routing import LIKELY, PLAIN, UNSURE, Specialist, router_of
 from local_responder.dialogue.small_talk import Talk
 from local_responder.dialogue.times import TIME
 
@@ -33,7 +33,8 @@ _LEAD = re.compile(
 """What may be said before a question: it is the question that is answered. "Thanks for the news" holds none."""
 _ASKS = re.compile(
     r"\?|^(?:and |so |please |um |uh |well )*(?:what|who|whom|whose|where|when|why|how|which|is|are|was|were|do|does|"
-    r"did|can|could|will|would|should|tell|explain|describe|give|show|find|search|look|calculate|translate|any|in)\b",
+    r"did|can|could|will|would|should|tell|explain|describe|give|show|find|search|look|calculate|translate|any|in|"
+    r"convert|spell|define|name|recommend|suggest|compare|i(?:'d like| would like| want) to (?:know|hear))\b",
     re.IGNORECASE,
 )
 _FRAGMENT = re.compile(r"^(?:(?:and\s+|but\s+)?(?:what|how)\s+about|and|or)\s+(?P<rest>.+)$", re.IGNORECASE)
@@ -64,9 +65,9 @@ def understand(words: str, specialists: Sequence[Specialist], last: Question | N
         return Question(last.domain, whole)
     general = next((each.domain for each in specialists if each.takes_unknown), None)
     asks = bool(_ASKS.search(plain))
-    if score >= (UNSURE if asks or best != general else LIKELY):
-        if best in KINDS_BY_NAME:
-            return KINDS_BY_NAME[best]
+    if best in KINDS_BY_NAME and score >= PLAIN:
+        return KINDS_BY_NAME[best]
+    if best not in KINDS_BY_NAME and score >= (UNSURE if asks or best != general else LIKELY):
         return Question(best, _without_link(sentence))
     return Question(general, sentence) if general and asks else Talk.OTHER
 

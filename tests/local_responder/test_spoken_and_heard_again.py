@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import difflib
 import re
 import sys
 from pathlib import Path
@@ -11,15 +10,13 @@ from pathlib import Path
 import pytest
 
 from backend.media.wav import read_wav, write_wav
-from local_responder.recognition.base import Recognizer
 from local_responder.recognition.choose import open_recognizer
 from local_responder.synthesis.voice import speak
+from tests.support.hearing import recognized, share_of_words
 from tests.support.running_server import RunningServer, running_server
 
 COMMAND = str(Path(sys.executable).parent / "responder-thinker")
 QUESTIONS = ("What is the weather in Seattle?", "Why is the sky blue?")
-PIECE = 9600
-"""Bytes fed at once: 200 ms."""
 
 
 async def talk(server: RunningServer, question: str, folder: Path) -> tuple[str, str, bytes]:
@@ -34,20 +31,6 @@ async def talk(server: RunningServer, question: str, folder: Path) -> tuple[str,
     lines = [line.partition(": ")[2] for line in printed.splitlines() if line.startswith("assistant: ")]
     [words] = re.findall(r"^you: (.*)$", printed, re.M)
     return words, " ".join(lines), read_wav(heard)
-
-
-async def recognized(recognizer: Recognizer, pcm: bytes) -> str:
-    utterance = recognizer.start()
-    for start in range(0, len(pcm), PIECE):
-        utterance.feed(pcm[start : start + PIECE])
-    return await utterance.finish()
-
-
-def share_of_words(said: str, heard: str) -> float:
-    """Return the share of the words of `said` that `heard` has in their order."""
-    first, second = (re.findall(r"[a-z]+", text.lower()) for text in (said, heard))
-    blocks = difflib.SequenceMatcher(None, first, second, autojunk=False).get_matching_blocks()
-    return sum(block.size for block in blocks) / max(1, len(first))
 
 
 @pytest.mark.slow

@@ -1,0 +1,30 @@
+"""Questions spoken by synthetic voices of three families, and what our recognition makes of them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Sequence
+
+from benchmarks.recognition.sounds import in_quiet
+from benchmarks.routing.asked import Asked
+from local_responder.recognition.choose import open_recognizer
+
+
+def heard_by_family(questions: Sequence[Asked]) -> dict[str, list[str]]:
+    """Return, for each voice family, the transcripts of the questions, in their order."""
+    return asyncio.run(_heard([each.words for each in questions]))
+
+
+async def _heard(texts: Sequence[str]) -> dict[str, list[str]]:
+    recognizer, pool = open_recognizer()
+    transcripts: dict[str, list[str]] = defaultdict(list)
+    try:
+        await pool.wait_until_ready()
+        for each in in_quiet(texts):
+            utterance = recognizer.start()
+            utterance.feed(each.pcm)
+            transcripts[each.family].append(await utterance.finish())
+    finally:
+        await pool.close()
+    return dict(transcripts)

@@ -1,0 +1,26 @@
+"""What our own recognition hears of a sound, and how much of what was said that is."""
+
+from __future__ import annotations
+
+import difflib
+
+from benchmarks.recognition.word_errors import normalized
+from local_responder.recognition.base import Recognizer
+
+PIECE = 9600
+"""Bytes fed at once: 200 ms."""
+
+
+async def recognized(recognizer: Recognizer, pcm: bytes) -> str:
+    """Return the transcript of 24 kHz PCM16."""
+    utterance = recognizer.start()
+    for start in range(0, len(pcm), PIECE):
+        utterance.feed(pcm[start : start + PIECE])
+    return await utterance.finish()
+
+
+def share_of_words(said: str, heard: str) -> float:
+    """Return the share of the words of `said` that `heard` has in their order, numbers in one spelling."""
+    first, second = normalized(said), normalized(heard)
+    blocks = difflib.SequenceMatcher(None, first, second, autojunk=False).get_matching_blocks()
+    return sum(block.size for block in blocks) / max(1, len(first))
