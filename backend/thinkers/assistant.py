@@ -119,5 +119,9 @@ MANIFEST = Manifest(
         "Postpone dinner by an hour.",
         "Push the call to Thursday at five.",
         "Shift my massage to next week.",
+        "Book a table for Friday at eight.",
+        "Reserve the room at ten.",
+        "When is my flight?",
+        "Take down a thought.",
     ),
 )

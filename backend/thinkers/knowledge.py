@@ -135,5 +135,8 @@ MANIFEST = Manifest(
         "How can I learn to play the guitar?",
         "How do you train a puppy?",
         "What plants grow in the shade?",
+        "What are the colors of the rainbow?",
+        "What are the largest lakes?",
+        "What can I give my aunt as a present?",
     ),
 )

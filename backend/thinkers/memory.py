@@ -97,5 +97,6 @@ MANIFEST = Manifest(
         "Stop following my instruction about rhymes.",
         "What mode are you in?",
         "What is your character like?",
+        "Who is my lawyer?",
     ),
 )

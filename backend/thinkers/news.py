@@ -68,5 +68,6 @@ MANIFEST = Manifest(
         "What has the government decided?",
         "I'd like to hear the news.",
         "Any recent stories about robots?",
+        "Update me on the crisis.",
     ),
 )

@@ -74,5 +74,6 @@ MANIFEST = Manifest(
         "I don't need that report any more, cancel it.",
         "Forget about the report, you can stop.",
         "You needn't look any further.",
+        "What are you busy with?",
     ),
 )

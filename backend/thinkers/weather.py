@@ -71,5 +71,7 @@ MANIFEST = Manifest(
         "I'm going hiking, will it rain?",
         "Should I close the windows, is rain coming?",
         "Is it cold enough for skiing?",
+        "What should I wear today?",
+        "Should I take a coat?",
     ),
 )
