@@ -14,12 +14,12 @@ from typing import Any, Protocol
 
 from backend.conversation import events as ev
 from backend.media.frame import FRAME_MS, Frame
-from backend.media.utterance_reader import Reading
+from backend.media.utterance_reader import LONGEST_MS, Reading
 
 log = logging.getLogger(__name__)
 
-KEPT_FRAMES = 2_000 // FRAME_MS
-"""The longest utterance that is read, with its pre-roll and the pause after it."""
+KEPT_FRAMES = LONGEST_MS // FRAME_MS + 1
+"""The longest utterance that is read, with its pre-roll and the pause after it; one more, and it is none."""
 AT_ONCE = 4
 """Readings and estimates of one call at the same time; further ones have no answer."""
 
@@ -67,15 +67,9 @@ class UtteranceTap:
         self.recording = len(self._frames) < KEPT_FRAMES
 
     def read(self, partial: bool) -> None:
-        """Have what was said since the onset, or since the last reading, read; `UtteranceRead` follows.
-
-        A partial reading leaves the audio to the next.
-        """
-        pcm = b"".join(self._frames)
-        if not partial:
-            self._frames = []
+        """Have all that was said since the onset read; `UtteranceRead` follows."""
         if self._reader:
-            self._begin(self._read(self._reader, pcm, partial))
+            self._begin(self._read(self._reader, b"".join(self._frames), partial))
 
     def estimate(self, words: str) -> None:
         """Have it estimated whether a sentence ends after `words`; `SentenceEndEstimated` follows if it can be."""

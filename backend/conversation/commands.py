@@ -167,10 +167,7 @@ class RestorePlayback:
 
 @dataclass(frozen=True, slots=True)
 class ReadUtterance:
-    """Read what the caller has said since the onset, or since it was last read; `UtteranceRead` comes back.
-
-    `partial`: the voice still sounds, and all of it will be read again.
-    """
+    """Read what the caller has said since the onset; `UtteranceRead` comes back. `partial`: the voice still sounds."""
 
     partial: bool = False
 

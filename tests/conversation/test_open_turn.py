@@ -210,7 +210,9 @@ def test_no_is_said_to_the_reply_or_corrects_what_was_said_just_before(after_s: 
     talk.wait(after_s)
     talk.tell(ev.SpeechStarted())
     talk.wait(0.3)
-    talk.tell(ev.UtteranceRead(UtteranceKind.COMMAND, "no", partial=True), ev.SpeechPaused(300))
+    talk.tell(ev.SpeechPaused(300))
+    talk.wait(0.07)
+    talk.tell(ev.UtteranceRead(UtteranceKind.COMMAND, "no"))
     talk.stop()
     assert do.FlushPlayback() in talk.said and talk.machine.turn == turn
 
@@ -577,21 +579,52 @@ def test_a_long_agreement_is_given_longer_than_an_interruption() -> None:
     assert talk.floor() is Floor.USER, "not for ever"
 
 
-@pytest.mark.parametrize(
-    ("kind", "held"), [(UtteranceKind.AGREEMENT, True), (UtteranceKind.OTHER, False), (UtteranceKind.COMMAND, False)]
-)
-def test_who_still_agrees_after_a_second_is_given_longer_still(kind: UtteranceKind, held: bool) -> None:
+@pytest.mark.parametrize(("second", "held"), [(UtteranceKind.NOISE, True), (UtteranceKind.AGREEMENT, False)])
+def test_laughter_is_given_longer_than_an_agreement(second: UtteranceKind, held: bool) -> None:
     talk = replying()
     talk.tell(ev.SpeechStarted())
-    talk.wait(0.42)
-    talk.tell(ev.UtteranceRead(UtteranceKind.AGREEMENT, "oh yeah", partial=True))
-    talk.wait(0.46)
-    assert talk.said.count(do.ReadUtterance(partial=True)) == 3
-    talk.tell(ev.UtteranceRead(kind, "oh yeah I see", partial=True))
-    talk.wait(0.3)
+    talk.wait(0.32)
+    talk.tell(ev.UtteranceRead(UtteranceKind.HESITATION, "uh", partial=True))
+    talk.wait(0.12)
+    talk.tell(ev.UtteranceRead(second, "", partial=True))
+    talk.wait(0.8)
     assert (talk.floor() is Floor.HELD) == held
     talk.wait(0.3)
     assert talk.floor() is Floor.USER, "not for ever"
+
+
+@pytest.mark.parametrize(("words", "at_once"), [("no", False), ("no no", False), ("stop", True), ("wait", True)])
+def test_what_may_be_the_beginning_of_oh_okay_is_read_again_before_it_ends_the_reply(words: str, at_once: bool) -> None:
+    talk = replying()
+    talk.tell(ev.SpeechStarted())
+    talk.wait(0.32)
+    talk.tell(ev.UtteranceRead(UtteranceKind.COMMAND, words, partial=True))
+    assert (talk.floor() is Floor.USER) == at_once
+    talk.wait(0.12)
+    talk.tell(ev.UtteranceRead(UtteranceKind.COMMAND, words, partial=True))
+    assert talk.floor() is Floor.USER
+
+
+def test_a_stop_whose_last_sound_comes_while_it_is_read_ends_the_reply() -> None:
+    talk = replying()
+    talk.say(240)
+    talk.wait(0.07)
+    assert do.ReadUtterance() in talk.said
+    talk.tell(ev.SpeechResumed(240))
+    talk.tell(ev.UtteranceRead(UtteranceKind.COMMAND, "stop"))
+    assert talk.all(do.FlushPlayback) and talk.floor() is Floor.USER
+
+
+def test_a_word_that_is_read_as_a_murmur_at_once_is_transcribed_all_the_same() -> None:
+    talk = replying()
+    talk.say(300)
+    talk.wait(0.07)
+    talk.tell(ev.UtteranceRead(UtteranceKind.AGREEMENT, "why not"))
+    assert do.UnduckPlayback() in talk.said and do.CommitInput() in talk.said
+    talk.voiced_ms = 300
+    talk.stop()
+    talk.transcribe("be quiet")
+    assert talk.all(do.FlushPlayback)
 
 
 def test_a_long_stop_is_understood_while_it_is_said() -> None:

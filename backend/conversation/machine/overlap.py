@@ -11,8 +11,8 @@ a piece of a turn, while the reply plays on:
     other, nothing    the reply stays turned down    the reply comes up again               the floor is theirs
 
 Without a transcript by `DECIDE_WITHIN_S`, what is in doubt is a turn. Whoever speaks longer than `interruption_min_ms`
-has the floor anyway (`murmur_max_ms` where it began like a murmur, `murmur_longest_ms` where it went on like one); but
-if all that was said was a murmur, the reply goes on even then.
+has the floor anyway (`murmur_max_ms` where it began like a murmur, `laugh_max_ms` where no word was found in it twice);
+but if all that was said was a murmur, the reply goes on even then.
 """
 
 from __future__ import annotations
@@ -30,6 +30,8 @@ from backend.conversation.utterances import UtteranceKind, kind_of
 
 MURMURS = frozenset({UtteranceKind.AGREEMENT, *NOT_WORDS})
 """What a listener utters without wanting the floor."""
+LIKE_A_MURMUR = ("no", "hey", "enough", "sorry")
+"""Commands that murmurs sound like as long as only their beginning is known: "oh okay", "hmm", "uh-huh", "er"."""
 REACTION_S = 0.5
 """Seconds after a reply's first sound before which nobody reacts to it."""
 DECIDE_WITHIN_S = 0.7
@@ -57,6 +59,8 @@ def on_read(s: State, event: ev.UtteranceRead, now: float) -> None:
     if floor is not Floor.HELD:
         return
     if event.kind in MURMURS:
+        if utterance and not utterance.committed and _is_transcribed(s):
+            commit(s, now)  # its transcript has the last word
         if utterance:
             utterance.murmured_ms = utterance.voiced_ms
         _note_murmur(s, event.kind, event.words)
@@ -75,12 +79,14 @@ def on_read_partly(s: State, event: ev.UtteranceRead, now: float) -> None:
     if s.utterance is None or s.floor is not Floor.HELD:
         return
     if event.kind is UtteranceKind.COMMAND:
-        _adopt_command(s, now)
+        if not (event.partial and s.utterance.partial_readings == 1 and event.words.startswith(LIKE_A_MURMUR)):
+            _adopt_command(s, now)
     elif event.kind is UtteranceKind.OTHER and follows_false_start(s, s.utterance.began):
         adopt(s, now)
     elif event.kind in MURMURS:
-        last = s.utterance.partial_readings == len(s.limits.read_partly_at_ms)
-        s.utterance.may_last_ms = s.limits.murmur_longest_ms if last else s.limits.murmur_max_ms
+        wordless = event.kind in NOT_WORDS and s.utterance.sounded_like in NOT_WORDS
+        s.utterance.may_last_ms = s.limits.laugh_max_ms if wordless else s.limits.murmur_max_ms
+    s.utterance.sounded_like = event.kind
 
 
 def on_transcribed(s: State, words: TurnWords, now: float) -> None:

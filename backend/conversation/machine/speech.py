@@ -133,15 +133,15 @@ def on_stopped(s: State, event: ev.SpeechStopped, now: float) -> None:
 def on_read(s: State, event: ev.UtteranceRead, now: float) -> None:
     """Note what was read of a short utterance; over a reply, act on it."""
     utterance = s.utterance
-    if event.partial:
-        overlap.on_read_partly(s, event, now)
+    if event.partial or (utterance is not None and utterance.paused_at is None):
+        overlap.on_read_partly(s, event, now)  # the voice goes on: what was read is not all of it
         return
     if s.floor is Floor.PAUSING and s.open and utterance is None and s.open.pieces <= 1:
         s.open.reading = event
         reassess(s, now)
     if utterance is None:
         overlap.on_read(s, event, now)
-    elif utterance.paused_at is not None:  # else the voice goes on: what was read is not all of it
+    else:
         utterance.reading = event
         if s.floor is Floor.USER and s.open:
             s.open.reading = event

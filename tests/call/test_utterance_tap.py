@@ -1,0 +1,48 @@
+"""The utterance tap has all read that was said since the onset, however often it is asked."""
+
+from __future__ import annotations
+
+import asyncio
+
+from backend.call.utterance_tap import KEPT_FRAMES, UtteranceTap
+from backend.conversation import events as ev
+from backend.conversation.utterances import UtteranceKind
+from backend.media.frame import FRAME_BYTES, FRAME_MS, Frame
+from backend.media.utterance_reader import LONGEST_MS, Reading
+
+
+class Lengths:
+    """A reader that answers how much it was given, in frames."""
+
+    def begin(self) -> None:
+        return None
+
+    async def read(self, pcm: bytes) -> Reading | None:
+        frames = len(pcm) // FRAME_BYTES
+        return Reading(UtteranceKind.OTHER, str(frames)) if frames * FRAME_MS <= LONGEST_MS else None
+
+    async def sentence_end(self, words: str) -> float | None:
+        return None
+
+
+async def read_after(*lengths: int) -> list[str]:
+    """What is read of one utterance after each of these numbers of frames."""
+    heard: list[ev.Event] = []
+    tap = UtteranceTap(Lengths(), heard.append)
+    tap.on_event(ev.SpeechStarted())
+    for length in lengths:
+        for _ in range(length):
+            if tap.recording:
+                tap.on_frame(Frame(bytes(FRAME_BYTES)))
+        tap.read(partial=False)
+        await asyncio.sleep(0.01)
+    await tap.close()
+    return [event.words for event in heard if isinstance(event, ev.UtteranceRead)]
+
+
+async def test_every_reading_has_all_since_the_onset() -> None:
+    assert await read_after(12, 3) == ["12", "15"]
+
+
+async def test_an_utterance_of_which_not_all_was_kept_is_not_read() -> None:
+    assert await read_after(KEPT_FRAMES - 1, 1, 20) == [str(KEPT_FRAMES - 1), "", ""]
