@@ -129,7 +129,8 @@ def _values(name: str, field: Schema, asked: Asked, wish: Wish) -> list[Any]:
 def _value(name: str, field: Schema, asked: Asked, wish: Wish) -> Any:
     match name:
         case "title":
-            return _capital(_ARTICLE.sub("", wish.subject))
+            title = _ARTICLE.sub("", wish.subject)
+            return title[:1].upper() + title[1:]
         case "text":
             is_sentence = re.search(r"sentence|Markdown", field.get("description", ""))
             return as_sentence(wish.subject) if is_sentence and wish.subject else wish.subject
@@ -139,15 +140,18 @@ def _value(name: str, field: Schema, asked: Asked, wish: Wish) -> Any:
             return wish.time.once[1]
         case "due":
             return wish.target if wish.action == "snooze" else wish.time.moment
+        case "start" if wish.action == "create":  # an hour is never guessed
+            return f"{wish.time.day or 'today'} at {wish.time.hour}" if wish.time.hour else ""
         case "start":
-            return _start(wish)
+            return wish.target if wish.action == "update" else _span(wish)[0]
         case "end":
             return _span(wish)[1]
         case "number":
             found = re.search(r"\d+", digits(asked.plain))
             return int(found[0]) if found else 0
         case "topic":
-            return _topic(asked)
+            about = _TOPIC.search(TIME.sub("", asked.plain).strip(" ,"))
+            return about["topic"].strip() if about else ""
         case "expression":
             return expression_in(asked.sentence)
         case "score":
@@ -183,18 +187,6 @@ def _companies(asked: Asked) -> list[str]:
     return re.findall(r"\"([^\"]+)\"", watched[1]) if watched else []
 
 
-def _topic(asked: Asked) -> str:
-    found = _TOPIC.search(TIME.sub("", asked.plain).strip(" ,"))
-    return found["topic"].strip() if found else ""
-
-
-def _start(wish: Wish) -> str:
-    """Return when something begins; an hour is never guessed."""
-    if wish.action == "create":
-        return f"{wish.time.day or 'today'} at {wish.time.hour}" if wish.time.hour else ""
-    return wish.target if wish.action == "update" else _span(wish)[0]
-
-
 def _span(wish: Wish) -> tuple[str, str]:
     """Return the first and the last day to look at: a week from today if none was said."""
     day = wish.time.day.lower()
@@ -212,7 +204,3 @@ def new_start(target: str, start: str) -> str:
     hour = re.sub(rf"\b(?:on )?{re.escape(day)}\b" if day else r"(?!)", "", target).strip().removeprefix("at ").strip()
     date, _, clock = start.partition("T")
     return " at ".join(filter(None, (day or date, hour or clock[:5])))
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]

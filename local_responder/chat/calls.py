@@ -12,17 +12,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from local_responder.chat.arguments import Arguments, Missing, choices_of, filled, new_start
+from local_responder.chat.arguments import Missing, choices_of, filled, new_start
 from local_responder.chat.asked import ACTIONS, CHANGES, Asked, Wish, wish_of
 from local_responder.chat.numbers import expression_in, score_in
 from local_responder.dialogue.names import digits
 from local_responder.dialogue.routing import Specialist, router_of, words_of
 from local_responder.dialogue.times import Timed
+from local_responder.realtime.parts import Call
 
 Function = Mapping[str, Any]
 Group = dict[str, Function]
 """Functions that belong together, by their actions; the action of one that does one thing is ''."""
-Calls = list[tuple[str, Arguments]]
 
 _NOTED = re.compile(r"\bnotes?\b|^(?:write|jot|take)(?: this)? down\b", re.IGNORECASE)
 _CUES: dict[str, Callable[[str], Any]] = {
@@ -43,7 +43,7 @@ def cued(asked: Asked, tool: str) -> bool | None:
     return bool(_CUES[tool](asked.plain)) if tool in _CUES else None
 
 
-def calls_for(asked: Asked, functions: Sequence[Function]) -> Calls | str:
+def calls_for(asked: Asked, functions: Sequence[Function]) -> tuple[Call, ...] | str:
     """Return the calls that a sentence makes, or what has to be asked back; '' when no tool can be used."""
     groups = _groups(functions)
     cues = {name: cued(asked, name) for name in groups}
@@ -57,26 +57,31 @@ def calls_for(asked: Asked, functions: Sequence[Function]) -> Calls | str:
     return ""
 
 
-def call_after(asked: Asked, functions: Sequence[Function], name: str, result: Mapping[str, Any]) -> Calls:
+def call_after(asked: Asked, functions: Sequence[Function], name: str, result: object) -> tuple[Call, ...]:
     """Return the call that changes what the function `name` has looked up, if that was wanted."""
     groups = _groups(functions)
     kind = next((kind for kind, group in groups.items() if name in [each["name"] for each in group.values()]), "")
     wish = _wish(asked, kind, groups[kind]) if kind else None
-    found = next(iter(result.values()), None)
+    found = next(iter(result.values()), None) if isinstance(result, Mapping) else None
     if wish is None or wish.action not in CHANGES or not isinstance(found, list):
-        return []
+        return ()
     entry = _meant(found, wish.subject, ranked="search" in groups[kind])
     function = groups[kind][wish.action]
     if entry is None or not (id_field := _id_of(_fields(function))):
-        return []
+        return ()
     try:
         (given,) = filled(asked, function["parameters"], wish)
     except Missing:
-        return []
+        return ()
     if "start" in given:
         given["start"] = new_start(wish.target, entry.get("start", ""))
     which = {field: entry[key] for field, key in ((id_field, "id"), ("occurrence", "occurrence")) if key in entry}
-    return [(function["name"], given | which)]
+    return (call_of(function["name"], given | which),)
+
+
+def call_of(name: str, arguments: Mapping[str, Any]) -> Call:
+    """Return a call with its arguments as JSON."""
+    return Call(name, json.dumps(arguments, ensure_ascii=False))
 
 
 def _groups(functions: Sequence[Function]) -> dict[str, Group]:
@@ -115,7 +120,7 @@ def _wish(asked: Asked, name: str, group: Group) -> Wish:
     return wish_of(plain, group, times=not fields.isdisjoint(("at", "due", "start")))
 
 
-def _calls(wish: Wish, asked: Asked, group: Group) -> Calls:
+def _calls(wish: Wish, asked: Asked, group: Group) -> tuple[Call, ...]:
     function = group.get(wish.action)
     if function is None:
         raise Missing
@@ -125,7 +130,7 @@ def _calls(wish: Wish, asked: Asked, group: Group) -> Calls:
         can_be_empty = "empty" in fields[which].get("description", "")
         if not can_be_empty or (wish.subject and "query" in _fields(lookup)):
             wish, function = replace(wish, action="search" if "search" in group else "list"), lookup
-    return [(function["name"], given) for given in filled(asked, function.get("parameters") or {}, wish)]
+    return tuple(call_of(function["name"], given) for given in filled(asked, function.get("parameters") or {}, wish))
 
 
 def _meant(entries: Sequence[Mapping[str, Any]], subject: str, *, ranked: bool) -> Mapping[str, Any] | None:

@@ -12,9 +12,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from local_responder.chat.asked import Asked
+from local_responder.chat.calls import call_of
 from local_responder.chat.facts import recall
 from local_responder.chat.telling import subject_of, told
 from local_responder.dialogue import wording
+from local_responder.realtime.parts import Call
 
 TOPICS_KEPT = 6
 """Questions named in the notes of a caller, the newest last."""
@@ -61,7 +63,7 @@ def with_due_notes(answer: str, known: str) -> str:
     return f"{answer} By the way, you have noted: {'; '.join(due)}." if due else answer
 
 
-def coordinated(asked: Asked, *, may_act: bool) -> tuple[str, list[tuple[str, dict[str, Any]]]] | None:
+def coordinated(asked: Asked, *, may_act: bool) -> tuple[str, tuple[Call, ...]] | None:
     """A coordinator's words and calls about what has happened (`coordinator/decider.py`); None for everybody else."""
     if "You coordinate a user's long-running work" not in asked.known:
         return None
@@ -71,9 +73,8 @@ def coordinated(asked: Asked, *, may_act: bool) -> tuple[str, list[tuple[str, di
         shown = {}
     happened, tasks = shown.get("happened") or [], shown.get("tasks") or []
     decided = [_decided(event, tasks) for event in happened if "state" in event or event.get("mode") == "api"]
-    calls = [call for _, call in decided if call]
-    calls += [_summarized(event) for event in happened if "state" in event]
-    return (" ".join(words for words, _ in decided) or "NOTHING", calls if may_act else [])
+    calls = tuple(call for _, call in decided if call)
+    return " ".join(words for words, _ in decided) or "NOTHING", calls if may_act else ()
 
 
 def notes(asked: Asked) -> str:
@@ -123,25 +124,23 @@ def _found(asked: Asked, source: str, found: Mapping[str, Any]) -> str:
     return f"From {place}{sample}: {words.removeprefix('Here are the headlines. ')}" if words else ""
 
 
-def _decided(event: Mapping[str, Any], tasks: list[Any]) -> tuple[str, tuple[str, dict[str, Any]] | None]:
+def _decided(event: Mapping[str, Any], tasks: list[Any]) -> tuple[str, Call | None]:
     """What is said, and what is done, about one thing that has happened."""
     if "state" in event:
         done = event["state"] == "done"
         words = f"I am done with this: {subject_of(event)}. {_gist(event)}" if done else ""
-        return words or f"I could not finish this: {subject_of(event)}. {event['result']}", None
+        call = call_of("summarize_task_result", {"task_id": event["task_id"], "summary": _gist(event)})
+        return words or f"I could not finish this: {subject_of(event)}. {event['result']}", call
     words = event["input"].strip()
     if feeling := next((name for name, felt in _FEELINGS if re.search(felt, words, re.IGNORECASE)), ""):
-        return "Thank you, I have noted that.", ("capture_feedback", {"feeling": feeling, "text": words[:200]})
+        return "Thank you, I have noted that.", call_of("capture_feedback", {"feeling": feeling, "text": words[:200]})
     if subject := _RESEARCH.match(words):
-        return f"I have begun to look into {subject[1]}.", ("create_task", {"kind": "research", "instruction": words})
+        call = call_of("create_task", {"kind": "research", "instruction": words})
+        return f"I have begun to look into {subject[1]}.", call
     if _CANCEL.search(words):
         running = next((task["id"] for task in tasks if task["state"] in ("queued", "running")), "")
-        return "I have stopped that.", ("cancel_task", {"task_id": running}) if running else None
+        return "I have stopped that.", call_of("cancel_task", {"task_id": running}) if running else None
     return recall(words), None
-
-
-def _summarized(event: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
-    return "summarize_task_result", {"task_id": event["task_id"], "summary": _gist(event)}
 
 
 def _gist(event: Mapping[str, Any]) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
@@ -17,7 +16,6 @@ from local_responder.dialogue.conversation import of_messages
 from local_responder.dialogue.keeping import whole
 from local_responder.dialogue.obeying import obeyed
 from local_responder.dialogue.rules import Thought, respond
-from local_responder.realtime.parts import Call
 
 Message = Mapping[str, Any]
 
@@ -40,16 +38,15 @@ def think(messages: Sequence[Message], tools: Sequence[Message], tool_choice: An
 def _thought(asked: Asked, messages: Sequence[Message], functions: Sequence[Message]) -> Thought:
     results = _results(messages)
     if decided := coordinated(asked, may_act=bool(functions) and not results):
-        words, wanted = decided
-        return Thought(calls=tuple(_call(*each) for each in wanted)) if wanted else Thought(words)
+        words, calls = decided
+        return Thought(calls=calls) if calls else Thought(words)
     if results:
-        calls = tuple(
-            _call(*call)
-            for name, content in results
-            if isinstance(result := wording.read(content), Mapping)
-            for call in call_after(asked, functions, name, result)
+        after = [call_after(asked, functions, name, wording.read(content)) for name, content in results]
+        return (
+            Thought(calls=sum(after, ()))
+            if any(after)
+            else Thought(" ".join(worded(asked, *result) for result in results))
         )
-        return Thought(calls=calls) if calls else Thought(" ".join(worded(asked, *result) for result in results))
     routing = [each for each in functions if each["name"].startswith("route_")]
     if routing and not any(cued(asked, each["name"]) for each in functions):
         reply = respond(of_messages(_said(messages)), asked.known, routing, datetime.now())
@@ -57,7 +54,7 @@ def _thought(asked: Asked, messages: Sequence[Message], functions: Sequence[Mess
     made = calls_for(asked, functions)
     if isinstance(made, str):
         return Thought(made or notes(asked) or report(asked) or recall(asked.sentence))
-    return Thought(calls=tuple(_call(*each) for each in made))
+    return Thought(calls=made)
 
 
 def text_of(content: Any) -> str:
@@ -84,10 +81,6 @@ def _results(messages: Sequence[Message]) -> list[tuple[str, str]]:
             break
         results.append((names.get(message.get("tool_call_id"), ""), text_of(message.get("content"))))
     return results[::-1]
-
-
-def _call(name: str, arguments: Mapping[str, Any]) -> Call:
-    return Call(name, json.dumps(arguments, ensure_ascii=False))
 
 
 def _last_user(messages: Sequence[Message]) -> str:

@@ -60,6 +60,8 @@ ACROSS_DOMAINS = (
     ("what do you know about my sister", "memory", "sister"),
     ("from now on answer in one sentence", "memory", "one sentence"),
 )
+MISHEARD = "add lunch with ana tomorrow at noon"
+"""The only one that may be missed: a synthetic voice's "add" sounds like "at"."""
 
 
 async def answer_to(client: RealtimeClient, pcm: bytes) -> tuple[str, list[Event]]:
@@ -89,7 +91,7 @@ def through_opus(pcm: bytes) -> bytes:
     return decoded
 
 
-async def test_most_domain_sentences_are_understood_in_either_voice(peer: OfflinePeer) -> None:
+async def test_domain_sentences_are_understood_in_either_voice(peer: OfflinePeer) -> None:
     await peer.follow(None)
     missed = []
     async with call(peer) as client:
@@ -98,7 +100,7 @@ async def test_most_domain_sentences_are_understood_in_either_voice(peer: Offlin
             heard, output = await answer_to(client, spoken_by(VOICES[number % 2], sentence))
             if domain_of(output) != domain or heard_word.lower() not in heard.lower():
                 missed.append((sentence, heard))
-    assert len(missed) <= len(SENTENCES) - 12, missed
+    assert missed == []
 
 
 async def test_every_domain_is_understood_in_either_voice(peer: OfflinePeer) -> None:
@@ -113,7 +115,7 @@ async def test_every_domain_is_understood_in_either_voice(peer: OfflinePeer) -> 
             heard, output = await answer_to(client, spoken_by(VOICES[number % 2], sentence))
             if domain_of(output) != domain or heard_word.lower() not in heard.lower():
                 missed.append((sentence, heard))
-    assert len(missed) <= 1, missed
+    assert {sentence for sentence, _ in missed} <= {MISHEARD}, missed
 
 
 @pytest.mark.parametrize("voice", VOICES)
