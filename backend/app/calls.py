@@ -19,7 +19,8 @@ from backend.app.tasks import TaskSubsystem
 from backend.budgets.budgets import Budgets
 from backend.budgets.metered import CallMeter
 from backend.budgets.permits import PermitKind
-from backend.call.engine import CallDependencies, CallEngine
+from backend.call.dependencies import CallDependencies
+from backend.call.engine import CallEngine
 from backend.call.prompts import CallerBackground, brief
 from backend.conversation.limits import TurnLimits
 from backend.conversation.page_events import PageEvent

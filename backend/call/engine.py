@@ -11,89 +11,45 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from functools import partial
 from typing import Literal
 
-from backend.call.answers import AnswerListener, TakeAnswer
+from backend.call.answers import AnswerListener
 from backend.call.call_trace import CallTrace
+from backend.call.dependencies import CallDependencies
 from backend.call.history import CallHistory, save_summary
 from backend.call.post_turn import PostTurnHook
 from backend.call.prompts import CallerBackground, clip_audio, filler_hint
 from backend.call.responder_link import ResponderLink
 from backend.call.tool_calls import CallView, ToolCallDispatcher
-from backend.call.utterance_tap import Reader, UtteranceTap
+from backend.call.utterance_tap import UtteranceTap
 from backend.conversation import commands as do
 from backend.conversation import events as ev
 from backend.conversation import page_events as page
 from backend.conversation.commands import Purpose
-from backend.conversation.limits import TurnLimits
 from backend.conversation.machine.state import Floor
 from backend.conversation.turn import TurnMachine
 from backend.errors import BadRequest, MediaFailed, NeverConnected, ResponderUnavailable, TransportLost
-from backend.media.echo import EchoGuard, NoEchoGuard
-from backend.media.endpointing import Endpointing
 from backend.media.frame import Frame
 from backend.media.prosody import Prosody
-from backend.notifications.dispatcher import Subscribe, Subscription
-from backend.observability.call_metrics import VAD_DECISIONS, CallMetrics
-from backend.observability.tracing import NO_TRACER, Tracer
-from backend.responders.base import Briefing
-from backend.responders.failover import Providers
+from backend.notifications.dispatcher import Subscription
+from backend.observability.call_metrics import VAD_DECISIONS
 from backend.runtime.faults import call_listener
 from backend.runtime.timer import Alarm
 from backend.sessions.registry import Session
-from backend.storage.messages import Message
-from backend.storage.outbox import Enqueue
 from backend.thinkers.base import Question
-from backend.thinkers.dispatcher import ThinkerDispatcher
 from backend.tools.base import ToolRights
 from backend.transports.base import Transport
-from backend.users.modes import Mode
 from backend.users.profile import UserProfile
-from backend.users.profile_learner import LearnerDependencies, ProfileLearner
+from backend.users.profile_learner import ProfileLearner
 
 log = logging.getLogger(__name__)
 
 DURING_REPLY = frozenset({Floor.ASSISTANT, Floor.HELD})
 EARLY_LIMIT = 16
 """Typed messages kept for a Responder that is still being connected; older ones are dropped."""
-
-
-@dataclass(frozen=True, slots=True)
-class CallDependencies:
-    """The services and settings that all calls of this server share."""
-
-    providers: Providers
-    brief: Callable[[CallerBackground], Briefing]
-    """Makes the briefing for a caller of whom this is known."""
-    mode: Callable[[UserProfile], Mode]
-    """Returns the mode that the user has chosen."""
-    background: Callable[[str], Awaitable[CallerBackground]]
-    """Returns what is known of the user with that id, within half a second; nothing when memory is slow."""
-    earlier: Callable[[str, str], Awaitable[Sequence[Message] | None]]
-    """Returns the messages of a user's conversation, within half a second; None when memory is slow."""
-    thinkers: ThinkerDispatcher
-    enqueue: Enqueue
-    learning: LearnerDependencies
-    open_endpointing: Callable[[], Endpointing]
-    limits: TurnLimits
-    max_s: float
-    """Seconds a call may last; 0: any."""
-    metrics: CallMetrics
-    tracer: Tracer = NO_TRACER
-    spent: Callable[[str, int, int], None] = lambda session_id, tokens_in, tokens_out: None
-    """Told of each reply the session, and the tokens it took in and put out."""
-    reader: Reader | None = None
-    """Reads short utterances; None: durations decide what is an interruption."""
-    open_echo_guard: Callable[[], EchoGuard] = NoEchoGuard
-    subscribe: Subscribe | None = None
-    """Subscribes a call to its user's notices: see `notifications.dispatcher`."""
-    line_patience_s: float = 90
-    """Seconds a call waits for a Responder that cannot be reached before it ends with a word."""
-    take_answer: TakeAnswer | None = None
-    """Hears what callers answer to the question whether something shall be done; None: nobody is asked."""
 
 
 class CallEngine:

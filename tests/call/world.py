@@ -9,7 +9,8 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from backend.call.engine import CallDependencies, CallEngine
+from backend.call.dependencies import CallDependencies
+from backend.call.engine import CallEngine
 from backend.call.prompts import CallerBackground, brief
 from backend.conversation.commands import ResponderCommand
 from backend.conversation.limits import TurnLimits

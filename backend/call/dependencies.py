@@ -1,0 +1,59 @@
+"""The services and settings that a server's calls share."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+
+from backend.call.answers import TakeAnswer
+from backend.call.prompts import CallerBackground
+from backend.call.utterance_tap import Reader
+from backend.conversation.limits import TurnLimits
+from backend.media.echo import EchoGuard, NoEchoGuard
+from backend.media.endpointing import Endpointing
+from backend.notifications.dispatcher import Subscribe
+from backend.observability.call_metrics import CallMetrics
+from backend.observability.tracing import NO_TRACER, Tracer
+from backend.responders.base import Briefing
+from backend.responders.failover import Providers
+from backend.storage.messages import Message
+from backend.storage.outbox import Enqueue
+from backend.thinkers.dispatcher import ThinkerDispatcher
+from backend.users.modes import Mode
+from backend.users.profile import UserProfile
+from backend.users.profile_learner import LearnerDependencies
+
+
+@dataclass(frozen=True, slots=True)
+class CallDependencies:
+    """The services and settings that all calls of this server share."""
+
+    providers: Providers
+    brief: Callable[[CallerBackground], Briefing]
+    """Makes the briefing for a caller of whom this is known."""
+    mode: Callable[[UserProfile], Mode]
+    """Returns the mode that the user has chosen."""
+    background: Callable[[str], Awaitable[CallerBackground]]
+    """Returns what is known of the user with that id, within half a second; nothing when memory is slow."""
+    earlier: Callable[[str, str], Awaitable[Sequence[Message] | None]]
+    """Returns the messages of a user's conversation, within half a second; None when memory is slow."""
+    thinkers: ThinkerDispatcher
+    enqueue: Enqueue
+    learning: LearnerDependencies
+    open_endpointing: Callable[[], Endpointing]
+    limits: TurnLimits
+    max_s: float
+    """Seconds a call may last; 0: any."""
+    metrics: CallMetrics
+    tracer: Tracer = NO_TRACER
+    spent: Callable[[str, int, int], None] = lambda session_id, tokens_in, tokens_out: None
+    """Told of each reply the session, and the tokens it took in and put out."""
+    reader: Reader | None = None
+    """Reads short utterances; None: durations decide what is an interruption."""
+    open_echo_guard: Callable[[], EchoGuard] = NoEchoGuard
+    subscribe: Subscribe | None = None
+    """Subscribes a call to its user's notices: see `notifications.dispatcher`."""
+    line_patience_s: float = 90
+    """Seconds a call waits for a Responder that cannot be reached before it ends with a word."""
+    take_answer: TakeAnswer | None = None
+    """Hears what callers answer to the question whether something shall be done; None: nobody is asked."""
