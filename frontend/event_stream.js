@@ -23,6 +23,7 @@ export const EVENT_TYPES = Object.freeze([
   "turn_metrics",
   "murmur",
   "reply_discarded",
+  "reply_failed",
   "interruptions",
   "audio_playback_finished",
   "session_idle_nudge",

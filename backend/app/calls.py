@@ -144,7 +144,9 @@ def _dependencies(
     meter: CallMeter,
 ) -> CallDependencies:
     settings, stores, thinkers = foundation.settings, foundation.stores, foundation.thinkers
-    modes, limits = thinkers.registry.dependencies.modes, _limits(settings, reads=reader is not None)
+    modes = thinkers.registry.dependencies.modes
+    limits = _limits(settings, foundation.endpoints.providers, reads=reader is not None)
+    vad = settings.vad.model_copy(update={"enabled": limits.endpointing == "local"})
     return CallDependencies(
         providers=foundation.endpoints.providers,
         brief=lambda caller: brief(
@@ -163,7 +165,7 @@ def _dependencies(
         learning=LearnerDependencies(
             partial(watch_profile, stores.memory), thinkers.summaries, tasks.coordinator.ingest
         ),
-        open_endpointing=partial(open_endpointing, settings.vad),
+        open_endpointing=partial(open_endpointing, vad),
         open_echo_guard=partial(open_echo_guard, settings.echo_cancellation),
         limits=limits,
         max_s=settings.session_max_minutes * 60,
@@ -177,7 +179,7 @@ def _dependencies(
     )
 
 
-def _limits(settings: Settings, *, reads: bool) -> TurnLimits:
+def _limits(settings: Settings, providers: Providers, *, reads: bool) -> TurnLimits:
     if settings.vad.enabled:
         choose_engine(settings.vad.engine)  # loaded now: the first caller should not wait for a model
     if settings.echo_cancellation == "auto":
@@ -191,7 +193,7 @@ def _limits(settings: Settings, *, reads: bool) -> TurnLimits:
         idle_nudge_s=settings.idle_nudge_s,
         idle_disconnect_s=settings.idle_disconnect_s,
         filler_after_s=settings.filler_after_s,
-        endpointing="local" if settings.vad.enabled else "provider",
+        endpointing="local" if settings.vad.enabled and providers.endpoint_locally else "provider",
         greeting=bool(settings.greeting),
     )
 

@@ -412,8 +412,8 @@ class CallEngine:
                 self._over.set()
             case do.CreateReply(Purpose.FILLER) if responder:
                 responder.send(replace(command, hint=filler_hint(self._tool_calls.filler())))
-            case _ if responder:
-                responder.send(command)
+            case _ if responder and (fitting := responder.capabilities.fit(command)):
+                responder.send(fitting)
 
     def _publish(self, event: page.PageEvent) -> None:
         """Report `event` to the metrics, the hooks, the trace and the page, completed with what the machine lacks."""
@@ -426,6 +426,9 @@ class CallEngine:
                 event = self._subscription.shown(event)
             case page.FloorChanged(floor):
                 self._replying = floor in DURING_REPLY
+            case page.ReplyFailed():
+                log.warning("call %s: a reply did not come whole: %s", self._session.id[:6], event)
+                self._dependencies.metrics.on_event(event)
             case page.TurnMeasured() | page.ReplyDiscarded() | page.MurmurHeard():
                 self._dependencies.metrics.on_event(event)
         if isinstance(event, page.ThinkerChanged):

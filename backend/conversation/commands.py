@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from backend.conversation.page_events import PageEvent, Role
@@ -90,10 +90,11 @@ class CancelReply:
 
 @dataclass(frozen=True, slots=True)
 class TruncateItem:
-    """The caller heard only `heard_ms` of assistant item `item`."""
+    """The caller heard only `heard_ms` of assistant item `item`: the words `heard`, as far as that is known."""
 
     item: str
     heard_ms: int
+    heard: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)

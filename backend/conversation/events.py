@@ -164,6 +164,14 @@ class ReplyText(ResponderEvent):
 
 
 @dataclass(frozen=True, slots=True)
+class MessageFinished(ResponderEvent):
+    """The provider has sent all of assistant item `item`; the reply may go on with another message, or calls."""
+
+    reply: str
+    item: str
+
+
+@dataclass(frozen=True, slots=True)
 class ToolCalled(ResponderEvent):
     """A completed function call of reply `reply`; `arguments` is the model's JSON, unchecked.
 
@@ -177,6 +185,20 @@ class ToolCalled(ResponderEvent):
 
 
 @dataclass(frozen=True, slots=True)
+class TokenUsage:
+    """The tokens that a reply took and made, by kind. The cached ones are among those taken."""
+
+    text_in: int = 0
+    audio_in: int = 0
+    image_in: int = 0
+    cached_text_in: int = 0
+    cached_audio_in: int = 0
+    cached_image_in: int = 0
+    text_out: int = 0
+    audio_out: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class ReplyFinished(ResponderEvent):
     """The provider is done with `reply`; `detail` says why when it did not complete. Tokens not told count as 0."""
 
@@ -185,6 +207,10 @@ class ReplyFinished(ResponderEvent):
     detail: str = ""
     input_tokens: int = 0
     output_tokens: int = 0
+    usage: TokenUsage = TokenUsage()
+    """The same tokens by kind; what the provider does not tell apart is text."""
+    retry_after_s: float = 0.0
+    """Seconds after which it may be asked for again, where the provider names a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,6 +219,8 @@ class ReplyRefused(ResponderEvent):
 
     request: str
     code: str
+    retry_after_s: float = 0.0
+    """As in `ReplyFinished`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -167,6 +167,25 @@ class ReplyDiscarded(PageEvent):
     output_tokens: int
 
 
+ReplyRemedy = Literal["none", "asked_again", "continued", "apologised"]
+"""What is done about a reply that failed; `none` where nobody waits for more, or its tool calls bring an answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyFailed(PageEvent):
+    """A reply did not come whole: `status` and `reason` are the provider's, `overdue` and `promise` ours.
+
+    `sounded`: the caller has heard some of it.
+    """
+
+    turn: int
+    purpose: str
+    status: str
+    reason: str
+    sounded: bool
+    remedy: ReplyRemedy
+
+
 @dataclass(frozen=True, slots=True)
 class InterruptionsChanged(PageEvent):
     """Whether the caller's voice may interrupt what is spoken was changed for this call."""

@@ -87,9 +87,9 @@ class SpokenItems:
         """Return whether anything audible of that purpose is not heard out yet."""
         return any(spoken.purpose is purpose and spoken.audio_bytes for spoken in self._items.values())
 
-    def finish_all(self) -> list[SpokenItem]:
-        """Finish every item that has begun; return those that were not finished before."""
-        fresh = [spoken for spoken in self._items.values() if not spoken.finished]
+    def finish(self, item: str | None = None) -> list[SpokenItem]:
+        """Finish `item`, or every one that has begun; return those that were not finished before."""
+        fresh = [each for each in self._items.values() if not each.finished and item in (None, each.item)]
         for spoken in fresh:
             spoken.finished = True
         return fresh

@@ -33,8 +33,8 @@ meet in few places: a reply is asked for only when the floor is free, and taking
     REQUESTED    ReplyStarted                           STREAMING
     REQUESTED    ReplyRefused                           none; asked for again in retry_after_s
     REQUESTED    no sound in first_audio_within_s       none (CancelReply); asked for once more, then an apology
-    STREAMING    ReplyFinished                          none; one that came to nothing is asked for once more
-    STREAMING    no sound in stall_after_s              CANCELLING; the page shows it
+    STREAMING    ReplyFinished                          none; what of it is missing: see `machine.failures`
+    STREAMING    no sound in stall_after_s              CANCELLING; continued, or apologised for
     either       the floor is taken                     CANCELLING
     CANCELLING   ReplyFinished, or cancel_within_s      none
 
@@ -60,6 +60,7 @@ Notices wait in `notices` for a free and quiet floor on which nobody owes the ca
     words       the transcripts of the pieces
     open_turn   the turn that may still go on: its pieces, its second moment, the reply prepared for it
     replies     ours: asked for, streaming, finished, refused, overdue
+    failures    replies that do not come whole, and promises that nobody keeps
     playback    what was heard of them, and what of it was cut
     thinkers    calls of tools, answers in time and late, dismissals
     connection  the connection to the provider breaks, comes back, stays away
@@ -191,6 +192,8 @@ def _dispatch(s: State, event: ev.Event, now: float) -> None:
             speech.on_typed(s, text, now)
         case ev.ReplyStarted():
             replies.on_started(s, event, now)
+        case ev.MessageFinished():
+            replies.on_message_finished(s, event, now)
         case ev.ReplyFinished():
             replies.on_finished(s, event, now)
         case ev.ReplyRefused():

@@ -21,7 +21,7 @@ from prometheus_client.process_collector import ProcessCollector
 from prometheus_client.registry import Collector
 
 from backend.conversation import events as ev
-from backend.conversation.page_events import MurmurHeard, ReplyDiscarded, TurnMeasured
+from backend.conversation.page_events import MurmurHeard, ReplyDiscarded, ReplyFailed, TurnMeasured
 from backend.conversation.patience import Reason
 from backend.conversation.utterances import UtteranceKind
 from backend.observability.security_log import security_events
@@ -58,6 +58,18 @@ VAD_DECISIONS: dict[type[ev.Event], str] = {
 WAIT_REASONS = frozenset({*map(str, Reason), "hesitation", "typed"})
 """Why a turn's silence was waited out as long as it was; a typed turn is not waited for."""
 MURMURS = frozenset(map(str, UtteranceKind)) | {"aside"}
+REPLY_FAILURES = frozenset({"failed", "incomplete", "refused", "overdue", "stalled", "cancelled", "completed"})
+REPLY_FAILURE_REASONS = frozenset(
+    {
+        "content_filter",
+        "max_output_tokens",
+        "promise",
+        "rate_limit_exceeded",
+        "server_error",
+        "the Responder did not answer in time",
+        "the Responder stopped in mid-reply",
+    }
+)
 THINKER_OUTCOMES = frozenset({"complete", "failed", "stale", "cancelled"})
 
 TURN_BUCKETS_S = (0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1, 1.5, 2, 3, 5, 10)
@@ -88,6 +100,12 @@ class CallMetrics:
         )
         self._discarded_tokens = Counter(
             "voice_replies_discarded_tokens", "What those replies cost.", ["direction"], registry=registry
+        )
+        self._failed = Counter(
+            "voice_replies_failed",
+            "Replies that did not come whole, and what was done about it.",
+            ["status", "reason", "remedy"],
+            registry=registry,
         )
         self._murmurs = Counter("voice_murmurs", "Sounds through which a reply went on.", ["kind"], registry=registry)
         self._vad = Counter("voice_vad_decisions", "What the segmenter decided.", ["decision"], registry=registry)
@@ -120,7 +138,7 @@ class CallMetrics:
         """Count the end of a session, with its reason."""
         self._ended.labels(_known(reason, END_REASONS)).inc()
 
-    def on_event(self, event: TurnMeasured | ReplyDiscarded | MurmurHeard) -> None:
+    def on_event(self, event: TurnMeasured | ReplyDiscarded | ReplyFailed | MurmurHeard) -> None:
         """Count what happened in a call."""
         match event:
             case TurnMeasured():
@@ -129,6 +147,9 @@ class CallMetrics:
                 self._discarded.inc()
                 self._discarded_tokens.labels("input").inc(tokens_in)
                 self._discarded_tokens.labels("output").inc(tokens_out)
+            case ReplyFailed(_, _, status, reason, _, remedy):
+                labels = _known(status, REPLY_FAILURES), _known(reason, REPLY_FAILURE_REASONS)
+                self._failed.labels(*labels, remedy).inc()
             case MurmurHeard(kind):
                 self._murmurs.labels(_known(kind, MURMURS)).inc()
 

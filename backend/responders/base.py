@@ -5,15 +5,66 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from msgspec import Struct
 
-from backend.conversation.commands import Purpose, ResponderCommand
+from backend.conversation.commands import (
+    AddNote,
+    CancelReply,
+    DeleteItem,
+    Purpose,
+    ResponderCommand,
+    TruncateItem,
+)
 from backend.conversation.events import ResponderEvent
 from backend.media.frame import Frame
+
+Endpointer = Literal["local", "provider"]
+"""Who decides that the caller has finished."""
+HEARD_ONLY = "The caller interrupted you, and of your last reply has heard only this: {words}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Capabilities:
+    """What a provider's model can do. A call asks this record, and never who the provider is."""
+
+    endpointers: frozenset[Endpointer]
+    """Who may decide that the caller has finished."""
+    cancels: bool
+    """A reply under way can be cancelled."""
+    truncates: bool
+    """What the caller has not heard can be taken out of the conversation."""
+    restores: bool
+    """What was said on an earlier connection can be put back as messages."""
+    delegates: bool
+    """The model hands tasks to a backend by itself, rather than by tool calls."""
+    several_messages: bool
+    """One reply may hold several messages."""
+    parallel_calls: bool
+    """One reply may call several tools."""
+    images: bool
+    """The caller's pictures are understood."""
+    reasons: bool
+    """It takes a reasoning effort."""
+    input_rate_hz: int
+    output_rate_hz: int
+    session_s: float
+    """Seconds after which the provider ends a connection."""
+
+    def fit(self, command: ResponderCommand) -> ResponderCommand | None:
+        """Return `command` as this provider can take it; None where there is nothing it could be told."""
+        match command:
+            case CancelReply() if not self.cancels:
+                return None
+            case DeleteItem() if not self.truncates:
+                return None
+            case TruncateItem(heard=words) if not self.truncates:
+                return AddNote(HEARD_ONLY.format(words=json.dumps(words, ensure_ascii=False)))
+        return command
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +90,7 @@ class Briefing:
 
     instructions: str
     tools: tuple[ToolSchema, ...] = ()
-    endpointing: Literal["local", "provider"] = "local"
+    endpointing: Endpointer = "local"
     """'local': our VAD decides that the caller has finished; 'provider': its `semantic_vad` does."""
     purposes: dict[Purpose, str] = field(default_factory=dict)
     """Extra instructions for replies of a purpose (nudge, filler, goodbye, greeting)."""
@@ -51,6 +102,11 @@ OnEvent = Callable[[ResponderEvent], None]
 
 class Responder(Protocol):
     """One connection to a speech-to-speech model. `send_audio` and `send` return at once; their queue is bounded."""
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What the model at the other end can do."""
+        ...
 
     @property
     def backlog(self) -> int:

@@ -20,6 +20,7 @@ from backend.conversation.commands import Purpose, ResponderCommand
 from backend.conversation.events import ReplyStatus, ResponderEvent
 from backend.errors import ResponderRejected, ResponderUnavailable
 from backend.responders.base import Briefing, PastMessage
+from backend.responders.limits_and_usage import RateLimits, usage_of
 from backend.runtime.json_objects import Json
 
 FATAL = frozenset({"insufficient_quota", "invalid_api_key", "account_deactivated", "billing_hard_limit_reached"})
@@ -61,6 +62,8 @@ class ServerEvent(msgspec.Struct):
     audio_start_ms: int = 0
     audio_end_ms: int = 0
     response: Json | None = None
+    item: Json | None = None
+    rate_limits: list[Json] = []
     error: Json | None = None
 
 
@@ -74,6 +77,7 @@ class RealtimeCodec:
         self._ids = count(1)
         self._parse = msgspec.json.Decoder(ServerEvent).decode
         self._speech_began_ms = 0
+        self._rate_limits = RateLimits()
 
     # --- ours to theirs --------------------------------------------------------------------------------
 
@@ -111,7 +115,7 @@ class RealtimeCodec:
                 return self._event("response.cancel")
             case do.CancelReply(reply):
                 return self._event("response.cancel", response_id=reply)
-            case do.TruncateItem(item, heard_ms):
+            case do.TruncateItem(item, heard_ms, _):
                 return self._event("conversation.item.truncate", item_id=item, content_index=0, audio_end_ms=heard_ms)
             case do.DeleteItem(item):
                 return self._event("conversation.item.delete", item_id=item)
@@ -181,8 +185,15 @@ class RealtimeCodec:
                 response = event.response or {}
                 metadata = response.get("metadata") or {}
                 return [ev.ReplyStarted(response.get("id", ""), metadata.get("request"))]
+            case "response.output_item.done":
+                item = event.item or {}
+                is_message = item.get("type") == "message"
+                return [ev.MessageFinished(event.response_id, item.get("id", ""))] if is_message else []
             case "response.done":
                 return self._on_done(event.response or {})
+            case "rate_limits.updated":
+                self._rate_limits.update(event.rate_limits)
+                return []
             case "conversation.item.input_audio_transcription.delta":
                 return [ev.UserTranscriptGrew(event.item_id, words_of(event.delta))]
             case "conversation.item.input_audio_transcription.completed":
@@ -207,7 +218,7 @@ class RealtimeCodec:
         error = details.get("error") or {}
         if error.get("code") in FATAL:
             raise _rejected(error)
-        detail = error.get("code") or details.get("reason") or ""
+        detail = error.get("code") or error.get("type") or details.get("reason") or ""
         status: ReplyStatus = response.get("status") or "completed"
         calls: list[ResponderEvent] = [
             ev.ToolCalled(reply, item["call_id"], item.get("name", ""), item.get("arguments", ""))
@@ -218,7 +229,8 @@ class RealtimeCodec:
         ]
         usage = response.get("usage") or {}  # null where the reply never began
         tokens_in, tokens_out = (usage.get(name) or 0 for name in ("input_tokens", "output_tokens"))
-        return [*calls, ev.ReplyFinished(reply, status, detail, tokens_in, tokens_out)]
+        again_s = self._rate_limits.retry_after_s(error)
+        return [*calls, ev.ReplyFinished(reply, status, detail, tokens_in, tokens_out, usage_of(usage), again_s)]
 
     def _on_error(self, error: Json) -> list[ResponderEvent]:
         code = error.get("code") or error.get("type") or "unknown"
@@ -230,7 +242,7 @@ class RealtimeCodec:
             return []
         request = error.get("event_id") or ""
         if request.partition("-")[0] in {purpose.value for purpose in Purpose}:
-            return [ev.ReplyRefused(request, code)]
+            return [ev.ReplyRefused(request, code, self._rate_limits.retry_after_s(error))]
         return [ev.ProviderComplained(code, error.get("message") or code)]
 
 

@@ -21,7 +21,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 from backend.errors import ResponderUnavailable
-from backend.responders.base import Briefing, PastMessage, Responder, ResponderFactory
+from backend.responders.base import Briefing, Capabilities, PastMessage, Responder, ResponderFactory
 
 STAY_S = 2.0
 """Seconds a call tries the provider it was with, after its line died, before it goes on with another."""
@@ -59,6 +59,8 @@ class Provider:
     connect: ResponderFactory
     probe: Callable[[], Awaitable[None]]
     """Finds out whether `connect` would work, at no cost. Raises `ResponderUnavailable`."""
+    capabilities: Capabilities
+    """What its model can do."""
     at: str = ""
     """Where it is, for the operator: ' at https://…'."""
 
@@ -148,6 +150,11 @@ class Providers:
     def first(self) -> Provider:
         """Return the one that is preferred to all others."""
         return self.monitored[0].provider
+
+    @property
+    def endpoint_locally(self) -> bool:
+        """Return whether our own endpointing may decide, whichever of them serves a call."""
+        return all("local" in each.provider.capabilities.endpointers for each in self.monitored)
 
     def states(self) -> dict[str, str]:
         """Return each provider's state, by its name."""

@@ -29,8 +29,9 @@ from websockets.protocol import Event, State
 from backend.conversation.commands import ResponderCommand
 from backend.errors import ResponderRejected, ResponderUnavailable
 from backend.media.frame import BYTES_PER_MS, Frame
-from backend.responders.base import Briefing, OnEvent, PastMessage, Responder
+from backend.responders.base import Briefing, Capabilities, OnEvent, PastMessage, Responder
 from backend.responders.codec import RealtimeCodec, Voice
+from backend.responders.openai_models import capabilities_of
 
 CONNECT_WITHIN_S = 6.0
 SEND_WITHIN_S = 5.0
@@ -67,6 +68,11 @@ class RealtimeEndpoint:
     def __repr__(self) -> str:
         return f"RealtimeEndpoint({self.url}, {self.voice.model})"
 
+    @property
+    def capabilities(self) -> Capabilities:
+        """What its model can do."""
+        return capabilities_of(self.voice.model)
+
 
 async def connect_realtime(
     endpoint: RealtimeEndpoint, briefing: Briefing, history: Sequence[PastMessage]
@@ -76,7 +82,9 @@ async def connect_realtime(
     Raises `ResponderRejected` when the key is refused, `ResponderUnavailable` for anything that may pass.
     """
     async with _connecting(endpoint):
-        return await _brief(await _open(endpoint), RealtimeCodec(endpoint.voice), briefing, history)
+        return await _brief(
+            await _open(endpoint), RealtimeCodec(endpoint.voice), briefing, history, endpoint.capabilities
+        )
 
 
 async def probe_realtime(endpoint: RealtimeEndpoint) -> None:
@@ -124,7 +132,11 @@ async def _open(endpoint: RealtimeEndpoint) -> RealtimeConnection:
 
 
 async def _brief(
-    connection: RealtimeConnection, codec: RealtimeCodec, briefing: Briefing, history: Sequence[PastMessage]
+    connection: RealtimeConnection,
+    codec: RealtimeCodec,
+    briefing: Briefing,
+    history: Sequence[PastMessage],
+    capabilities: Capabilities,
 ) -> RealtimeResponder:
     try:
         await _expect(connection, codec, "session.created")
@@ -135,7 +147,7 @@ async def _brief(
     except BaseException:
         connection.transport.abort()
         raise
-    return RealtimeResponder(connection, codec)
+    return RealtimeResponder(connection, codec, capabilities)
 
 
 async def _expect(connection: RealtimeConnection, codec: RealtimeCodec, type_: str) -> None:
@@ -152,8 +164,9 @@ def _refused(status: int, settings: str) -> ResponderUnavailable:
 class RealtimeResponder(Responder):
     """One connection, made by `connect_realtime`."""
 
-    def __init__(self, connection: RealtimeConnection, codec: RealtimeCodec) -> None:
+    def __init__(self, connection: RealtimeConnection, codec: RealtimeCodec, capabilities: Capabilities) -> None:
         self._connection = connection
+        self._capabilities = capabilities
         self._codec = codec
         self._outbox: deque[bytes | bytearray] = deque()
         self._append_bytes = APPEND_BYTES[codec.briefing.endpointing]
@@ -164,6 +177,10 @@ class RealtimeResponder(Responder):
     def __repr__(self) -> str:
         state = "closing" if self._closing else "open"
         return f"RealtimeResponder({state}, {len(self._outbox)} to send)"
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return self._capabilities
 
     @property
     def backlog(self) -> int:

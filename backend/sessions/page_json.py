@@ -32,6 +32,7 @@ NAMES: dict[type[page.PageEvent], str] = {
     page.TurnMeasured: "turn_metrics",
     page.MurmurHeard: "murmur",
     page.ReplyDiscarded: "reply_discarded",
+    page.ReplyFailed: "reply_failed",
     page.InterruptionsChanged: "interruptions",
     page.IdleNudged: "session_idle_nudge",
     page.IdleDisconnected: "session_idle_disconnect",

@@ -8,13 +8,16 @@ from backend.conversation.commands import CreateReply, ResponderCommand
 from backend.conversation.events import ResponderEvent
 from backend.errors import ResponderUnavailable
 from backend.media.frame import Frame
-from backend.responders.base import Briefing, OnEvent
+from backend.responders.base import Briefing, Capabilities, OnEvent
+from backend.responders.openai_models import capabilities_of
 
 
 class ScriptedResponder:
     """A `Responder` whose provider is the test: `say` sends its events, `fail` breaks the connection."""
 
-    def __init__(self) -> None:
+    def __init__(self, capabilities: Capabilities | None = None) -> None:
+        """By default it can do what the newest models can."""
+        self.capabilities = capabilities or capabilities_of("gpt-realtime-2")
         self.frames: list[Frame] = []
         self.commands: list[ResponderCommand] = []
         self.briefings: list[Briefing] = []

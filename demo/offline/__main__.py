@@ -14,6 +14,7 @@ from demo.offline.app import ScriptedPeer, create_app
 from demo.offline.script.schema import Script, load
 from local_responder.__main__ import command_line
 from local_responder.engines import open_engines
+from local_responder.realtime.core import Realtime
 from local_responder.server import run
 from local_responder.synthesis.voice import speak
 from local_responder.voice_session import VoiceSession
@@ -23,6 +24,7 @@ def main() -> int:
     """Parse the command line and serve. Returns the exit status."""
     parser = command_line("python -m demo.offline", "A Realtime server that follows a script. No key, no network.")
     parser.add_argument("--script", type=Path, help="a script file; without one, the local Responder answers")
+    parser.add_argument("--strict", action="store_true", help="refuse what the openai package's types do not know")
     options = parser.parse_args()
     try:
         uvloop.run(_serve(load(options.script) if options.script else None, options))
@@ -35,8 +37,22 @@ def main() -> int:
 async def _serve(script: Script | None, options: argparse.Namespace) -> None:
     # A script needs no engine until it says so.
     async with open_engines(at_once=script is None) as engines:
-        peer = ScriptedPeer(partial(VoiceSession, engines), speak, script, required_key=options.require_key)
+        peer = ScriptedPeer(
+            partial(VoiceSession, engines),
+            speak,
+            script,
+            required_key=options.require_key,
+            conversation=_conversation(strict=options.strict),
+        )
         await run(create_app(peer), options)
+
+
+def _conversation(*, strict: bool) -> type[Realtime]:
+    if not strict:
+        return Realtime
+    from demo.offline.strict import StrictRealtime  # the openai package takes a second to import
+
+    return StrictRealtime
 
 
 if __name__ == "__main__":

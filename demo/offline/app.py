@@ -39,11 +39,16 @@ class ScriptedPeer(local.Service):
         script: Script | None = None,
         *,
         required_key: str | None = None,
+        conversation: type[Realtime] = Realtime,
     ) -> None:
-        """`new_handler` serves connections without a script; `speak` makes 24 kHz mono PCM16 of words."""
+        """`new_handler` serves connections without a script; `speak` makes 24 kHz mono PCM16 of words.
+
+        `conversation` is what stands behind each connection.
+        """
         super().__init__(new_handler, required_key=required_key)
         self.records = Records()
         self._speak = speak
+        self._conversation = conversation
         self._script = script
         self._handshakes = self._accepted = self._chats = 0
         """Each since the script was set."""
@@ -71,7 +76,7 @@ class ScriptedPeer(local.Service):
         script = self._script and self._script.for_connection(self._accepted, query.get("script"))
         record = self.records.open(query)
         knobs = _knobs(script) if script else Knobs()
-        core = Realtime(local.MODEL, connection=record.number, now=time.monotonic(), knobs=knobs)
+        core = self._conversation(local.MODEL, connection=record.number, now=time.monotonic(), knobs=knobs)
         handler = ScriptedHandler(script, self._speak) if script else self.new_handler()
         return Connection(socket, core, handler, record, abort=socket.scope["extensions"][ABORT])
 

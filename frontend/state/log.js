@@ -25,6 +25,7 @@ const WORDS = {
   turn_metrics: (d) => [`turn ${d.turn}: ${d.total_ms} ms`, waitedWords(d)].filter(Boolean).join(" · "),
   murmur: (d) => [d.kind, d.words].filter(Boolean).join(" · "),
   reply_discarded: (d) => `turn ${d.turn}: a prepared reply of ${d.input_tokens + d.output_tokens} tokens`,
+  reply_failed: (d) => `turn ${d.turn}: ${[d.status, d.reason, d.remedy.replace("_", " ")].filter(Boolean).join(" · ")}`,
   interruptions: (d) => (d.allowed ? "allowed" : "off"),
   audio_playback_finished: (d) => `${d.item_id} · ${d.played_ms} ms`,
   session_idle_nudge: (d) => `after ${d.idle_s} s`,
@@ -34,7 +35,7 @@ const WORDS = {
   gap: (d) => `${d.missed} events missed`,
 };
 
-const TURNS = ["floor", "turn_metrics", "murmur", "reply_discarded", "interruptions", "audio_playback_finished"];
+const TURNS = ["floor", "turn_metrics", "murmur", "reply_discarded", "reply_failed", "interruptions", "audio_playback_finished"];
 /** Kinds of events, for filters. @type {Record<string, {label: string, has: (type: string) => boolean}>} */
 export const GROUPS = {
   words: { label: "Words", has: (type) => type.startsWith("transcript") },

@@ -49,6 +49,7 @@ from local_responder.realtime.parts import (
     End,
     Expire,
     HearingPart,
+    NextMessage,
     Refuse,
     ReplyPart,
     Transcript,
@@ -372,7 +373,7 @@ class Realtime:
                 for event in self._events(response, part):
                     yield Send(event)
 
-    def _events(self, response: Response, part: Begin | Words | Audio | Call | End) -> Iterator[Event]:
+    def _events(self, response: Response, part: Begin | Words | Audio | NextMessage | Call | End) -> Iterator[Event]:
         match part:
             case Begin():
                 yield from response.begin()
@@ -381,9 +382,13 @@ class Realtime:
             case Audio(pcm):
                 self.session.spoken = True
                 yield from response.audio(pcm)
+            case NextMessage():
+                yield from response.next_message()
             case Call(name, arguments):
                 yield from response.call(name, arguments)
-            case End(status, details):
+            case End(status, details, rate_limits):
+                if rate_limits:
+                    yield {"type": "rate_limits.updated", "rate_limits": rate_limits}
                 yield from response.end(status, details)
                 self._forget(response)
 

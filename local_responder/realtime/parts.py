@@ -31,6 +31,11 @@ class Audio:
 
 
 @dataclass(frozen=True, slots=True)
+class NextMessage:
+    """The words and the sound that follow are another message of the same reply."""
+
+
+@dataclass(frozen=True, slots=True)
 class Call:
     """A function call; `arguments` is sent as it is, valid JSON or not."""
 
@@ -44,6 +49,8 @@ class End:
 
     status: Literal["completed", "failed", "incomplete"] = "completed"
     details: dict[str, Any] = field(default_factory=dict)
+    rate_limits: list[dict[str, Any]] | None = None
+    """What is said of the rate limits before the end; None: only after it, that there is room."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,5 +105,5 @@ class Drop:
 
 
 Trouble = Complain | Expire | Drop
-ReplyPart = Begin | Words | Audio | Call | End | Refuse | Trouble
+ReplyPart = Begin | Words | Audio | NextMessage | Call | End | Refuse | Trouble
 HearingPart = Transcript | TranscriptDone | TranscriptFailed | Trouble

@@ -92,6 +92,10 @@ class Response:
         item.audio_bytes += len(pcm)
         yield self._at(item, "response.output_audio.delta", delta=_encoded(pcm))
 
+    def next_message(self) -> Iterator[Event]:
+        """What follows is another message."""
+        yield from self._close("completed")
+
     def call(self, name: str, arguments: str) -> Iterator[Event]:
         """A whole function call."""
         yield from self.begin()

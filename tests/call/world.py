@@ -23,6 +23,7 @@ from backend.models.base import ChatModel
 from backend.observability.call_metrics import CallMetrics
 from backend.responders.base import Briefing, PastMessage, ResponderFactory
 from backend.responders.failover import Provider, Providers, ResponderInfo
+from backend.responders.openai_models import capabilities_of
 from backend.sessions.page_json import LoggedEvent
 from backend.sessions.registry import Session
 from backend.settings.settings import load_settings
@@ -181,8 +182,9 @@ async def placed_call(
     def briefed(caller: CallerBackground) -> Briefing:
         return brief(thinkers.registry, caller, endpointing="local")
 
+    about = ResponderInfo("fake", "fake", offline=True)
     whole = CallDependencies(
-        providers=Providers([Provider("fake", ResponderInfo("fake", "fake", offline=True), connect or dial, answers)]),
+        providers=Providers([Provider("fake", about, connect or dial, answers, capabilities_of("gpt-realtime-2"))]),
         brief=briefed,
         mode=lambda _profile: Mode(),
         background=background,

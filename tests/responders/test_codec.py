@@ -20,7 +20,7 @@ from backend.responders.codec import RealtimeCodec, Voice
 CLIENT_EVENT: TypeAdapter[Any] = TypeAdapter(RealtimeClientEvent)
 TOOL = ToolSchema("route_to_thinker", "ask", {"type": "object"})
 SILENCE = ToolSchema("wait_for_user", "stay silent", {"type": "object", "properties": {}})
-VOICE = Voice("gpt-realtime-1.5", "shimmer", "gpt-4o-mini-transcribe")
+VOICE = Voice("gpt-realtime-2", "shimmer", "gpt-4o-mini-transcribe")
 
 
 def codec(briefing: Briefing | None = None) -> RealtimeCodec:
@@ -135,10 +135,63 @@ def test_the_tokens_of_a_reply_come_with_its_end_and_count_as_none_where_they_ar
     RealtimeResponseUsage.model_validate(usage, strict=True)
     done = {"id": "r1", "status": "cancelled", "output": []}
     assert decoded(type="response.done", response=done | {"usage": usage}) == [
-        ev.ReplyFinished("r1", "cancelled", "", input_tokens=300, output_tokens=45)
+        ev.ReplyFinished("r1", "cancelled", "", 300, 45, ev.TokenUsage(text_in=300, text_out=45))
     ]
     for untold in ({}, {"usage": None}, {"usage": {"input_tokens": None}}):
         assert decoded(type="response.done", response=done | untold) == [ev.ReplyFinished("r1", "cancelled", "")]
+
+
+def test_the_tokens_are_told_apart_by_kind_and_the_cached_ones_are_among_them() -> None:
+    usage = {
+        "total_tokens": 345,
+        "input_tokens": 300,
+        "output_tokens": 45,
+        "input_token_details": {
+            "text_tokens": 180,
+            "audio_tokens": 120,
+            "cached_tokens": 100,
+            "cached_tokens_details": {"text_tokens": 60, "audio_tokens": 40},
+        },
+        "output_token_details": {"text_tokens": 15, "audio_tokens": 30},
+    }
+    RealtimeResponseUsage.model_validate(usage, strict=True)
+    [end] = decoded(type="response.done", response={"id": "r1", "status": "completed", "output": [], "usage": usage})
+    assert end.usage == ev.TokenUsage(180, 120, 0, 60, 40, 0, 15, 30)
+
+
+@pytest.mark.parametrize(
+    ("message", "seconds"),
+    [
+        ("Rate limit reached. Please try again in 1.5s. Visit https://example.com", 1.5),
+        ("Please try again in 320ms.", 0.32),
+        ("Please try again in 1m2s.", 62.0),
+        ("Rate limit reached.", 4.5),
+    ],
+)
+def test_the_wait_of_a_rate_limit_is_in_its_message_or_else_that_of_the_limit_used_up(
+    message: str, seconds: float
+) -> None:
+    whole = codec()
+    limits = [
+        {"name": "requests", "limit": 10, "remaining": 3, "reset_seconds": 9.0},
+        {"name": "tokens", "limit": 40000, "remaining": 0, "reset_seconds": 4.5},
+    ]
+    assert whole.decode(json.dumps({"type": "rate_limits.updated", "rate_limits": limits})) == []
+    details = {"error": {"type": "rate_limit_error", "code": "rate_limit_exceeded", "message": message}}
+    failed = {"id": "r1", "status": "failed", "output": [], "status_details": details}
+    end, *_ = whole.decode(json.dumps({"type": "response.done", "response": failed}))
+    assert isinstance(end, ev.ReplyFinished)
+    assert end.detail == "rate_limit_exceeded" and end.retry_after_s == pytest.approx(seconds)
+    error = {"code": "rate_limit_exceeded", "message": message, "event_id": "answer-7"}
+    refused, *_ = whole.decode(json.dumps({"type": "error", "error": error}))
+    assert isinstance(refused, ev.ReplyRefused)
+    assert refused.request == "answer-7" and refused.retry_after_s == pytest.approx(seconds)
+
+
+def test_a_message_is_over_before_its_reply_is() -> None:
+    done = {"type": "response.output_item.done", "response_id": "r1", "output_index": 0}
+    assert decoded(**done, item={"type": "message", "id": "i1"}) == [ev.MessageFinished("r1", "i1")]
+    assert decoded(**done, item={"type": "function_call", "id": "i2"}) == []
 
 
 def test_the_tools_go_out_as_functions_in_their_order() -> None:

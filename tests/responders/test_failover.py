@@ -11,9 +11,12 @@ from backend.errors import ResponderRejected, ResponderUnavailable
 from backend.responders import failover
 from backend.responders.base import Briefing, PastMessage
 from backend.responders.failover import Provider, ProviderChoice, Providers, ResponderInfo
+from backend.responders.openai_models import capabilities_of
 from backend.testing.responder import ScriptedResponder
 
 BRIEFING = Briefing("be kind")
+
+CAN = capabilities_of("gpt-realtime-2")
 
 
 class Peer:
@@ -48,7 +51,7 @@ class World:
         self.now = 100.0
         self.peers = [Peer(name) for name in names]
         self.providers = Providers(
-            [Provider(p.name, ResponderInfo(p.name, "m", offline=False), p.connect, p.probe) for p in self.peers],
+            [Provider(p.name, ResponderInfo(p.name, "m", offline=False), p.connect, p.probe, CAN) for p in self.peers],
             lambda: self.now,
         )
 

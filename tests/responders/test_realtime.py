@@ -18,7 +18,7 @@ from backend.responders.codec import Voice
 from backend.responders.realtime import RealtimeEndpoint, RealtimeResponder, connect_realtime
 from tests.support.offline_peer import OfflinePeer, offline_peer, running_peer
 
-VOICE = Voice("gpt-realtime-1.5", "shimmer", "gpt-4o-mini-transcribe")
+VOICE = Voice("gpt-realtime-2", "shimmer", "gpt-4o-mini-transcribe")
 SPEECH = Frame(b"\x10\x00" * (FRAME_BYTES // 2))
 
 

@@ -58,4 +58,4 @@ def realtime_provider(name: str, about: ResponderInfo, endpoint: RealtimeEndpoin
     async def connect(briefing: Briefing, history: Sequence[PastMessage]) -> Responder:
         return await connect_realtime(endpoint, briefing, history)
 
-    return Provider(name, about, connect, partial(probe_realtime, endpoint), at)
+    return Provider(name, about, connect, partial(probe_realtime, endpoint), endpoint.capabilities, at)

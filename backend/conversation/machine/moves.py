@@ -74,9 +74,9 @@ def settle_words(s: State) -> None:
     del s.words[:-MAX_UNTRANSCRIBED]
 
 
-def finish_items(s: State) -> list[SpokenItem]:
-    """Close the items that have begun, since no more will come of them; return those that were open."""
-    finished = s.items.finish_all()
+def finish_items(s: State, item: str | None = None) -> list[SpokenItem]:
+    """Close `item`, or all that have begun, since no more will come of them; return those that were open."""
+    finished = s.items.finish(item)
     for spoken in finished:
         s.publish(page.ReplyWorded(spoken.item, spoken.text.strip()))
     return finished

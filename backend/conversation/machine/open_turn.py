@@ -174,7 +174,7 @@ def defer(s: State, event: ev.ResponderEvent, now: float) -> bool:
                 return True
         case ev.ToolCalled(name=do.WAIT_FOR_USER):
             return False
-        case ev.ReplyText() | ev.ToolCalled() | ev.ReplyFinished():
+        case ev.ReplyText() | ev.MessageFinished() | ev.ToolCalled() | ev.ReplyFinished():
             if event.reply != reply.id or not reply.wanted:
                 return False
             if isinstance(event, ev.ReplyText):

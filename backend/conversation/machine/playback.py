@@ -137,7 +137,7 @@ def _heard_partly(s: State, spoken: SpokenItem, played_ms: int) -> None:
         _note_restored(s, heard)
     elif s.lost_at is None and s.floor is not Floor.CLOSED:
         said = played_ms > 0 and not false_start
-        s.commands.append(do.TruncateItem(spoken.item, played_ms) if said else do.DeleteItem(spoken.item))
+        s.commands.append(do.TruncateItem(spoken.item, played_ms, heard) if said else do.DeleteItem(spoken.item))
     s.publish(page.TranscriptInterrupted(spoken.item, heard, spoken.text.strip()))
     if heard:
         s.note_our_words(heard)

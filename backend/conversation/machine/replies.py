@@ -5,8 +5,9 @@ from __future__ import annotations
 from backend.conversation import commands as do
 from backend.conversation import events as ev
 from backend.conversation import page_events as page
-from backend.conversation.commands import Clip, Purpose
-from backend.conversation.machine.moves import apologise, cancel_reply, finish_items, play_clip
+from backend.conversation.commands import Purpose
+from backend.conversation.machine.failures import Failure, broke_off, broke_promise, came_to_nothing, follow_up
+from backend.conversation.machine.moves import cancel_reply, finish_items
 from backend.conversation.machine.open_turn import defer, may_prepare, report_discarded
 from backend.conversation.machine.playback import heard_out
 from backend.conversation.machine.state import Deadlines, Floor, Phase, Reply, State, ToolCallState
@@ -23,8 +24,6 @@ ACTIVE_REPLY = "conversation_already_has_active_response"
 """The provider's code for a second reply at once."""
 MAX_REFUSALS = 20
 """Refusals in a row after which a reply has come to nothing."""
-MAX_ATTEMPTS = 2
-"""Times a reply that came to nothing is asked for."""
 
 
 def next_wanted(s: State) -> Purpose | None:
@@ -112,8 +111,15 @@ def on_text(s: State, event: ev.ReplyText, now: float) -> None:
     if reply is None:
         return
     s.clock.token(now)
+    reply.messages[event.item] = reply.messages.get(event.item, "") + event.delta
     s.items.get(event.item, reply.purpose).add_text(event.delta, event.word_starts_ms)
     s.publish(page.TranscriptDelta("assistant", event.item, event.delta))
+
+
+def on_message_finished(s: State, event: ev.MessageFinished, now: float) -> None:
+    """Note that all of a message was sent, so that it counts as whole though its reply goes on."""
+    if not defer(s, event, now) and s.streaming(event.reply):
+        finish_items(s, event.item)
 
 
 def on_finished(s: State, event: ev.ReplyFinished, now: float) -> None:
@@ -131,9 +137,16 @@ def on_finished(s: State, event: ev.ReplyFinished, now: float) -> None:
     finish_items(s)
     if event.status == "completed":
         s.notices.completed(reply.request)
+    failure = Failure(event.status, event.detail or event.status, event.retry_after_s)
     if not reply.sounded and not reply.called:
-        _came_to_nothing(s, reply, event.detail or event.status, now)
-    elif not s.playing:
+        came_to_nothing(s, reply, failure, now)
+        return
+    s.waits = 0
+    if event.status in ("failed", "incomplete"):
+        broke_off(s, reply, failure, now)
+    elif event.status == "completed" and broke_promise(s, reply):
+        follow_up(s, reply, now)
+    if not s.playing:
         heard_out(s, now)
 
 
@@ -147,7 +160,7 @@ def on_refused(s: State, event: ev.ReplyRefused, now: float) -> None:
         return
     s.refusals += 1
     if s.refusals > MAX_REFUSALS or event.code != ACTIVE_REPLY:
-        _came_to_nothing(s, reply, event.code, now)
+        came_to_nothing(s, reply, Failure("refused", event.code, event.retry_after_s), now)
         return
     s.commands.append(do.CancelReply(None))
     s.not_before = now + s.limits.retry_after_s
@@ -182,28 +195,16 @@ def _overdue(s: State, now: float) -> None:
     if reply:
         cancel_reply(s, now)
         s.reply = None
-        _came_to_nothing(s, reply, "the Responder did not answer in time", now)
+        came_to_nothing(s, reply, Failure("overdue", "the Responder did not answer in time"), now)
 
 
 def _stalled(s: State, now: float) -> None:
+    reply = s.reply
     cancel_reply(s, now)
     finish_items(s)
-    s.publish(page.ErrorShown("The Responder stopped in mid-reply.", "Ask again; the call goes on."))
+    if reply:
+        broke_off(s, reply, Failure("stalled", "the Responder stopped in mid-reply"), now)
     heard_out(s, now)
-
-
-def _came_to_nothing(s: State, reply: Reply, why: str, now: float) -> None:
-    """Retry, apologise or say goodbye ourselves for a reply of which neither sound nor tool call came."""
-    s.last_sound_at = now
-    if reply.purpose is Purpose.GOODBYE:
-        play_clip(s, Clip.GOODBYE)
-    elif reply.purpose not in (Purpose.ANSWER, Purpose.RESULT):
-        return
-    elif reply.attempt < MAX_ATTEMPTS:
-        s.not_before = now + s.limits.retry_after_s
-        s.want(reply.purpose, reply.attempt + 1)
-    else:
-        apologise(s, why)
 
 
 def notices_due_at(s: State) -> float | None:

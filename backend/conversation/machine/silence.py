@@ -7,6 +7,9 @@ from backend.conversation.commands import Clip, Purpose
 from backend.conversation.machine.moves import apologise, cancel_reply, play_clip
 from backend.conversation.machine.state import IDLE, Deadlines, State
 
+MOMENT_EVERY_S = 3.5
+"""Seconds of silence before each word that covers a wait the provider has asked for."""
+
 
 def on_call_started(s: State, now: float) -> None:
     """Begin to count idling, and greet the caller if that is set."""
@@ -23,6 +26,8 @@ def deadlines(s: State) -> Deadlines:
         return  # `connection` speaks meanwhile, and a caller who waits for us is not idle
     if s.owed_since is not None:
         yield s.owed_since + 2 * limits.first_audio_within_s, _owed_too_long
+    if s.wanted and s.not_before > s.last_sound_at + MOMENT_EVERY_S:
+        yield s.last_sound_at + MOMENT_EVERY_S, lambda s, _: play_clip(s, Clip.MOMENT)
     if s.reply is not None or s.wanted or s.leaving:
         return
     running = s.calls.running(s.turn)

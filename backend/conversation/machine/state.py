@@ -54,6 +54,8 @@ class Reply:
     sounded: bool = False
     called: bool = False
     interruptible: bool = True
+    messages: dict[str, str] = field(default_factory=dict)
+    """Its words so far, by message."""
     discarded: bool = False
     """Prepared in a pause, and thrown away because the caller went on."""
 
@@ -344,6 +346,8 @@ class State:
     """No reply is asked for earlier."""
     refusals: int = 0
     """Refusals of the provider in a row."""
+    waits: int = 0
+    """Times in a row a rate limit was waited out."""
     items: SpokenItems = field(default_factory=SpokenItems)
     playing: bool = False
     ducked: bool = False

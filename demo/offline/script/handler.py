@@ -24,6 +24,7 @@ from local_responder.realtime.parts import (
     End,
     Expire,
     HearingPart,
+    NextMessage,
     Refuse,
     ReplyPart,
     Transcript,
@@ -132,15 +133,19 @@ class ScriptedHandler:
             return
         yield Begin()
         await _wait(reply.first_audio_delay_ms)
-        sound = sound_of(reply, self._speak)
-        if reply.text or sound.length_ms:
-            async for part in _spoken(reply, sound, text_only=order.modality == "text"):
-                yield part
+        for number, message in enumerate([reply, *reply.messages]):
+            if number:
+                yield NextMessage()
+                await _wait(message.first_audio_delay_ms)
+            sound = sound_of(message, self._speak)
+            if message.text or sound.length_ms:
+                async for part in _spoken(message, sound, text_only=order.modality == "text"):
+                    yield part
         await _wait(reply.call_delay_ms)
         for call in reply.calls:
             raw = call.arguments if isinstance(call.arguments, str) else json.dumps(call.arguments)
             yield Call(call.name, raw)
-        yield End(reply.status, dict(reply.status_details))
+        yield End(reply.status, dict(reply.status_details), reply.rate_limits)
 
 
 async def _hear(turn: Turn) -> AsyncIterator[HearingPart]:

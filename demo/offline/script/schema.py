@@ -71,6 +71,8 @@ class Reply(_Strict):
     chunk_ms: int = Field(default=100, ge=10, le=2000)
     pace: float = Field(default=0.0, ge=0, le=1000)
     """Times real time; 0 is as fast as possible."""
+    messages: list[ReplySpec] = []
+    """Further messages of this reply; of each, its words, its sound and its delays count."""
     calls: list[CallSpec] = []
     call_delay_ms: Ms = 0
     late_ms: Ms = 0
@@ -87,6 +89,8 @@ class Reply(_Strict):
     """An error event instead of the reply, naming the request (or none, if fatal)."""
     status: Literal["completed", "failed", "incomplete"] = "completed"
     status_details: dict[str, Any] = {}
+    rate_limits: list[dict[str, Any]] | None = None
+    """Of a `rate_limits.updated` event right before the end."""
 
 
 def _reply(value: Any) -> Any:
@@ -94,6 +98,7 @@ def _reply(value: Any) -> Any:
 
 
 ReplySpec = Annotated[Reply, BeforeValidator(_reply)]
+Reply.model_rebuild()
 
 
 class Hearing(_Strict):

@@ -1,0 +1,31 @@
+"""The Realtime models of OpenAI, and what servers that speak their protocol can do."""
+
+from __future__ import annotations
+
+import re
+
+from backend.responders.base import Capabilities
+
+SESSION_S = 3600.0
+"""The provider ends a connection after an hour."""
+REASONS = re.compile(r"gpt-realtime-2(\.\d+)?(-mini)?(-\d{4}-\d\d-\d\d)?$")
+"""Models that reason: they take an effort, and call several tools in one reply. `gpt-realtime-2025-08-28` is a date."""
+
+
+def capabilities_of(model: str) -> Capabilities:
+    """Return what this model can do over the Realtime API; of a model that is not OpenAI's, what the protocol has."""
+    reasons = REASONS.match(model) is not None
+    return Capabilities(
+        endpointers=frozenset({"local", "provider"}),
+        cancels=True,
+        truncates=True,
+        restores=True,
+        delegates=False,
+        several_messages=reasons,
+        parallel_calls=reasons,
+        images=model.startswith("gpt-realtime"),
+        reasons=reasons,
+        input_rate_hz=24_000,
+        output_rate_hz=24_000,
+        session_s=SESSION_S,
+    )

@@ -1,0 +1,274 @@
+"""What every provider's module does: one suite, each against a strict peer, which refuses what its schema lacks."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator
+from contextlib import AbstractAsyncContextManager
+from functools import partial
+from typing import Any
+
+import pytest
+from websockets.asyncio.client import connect as dial
+
+from backend.conversation import commands as do
+from backend.conversation import events as ev
+from backend.conversation.commands import Purpose, ResponderCommand
+from backend.media.frame import FRAME_BYTES, Frame
+from backend.responders.base import Briefing, PastMessage, ToolSchema
+from demo.offline.strict import STRICT, TYPES, faults
+from tests.support.offline_peer import OfflinePeer, running_peer
+from tests.support.responder_rigs import PROVIDERS, Connect, Line, line
+
+TOOL = ToolSchema("route_to_thinker", "Ask a specialist.", {"type": "object", "properties": {"q": {"type": "string"}}})
+BRIEFING = Briefing("be kind", (TOOL,), purposes={Purpose.FILLER: "say you are looking"})
+SPEECH = Frame(b"\x10\x00" * (FRAME_BYTES // 2))
+TONE = {"ms": 300}
+ASKED = do.CreateReply(Purpose.ANSWER, "answer-1")
+
+
+@pytest.fixture(scope="module")
+def peer() -> Iterator[OfflinePeer]:
+    with running_peer("--strict") as running:
+        yield running
+
+
+@pytest.fixture(params=PROVIDERS, ids=lambda connect: connect.__name__)
+def provider(request: pytest.FixtureRequest) -> Connect:
+    connect: Connect = request.param
+    return connect
+
+
+def replying(
+    provider: Connect, peer: OfflinePeer, *replies: dict[str, Any], **more: Any
+) -> AbstractAsyncContextManager[Line]:
+    """A line whose provider gives these replies, one a turn."""
+    turns = [{"hear": "hello", "reply": reply} for reply in replies]
+    return line(provider, peer, {"turns": turns, **more}, BRIEFING)
+
+
+def ask(made: Line, request: str = "answer-1") -> None:
+    """Take a turn of ten frames, and ask for its reply."""
+    for _ in range(10):
+        made.responder.send_audio(SPEECH)
+    made.responder.send(do.CommitInput())
+    made.responder.send(do.CreateReply(Purpose.ANSWER, request))
+
+
+async def finished(made: Line, count: int = 1) -> ev.ReplyFinished:
+    """The end of the reply of that number."""
+    await made.until(lambda: len(made.all(ev.ReplyFinished)) >= count)
+    found: ev.ReplyFinished = made.all(ev.ReplyFinished)[-1]
+    return found
+
+
+async def test_a_turn_is_transcribed_and_answered_under_its_request(provider: Connect, peer: OfflinePeer) -> None:
+    async with replying(provider, peer, {"text": "Hi there.", "tone": TONE}) as made:
+        ask(made)
+        await finished(made)
+        [started] = made.all(ev.ReplyStarted)
+        assert started.request == "answer-1"
+        assert sum(len(event.pcm) for event in made.all(ev.ReplyAudio)) == 300 * 48
+        assert "".join(event.delta for event in made.all(ev.ReplyText)) == "Hi there."
+        await made.until(lambda: [event.text for event in made.all(ev.UserTranscribed)] == ["hello"])
+
+
+COMMANDS: list[ResponderCommand] = [
+    do.AddUserText("typed"),
+    do.AddNote("a note"),
+    do.CommitInput(),
+    do.ClearInput(),
+    do.CancelReply(None),
+    do.CancelReply("r1"),
+    *(do.CreateReply(purpose, f"{purpose}-1", "a hint") for purpose in Purpose),
+]
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=repr)
+async def test_every_command_is_in_the_providers_schema(
+    provider: Connect, peer: OfflinePeer, command: ResponderCommand
+) -> None:
+    async with replying(provider, peer, {"text": "Yes.", "tone": TONE}) as made:
+        fitting = made.responder.capabilities.fit(command)
+        made.responder.send_audio(SPEECH)
+        if fitting:
+            made.responder.send(fitting)
+        made.responder.brief(Briefing("be brief", (TOOL,)))
+        made.responder.send(do.ClearInput())
+        await asyncio.sleep(0.05)
+
+
+async def test_what_was_said_before_is_put_back(provider: Connect, peer: OfflinePeer) -> None:
+    history = [PastMessage("user", "I am Ada."), PastMessage("assistant", "Hello Ada.")]
+    async with line(provider, peer, {"turns": []}, BRIEFING, *history) as made:
+        made.responder.send(ASKED)
+        await finished(made)
+        sent = json.dumps([entry["received"] for entry in await peer.connections()])
+        assert all(past.text in sent for past in history)
+
+
+async def test_several_messages_of_a_reply_come_in_order_each_under_its_own_item(
+    provider: Connect, peer: OfflinePeer
+) -> None:
+    reply = {"text": "Let me think.", "tone": TONE, "messages": [{"text": "It is four.", "tone": {"ms": 500}}]}
+    async with replying(provider, peer, reply) as made:
+        ask(made)
+        await finished(made)
+        items = list(dict.fromkeys(event.item for event in made.all(ev.ReplyAudio)))
+        lengths = [sum(len(e.pcm) for e in made.all(ev.ReplyAudio) if e.item == item) // 48 for item in items]
+        assert lengths == [300, 500]
+        assert [event.item for event in made.all(ev.MessageFinished)] == items
+        if made.responder.capabilities.truncates:
+            made.responder.send(do.TruncateItem(items[1], 200))
+            made.responder.send(do.DeleteItem(items[0]))
+            await asyncio.sleep(0.05)
+            shown = (await peer.connections())[-1]["items"]
+            assert [(item["id"], item["heard_ms"]) for item in shown if item.get("role") == "assistant"] == [
+                (items[1], 200)
+            ]
+
+
+async def test_parallel_calls_come_before_the_end_and_are_each_answered(provider: Connect, peer: OfflinePeer) -> None:
+    calls = [{"name": "route_to_thinker", "arguments": {"q": str(number)}} for number in range(3)]
+    async with replying(provider, peer, {"text": "Moment.", "tone": TONE, "calls": calls}) as made:
+        ask(made)
+        await finished(made)
+        called = made.all(ev.ToolCalled)
+        assert [json.loads(call.arguments)["q"] for call in called] == ["0", "1", "2"]
+        assert made.events.index(called[-1]) < made.events.index(made.all(ev.ReplyFinished)[0])
+        for call in called:
+            made.responder.send(do.SubmitResult(call.call, '{"answer": "4"}'))
+        made.responder.send(do.CreateReply(Purpose.RESULT, "result-2"))
+        await finished(made, 2)
+
+
+async def test_a_reply_that_is_cancelled_ends(provider: Connect, peer: OfflinePeer) -> None:
+    async with replying(provider, peer, {"text": "A story.", "tone": {"ms": 60_000}, "pace": 1}) as made:
+        if not made.responder.capabilities.cancels:
+            pytest.skip("the provider decides")
+        ask(made)
+        await made.until(lambda: made.all(ev.ReplyAudio))
+        made.responder.send(do.CancelReply(made.all(ev.ReplyStarted)[0].reply))
+        assert (await finished(made)).status == "cancelled"
+
+
+@pytest.mark.parametrize(("status", "reason"), [("incomplete", "max_output_tokens"), ("incomplete", "content_filter")])
+async def test_why_a_reply_broke_off_is_told(provider: Connect, peer: OfflinePeer, status: str, reason: str) -> None:
+    reply = {"text": "It is", "tone": TONE, "status": status, "status_details": {"reason": reason}}
+    async with replying(provider, peer, reply) as made:
+        ask(made)
+        end = await finished(made)
+        assert (end.status, end.detail) == (status, reason)
+
+
+async def test_a_rate_limit_names_the_time_after_which_to_ask_again(provider: Connect, peer: OfflinePeer) -> None:
+    error = {"type": "rate_limit_error", "code": "rate_limit_exceeded", "message": "Please try again in 1.5s."}
+    reply = {"status": "failed", "status_details": {"error": error}}
+    async with replying(provider, peer, reply) as made:
+        ask(made)
+        end = await finished(made)
+        assert (end.status, end.detail, end.retry_after_s) == ("failed", "rate_limit_exceeded", 1.5)
+
+
+async def test_the_tokens_of_a_reply_are_told_by_kind(provider: Connect, peer: OfflinePeer) -> None:
+    async with replying(provider, peer, {"text": "It is four.", "tone": {"ms": 1000}}) as made:
+        ask(made)
+        usage = (await finished(made)).usage
+        assert usage.audio_in == 2 and usage.audio_out == 20 and usage.text_out > 0
+
+
+async def test_an_expired_connection_asks_for_another(provider: Connect, peer: OfflinePeer) -> None:
+    async with line(provider, peer, {"turns": [{"hear": "x", "expire_on_commit": True}]}, BRIEFING) as made:
+        ask(made)
+        await made.until(lambda: made.failure)
+        assert made.failure and made.failure.retryable
+
+
+async def test_closing_twice_leaves_no_task_behind(provider: Connect, peer: OfflinePeer) -> None:
+    before = len(asyncio.all_tasks())
+    async with replying(provider, peer) as made:
+        await made.responder.close()
+    await asyncio.sleep(0.05)
+    assert len(asyncio.all_tasks()) == before
+
+
+# --- the strictness of the peer ----------------------------------------------------------------------
+
+RIGHT: dict[str, dict[str, Any]] = {
+    "conversation.item.create": {
+        "item": {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "hi"}]}
+    },
+    "conversation.item.delete": {"item_id": "i"},
+    "conversation.item.retrieve": {"item_id": "i"},
+    "conversation.item.truncate": {"item_id": "i", "content_index": 0, "audio_end_ms": 5},
+    "input_audio_buffer.append": {"audio": "AAAA"},
+    "input_audio_buffer.clear": {},
+    "output_audio_buffer.clear": {},
+    "input_audio_buffer.commit": {},
+    "response.cancel": {"response_id": "r"},
+    "response.create": {"response": {"metadata": {"a": "b"}, "tool_choice": "none", "reasoning": {"effort": "low"}}},
+    "session.update": {
+        "session": {
+            "type": "realtime",
+            "audio": {"input": {"turn_detection": {"type": "server_vad", "idle_timeout_ms": 6000}}},
+            "tools": [{"type": "function", "name": "f", "description": "d", "parameters": {"any": "thing"}}],
+        }
+    },
+}
+
+
+def broken(value: Any, at: str = "") -> Iterator[tuple[str, Any]]:
+    """Every way to add an unknown field to an event, free objects aside."""
+    if isinstance(value, list):
+        for number, each in enumerate(value):
+            for path, change in broken(each, f"{at}{number}."):
+                yield path, [*value[:number], change, *value[number + 1 :]]
+    if not isinstance(value, dict) or at.endswith(("parameters.", "metadata.")):
+        return
+    yield f"{at}surprise", {**value, "surprise": 1}
+    for name, each in value.items():
+        for path, change in broken(each, f"{at}{name}."):
+            yield path, {**value, name: change}
+
+
+def test_the_peer_knows_every_client_event() -> None:
+    assert set(RIGHT) == set(TYPES)
+
+
+@pytest.mark.parametrize("type_", RIGHT)
+def test_a_right_event_passes_and_a_field_too_many_anywhere_does_not(type_: str) -> None:
+    event = {"type": type_, "event_id": "e1", **RIGHT[type_]}
+    assert faults(event) == []
+    ways = dict(broken(event))
+    assert ways
+    for path, wrong in ways.items():
+        assert faults(wrong) == [f"{path}: unknown field"]
+
+
+@pytest.mark.parametrize(
+    ("type_", "wrong"),
+    [
+        ("conversation.item.truncate", {"item_id": "i", "content_index": 0, "audio_end_ms": "5"}),
+        ("conversation.item.delete", {}),
+        ("response.create", {"response": {"reasoning": {"effort": "utmost"}}}),
+        ("session.update", {"session": {"type": "realtime", "modalities": ["audio"]}}),
+        ("session.update", {"session": {"type": "realtime", "truncation": {"type": "retention_ratio"}}}),
+        ("conversation.item.create", {"item": {"type": "message", "role": "user", "content": "hi"}}),
+        ("no.such.event", {}),
+    ],
+)
+def test_a_wrong_field_does_not_pass(type_: str, wrong: dict[str, Any]) -> None:
+    assert faults({"type": type_, "event_id": "e1", **wrong})
+
+
+async def test_over_the_wire_a_wrong_event_is_refused_and_the_line_lives_on(peer: OfflinePeer) -> None:
+    await peer.follow({})
+    async with dial(peer.realtime_url, compression=None) as socket:
+        recv = partial(asyncio.wait_for, timeout=5)
+        assert json.loads(await recv(socket.recv()))["type"] == "session.created"
+        await socket.send(json.dumps({"type": "input_audio_buffer.clear", "event_id": "e7", "surprise": 1}))
+        error = json.loads(await recv(socket.recv()))["error"]
+        assert (error["code"], error["event_id"], error["message"]) == (STRICT, "e7", "surprise: unknown field")
+        await socket.send(json.dumps({"type": "input_audio_buffer.clear"}))
+        assert json.loads(await recv(socket.recv()))["type"] == "input_audio_buffer.cleared"

@@ -1,0 +1,93 @@
+"""The providers' modules, each with a strict peer of its own: what the contract of Responders runs on."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from backend.conversation import events as ev
+from backend.errors import ResponderUnavailable
+from backend.responders.base import Briefing, PastMessage, Responder
+from backend.responders.codec import Voice
+from backend.responders.realtime import RealtimeEndpoint, connect_realtime
+from demo.offline.strict import STRICT
+from tests.support.offline_peer import OfflinePeer
+
+VOICE = Voice("gpt-realtime-2", "shimmer", "gpt-4o-mini-transcribe")
+WITHIN_S = 5.0
+
+
+@dataclass
+class Line:
+    """One connection to a strict peer, with everything it has said."""
+
+    responder: Responder
+    peer: OfflinePeer
+    events: list[ev.Event] = field(default_factory=list)
+    failure: ResponderUnavailable | None = None
+    _changed: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def listen(self) -> None:
+        """Keep what the provider says."""
+
+        def keep(event: ev.Event) -> None:
+            self.events.append(event)
+            self._changed.set()
+
+        try:
+            await self.responder.receive_events(keep)
+        except ResponderUnavailable as error:
+            self.failure = error
+            self._changed.set()
+
+    def all(self, kind: type[ev.Event]) -> list[Any]:
+        """The events of a kind so far."""
+        return [event for event in self.events if isinstance(event, kind)]
+
+    async def until(self, found: Callable[[], object]) -> None:
+        """Wait until `found` is true, looking after each event."""
+        async with asyncio.timeout(WITHIN_S):
+            while not found():
+                self._changed.clear()
+                await self._changed.wait()
+
+    async def refused(self) -> list[str]:
+        """What the peer found wrong with anything it was sent."""
+        logs = await self.peer.connections()
+        errors = [entry["event"]["error"] for log in logs for entry in log["sent"] if entry["type"] == "error"]
+        return [error["message"] for error in errors if error["code"] == STRICT]
+
+    async def received(self, type_: str) -> list[dict[str, Any]]:
+        """The client events of a type that the newest connection brought."""
+        log = (await self.peer.connections())[-1]
+        return [entry["event"] for entry in log["received"] if entry["type"] == type_]
+
+
+Connect = Callable[[OfflinePeer, Briefing, Sequence[PastMessage]], Any]
+
+
+async def openai(peer: OfflinePeer, briefing: Briefing, history: Sequence[PastMessage]) -> Responder:
+    """OpenAI's Realtime API."""
+    return await connect_realtime(RealtimeEndpoint(peer.realtime_url, "k", VOICE), briefing, history)
+
+
+PROVIDERS: list[Connect] = [openai]
+
+
+@asynccontextmanager
+async def line(
+    connect: Connect, peer: OfflinePeer, script: dict[str, Any], briefing: Briefing, *history: PastMessage
+) -> AsyncIterator[Line]:
+    """A connection to a peer that follows `script`; at the end, nothing it was sent may have been refused."""
+    await peer.follow(script)
+    made = Line(await connect(peer, briefing, history), peer)
+    listening = asyncio.create_task(made.listen())
+    try:
+        yield made
+        assert await made.refused() == []
+    finally:
+        await made.responder.close()
+        await listening
