@@ -94,7 +94,7 @@ async def while_it_lasts_ms() -> float:
             redis, now = opened.redis, [0.0]
             new_users = NewUsers(redis, new_s=0, keep_s=0, retention_s=None)
             budgets = Budgets(Ledger(redis), Payers(redis), Permits(redis, settings), new_users, settings)
-            payer, meter = Payer("ada", "203.0.113.7"), CallMeter(budgets, "model", lambda: now[0])
+            payer, meter = Payer("ada", "203.0.113.7"), CallMeter(budgets, {}, lambda: now[0])
             async with (
                 budgets.permits.hold(PermitKind.CALLS, payer, "call"),
                 meter.metering("call", payer, lambda: None),

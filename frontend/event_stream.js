@@ -24,6 +24,7 @@ export const EVENT_TYPES = Object.freeze([
   "murmur",
   "reply_discarded",
   "reply_failed",
+  "usage",
   "interruptions",
   "audio_playback_finished",
   "session_idle_nudge",

@@ -46,7 +46,7 @@ def test_nothing_needs_to_be_set() -> None:
     bare = settings()
     assert bare.is_local
     assert bare.redis_url is None
-    assert (bare.realtime_model, bare.realtime_voice) == ("gpt-realtime-1.5", "shimmer")
+    assert (bare.realtime_model, bare.realtime_voice) == ("gpt-realtime-2", "shimmer")
     assert bare.openai_base_url == "https://us.api.openai.com/v1"
     assert (bare.idle_nudge_s, bare.idle_disconnect_s) == (15, 60)
 

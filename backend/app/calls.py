@@ -19,6 +19,7 @@ from backend.app.tasks import TaskSubsystem
 from backend.budgets.budgets import Budgets
 from backend.budgets.metered import CallMeter
 from backend.budgets.permits import PermitKind
+from backend.budgets.prices import load_prices
 from backend.call.dependencies import CallDependencies
 from backend.call.engine import CallEngine
 from backend.call.prompts import CallerBackground, brief
@@ -82,7 +83,7 @@ async def open_calls(foundation: Foundation, tasks: TaskSubsystem) -> AsyncItera
         providers = foundation.endpoints.providers
         reads = settings.utterance_reader and settings.vad.enabled
         reader = await stack.enter_async_context(open_utterance_reader()) if reads else None
-        meter = CallMeter(foundation.budgets, settings.realtime_model)
+        meter = CallMeter(foundation.budgets, load_prices(settings.budgets.prices_file))
         await stack.enter_async_context(supervising("call meter", meter.run))
         dependencies = _dependencies(foundation, tasks, reader, meter)
         load = Load(max_lag_ms=settings.admission_max_lag_ms, max_cpu_percent=settings.admission_max_cpu_percent)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from backend.budgets.budgets import Budgets
 from backend.budgets.payers import current_payer
+from backend.budgets.prices import PriceTable, TokensByKind
 from backend.budgets.usage import CALL, Payer, Resource
 from backend.models.base import ChatMessage, ChatModel, Delta, Finished, TextDelta, ToolCall
 from backend.models.embedding import Embedder
@@ -102,7 +103,7 @@ class CallMeter:
     """
 
     budgets: Budgets
-    responder_model: str
+    prices: PriceTable = field(default_factory=dict)
     now: Callable[[], float] = time.monotonic
     _calls: dict[str, _MeteredCall] = field(default_factory=dict, init=False)
 
@@ -119,10 +120,22 @@ class CallMeter:
             del self._calls[session_id]
             self._charge_time(call)
 
-    def spent(self, session_id: str, tokens_in: int, tokens_out: int) -> None:
-        """Charge the tokens of a reply. Returns at once."""
+    def spent(self, session_id: str, model: str, tokens: TokensByKind) -> int | None:
+        """Charge the tokens of a reply, and return their price in millionths of a dollar; None: none is known.
+
+        BUDGETS__PRICES goes before the table. Returns at once.
+        """
+        tokens_in = tokens["text_in"] + tokens["audio_in"] + tokens["image_in"]
+        tokens_out = tokens["text_out"] + tokens["audio_out"]
+        cost = None
+        if flat := self.budgets.settings.prices.get(model):
+            cost = flat.micro_usd(tokens_in, tokens_out)
+        elif by_kind := self.prices.get(model):
+            cost = by_kind.micro_usd(tokens)
         if call := self._calls.get(session_id):
-            self.budgets.charge_tokens(call.payer, self.responder_model, tokens_in, tokens_out)
+            used = Counter({Resource.MODEL_TOKENS: tokens_in + tokens_out, Resource.MICRO_USD: cost or 0})
+            self.budgets.charge(call.payer, used)
+        return cost
 
     async def run(self) -> None:
         """Charge time, and end calls over budget, until cancelled."""

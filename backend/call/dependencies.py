@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from backend.call.answers import TakeAnswer
@@ -22,6 +22,9 @@ from backend.thinkers.dispatcher import ThinkerDispatcher
 from backend.users.modes import Mode
 from backend.users.profile import UserProfile
 from backend.users.profile_learner import LearnerDependencies
+
+Spend = Callable[[str, str, Mapping[str, int]], int | None]
+"""(session, model, tokens by kind as in `TokenUsage`) → charges them; returns their price in millionths of a dollar."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +49,8 @@ class CallDependencies:
     """Seconds a call may last; 0: any."""
     metrics: CallMetrics
     tracer: Tracer = NO_TRACER
-    spent: Callable[[str, int, int], None] = lambda session_id, tokens_in, tokens_out: None
-    """Told of each reply the session, and the tokens it took in and put out."""
+    spent: Spend = lambda session_id, model, tokens: None
+    """Told of each reply the session, the model, and the tokens by kind; returns their price, where it is known."""
     reader: Reader | None = None
     """Reads short utterances; None: durations decide what is an interruption."""
     open_echo_guard: Callable[[], EchoGuard] = NoEchoGuard

@@ -24,6 +24,7 @@ from backend.call.post_turn import PostTurnHook
 from backend.call.prompts import CallerBackground, clip_audio, filler_hint
 from backend.call.responder_link import ResponderLink
 from backend.call.tool_calls import CallView, ToolCallDispatcher
+from backend.call.usage import CallUsage
 from backend.call.utterance_tap import UtteranceTap
 from backend.conversation import commands as do
 from backend.conversation import events as ev
@@ -81,6 +82,8 @@ class CallEngine:
             publish=self._publish,
         )
         self._tool_calls = ToolCallDispatcher(dependencies.thinkers, view, dependencies.metrics)
+        spend, metrics = dependencies.spent, dependencies.metrics
+        self._usage = CallUsage(session.id, lambda: self._link.about, spend, metrics, self._publish)
         self._answers = AnswerListener(session, dependencies.take_answer)
         self._learner = ProfileLearner(
             dependencies.learning, session.id, session.owner, self._enqueue, self._brief_again
@@ -351,7 +354,7 @@ class CallEngine:
                         self._dependencies.metrics.vad_decided(decision)
                     commands = self._machine.receive(queued, self._now())
                 if isinstance(queued, ev.ReplyFinished):
-                    self._dependencies.spent(self._session.id, queued.input_tokens, queued.output_tokens)
+                    self._usage.on_reply(queued)
                 if not isinstance(queued, ev.ReplyAudio):
                     self._trace.on_turn(self._machine.turn, queued)
                 for command in commands:

@@ -211,6 +211,10 @@ class ReplyFinished(ResponderEvent):
     """The same tokens by kind; what the provider does not tell apart is text."""
     retry_after_s: float = 0.0
     """Seconds after which it may be asked for again, where the provider names a time."""
+    audio_sent_ms: int = 0
+    """Milliseconds of the caller's audio sent since the reply before."""
+    audio_received_ms: int = 0
+    """Milliseconds of audio that came of this reply."""
 
 
 @dataclass(frozen=True, slots=True)

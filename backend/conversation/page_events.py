@@ -187,6 +187,26 @@ class ReplyFailed(PageEvent):
 
 
 @dataclass(frozen=True, slots=True)
+class UsageCounted(PageEvent):
+    """The Responder has counted what a reply took; the totals are those of the call so far.
+
+    `usd` and `call_usd` are None where the price of the model is not known.
+    """
+
+    responder: str
+    model: str
+    input_tokens: int
+    cached_tokens: int
+    """Of those taken in, the ones that cost less since the provider had them still."""
+    output_tokens: int
+    audio_sent_ms: int
+    audio_received_ms: int
+    usd: float | None
+    call_tokens: int
+    call_usd: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class InterruptionsChanged(PageEvent):
     """Whether the caller's voice may interrupt what is spoken was changed for this call."""
 

@@ -107,6 +107,17 @@ class CallMetrics:
             ["status", "reason", "remedy"],
             registry=registry,
         )
+        of_model = ["provider", "model"]
+        self._tokens = Counter(
+            "voice_responder_tokens", "Tokens by kind; cached ones twice.", [*of_model, "kind"], registry=registry
+        )
+        self._audio = Counter(
+            "voice_responder_audio_seconds",
+            "Audio sent to the provider and received.",
+            [*of_model, "direction"],
+            registry=registry,
+        )
+        self._usd = Counter("voice_responder_usd", "What replies cost by the price table.", of_model, registry=registry)
         self._murmurs = Counter("voice_murmurs", "Sounds through which a reply went on.", ["kind"], registry=registry)
         self._vad = Counter("voice_vad_decisions", "What the segmenter decided.", ["decision"], registry=registry)
         self._thinkers = Histogram(
@@ -152,6 +163,22 @@ class CallMetrics:
                 self._failed.labels(*labels, remedy).inc()
             case MurmurHeard(kind):
                 self._murmurs.labels(_known(kind, MURMURS)).inc()
+
+    def reply_counted(
+        self,
+        provider: str,
+        model: str,
+        tokens: Mapping[str, int],
+        sent_ms: int,
+        received_ms: int,
+        micro_usd: int | None,
+    ) -> None:
+        """Count what a reply took: tokens by kind, audio, and its price where that is known."""
+        for kind, count in tokens.items():
+            self._tokens.labels(provider, model, kind).inc(count)
+        self._audio.labels(provider, model, "sent").inc(sent_ms / 1000)
+        self._audio.labels(provider, model, "received").inc(received_ms / 1000)
+        self._usd.labels(provider, model).inc((micro_usd or 0) / 1_000_000)
 
     def turn_measured(self, turn: TurnMeasured) -> None:
         """Count the legs of one turn, and the reason for its wait."""

@@ -8,6 +8,7 @@ in for every tenth of a second of speech, and this costs a tenth of what they do
 from __future__ import annotations
 
 import json
+from collections import deque
 from collections.abc import Sequence
 from itertools import count
 from typing import Any
@@ -19,8 +20,10 @@ from backend.conversation import events as ev
 from backend.conversation.commands import Purpose, ResponderCommand
 from backend.conversation.events import ReplyStatus, ResponderEvent
 from backend.errors import ResponderRejected, ResponderUnavailable
-from backend.responders.base import Briefing, PastMessage
+from backend.media.frame import milliseconds
+from backend.responders.base import Briefing, Capabilities, PastMessage
 from backend.responders.limits_and_usage import RateLimits, usage_of
+from backend.responders.openai_models import capabilities_of
 from backend.runtime.json_objects import Json
 
 FATAL = frozenset({"insufficient_quota", "invalid_api_key", "account_deactivated", "billing_hard_limit_reached"})
@@ -31,6 +34,9 @@ BENIGN = frozenset({"response_cancel_not_active", "input_audio_buffer_commit_emp
 """Races that are nobody's fault and cost nothing: both sides were right when they sent."""
 QUIET_PURPOSES = frozenset({Purpose.NOTICE, Purpose.FILLER, Purpose.NUDGE, Purpose.GOODBYE, Purpose.GREETING})
 """Replies that must not call a tool."""
+
+SILENCES_KEPT = 8
+"""Items that the provider made of a caller's silence: nobody has said them."""
 
 APPEND = b'{"type":"input_audio_buffer.append","event_id":"e%d","audio":%b}'
 sound_to_json = msgspec.json.Encoder().encode
@@ -45,6 +51,15 @@ class Voice(msgspec.Struct, frozen=True):
     model: str
     name: str
     transcript_model: str
+    effort: str = ""
+    """How long a model that reasons thinks; empty: as the provider has it."""
+    prompt: str = ""
+    """The id of a prompt stored at the provider, and its version; empty: none, and the newest."""
+    prompt_version: str = ""
+    retention_ratio: float = 0.0
+    """The share of the conversation that is kept when it grows too long; 0: as the provider has it."""
+    context_tokens: int = 0
+    """The tokens beside the instructions from which on it is too long; 0: what the model can hold."""
 
 
 class ServerEvent(msgspec.Struct):
@@ -70,14 +85,18 @@ class ServerEvent(msgspec.Struct):
 class RealtimeCodec:
     """Translates for one connection: numbers our events, and knows when the caller's speech began."""
 
-    def __init__(self, voice: Voice) -> None:
+    def __init__(self, voice: Voice, capabilities: Capabilities | None = None) -> None:
+        """By default the model can do what OpenAI's of this name can."""
         self._voice = voice
+        self.capabilities = capabilities or capabilities_of(voice.model)
         self.briefing = Briefing("")
         """The newest briefing sent."""
         self._ids = count(1)
         self._parse = msgspec.json.Decoder(ServerEvent).decode
         self._speech_began_ms = 0
         self._rate_limits = RateLimits()
+        self._silences: deque[str] = deque(maxlen=SILENCES_KEPT)
+        self._sent_bytes = self._received_bytes = 0  # of audio, since the last reply ended
 
     # --- ours to theirs --------------------------------------------------------------------------------
 
@@ -87,6 +106,7 @@ class RealtimeCodec:
         session: Json = {"type": "realtime", "instructions": briefing.instructions}
         if first:
             session |= {"model": self._voice.model, "output_modalities": ["audio"], "audio": self._audio(briefing)}
+            session |= self._model_settings()
         session |= {"tools": msgspec.to_builtins(briefing.tools), "tool_choice": "auto" if briefing.tools else "none"}
         return self._event("session.update", session=session)
 
@@ -96,6 +116,7 @@ class RealtimeCodec:
 
     def append(self, pcm: bytes | bytearray) -> bytes:
         """Return an `input_audio_buffer.append` of 24 kHz mono PCM16, by template: it runs every 200 ms."""
+        self._sent_bytes += len(pcm)
         return APPEND % (next(self._ids), sound_to_json(pcm))
 
     def encode(self, command: ResponderCommand) -> bytes:
@@ -139,6 +160,24 @@ class RealtimeCodec:
             reply["tool_choice"] = "none"
         return reply
 
+    def _model_settings(self) -> Json:
+        """Return what is asked of the model, as far as it can do that; the provider has its way with the rest."""
+        voice = self._voice
+        settings: Json = {}
+        if self.capabilities.reasons and voice.effort:
+            settings["reasoning"] = {"effort": voice.effort}
+        if self.capabilities.parallel_calls:
+            settings["parallel_tool_calls"] = True
+        if voice.prompt:
+            version = {"version": voice.prompt_version} if voice.prompt_version else {}
+            settings["prompt"] = {"id": voice.prompt, **version}
+        if voice.retention_ratio or voice.context_tokens:
+            truncation: Json = {"type": "retention_ratio", "retention_ratio": voice.retention_ratio or 1.0}
+            if voice.context_tokens:
+                truncation["token_limits"] = {"post_instructions": voice.context_tokens}
+            settings["truncation"] = truncation
+        return settings
+
     def _audio(self, briefing: Briefing) -> Json:
         pcm = {"type": "audio/pcm", "rate": 24000}
         # Only an explicit null switches the provider's own turn detection off; left out, it stays on.
@@ -178,7 +217,9 @@ class RealtimeCodec:
     def _translate(self, event: ServerEvent) -> list[ResponderEvent]:
         match event.type:
             case "response.output_audio.delta":
-                return [ev.ReplyAudio(event.response_id, event.item_id, sound_of(event.delta))]
+                pcm = sound_of(event.delta)
+                self._received_bytes += len(pcm)
+                return [ev.ReplyAudio(event.response_id, event.item_id, pcm)]
             case "response.output_audio_transcript.delta" | "response.output_text.delta":
                 return [ev.ReplyText(event.response_id, event.item_id, words_of(event.delta), event.word_starts_ms)]
             case "response.created":
@@ -200,6 +241,11 @@ class RealtimeCodec:
                 return [ev.UserTranscribed(event.item_id, event.transcript)]
             case "conversation.item.input_audio_transcription.failed":
                 return [ev.UserTranscribed(event.item_id, "", failed=True)]
+            case "input_audio_buffer.timeout_triggered":
+                self._silences.append(event.item_id)
+                return []
+            case "input_audio_buffer.committed" if event.item_id in self._silences:
+                return []
             case "input_audio_buffer.committed":
                 return [ev.InputCommitted(event.item_id, event.previous_item_id)]
             case "input_audio_buffer.speech_started":
@@ -228,9 +274,19 @@ class RealtimeCodec:
             and item.get("call_id")
         ]
         usage = response.get("usage") or {}  # null where the reply never began
-        tokens_in, tokens_out = (usage.get(name) or 0 for name in ("input_tokens", "output_tokens"))
-        again_s = self._rate_limits.retry_after_s(error)
-        return [*calls, ev.ReplyFinished(reply, status, detail, tokens_in, tokens_out, usage_of(usage), again_s)]
+        end = ev.ReplyFinished(
+            reply,
+            status,
+            detail,
+            usage.get("input_tokens") or 0,
+            usage.get("output_tokens") or 0,
+            usage_of(usage),
+            self._rate_limits.retry_after_s(error),
+            milliseconds(self._sent_bytes),
+            milliseconds(self._received_bytes),
+        )
+        self._sent_bytes = self._received_bytes = 0
+        return [*calls, end]
 
     def _on_error(self, error: Json) -> list[ResponderEvent]:
         code = error.get("code") or error.get("type") or "unknown"

@@ -82,9 +82,8 @@ async def connect_realtime(
     Raises `ResponderRejected` when the key is refused, `ResponderUnavailable` for anything that may pass.
     """
     async with _connecting(endpoint):
-        return await _brief(
-            await _open(endpoint), RealtimeCodec(endpoint.voice), briefing, history, endpoint.capabilities
-        )
+        codec = RealtimeCodec(endpoint.voice, endpoint.capabilities)
+        return await _brief(await _open(endpoint), codec, briefing, history)
 
 
 async def probe_realtime(endpoint: RealtimeEndpoint) -> None:
@@ -132,11 +131,7 @@ async def _open(endpoint: RealtimeEndpoint) -> RealtimeConnection:
 
 
 async def _brief(
-    connection: RealtimeConnection,
-    codec: RealtimeCodec,
-    briefing: Briefing,
-    history: Sequence[PastMessage],
-    capabilities: Capabilities,
+    connection: RealtimeConnection, codec: RealtimeCodec, briefing: Briefing, history: Sequence[PastMessage]
 ) -> RealtimeResponder:
     try:
         await _expect(connection, codec, "session.created")
@@ -147,7 +142,7 @@ async def _brief(
     except BaseException:
         connection.transport.abort()
         raise
-    return RealtimeResponder(connection, codec, capabilities)
+    return RealtimeResponder(connection, codec)
 
 
 async def _expect(connection: RealtimeConnection, codec: RealtimeCodec, type_: str) -> None:
@@ -164,9 +159,8 @@ def _refused(status: int, settings: str) -> ResponderUnavailable:
 class RealtimeResponder(Responder):
     """One connection, made by `connect_realtime`."""
 
-    def __init__(self, connection: RealtimeConnection, codec: RealtimeCodec, capabilities: Capabilities) -> None:
+    def __init__(self, connection: RealtimeConnection, codec: RealtimeCodec) -> None:
         self._connection = connection
-        self._capabilities = capabilities
         self._codec = codec
         self._outbox: deque[bytes | bytearray] = deque()
         self._append_bytes = APPEND_BYTES[codec.briefing.endpointing]
@@ -180,7 +174,7 @@ class RealtimeResponder(Responder):
 
     @property
     def capabilities(self) -> Capabilities:
-        return self._capabilities
+        return self._codec.capabilities
 
     @property
     def backlog(self) -> int:

@@ -33,6 +33,7 @@ NAMES: dict[type[page.PageEvent], str] = {
     page.MurmurHeard: "murmur",
     page.ReplyDiscarded: "reply_discarded",
     page.ReplyFailed: "reply_failed",
+    page.UsageCounted: "usage",
     page.InterruptionsChanged: "interruptions",
     page.IdleNudged: "session_idle_nudge",
     page.IdleDisconnected: "session_idle_disconnect",

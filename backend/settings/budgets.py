@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
@@ -78,6 +79,9 @@ class BudgetSettings(BaseModel):
     prices: Annotated[dict[str, ModelPrice], NoDecode] = Field(
         {},
         description="JSON of model → input_usd_per_million_tokens, output_usd_per_million_tokens; others cost nothing.",
+    )
+    prices_file: Path | None = Field(
+        None, description="TOML with the prices of Responders, by model; unset: backend/budgets/prices.toml."
     )
     live_calls: int = Field(2, ge=0, description="Live calls at once of one user, and of one address.")
     running_turns: int = Field(4, ge=0, description="Typed turns at once of one user, and of one address.")

@@ -61,8 +61,22 @@ class Settings(BaseSettings):
     openai_base_url: str = Field(
         "https://us.api.openai.com/v1", description="The API: any server with the Realtime and chat APIs."
     )
-    realtime_model: str = Field("gpt-realtime-1.5", description="The Responder's model.")
+    realtime_model: str = Field("gpt-realtime-2", description="The Responder's model.")
     realtime_voice: str = Field("shimmer", description="The Responder's voice.")
+    realtime_effort: Literal["", "minimal", "low", "medium", "high", "xhigh"] = Field(
+        "", description="How long a Responder that reasons thinks, minimal to xhigh; empty: as the provider has it."
+    )
+    realtime_prompt: str = Field("", description="Id of a prompt that is stored at the provider; empty: none.")
+    realtime_prompt_version: str = Field("", description="Version of that prompt; empty: the newest.")
+    realtime_retention_ratio: float = Field(
+        0,
+        ge=0,
+        le=1,
+        description="Share of a conversation that is kept when it grows too long; 0: as the provider has it.",
+    )
+    realtime_context_tokens: int = Field(
+        0, ge=0, description="Tokens from which on a conversation is too long; 0: what the model can hold."
+    )
     transcript_model: str = Field("gpt-4o-mini-transcribe", description="The model that transcribes what callers say.")
     thinker_model: str = Field("gpt-5.4-mini", description="The Thinkers' everyday model.")
     thinker_model_advanced: str = Field("gpt-5.4", description="The Thinkers' model for hard domains.")

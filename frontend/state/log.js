@@ -26,6 +26,7 @@ const WORDS = {
   murmur: (d) => [d.kind, d.words].filter(Boolean).join(" · "),
   reply_discarded: (d) => `turn ${d.turn}: a prepared reply of ${d.input_tokens + d.output_tokens} tokens`,
   reply_failed: (d) => `turn ${d.turn}: ${[d.status, d.reason, d.remedy.replace("_", " ")].filter(Boolean).join(" · ")}`,
+  usage: (d) => [`${d.call_tokens} tokens`, d.call_usd !== null && `$${d.call_usd.toFixed(4)}`].filter(Boolean).join(" · "),
   interruptions: (d) => (d.allowed ? "allowed" : "off"),
   audio_playback_finished: (d) => `${d.item_id} · ${d.played_ms} ms`,
   session_idle_nudge: (d) => `after ${d.idle_s} s`,

@@ -35,7 +35,7 @@ def models_of(chosen: Endpoints) -> dict[str, str]:
 
 async def test_with_a_key_the_provider_does_both() -> None:
     chosen = await endpoints(openai_api_key="sk-1")
-    assert models_of(chosen) == {"openai": "gpt-realtime-1.5"}
+    assert models_of(chosen) == {"openai": "gpt-realtime-2"}
     assert (chosen.models.base_url, chosen.most_calls) == (PROVIDER, 0)
 
 

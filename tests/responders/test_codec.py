@@ -16,6 +16,7 @@ from backend.conversation.commands import Purpose
 from backend.errors import ResponderRejected, ResponderUnavailable
 from backend.responders.base import Briefing, PastMessage, ToolSchema
 from backend.responders.codec import RealtimeCodec, Voice
+from demo.offline.strict import faults
 
 CLIENT_EVENT: TypeAdapter[Any] = TypeAdapter(RealtimeClientEvent)
 TOOL = ToolSchema("route_to_thinker", "ask", {"type": "object"})
@@ -81,6 +82,38 @@ def test_provider_endpointing_leaves_replies_and_interruptions_to_us() -> None:
     update = sent(RealtimeCodec(VOICE).brief(Briefing("x", endpointing="provider"), first=True))
     detection = update["session"]["audio"]["input"]["turn_detection"]
     assert detection == {"type": "semantic_vad", "create_response": False, "interrupt_response": False}
+
+
+def test_a_model_that_reasons_is_told_how_long_and_an_older_one_is_not() -> None:
+    for model, reasons in (("gpt-realtime-2", True), ("gpt-realtime-1.5", False), ("gpt-realtime-2025-08-28", False)):
+        voice = Voice(model, "shimmer", "t", effort="low")
+        session = sent(RealtimeCodec(voice).brief(Briefing("x"), first=True))["session"]
+        assert session.get("reasoning") == ({"effort": "low"} if reasons else None)
+        assert session.get("parallel_tool_calls") == (True if reasons else None)
+
+
+def test_a_stored_prompt_and_what_is_kept_of_a_long_conversation_are_asked_for_once() -> None:
+    voice = Voice("gpt-realtime-2", "shimmer", "t", "", "pmpt_1", "2", 0.8, 8000)
+    whole = RealtimeCodec(voice)
+    update = sent(whole.brief(Briefing("x"), first=True))
+    assert faults(update) == []
+    assert update["session"]["prompt"] == {"id": "pmpt_1", "version": "2"}
+    limits = {"post_instructions": 8000}
+    truncation = {"type": "retention_ratio", "retention_ratio": 0.8, "token_limits": limits}
+    assert update["session"]["truncation"] == truncation
+    later = sent(whole.brief(Briefing("y"), first=False))["session"]
+    assert not {"prompt", "truncation", "reasoning"} & set(later)
+    plain = sent(codec().brief(Briefing("x"), first=True))["session"]
+    assert not {"prompt", "truncation", "reasoning"} & set(plain)
+
+
+def test_a_silence_that_the_provider_commits_by_itself_is_no_turn() -> None:
+    whole = codec()
+    timeout = {"type": "input_audio_buffer.timeout_triggered", "item_id": "i9", "audio_start_ms": 0, "audio_end_ms": 6}
+    assert whole.decode(json.dumps(timeout)) == []
+    committed = {"type": "input_audio_buffer.committed", "previous_item_id": None}
+    assert whole.decode(json.dumps(committed | {"item_id": "i9"})) == []
+    assert whole.decode(json.dumps(committed | {"item_id": "i10"})) == [ev.InputCommitted("i10")]
 
 
 def test_a_later_briefing_leaves_voice_and_formats_alone() -> None:

@@ -49,7 +49,16 @@ class OpenedProvider:
 
 def voice_of(settings: Settings, model: str) -> Voice:
     """Return the voice asked for, of that model."""
-    return Voice(model, settings.realtime_voice, settings.transcript_model)
+    return Voice(
+        model,
+        settings.realtime_voice,
+        settings.transcript_model,
+        effort=settings.realtime_effort,
+        prompt=settings.realtime_prompt,
+        prompt_version=settings.realtime_prompt_version,
+        retention_ratio=settings.realtime_retention_ratio,
+        context_tokens=settings.realtime_context_tokens,
+    )
 
 
 def realtime_provider(name: str, about: ResponderInfo, endpoint: RealtimeEndpoint, at: str = "") -> Provider:
