@@ -49,8 +49,8 @@ def on_restored(s: State, event: ev.ResponderRestored, now: float) -> None:
     s.publish(page.ResponderChanged("connected", event.responder, event.model))
     if s.typed_meanwhile:
         s.want(Purpose.ANSWER)  # an apology may have come between
-    if was_lost and s.wanted:
-        s.owed_since = now  # "one moment" was no answer, and the new connection gets all the time there is
+    if was_lost and s.wanted and s.owed_since is None:
+        s.owed_since = now  # "one moment" was no answer
     if was_lost and s.idle_since is not None:
         s.idle_since = now
     s.commands.extend(do.AddNote(note) for note in s.notes)
