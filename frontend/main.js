@@ -9,6 +9,7 @@ import { Levels } from "./levels.js";
 import { watchDevices } from "./devices.js";
 import { UserEvents } from "./user_events.js";
 import { Store } from "./store.js";
+import { followWarmUp } from "./warm_up.js";
 import { showAnnouncements } from "./view/announcer.js";
 import { showCall } from "./view/call.js";
 import { showComposer } from "./view/composer.js";
@@ -85,6 +86,7 @@ async function configure() {
     const [config] = await Promise.all([getConfig(), conversation.comeBack()]);
     store.dispatch("page_configured", config);
     store.dispatch("page_failure_dismissed");
+    void followWarmUp(store);
   } catch (error) {
     store.dispatch("page_failed", requestFailure(error, Date.now()));
   }

@@ -110,6 +110,7 @@ const CHANGES = {
     phase: state.phase === "loading" ? "ready" : state.phase,
     ...(state.interruptions.chosen ? {} : { interruptions: { allowed: config.interruptions ?? true, chosen: false } }),
   }),
+  page_loading_changed: (state, { loading }) => ({ config: { ...state.config, loading } }),
   page_connecting: (state, { step, again = false }) => ({
     phase: state.phase === "reconnecting" ? "reconnecting" : "connecting",
     step,

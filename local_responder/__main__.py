@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import logging
 import os
 import sys
@@ -28,7 +29,7 @@ def main() -> int:
     try:
         uvloop.run(_serve(options))
     except SetupError as error:
-        sys.stderr.write(f"{error}\n{error.hint}\n")
+        _explain(error, options)
         return 2
     return 0
 
@@ -36,9 +37,22 @@ def main() -> int:
 async def _serve(options: argparse.Namespace) -> None:
     async with open_engines() as engines:
         calls = options.calls or usual_calls(cores())
-        about = About(engines.recognizer.name, engines.synthesizer.name, engines.dialogue.name, calls)
+
+        def about() -> About:
+            names = engines.recognizer.name, engines.synthesizer.name, engines.dialogue.name
+            return About(*names, calls, engines.loading)
+
         service = Service(partial(VoiceSession, engines), options.require_key, engines.model, about)
         await run(create_app(service), options)
+
+
+def _explain(error: SetupError, options: argparse.Namespace) -> None:
+    """Say why it cannot start: to the server that started it in the place of its address, else to the terminal."""
+    if options.exit_with_parent:
+        sys.stdout.write(json.dumps({"error": str(error), "hint": error.hint}) + "\n")
+        sys.stdout.flush()
+    else:
+        sys.stderr.write(f"{error}\n{error.hint}\n")
 
 
 def command_line(program: str, description: str) -> argparse.ArgumentParser:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING
 
 from starlette.applications import Starlette
 from starlette.requests import HTTPConnection, Request
@@ -13,13 +14,14 @@ from starlette.routing import BaseRoute, Route, WebSocketRoute
 from starlette.websockets import WebSocket
 
 from local_responder.chat.completions import complete
-from local_responder.chat.forward import forward
-from local_responder.dialogue.chat_model import ChatModelDialogue
 from local_responder.realtime.core import Realtime
 from local_responder.realtime.handler import Handler
 from local_responder.realtime.shell import Connection
 from local_responder.realtime.wire_log import NoLog
 from local_responder.server import ABORT
+
+if TYPE_CHECKING:
+    from local_responder.dialogue.chat_model import ChatModelDialogue
 
 MODEL = "local-responder"
 """What the server calls itself wherever a model's name is shown."""
@@ -36,6 +38,8 @@ class About:
     dialogue: str = ""
     calls: int = 0
     """Connections served at once; 0: any number."""
+    loading: list[str] = field(default_factory=list)
+    """What is still being loaded: a call that needs it waits."""
 
 
 MAX_CHAT_BYTES = 4 * 1024 * 1024
@@ -49,13 +53,13 @@ class Service:
         new_handler: Callable[[], Handler],
         required_key: str | None = None,
         model: ChatModelDialogue | None = None,
-        about: About | None = None,
+        about: Callable[[], About] = About,
     ) -> None:
         """`new_handler` makes the handler of one connection; no `required_key` accepts any key, and none.
 
         Chat completions are passed on to the `model`; without one, rules answer them.
         """
-        self.about = about or About()
+        self._about = about
         self.open = 0
         """Connections now."""
         self._model = model
@@ -63,11 +67,17 @@ class Service:
         self._required_key = required_key
         self._connections = 0
 
+    @property
+    def about(self) -> About:
+        """What a client may know, as it is now."""
+        return self._about()
+
     def refusal(self, connection: HTTPConnection) -> Response | None:
         """Why a handshake is not accepted, as the HTTP answer; None if it is."""
         if (refusal := self.wrong_key(connection)) is not None:
             return refusal
-        if self.about.calls and self.open >= self.about.calls:
+        most = self.about.calls
+        if most and self.open >= most:
             message = f"This server has {self.open} calls, as many as LOCAL_CALLS lets it serve. Try again shortly."
             refusal = failure(503, message, "server_error", code="too_many_calls")
             refusal.headers["Retry-After"] = str(RETRY_S)
@@ -87,7 +97,11 @@ class Service:
 
     async def complete(self, body: bytes) -> Response:
         """One chat completion, streamed or whole."""
-        return await forward(body, self._model) if self._model else await complete(body, MODEL)
+        if self._model is None:
+            return await complete(body, MODEL)
+        from local_responder.chat.forward import forward  # its client takes a second to import: only with a model
+
+        return await forward(body, self._model)
 
 
 def create_app(service: Service, more: Sequence[BaseRoute] = ()) -> Starlette:

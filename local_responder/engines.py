@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import logging
+import os
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from backend.runtime.supervisor import supervising
 from local_responder.dialogue.base import Dialogue
-from local_responder.dialogue.chat_model import ChatModelDialogue, model_from_environment
 from local_responder.dialogue.rules import RulesDialogue
 from local_responder.recognition.base import Recognizer
 from local_responder.recognition.choose import open_recognizer
@@ -17,7 +17,10 @@ from local_responder.speech_pool import SpeechPool
 from local_responder.synthesis.base import Synthesizer
 from local_responder.synthesis.pooled import ENGINE, PooledSynthesizer, chosen_voice
 
-log = logging.getLogger(__name__)
+if TYPE_CHECKING:
+    from local_responder.dialogue.chat_model import ChatModelDialogue
+
+DIALOGUE = "dialogue"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +33,13 @@ class Engines:
     model: ChatModelDialogue | None = None
     """The dialogue, where it is a model's: Thinkers' chat completions are passed on to it."""
     pools: tuple[SpeechPool, ...] = ()
+    warming: set[str] = field(default_factory=set)
+    """Parts without a pool that are being loaded."""
 
     @property
     def loading(self) -> list[str]:
         """What is not ready yet; a call that needs it waits."""
-        return [pool.name for pool in self.pools if not pool.ready]
+        return [*(pool.name for pool in self.pools if not pool.ready), *sorted(self.warming)]
 
 
 @asynccontextmanager
@@ -48,16 +53,32 @@ async def open_engines(*, at_once: bool = True) -> AsyncIterator[Engines]:
         synthesizer, synthesis = _open_synthesizer()
         for pool in (recognition, synthesis):
             stack.push_async_callback(pool.close)
-        model = model_from_environment()
+        model = _open_model()
         if model:
             stack.push_async_callback(model.close)
         dialogue = model or RulesDialogue()
         engines = Engines(recognizer, dialogue, synthesizer, model, (recognition, synthesis))
+
+        async def warm_up() -> None:
+            try:
+                await dialogue.warm_up()
+            finally:
+                engines.warming.discard(DIALOGUE)
+
         if at_once:
             recognition.start()
             synthesis.start()
-            await stack.enter_async_context(supervising("dialogue warm-up", dialogue.warm_up))
+            engines.warming.add(DIALOGUE)
+            await stack.enter_async_context(supervising("dialogue warm-up", warm_up))
         yield engines
+
+
+def _open_model() -> ChatModelDialogue | None:
+    if not os.environ.get("LOCAL_MODEL_URL", "").strip():
+        return None  # and its client, which takes a second to import, is left out
+    from local_responder.dialogue.chat_model import model_from_environment
+
+    return model_from_environment()
 
 
 def _open_synthesizer() -> tuple[PooledSynthesizer, SpeechPool]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from backend.app import providers as folder
 from backend.app.local_responder import LocalResponder
 from backend.app.providers.base import ApiEndpoint, OpenedProvider
+from backend.app.warm_up import WarmUp
 from backend.errors import SetupError
 from backend.responders.failover import Providers
 from backend.settings.settings import Settings
@@ -27,10 +28,17 @@ class Endpoints:
     """Calls that the Responder serves at once; 0: any number."""
     local: LocalResponder | None = None
     """The local Responder's process, where the server has started one."""
+    warm_up: WarmUp | None = None
+    """What the local Responder still loads, where it is used."""
+
+    @property
+    def loading(self) -> list[str]:
+        """Return the parts of the local Responder that are being loaded."""
+        return self.warm_up.loading if self.warm_up else []
 
 
 async def open_endpoints(settings: Settings, stack: AsyncExitStack) -> Endpoints:
-    """Return the endpoints; a child process ends with `stack`. Raises `SetupError`.
+    """Return the endpoints; a child process ends with `stack`, and loads in the background. Raises `SetupError`.
 
     Thinkers are answered by the API whose key is set, else by the first provider that can; the local Responder asks
     LOCAL_MODEL_URL.
@@ -46,6 +54,7 @@ async def open_endpoints(settings: Settings, stack: AsyncExitStack) -> Endpoints
         models,
         opened[0].most_calls if len(opened) == 1 else 0,
         next((each.local for each in opened if each.local), None),
+        next((each.warm_up for each in opened if each.warm_up), None),
     )
 
 

@@ -73,6 +73,7 @@ async def open_http(
             ice_servers=calls.ice_servers,
             attach_socket=WebSocketTransport,
             page_config=_page_config(foundation, calls),
+            loading=lambda: foundation.endpoints.loading,
             readiness=lambda: _readiness(foundation, calls),
             responders=calls.providers.states,
             tasks=tasks.service,

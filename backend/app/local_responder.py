@@ -38,7 +38,7 @@ class LocalResponder(ChildProcess):
         return f"LocalResponder({self.url or 'not started'}, {super().__repr__()})"
 
     async def start(self) -> None:
-        """Start it, and wait until it listens. Raises `SetupError`."""
+        """Start it, and wait until it listens. Raises `SetupError`, in the child's own words where it has any."""
         try:
             await super().start()
         except ChildFailed as error:
@@ -57,10 +57,13 @@ class LocalResponder(ChildProcess):
         return Command(command, _environment(settings), pipes=True)
 
     async def _read_address(self, process: Process) -> None:
-        """Read the first line of its output, which says where it listens."""
+        """Read the first line of its output, which says where it listens, or why it cannot start."""
         assert process.stdout is not None
         try:
-            self.url = json.loads(await process.stdout.readline())["listening"]
+            told = json.loads(await process.stdout.readline())
+            if "error" in told:
+                raise SetupError(told["error"], hint=told["hint"])
+            self.url = told["listening"]
         except (ValueError, KeyError) as error:
             raise ChildFailed("It did not say where it listens.") from error
 

@@ -28,6 +28,7 @@ from backend.app.http import open_http
 from backend.app.mcp import mcp_summary
 from backend.app.stores import TaskStore, retention_s
 from backend.app.tasks import open_tasks
+from backend.app.warm_up import WarmUp
 from backend.call.prompts import load_clips
 from backend.http.page_streams import PageStreams
 from backend.media.endpointing import choose_engine
@@ -46,6 +47,8 @@ class App:
     pages: PageStreams
     drain_s: float
     """Seconds calls may go on once the server is to end."""
+    warm_up: WarmUp | None
+    """What the local Responder still loads, where it is used."""
     banner: tuple[str, ...]
     """Lines for the operator: who is admitted, Responder, memory, Thinkers, speech detection."""
 
@@ -64,7 +67,8 @@ async def open_app(settings: Settings, host: str) -> AsyncIterator[App]:
         load_clips()
         gc.collect()
         gc.freeze()  # what start-up made lives as long as the process: the collector need not look at it during calls
-        yield App(asgi, calls.registry, calls.pages, settings.drain_s, _banner(foundation, host))
+        warm_up = foundation.endpoints.warm_up
+        yield App(asgi, calls.registry, calls.pages, settings.drain_s, warm_up, _banner(foundation, host))
 
 
 def _banner(foundation: Foundation, host: str) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import signal
 import socket
+from functools import partial
 from types import FrameType
 
 import uvicorn
@@ -13,9 +14,10 @@ from rich.console import Console
 
 from backend.app.connections import Connections, LimitedConfig, raise_file_limit
 from backend.app.main import App, open_app
+from backend.app.warm_up import WarmUp
 from backend.app.worker_processes import bound_socket
 from backend.http.limits import Networks
-from backend.runtime.supervisor import event_or_timeout
+from backend.runtime.supervisor import event_or_timeout, supervising
 from backend.settings.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -39,7 +41,8 @@ async def serve(settings: Settings, host: str, port: int, *, shared_port: bool =
             listening.listen(BACKLOG)  # before the address is announced: who reads it may call at once
             if announce:
                 _announce(app, listening)
-            await server.serve(sockets=sockets)
+            async with supervising("warm-up notice", partial(_announce_loaded, app.warm_up if announce else None)):
+                await server.serve(sockets=sockets)
     finally:
         listening.close()
 
@@ -102,4 +105,14 @@ def _announce(app: App, listening: socket.socket) -> None:
     console.print(f"\n[bold]responder-thinker[/bold] is on  [bold cyan]http://{shown}:{port}[/]\n")
     for line in app.banner:
         console.print(f"  {line}", markup=False, soft_wrap=True)
+    if app.warm_up and app.warm_up.loading:
+        console.print(
+            f"  Warm-up    loading {', '.join(app.warm_up.loading)}; calls may begin", markup=False, soft_wrap=True
+        )
     console.print("\n  Ctrl-C ends it.\n")
+
+
+async def _announce_loaded(warm_up: WarmUp | None) -> None:
+    if warm_up and warm_up.loading:
+        await warm_up.wait()
+        Console(highlight=False).print(f"  Warm-up    over after {warm_up.took_s:.1f} s\n", markup=False)

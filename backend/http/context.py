@@ -164,6 +164,8 @@ class PageConfig:
     """Whether `POST /api/rtc/ice-servers` gives a caller credentials for TURN."""
     fingerprint: bool = False
     """Whether the page may ask to recognise the browser by its fingerprint."""
+    loading: list[str] = field(default_factory=list)
+    """The parts of the local Responder that are being loaded: the first call waits for them."""
     interruptions: bool = True
     """Whether the voices of callers who have not chosen otherwise may interrupt replies."""
 
@@ -223,5 +225,7 @@ class Services:
     """Name of each provider of the Responder → `ok`, or what is known to be wrong."""
     delete_elsewhere: Callable[[str], Awaitable[list[str]]] = _nowhere
     """Has a user's data erased outside this server; returns the names of the places that are asked again later."""
+    loading: Callable[[], list[str]] = list
+    """The parts of the local Responder that are being loaded."""
     access: Access = field(default_factory=Access)
     """How callers without a credential are admitted."""

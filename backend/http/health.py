@@ -26,11 +26,12 @@ async def healthz() -> dict[str, str]:
 
 @router.head("/readyz", include_in_schema=False)
 @router.get("/readyz")
-async def readyz(response: Response, here: Here) -> dict[str, str | dict[str, str]]:
+async def readyz(response: Response, here: Here) -> dict[str, str | list[str] | dict[str, str]]:
     """Answer 200 when every check is `ok`, else 503; each check says what is wrong.
 
     Each provider of the Responder, other tool servers, and loops that fail and are started again, are shown and decide
-    nothing: the same bad record would take every process of the server out of service.
+    nothing: the same bad record would take every process of the server out of service. Nor does
+    what is still being loaded: calls wait for it.
     """
     try:
         async with asyncio.timeout(READY_WITHIN_S):
@@ -39,7 +40,10 @@ async def readyz(response: Response, here: Here) -> dict[str, str | dict[str, st
         checks = {"readiness": f"no answer within {READY_WITHIN_S} s"}
     ready = all(found == "ok" for found in checks.values())
     response.status_code = 200 if ready else 503
-    answer: dict[str, str | dict[str, str]] = {"status": "ready" if ready else "not ready", "checks": checks}
+    status = "ready" if ready else "not ready"
+    answer: dict[str, str | list[str] | dict[str, str]] = {"status": status, "checks": checks}
+    if loading := here.services.loading():
+        answer["loading"] = loading
     if responders := here.services.responders():
         answer["responders"] = responders
     if servers := here.services.tool_servers():

@@ -28,6 +28,8 @@ from backend.runtime.supervisor import cancel_all, supervised
 
 log = logging.getLogger(__name__)
 
+LAST_WORDS_S = 0.5
+"""Seconds in which `until_ready` may still read what a child wrote before it ended."""
 YOUNG_S = 30.0
 """Seconds a child must run for its end to count as the first."""
 
@@ -167,9 +169,11 @@ class ChildProcess:
         try:
             within_s = self._limits.ready_within_s
             done, _ = await asyncio.wait({ready, died}, timeout=within_s, return_when=asyncio.FIRST_COMPLETED)
+            if died in done and ready not in done:
+                done, _ = await asyncio.wait({ready}, timeout=LAST_WORDS_S)
             if ready in done:
                 return ready.result()
-            if died in done:
+            if died.done():
                 raise ChildFailed(f"{self.name} ended with status {process.returncode} before it was ready.")
             raise ChildFailed(f"{self.name} was not ready within {within_s:g} s.")
         finally:

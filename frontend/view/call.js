@@ -150,7 +150,13 @@ function showFacts({ config, session }) {
   part("session-facts").title = config?.memory?.label ?? "";
   const banner = part("offline-banner");
   banner.hidden = !offline;
-  setText(banner, `On this machine: ${session?.model ?? responder.model}`);
+  setText(banner, `On this machine: ${session?.model ?? responder.model}${warmingUp(config)}`);
+}
+
+/** What is still being loaded: a call may begin, and waits for it. @param {any} config */
+function warmingUp(config) {
+  const loading = config?.loading ?? [];
+  return loading.length ? ` · warming up: ${loading.join(", ")}` : "";
 }
 
 /** The label without its remarks in parentheses: those stand in the line's tooltip. @param {any} config */

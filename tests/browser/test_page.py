@@ -18,6 +18,7 @@ from tests.support.waiting import until
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 LOUD = 1e-4
+HERE = "On this machine: local Responder"
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -182,7 +183,7 @@ async def test_an_unplugged_microphone_is_reported_and_the_connection_stays(brow
 
 async def test_the_conversation_shows_as_it_goes(browser: Browser) -> None:
     async with page_on_stand_in(browser) as (tab, server):
-        assert await tab.text("offline-banner") == "On this machine: local Responder"
+        assert await tab.text("offline-banner") == HERE
         await tab.connect()
         begin(server)
         server.publish("floor", floor="assistant")
@@ -198,6 +199,20 @@ async def test_the_conversation_shows_as_it_goes(browser: Browser) -> None:
         assert all(words in card for words in ("Weather", "Answered", "Seattle", "1.8 s", "sample data"))
         assert await tab.transcript() == [("assistant", "interrupted", "It rains all day.")]
         assert await tab.page.locator("[data-testid=transcript] s").inner_text() == " all day."
+
+
+async def test_what_is_still_being_loaded_stands_in_the_banner_until_it_is(browser: Browser) -> None:
+    async with standing_in() as server, tab_in(browser) as tab:
+        assert isinstance(server.config, dict)
+        settled = server.config
+        server.config = settled | {"loading": ["speech recognition", "speech synthesis"]}
+        await tab.open(server.url)
+        await tab.sees("offline-banner", "warming up: speech recognition, speech synthesis")
+        await tab.sees("connect", "Start talking")
+        server.config = settled | {"loading": ["speech recognition"]}
+        await tab.page.get_by_text(f"{HERE} · warming up: speech recognition", exact=True).wait_for()
+        server.config = settled
+        await tab.page.get_by_text(HERE, exact=True).wait_for()
 
 
 async def test_a_page_with_a_provider_does_not_say_that_it_runs_on_this_machine(browser: Browser) -> None:

@@ -47,6 +47,16 @@ async def test_a_server_whose_checks_are_all_ok_is_ready(tmp_path: Path) -> None
         assert (answer["status"], answer["checks"]) == ("ready", {"memory": "ok", "responder": "ok"})
 
 
+async def test_what_is_still_being_loaded_is_shown_and_the_server_is_ready(tmp_path: Path) -> None:
+    loading = ["speech recognition"]
+    async with world(tmp_path, services_with={"loading": lambda: loading}) as here, here.browser() as browser:
+        response = await browser.get("/readyz")
+        assert (response.status_code, response.json()["loading"]) == (200, ["speech recognition"])
+        assert (await browser.get("/api/config")).json()["loading"] == ["speech recognition"]
+        loading.clear()
+        assert "loading" not in (await browser.get("/readyz")).json()
+
+
 async def test_a_loop_that_keeps_failing_is_shown_and_counted_and_the_server_stays_ready(tmp_path: Path) -> None:
     runs = 0
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from backend.app.local_responder import LocalResponder
+from backend.app.warm_up import WarmUp
 from backend.responders.base import Briefing, PastMessage, Responder
 from backend.responders.codec import Voice
 from backend.responders.failover import Provider, ResponderInfo
@@ -45,6 +46,8 @@ class OpenedProvider:
     """Calls it serves at once; 0: any number."""
     local: LocalResponder | None = None
     """The child process, where the server has started one."""
+    warm_up: WarmUp | None = None
+    """What it still loads, where it loads anything."""
 
 
 def voice_of(settings: Settings, model: str) -> Voice:

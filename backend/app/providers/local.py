@@ -8,9 +8,11 @@ import httpx2
 
 from backend.app.local_responder import LocalResponder
 from backend.app.providers.base import ApiEndpoint, OpenedProvider, realtime_provider, voice_of
+from backend.app.warm_up import WarmUp
 from backend.responders.failover import ResponderInfo
 from backend.responders.realtime import RealtimeEndpoint
 from backend.runtime.json_objects import Json
+from backend.runtime.supervisor import supervising
 from backend.settings.settings import Settings
 
 ANY_KEY = "local"
@@ -36,7 +38,20 @@ async def open_provider(settings: Settings, stack: AsyncExitStack) -> OpenedProv
     )
     about = ResponderInfo(LOCAL_NAME, _about(entry), offline=True)
     provider = realtime_provider("local", about, endpoint)
-    return OpenedProvider(provider, api, most_calls=most if isinstance(most, int) else 0, local=child)
+
+    async def loading() -> list[str] | None:
+        entry = await _description(api)
+        return _loading(entry) if entry else None
+
+    warm_up = WarmUp(loading, _loading(entry))
+    await stack.enter_async_context(supervising("local Responder's warm-up", warm_up.run))
+    most_calls = most if isinstance(most, int) else 0
+    return OpenedProvider(provider, api, most_calls=most_calls, local=child, warm_up=warm_up)
+
+
+def _loading(entry: Json) -> list[str]:
+    parts = entry.get("loading")
+    return [str(part) for part in parts] if isinstance(parts, list) else []
 
 
 def _about(entry: Json) -> str:

@@ -1,0 +1,52 @@
+"""Follows what the local Responder still loads, so that the page, the terminal and `/readyz` can say it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable
+
+log = logging.getLogger(__name__)
+
+ASK_EVERY_S = 0.5
+"""Seconds between two questions while something is being loaded."""
+
+Ask = Callable[[], Awaitable[list[str] | None]]
+"""Returns what is being loaded at this moment; None where there was no answer."""
+
+
+class WarmUp:
+    """The parts that are being loaded. Calls may come earlier: they wait for what they need."""
+
+    def __init__(self, ask: Ask, loading: list[str]) -> None:
+        self.loading = loading
+        """The names of the parts, e.g. `speech recognition`; empty once all are loaded."""
+        self.took_s = 0.0
+        """Seconds it took, once it is over."""
+        self._ask = ask
+        self._began = time.monotonic()
+        self._over = asyncio.Event()
+
+    def __repr__(self) -> str:
+        return f"WarmUp({', '.join(self.loading) or f'over after {self.took_s:.1f} s'})"
+
+    async def run(self) -> None:
+        """Ask until everything is loaded."""
+        while self.loading:
+            await asyncio.sleep(ASK_EVERY_S)
+            now = await self._ask()
+            if now is not None:
+                self._take(now)
+        self.took_s = time.monotonic() - self._began
+        self._over.set()
+
+    async def wait(self) -> None:
+        """Return once everything is loaded."""
+        await self._over.wait()
+
+    def _take(self, loading: list[str]) -> None:
+        for part in self.loading:
+            if part not in loading:
+                log.info("the local Responder has loaded its %s", part)
+        self.loading = loading
