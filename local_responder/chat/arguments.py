@@ -159,7 +159,7 @@ def _value(name: str, field: Schema, asked: Asked, wish: Wish) -> Any:
         case "values":
             return values_in(asked.sentence)
         case _ if name in _QUERY and wish.action:
-            return wish.subject
+            return _ARTICLE.sub("", wish.subject)
         case _ if name in _QUERY:
             return topic_of(asked.sentence)
     return None

@@ -62,8 +62,9 @@ def call_after(asked: Asked, functions: Sequence[Function], name: str, result: o
     groups = _groups(functions)
     kind = next((kind for kind, group in groups.items() if name in [each["name"] for each in group.values()]), "")
     wish = _wish(asked, kind, groups[kind]) if kind else None
-    found = next(iter(result.values()), None) if isinstance(result, Mapping) else None
-    if wish is None or wish.action not in CHANGES or not isinstance(found, list):
+    values = result.values() if isinstance(result, Mapping) else ()
+    found = next((value for value in values if isinstance(value, list)), None)
+    if wish is None or wish.action not in CHANGES or found is None:
         return ()
     entry = _meant(found, wish.subject, ranked="search" in groups[kind])
     function = groups[kind][wish.action]

@@ -95,7 +95,7 @@ def respond(
         wish in (Talk.OTHER, Talk.NOTHING) or (fragment and isinstance(wish, Question))
     ):
         wish = understand(conversation.joined, specialists, last)
-    if wish is Talk.YES and last and wording.YES_OR_NO in last_said:
+    if wish is Talk.YES and last and wording.asks_consent(last_said):
         wish = Question(last.domain, f"Yes, {last.query[:1].lower()}{last.query[1:]}")
     if isinstance(wish, Talk):
         about = {"turn": conversation.turn, "now": now, "last_said": last_said, "specialists": specialists}

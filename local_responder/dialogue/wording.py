@@ -40,6 +40,11 @@ def news(instructions: str, notes: Sequence[str]) -> str:
     return "By the way: " + " And: ".join(texts) if texts else "There was some news, but I have lost it."
 
 
+def asks_consent(words: str) -> bool:
+    """Whether they ask for consent; a question that was cut short asks, too."""
+    return words.startswith("Shall I ") or YES_OR_NO in words
+
+
 def question_of_consent(wish: str) -> str:
     """Asks whether to do what `wish` says."""
     wish = re.sub(r"^(?:yes\W+)?(?:please\s+)?", "", wish.strip(" .!?"), flags=re.IGNORECASE)
