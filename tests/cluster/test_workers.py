@@ -68,7 +68,7 @@ async def told_its_end_or_lives(server: RunningServer, call: PlacedCall) -> bool
 
 
 async def test_any_process_answers_for_every_call_and_the_death_of_one_leaves_the_others_calls_alone() -> None:
-    with running_server(WORKERS="2", IDLE_NUDGE_S="0", IDLE_DISCONNECT_S="0") as server:
+    with running_server(WORKERS="2", LOCAL_CALLS="16", IDLE_NUDGE_S="0", IDLE_DISCONNECT_S="0") as server:
         async with AsyncExitStack() as stack:
             calls = await calls_in_both(server, stack)
             for call in calls:
