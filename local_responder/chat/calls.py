@@ -62,9 +62,9 @@ def call_after(asked: Asked, functions: Sequence[Function], name: str, result: o
     groups = _groups(functions)
     kind = next((kind for kind, group in groups.items() if name in [each["name"] for each in group.values()]), "")
     wish = _wish(asked, kind, groups[kind]) if kind else None
-    values = result.values() if isinstance(result, Mapping) else ()
-    found = next((value for value in values if isinstance(value, list)), None)
-    if wish is None or wish.action not in CHANGES or found is None:
+    told = result.items() if isinstance(result, Mapping) else ()
+    found = next((value for key, value in told if key not in ("sample", "note")), None)
+    if wish is None or wish.action not in CHANGES or not isinstance(found, list):
         return ()
     entry = _meant(found, wish.subject, ranked="search" in groups[kind])
     function = groups[kind][wish.action]
