@@ -64,7 +64,7 @@ class Buckets:
 
 
 class AtOnce:
-    """So many of each key at once, in this process."""
+    """A bound on what each key holds at once in this process, such as the requests of one address under way."""
 
     def __init__(self, limit: int, *, what: str) -> None:
         self._limit = limit

@@ -109,7 +109,10 @@ class CallMetrics:
         )
         of_model = ["provider", "model"]
         self._tokens = Counter(
-            "voice_responder_tokens", "Tokens by kind; cached ones twice.", [*of_model, "kind"], registry=registry
+            "voice_responder_tokens",
+            "Tokens by kind; cached ones are among those taken in.",
+            [*of_model, "kind"],
+            registry=registry,
         )
         self._audio = Counter(
             "voice_responder_audio_seconds",

@@ -46,7 +46,7 @@ class ResponderInfo:
     responder: str
     model: str
     offline: bool
-    """True for the demonstration, which needs no key."""
+    """True for the local Responder, which needs no key."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from typing import Any
 from local_responder.chat.arguments import Missing, choices_of, filled, new_start
 from local_responder.chat.asked import ACTIONS, CHANGES, Asked, Wish, wish_of
 from local_responder.chat.numbers import expression_in, score_in
+from local_responder.chat.telling import ASIDE
 from local_responder.dialogue.names import digits
 from local_responder.dialogue.routing import Specialist, router_of, words_of
 from local_responder.dialogue.times import Timed
@@ -63,7 +64,7 @@ def call_after(asked: Asked, functions: Sequence[Function], name: str, result: o
     kind = next((kind for kind, group in groups.items() if name in [each["name"] for each in group.values()]), "")
     wish = _wish(asked, kind, groups[kind]) if kind else None
     told = result.items() if isinstance(result, Mapping) else ()
-    found = next((value for key, value in told if key not in ("sample", "note")), None)
+    found = next((value for key, value in told if key not in ASIDE), None)
     if wish is None or wish.action not in CHANGES or not isinstance(found, list):
         return ()
     entry = _meant(found, wish.subject, ranked="search" in groups[kind])

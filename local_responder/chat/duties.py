@@ -14,7 +14,7 @@ from typing import Any
 from local_responder.chat.asked import Asked
 from local_responder.chat.calls import call_of
 from local_responder.chat.facts import recall
-from local_responder.chat.telling import subject_of, told
+from local_responder.chat.telling import ASIDE, subject_of, told
 from local_responder.dialogue import wording
 from local_responder.realtime.parts import Call
 
@@ -118,7 +118,7 @@ def _findings(text: str) -> Iterator[dict[str, Any]]:
 def _found(asked: Asked, source: str, found: Mapping[str, Any]) -> str:
     """One place's best finding; '' when it has none."""
     tool, place = _PLACES[source]
-    lists = [value for key, value in found.items() if isinstance(value, list) and key != "citations"]
+    lists = [value for key, value in found.items() if isinstance(value, list) and key not in ASIDE]
     words = told(asked, tool, found) if any(lists) and not found.get("error") else ""
     sample = ", which is sample data" if found.get("sample") is True else ""
     return f"From {place}{sample}: {words.removeprefix('Here are the headlines. ')}" if words else ""

@@ -50,7 +50,8 @@ _FOUND = {
     "issues": ("The issues: {}.", "There are no such issues."),
     "tasks": ("{}.", "There is nothing in the background."),
 }
-_ASIDE = ("note", "sample", "citations", "calendar")
+ASIDE = ("note", "sample", "citations", "calendar")
+"""Values that stand beside what a tool has found or done."""
 _PAGES = ("results", "passages", "articles")
 _STATES = {"queued": "waiting", "running": "at work", "canceled": "stopped"}
 _MOST = 5
@@ -117,13 +118,13 @@ def _of_its_kind(asked: Asked, result: Result) -> str:
 def _of_any_kind(asked: Asked, tool: str, result: Result) -> str:
     """Return what was done or found, or else the plain values."""
     for key, value in result.items():
-        if isinstance(value, list) and (key in _FOUND or key in _PAGES or len(result.keys() - {*_ASIDE}) == 1):
+        if isinstance(value, list) and (key in _FOUND or key in _PAGES or len(result.keys() - {*ASIDE}) == 1):
             return _list(asked, key, value, more=bool(result.get("more")))
         done = _DONE.get(f"{tool.partition('_')[0]} {key}")
-        if done or (isinstance(value, Mapping) and key not in _ASIDE):
+        if done or (isinstance(value, Mapping) and key not in ASIDE):
             again = "That was there already: " if tool.startswith("github") and "note" in result else ""
             return again + (_done(asked, done, value) if done else f"I have {key} this: {_line(value)}.")
-    plain = [(name, value) for name, value in result.items() if name not in _ASIDE and value not in (None, [], "")]
+    plain = [(name, value) for name, value in result.items() if name not in ASIDE and value not in (None, [], "")]
     texts = [(name, _joined(value) if isinstance(value, list) else value) for name, value in plain]
     values = "; ".join(f"{name.replace('_', ' ')}: {text}" for name, text in texts[:_MOST])
     return f"{values[0].upper()}{values[1:]}." if values else ""

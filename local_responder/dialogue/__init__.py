@@ -1,1 +1,1 @@
-"""The demonstration: a small dialogue made of plain rules. It says what it is."""
+"""The dialogue: what the local Responder answers, by rules or by a chat model."""

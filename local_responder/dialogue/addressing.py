@@ -1,4 +1,4 @@
-"""Who is spoken to: the demonstration, or somebody else in the room. Pure rules.
+"""Who is spoken to: the Responder, or somebody else in the room. Pure rules.
 
 The tool by which it stays silent is found among those on offer by its name, and the wake name in the instructions.
 """

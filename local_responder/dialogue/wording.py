@@ -65,7 +65,7 @@ def spoken(text: str) -> str:
     text = re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", text)
     text = re.sub(r"https?://(?:www\.)?([\w.-]*\w)[^\s<>]*?(?=[.,;:!?)]*(?:\s|$))", r"\1", text)
     text = re.sub(r"^\s*(?:[-*•]|\d+[.)]|#+)\s+", "", text, flags=re.MULTILINE)
-    text = re.sub(r"[*_`#>|]+", "", text)
+    text = re.sub(r"[*`#>|]+|(?<!\w)_+|_+(?!\w)", "", text)  # the name of a setting keeps its lines
     return re.sub(r"\s+", " ", text).strip()
 
 
