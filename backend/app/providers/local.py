@@ -31,7 +31,9 @@ async def open_provider(settings: Settings, stack: AsyncExitStack) -> OpenedProv
         await child.start()
         url = child.url
     api = ApiEndpoint(f"{url}/v1", ANY_KEY)
-    entry = await _description(api)
+    # One client for all questions: to make another means to load the certificates again, which holds the event loop.
+    http = await stack.enter_async_context(httpx2.AsyncClient(timeout=LISTED_WITHIN_S, trust_env=False))
+    entry = await _description(http, api)
     most = entry.get("calls")
     endpoint = RealtimeEndpoint(
         api.realtime_url, ANY_KEY, voice_of(settings, settings.realtime_model), settings="the local Responder's log"
@@ -40,7 +42,7 @@ async def open_provider(settings: Settings, stack: AsyncExitStack) -> OpenedProv
     provider = realtime_provider("local", about, endpoint)
 
     async def loading() -> list[str] | None:
-        entry = await _description(api)
+        entry = await _description(http, api)
         return _loading(entry) if entry else None
 
     warm_up = WarmUp(loading, _loading(entry))
@@ -59,14 +61,13 @@ def _about(entry: Json) -> str:
     return ", ".join(parts) or LOCAL_NAME
 
 
-async def _description(local: ApiEndpoint) -> Json:
+async def _description(http: httpx2.AsyncClient, local: ApiEndpoint) -> Json:
     """Return what the local Responder lists as its model: its parts, and how many calls it serves at once.
 
     Nothing when it does not answer: calls will say so.
     """
     try:
-        async with httpx2.AsyncClient(timeout=LISTED_WITHIN_S, trust_env=False) as http:
-            entry = (await http.get(f"{local.base_url}/models")).json()["data"][0]
+        entry = (await http.get(f"{local.base_url}/models")).json()["data"][0]
     except (httpx2.HTTPError, ValueError, LookupError, TypeError):
         return {}
     return entry if isinstance(entry, dict) else {}
