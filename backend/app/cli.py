@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import subprocess
 import sys
@@ -50,6 +51,7 @@ def serve(
 
         uvloop.run(supervise(settings, host, port, log_level))
     else:
+        gc.disable()  # until `open_app` has made everything: collecting meanwhile takes a fifth of the time
         from backend.app.server import serve as serve_until_signal
 
         uvloop.run(serve_until_signal(settings, host, port, shared_port=shared_port, announce=announce))
