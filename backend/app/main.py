@@ -65,7 +65,6 @@ async def open_app(settings: Settings, host: str) -> AsyncIterator[App]:
         open_http(foundation, tasks, calls, access) as asgi,
     ):
         load_clips()
-        gc.collect()
         gc.freeze()  # what start-up made lives as long as the process: the collector need not look at it during calls
         gc.enable()
         warm_up = foundation.endpoints.warm_up
