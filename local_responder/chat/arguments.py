@@ -50,14 +50,20 @@ _HOME = re.compile(r"\"default_location\":\s*\"([^\"]+)\"")
 _WATCHED = re.compile(r"\"watched_tickers\":\s*\[([^\]]*)\]")
 _PREFERRED_UNIT = re.compile(r"\"temperature_unit\":\s*\"([^\"]+)\"")
 _SHARE = re.compile(
-    r"\b(?:price|value|quote) (?:of|for) (?P<of>.+?)(?: stocks?| shares?)?(?: today| now)?$|"
-    r"\bhow(?: is| are|'s) (?P<doing>.+?)(?: stocks?| shares?)? (?:doing|trading)\b|"
-    r"^(?P<first>[\w&.\- ]+?) (?:stocks?|shares?|share price)\b",
+    r"\b(?:price|value|quote) (?:of|for|on) (?P<of>.+?)(?: stocks?| shares?)?(?: today| now)?$|"
+    r"\b(?:how|what|where)(?: is| are| did| does| do|'s) (?P<doing>.+?)(?: stocks?| shares?)?"
+    r" (?:doing|trading|do|stand|close)\b|"
+    r"\b(?:what|how)(?: is|'s) (?P<whose>.+?)(?:'s)? (?:stocks?|shares?)\b|"
+    r"\bhow much (?:is|are) (?:an? |one )?(?P<one>.+?)(?:'s)? (?:stocks?|shares?)\b|"
+    r"^(?:is|are|did|has) (?P<moved>.+?)(?:'s)?(?: stocks?| shares?)?"
+    r" (?:up|down|go|gone|losing|gaining|rising|falling)\b|"
+    r"^(?P<first>(?!(?:how|what|where|which|is|are|did|has)\b)[\w&.\- ]+?) (?:stocks?|shares?|share price)\b",
     re.IGNORECASE,
 )
+"""A company by what stands around it: recognition often writes a name in lower case."""
 _TOPIC = re.compile(
-    r"\b(?:about|regarding|concerning|(?:news|headlines?|latest|stories|new) (?:on|from|in))\s+(?:the )?"
-    r"(?P<topic>(?!the news).+)$",
+    r"\b(?:about|regarding|concerning|(?:news|headlines?|latest|stories|new|updates?|update me) (?:on|from|in))\s+"
+    r"(?:the )?(?P<topic>(?!the news).+)$",
     re.IGNORECASE,
 )
 _POLITE = re.compile(
@@ -181,7 +187,7 @@ def _companies(asked: Asked) -> list[str]:
         return names
     found = _SHARE.search(asked.plain)
     company = next(filter(None, found.groups())) if found else ""
-    if company and not re.match(r"(?:my|their|our|the)\b", company, re.IGNORECASE):
+    if company and not re.match(r"(?:my|their|our|the|it|they|that)\b", company, re.IGNORECASE):
         return re.split(r"\s+and\s+", company.strip())
     watched = _WATCHED.search(asked.known)
     return re.findall(r"\"([^\"]+)\"", watched[1]) if watched else []

@@ -106,6 +106,13 @@ NEWS = a_tool("get_news_headlines", topic={}, category={"anyOf": [{"enum": ["spo
         ("What is the price of Tesla stock?", STOCKS, [{"company": "Tesla"}]),
         ("How are Apple and Google doing today?", STOCKS, [{"company": "Apple"}, {"company": "Google"}]),
         ("Tesla shares", STOCKS, [{"company": "Tesla"}]),
+        ("what's lego's share price", STOCKS, [{"company": "lego"}]),
+        ("Tell me the price on lego", STOCKS, [{"company": "lego"}]),
+        ("How much is a lego share?", STOCKS, [{"company": "lego"}]),
+        ("How did lego do on the stock exchange today?", STOCKS, [{"company": "lego"}]),
+        ("Where does lego stand on the stock market?", STOCKS, [{"company": "lego"}]),
+        ("Is lego losing money on the stock market?", STOCKS, [{"company": "lego"}]),
+        ("Update me on the election", NEWS, [{"topic": "election"}]),
         ("What's in the news?", NEWS, [{}]),
         ("Any news about space today?", NEWS, [{"topic": "space"}]),
         ("Give me the sports news", NEWS, [{"category": "sports"}]),
@@ -120,6 +127,7 @@ def test_watched_shares_stand_in_for_my_stocks() -> None:
     thought = ask("How are my stocks doing?", system='{"watched_tickers": ["AAPL", "MSFT"]}', tools=[STOCKS])
     assert [json.loads(call.arguments)["company"] for call in thought.calls] == ["AAPL", "MSFT"]
     assert ask("How are my stocks doing?", tools=[STOCKS]).text == "Which company do you mean?"
+    assert ask("Is it up today?", tools=[STOCKS]).text == "Which company do you mean?"
 
 
 def test_each_result_is_worded_by_its_skill() -> None:
