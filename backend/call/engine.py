@@ -375,7 +375,7 @@ class CallEngine:
                     self._cut_item = item
                     self._publish(page.ErrorShown("The reply is too long.", "Its end was cut."))
             case do.PlayClip(clip):
-                transport.play(f"clip:{clip}", clip_audio(clip))
+                transport.play(command.item, clip_audio(clip))
             case do.HoldPlayback():
                 transport.hold()
             case do.ResumePlayback():

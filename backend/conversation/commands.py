@@ -123,11 +123,20 @@ class Play:
     pcm: bytes
 
 
+CLIP_ITEM = "clip:"
+"""What the name of a recording begins with, and no item of a provider's."""
+
+
 @dataclass(frozen=True, slots=True)
 class PlayClip:
     """Queue one of the server's own recordings."""
 
     clip: Clip
+
+    @property
+    def item(self) -> str:
+        """The name under which its playback is reported."""
+        return f"{CLIP_ITEM}{self.clip}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,8 +58,10 @@ class TurnLimits:
     moment_after_s: float = 1.5
     """A reconnection longer than this is spoken about."""
     silence_most_s: float = 3.4
-    """Silence a caller hears at most who is owed something while the connection is lost. Four seconds are the most that
-    may pass; the way to the caller's ear takes some of them."""
+    """Silence a caller hears at most whom the Responder owes something. Four seconds are the most that may pass; the
+    way to the caller's ear takes some of them."""
+    first_try_s: float = 0.6
+    """A reply has this long at least to begin to sound before the caller is told that it takes a moment."""
     notice_after_s: float = 1.0
     """The quiet that a notice waits for."""
     notice_retry_s: float = 2.0

@@ -259,6 +259,7 @@ def _deadlines(s: State) -> Deadlines:
         yield due, replies.begin_notices
     if s.floor not in (Floor.HELD, Floor.PAUSING):
         yield from replies.deadlines(s)
+    yield from silence.waiting_deadlines(s)
     if s.floor is Floor.LISTENING:
         yield from silence.deadlines(s)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 
 from backend.conversation import commands as do
@@ -10,7 +12,7 @@ from backend.conversation.commands import Clip, Purpose
 from backend.conversation.machine.failures import LONGEST_WAIT_S
 from backend.conversation.machine.state import Floor
 from backend.conversation.page_events import ReplyFailed, TranscriptCompleted, TranscriptInterrupted
-from tests.conversation.test_turn import MS, Story, purposes
+from tests.conversation.test_turn import MS, Story, purposes, waits_told
 
 
 def begin(story: Story, text: str = "It is", ms: int = 1000, reply: str = "r1") -> None:
@@ -156,8 +158,9 @@ def test_a_reply_that_stalls_is_continued() -> None:
     story.ask()
     begin(story, "It is sunny in")
     story.tell(ev.PlaybackDrained("i-r1", 1000))
-    story.wait(12)
+    told = waits_told(story, 12)
     assert [(event.status, event.remedy) for event in story.published(ReplyFailed)] == [("stalled", "continued")]
+    assert all(later - earlier - 1.2 < 4 for earlier, later in pairwise([-1.2, *told]))
     assert purposes(story)[:2] == [Purpose.ANSWER, Purpose.ANSWER]
 
 
@@ -270,3 +273,27 @@ def test_whoever_takes_the_floor_is_not_followed_up() -> None:
     story.wait(1)
     story.tell(ev.PlaybackFlushed((ev.Heard("i-r1", 2500),)))
     assert purposes(story) == [Purpose.ANSWER]
+
+
+# --- silence ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("begun", [False, True], ids=["nothing came", "the reply began, without a sound"])
+def test_who_asks_a_provider_that_says_nothing_is_told_to_wait_and_in_the_end_that_no_answer_comes(begun: bool) -> None:
+    story = Story()
+    story.ask()
+    if begun:
+        story.tell(ev.ReplyStarted("r1", story.all(do.CreateReply)[-1].request))
+    told = waits_told(story, 14)
+    assert [event.remedy for event in story.published(ReplyFailed)] == ["asked_again", "apologised"]
+    assert do.PlayClip(Clip.SORRY) in story.said
+    assert all(later - earlier - 1.2 < 4 for earlier, later in pairwise([-1.2, *told]))
+    assert len(told) == 3, "nothing is owed after the apology"
+
+
+def test_an_answer_that_comes_soon_is_waited_for_without_a_word() -> None:
+    story = Story()
+    story.ask()
+    story.wait(3)
+    begin(story, "It is four.")
+    assert not story.all(do.PlayClip)

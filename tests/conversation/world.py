@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from backend.conversation import commands as do
 from backend.conversation import events as ev
-from backend.conversation.commands import Purpose
+from backend.conversation.commands import Clip, Purpose
 from backend.conversation.limits import TurnLimits
 from backend.conversation.machine.state import Floor
 from backend.conversation.machine.thinkers import WAITING
@@ -71,6 +71,7 @@ class World:
         self.replies: list[ProviderReply] = []
         self.made = 0
         self.thinkers: dict[str, int] = {}
+        self.thought_until = 0.0
         self.called: set[str] = set()
         self.orphans: set[str] = set()
         self.answered: list[str] = []
@@ -78,6 +79,7 @@ class World:
         self.late: dict[str, int] = {}
         self.handed_in = False
         self.online = True
+        self.saying_goodbye = False
         self.closed: str | None = None
         self.owed_since: float | None = None
         self.spoken_results: list[int] = []
@@ -133,6 +135,7 @@ class World:
                 case do.Play(item, pcm):
                     self._enqueue(item, len(pcm) // MS)
                 case do.PlayClip(clip):
+                    self.saying_goodbye |= clip in (Clip.GOODBYE, Clip.LOST)
                     self._enqueue(f"clip:{clip}", 1500)
                 case do.HoldPlayback():
                     self.held = True
@@ -179,6 +182,7 @@ class World:
                     assert self.machine.floor not in floors, "a Thinker was begun though the caller may go on"
                     self.thinkers[call] = self.machine.turn
                 case do.CancelThinker(call):
+                    self.thought_until = self.now
                     self.thinkers.pop(call, None)
                 case do.CommitInput() | do.AddUserText(_):
                     assert self.online, "the caller's turn was sent down a broken line"
@@ -312,7 +316,9 @@ class World:
 
     def _check_owed(self) -> None:
         if self.owed_since is not None and not self.closed:
-            assert self.now - self.owed_since <= 10.0, f"a turn ended in silence: {self.machine!r}"
+            thought = self.thinkers or self.thought_until >= self.owed_since  # fillers have their own times
+            longest = 10.0 if thought or self.saying_goodbye else 4.0
+            assert self.now - self.owed_since <= longest, f"a turn ended in silence: {self.machine!r}"
 
     # --- random actions --------------------------------------------------------------------------------
 
@@ -446,6 +452,7 @@ class World:
         if self.thinkers:
             call = list(self.thinkers)[amount % len(self.thinkers)]
             asked_in = self.thinkers.pop(call)
+            self.thought_until = self.now
             self.tell(ev.ThinkerFinished(call, "{}") if amount % 3 else ev.ThinkerFailed(call, "no answer"))
             if not amount % 7:
                 self.tell(ev.ThinkerFinished(call, "{}"))

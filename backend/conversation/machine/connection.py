@@ -8,10 +8,11 @@ from backend.conversation import commands as do
 from backend.conversation import events as ev
 from backend.conversation import page_events as page
 from backend.conversation.commands import Clip, Purpose
-from backend.conversation.machine.moves import apologise, finish_items, leave, play_clip, release_hold
+from backend.conversation.machine.moves import apologise, finish_items, leave, release_hold
 from backend.conversation.machine.open_turn import close_turn
 from backend.conversation.machine.playback import heard_out
 from backend.conversation.machine.replies import want_again
+from backend.conversation.machine.silence import say_wait
 from backend.conversation.machine.state import Deadlines, Floor, State
 from backend.conversation.spoken import SpokenItem
 
@@ -124,6 +125,5 @@ def _owes(s: State) -> bool:
 
 
 def _say_wait(s: State, now: float) -> None:
-    play_clip(s, Clip.WAITING if s.waits_said % 2 else Clip.MOMENT)
-    s.waits_said += 1
+    say_wait(s, now)
     s.owed_since = None

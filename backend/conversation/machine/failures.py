@@ -48,7 +48,6 @@ class Failure:
 
 def came_to_nothing(s: State, reply: Reply, failure: Failure, now: float) -> None:
     """Retry, apologise or say goodbye ourselves for a reply of which neither sound nor tool call came."""
-    s.last_sound_at = now
     _report(s, reply, failure, _replace(s, reply, failure, now))
 
 

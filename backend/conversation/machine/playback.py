@@ -41,7 +41,8 @@ def on_drained(s: State, item: str, played_ms: int, now: float) -> None:
     s.playing = s.reading_out = False
     s.last_sound_at = now
     if s.reply and s.reply.phase is Phase.STREAMING:
-        s.reply.since = now
+        if not item.startswith(do.CLIP_ITEM):  # "one moment" does not give the provider more time
+            s.reply.since = now
         return
     s.publish(page.PlaybackFinished(item, played_ms))
     heard_out(s, now)
@@ -53,7 +54,6 @@ def heard_out(s: State, now: float) -> None:
     s.opened |= bool(over)
     for spoken in over:
         _heard_whole(s, spoken)
-    s.last_sound_at = now
     if not any(spoken.purpose is Purpose.NUDGE for spoken in over):
         s.idle_since = now
     if s.floor is Floor.ASSISTANT:

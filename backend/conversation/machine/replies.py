@@ -90,6 +90,7 @@ def on_audio(s: State, event: ev.ReplyAudio, now: float) -> None:
         return
     if not reply.sounded:
         reply.sounded = True
+        s.waits_said = 0
         s.parked = None
         s.reading_out = not reply.interruptible
         s.commands += s.notices.sounded(reply.request)

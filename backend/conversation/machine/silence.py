@@ -5,10 +5,9 @@ from __future__ import annotations
 from backend.conversation import page_events as page
 from backend.conversation.commands import Clip, Purpose
 from backend.conversation.machine.moves import apologise, cancel_reply, play_clip
-from backend.conversation.machine.state import IDLE, Deadlines, State
+from backend.conversation.machine.state import IDLE, Deadlines, Floor, Phase, State
 
-MOMENT_EVERY_S = 3.5
-"""Seconds of silence before each word that covers a wait the provider has asked for."""
+ANSWERS = (Purpose.ANSWER, Purpose.RESULT)
 
 
 def on_call_started(s: State, now: float) -> None:
@@ -26,8 +25,6 @@ def deadlines(s: State) -> Deadlines:
         return  # `connection` speaks meanwhile, and a caller who waits for us is not idle
     if s.owed_since is not None:
         yield s.owed_since + 2 * limits.first_audio_within_s, _owed_too_long
-    if s.wanted and s.not_before > s.last_sound_at + MOMENT_EVERY_S:
-        yield s.last_sound_at + MOMENT_EVERY_S, lambda s, _: play_clip(s, Clip.MOMENT)
     if s.reply is not None or s.wanted or s.leaving:
         return
     running = s.calls.running(s.turn)
@@ -40,6 +37,26 @@ def deadlines(s: State) -> Deadlines:
         yield s.idle_since + limits.idle_disconnect_s, _say_goodbye
     if limits.idle_nudge_s and not s.nudged:
         yield s.idle_since + limits.idle_nudge_s, _nudge
+
+
+def waiting_deadlines(s: State) -> Deadlines:
+    """Yield when a caller whom the provider owes a sound is told that it takes a moment."""
+    if s.lost_at is not None or s.playing or s.leaving or s.floor not in (Floor.LISTENING, Floor.ASSISTANT):
+        return
+    reply = s.reply if s.reply and s.reply.wanted else None
+    owed = any(purpose in s.wanted for purpose in ANSWERS)
+    if reply:
+        owed |= reply.purpose in ANSWERS or (reply.purpose is Purpose.FILLER and bool(s.calls.running(s.turn)))
+    if owed:
+        silent_since = max(s.last_sound_at, s.last_voice_at, s.owed_since or 0.0)
+        asked_at = reply.since if reply and reply.phase is Phase.REQUESTED else 0.0
+        yield max(silent_since + s.limits.silence_most_s, asked_at + s.limits.first_try_s), say_wait
+
+
+def say_wait(s: State, now: float) -> None:
+    """Tell the caller, in turns with other words, that it takes a moment."""
+    play_clip(s, Clip.WAITING if s.waits_said % 2 else Clip.MOMENT)
+    s.waits_said += 1
 
 
 def _owed_too_long(s: State, now: float) -> None:

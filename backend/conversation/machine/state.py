@@ -376,6 +376,8 @@ class State:
     # silence
     owed_since: float | None = None
     """The moment from which the caller waits for a sound of ours."""
+    waits_said: int = 0
+    """Times in a row the caller was told that it takes a moment."""
     fillers: int = 0
     """Fillers spoken in this turn."""
     idle_since: float | None = None
@@ -384,8 +386,6 @@ class State:
     # the connection to the provider
     lost_at: float | None = None
     """The moment the connection was lost; None while it stands."""
-    waits_said: int = 0
-    """Times the caller was told since then that it takes a moment."""
     started: bool = False
     """A connection has stood in this call."""
     missed: bool = False
