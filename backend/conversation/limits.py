@@ -57,7 +57,7 @@ class TurnLimits:
     """Pause before a refused reply is asked for again."""
     moment_after_s: float = 1.5
     """A reconnection longer than this is spoken about."""
-    silence_most_s: float = 3.4
+    silence_most_s: float = 3.1
     """Silence a caller hears at most whom the Responder owes something. Four seconds are the most that may pass; the
     way to the caller's ear takes some of them."""
     first_try_s: float = 0.6

@@ -158,7 +158,7 @@ def test_who_goes_on_after_a_false_start_gets_one_answer_to_one_turn() -> None:
     assert [cut.heard for cut in talk.published(TranscriptInterrupted)] == [""]
     talk.stop()
     talk.transcribe("in seattle tomorrow")
-    talk.wait(3)
+    talk.wait(2.5)
     talk.answer("r2")
     talk.tell(ev.PlaybackStarted("i-r2"))
     assert talk.machine.turn == 1

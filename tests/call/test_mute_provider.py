@@ -1,0 +1,37 @@
+"""A provider whose connection stands and that says nothing, or no more: who waits for it is told so, and told again."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from tests.call.test_line_outages import SILENCE_MOST_S, longest_silence_s
+from tests.support.offline_peer import offline_peer
+from tests.support.running_server import placed_call, running_server
+from tests.support.speech import silence, speech
+
+APOLOGY = "Sorry, something went wrong. Could you say that again?"
+MUTE: dict[str, dict[str, Any]] = {
+    "nothing ever comes": {"hang": True},
+    "it begins, without a sound": {"text": "It is sunny.", "first_audio_delay_ms": 60_000},
+    "it stops in the middle": {"text": "It is sunny.", "tone": {"ms": 2_000}, "stall_after_ms": 600},
+}
+
+
+@pytest.mark.alone
+@pytest.mark.parametrize("reply", MUTE.values(), ids=MUTE)
+async def test_who_is_owed_an_answer_never_hears_four_seconds_of_silence(reply: dict[str, Any]) -> None:
+    now = asyncio.get_running_loop().time
+    script = {"turns": [{"hear": "is it sunny", "reply": reply}], "fallback": reply}
+    async with offline_peer(script) as peer:
+        with running_server(peer) as server:
+            async with placed_call(server) as call:
+                await call.say(silence(100) + speech("is it sunny"))
+                asked = now()
+                await call.told("transcript", 40, content=APOLOGY)
+                await asyncio.sleep(1)  # it is heard a moment later
+                assert longest_silence_s(call, asked, now()) < SILENCE_MOST_S
+                assert "One moment, please." in [said["content"] for said in call.all_told("transcript")]
+                assert call.all_told("reply_failed")[-1]["remedy"] == "apologised"
