@@ -91,6 +91,8 @@ class RealtimeCodec:
         self.capabilities = capabilities or capabilities_of(voice.model)
         self.briefing = Briefing("")
         """The newest briefing sent."""
+        self.released: list[ResponderEvent] = []
+        """Events to be reported before those of the next message: `encode` has let go of them."""
         self._ids = count(1)
         self._parse = msgspec.json.Decoder(ServerEvent).decode
         self._speech_began_ms = 0
@@ -120,7 +122,7 @@ class RealtimeCodec:
         return APPEND % (next(self._ids), sound_to_json(pcm))
 
     def encode(self, command: ResponderCommand) -> bytes:
-        """Return one command as one client event."""
+        """Return one command as one client event; empty where the provider does it by itself."""
         match command:
             case do.CommitInput():
                 return self._event("input_audio_buffer.commit")

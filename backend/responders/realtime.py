@@ -31,7 +31,6 @@ from backend.errors import ResponderRejected, ResponderUnavailable
 from backend.media.frame import BYTES_PER_MS, Frame
 from backend.responders.base import Briefing, Capabilities, OnEvent, PastMessage, Responder
 from backend.responders.codec import RealtimeCodec, Voice
-from backend.responders.openai_models import capabilities_of
 
 CONNECT_WITHIN_S = 6.0
 SEND_WITHIN_S = 5.0
@@ -64,6 +63,8 @@ class RealtimeEndpoint:
     """Makes the headers of a new connection, where the key is not simply sent as a bearer token."""
     settings: str = "OPENAI_API_KEY, OPENAI_BASE_URL and REALTIME_MODEL"
     """What to check when it cannot be reached."""
+    new_codec: Callable[[Voice], RealtimeCodec] = RealtimeCodec
+    """Makes what translates for a connection: OpenAI's wire, or a relative of it."""
 
     def __repr__(self) -> str:
         return f"RealtimeEndpoint({self.url}, {self.voice.model})"
@@ -71,7 +72,7 @@ class RealtimeEndpoint:
     @property
     def capabilities(self) -> Capabilities:
         """What its model can do."""
-        return capabilities_of(self.voice.model)
+        return self.new_codec(self.voice).capabilities
 
 
 async def connect_realtime(
@@ -82,8 +83,7 @@ async def connect_realtime(
     Raises `ResponderRejected` when the key is refused, `ResponderUnavailable` for anything that may pass.
     """
     async with _connecting(endpoint):
-        codec = RealtimeCodec(endpoint.voice, endpoint.capabilities)
-        return await _brief(await _open(endpoint), codec, briefing, history)
+        return await _brief(await _open(endpoint), endpoint.new_codec(endpoint.voice), briefing, history)
 
 
 async def probe_realtime(endpoint: RealtimeEndpoint) -> None:
@@ -94,7 +94,7 @@ async def probe_realtime(endpoint: RealtimeEndpoint) -> None:
     async with _connecting(endpoint):
         connection = await _open(endpoint)
         try:
-            await _expect(connection, RealtimeCodec(endpoint.voice), "session.created")
+            await _expect(connection, endpoint.new_codec(endpoint.voice), "session.created")
             await connection.close()
         finally:
             connection.transport.abort()
@@ -165,6 +165,7 @@ class RealtimeResponder(Responder):
         self._outbox: deque[bytes | bytearray] = deque()
         self._append_bytes = APPEND_BYTES[codec.briefing.endpointing]
         self._piece = bytearray()  # audio not yet long enough to be sent
+        self._on_event: OnEvent | None = None
         self._closing = False
         self._waiting: asyncio.Task[None] | None = None  # for the network, while it is behind
 
@@ -188,16 +189,21 @@ class RealtimeResponder(Responder):
 
     def send(self, command: ResponderCommand) -> None:
         self._enqueue_piece()
-        self._enqueue(self._codec.encode(command))
+        if message := self._codec.encode(command):
+            self._enqueue(message)
+        if self._codec.released:  # not at once: the call is in the midst of carrying out its commands
+            asyncio.get_running_loop().call_soon(self._release)
 
     def brief(self, briefing: Briefing) -> None:
         self._enqueue(self._codec.brief(briefing, first=False))
 
     async def receive_events(self, on_event: OnEvent) -> None:
         failure: ResponderUnavailable | None = None
+        self._on_event = on_event
 
         def on_message(message: Message) -> None:
             nonlocal failure
+            self._release()
             try:
                 for event in self._codec.decode(message) if failure is None else ():
                     on_event(event)
@@ -222,6 +228,13 @@ class RealtimeResponder(Responder):
                 await self._connection.close()
         except TimeoutError:
             self._connection.transport.abort()
+
+    def _release(self) -> None:
+        """Report what the codec had held back until it was asked for."""
+        released, self._codec.released = self._codec.released, []
+        if self._on_event and not self._closing:
+            for event in released:
+                self._on_event(event)
 
     def _enqueue_piece(self) -> None:
         """Send the audio collected so far."""

@@ -26,6 +26,7 @@ from backend.settings.notifications import NotificationSettings
 from backend.settings.redis import complete_redis_url, read_password
 from backend.settings.tasks import BackgroundSettings, CoordinatorSettings
 from backend.settings.vad import VadSettings
+from backend.settings.xai import XaiSettings
 
 Seconds = Annotated[float, Field(ge=0)]
 Milliseconds = Annotated[int, Field(ge=0)]
@@ -94,6 +95,9 @@ class Settings(BaseSettings):
 
     # Azure OpenAI
     azure_openai: AzureOpenAISettings = Field(default_factory=AzureOpenAISettings)  # type: ignore[arg-type]
+
+    # xAI
+    xai: XaiSettings = Field(default_factory=XaiSettings)  # type: ignore[arg-type]
 
     # Local Responder
     local_model_url: str = Field(

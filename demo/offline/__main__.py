@@ -24,7 +24,13 @@ def main() -> int:
     """Parse the command line and serve. Returns the exit status."""
     parser = command_line("python -m demo.offline", "A Realtime server that follows a script. No key, no network.")
     parser.add_argument("--script", type=Path, help="a script file; without one, the local Responder answers")
-    parser.add_argument("--strict", action="store_true", help="refuse what the openai package's types do not know")
+    parser.add_argument(
+        "--strict",
+        nargs="?",
+        const="openai",
+        choices=["openai", "xai"],
+        help="refuse what a provider's schema does not know: without a name, that of the openai package",
+    )
     options = parser.parse_args()
     try:
         uvloop.run(_serve(load(options.script) if options.script else None, options))
@@ -42,17 +48,21 @@ async def _serve(script: Script | None, options: argparse.Namespace) -> None:
             speak,
             script,
             required_key=options.require_key,
-            conversation=_conversation(strict=options.strict),
+            conversation=_conversation(options.strict),
         )
         await run(create_app(peer), options)
 
 
-def _conversation(*, strict: bool) -> type[Realtime]:
-    if not strict:
-        return Realtime
-    from demo.offline.strict import StrictRealtime  # the openai package takes a second to import
+def _conversation(strict: str | None) -> type[Realtime]:
+    if strict == "xai":
+        from demo.offline.xai import XaiRealtime
 
-    return StrictRealtime
+        return XaiRealtime
+    if strict == "openai":
+        from demo.offline.strict import StrictRealtime  # the openai package takes a second to import
+
+        return StrictRealtime
+    return Realtime
 
 
 if __name__ == "__main__":

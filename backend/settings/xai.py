@@ -1,0 +1,17 @@
+"""The settings of xAI's voice agent API, named XAI__* in the environment."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, Field, SecretStr
+
+
+class XaiSettings(BaseModel):
+    """Which model speaks, and how it lets us in."""
+
+    api_key: SecretStr = Field(SecretStr(""), description="A key of xAI.")
+    base_url: str = Field("https://api.x.ai/v1", pattern=r"^https?://[^/\s]+", description="Address of its API.")
+    model: str = Field("grok-voice-latest", description="A voice model of xAI.")
+    voice: str = Field("eve", description="One of its voices, by name.")
+    effort: Literal["", "none", "high"] = Field("", description="Reasoning before it answers; empty: as xAI has it.")
