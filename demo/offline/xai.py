@@ -250,14 +250,16 @@ def _session(given: dict[str, Any]) -> dict[str, Any]:
         detection = given["turn_detection"]
         hearing["turn_detection"] = detection if detection and detection["type"] else None
     output = {"voice": given["voice"]} if "voice" in given else {}
-    kept = {name: given[name] for name in ("instructions", "tools") if name in given}
+    kept: dict[str, Any] = {name: given[name] for name in ("instructions", "tools") if name in given}
     return {"type": "realtime", "audio": {"input": hearing, "output": output}, **kept}
 
 
 def _as_theirs(event: dict[str, Any]) -> dict[str, Any]:
-    """Return a server event as xAI has it: the details of a reply's status are text."""
-    response = event.get("response") or {}
-    details = response.get("status_details")
-    if event["type"] != "response.done" or not details:
-        return event
-    return event | {"response": response | {"status_details": details.get("reason") or str(details)}}
+    """Return a server event as xAI has it: why a reply ended is text, and so is the type of an error."""
+    match event:
+        case {"type": "response.done", "response": {"status_details": dict() as details} as response}:
+            why = details.get("reason") or (details.get("error") or {}).get("code")
+            return event | {"response": response | {"status_details": why}}
+        case {"type": "error", "error": {"code": "session_expired"} as error}:
+            return event | {"error": error | {"type": "max_duration", "code": None}}
+    return event

@@ -19,25 +19,27 @@ from backend.media.frame import FRAME_BYTES, Frame
 from backend.responders.base import Briefing, PastMessage, ToolSchema
 from demo.offline.strict import STRICT, TYPES, faults
 from tests.support.offline_peer import OfflinePeer, running_peer
-from tests.support.responder_rigs import PROVIDERS, Connect, Line, line
+from tests.support.responder_rigs import PROVIDERS, Connect, Line, line, openai, xai
 
 TOOL = ToolSchema("route_to_thinker", "Ask a specialist.", {"type": "object", "properties": {"q": {"type": "string"}}})
 BRIEFING = Briefing("be kind", (TOOL,), purposes={Purpose.FILLER: "say you are looking"})
 SPEECH = Frame(b"\x10\x00" * (FRAME_BYTES // 2))
+LOUD = Frame(b"\x00\x20" * (FRAME_BYTES // 2))
+"""What a provider that finds turns takes for a voice."""
 TONE = {"ms": 300}
 ASKED = do.CreateReply(Purpose.ANSWER, "answer-1")
 
 
-@pytest.fixture(scope="module")
-def peer() -> Iterator[OfflinePeer]:
-    with running_peer("--strict") as running:
-        yield running
-
-
-@pytest.fixture(params=PROVIDERS, ids=lambda connect: connect.__name__)
+@pytest.fixture(scope="module", params=PROVIDERS, ids=lambda connect: connect.__name__)
 def provider(request: pytest.FixtureRequest) -> Connect:
     connect: Connect = request.param
     return connect
+
+
+@pytest.fixture(scope="module")
+def peer(provider: Connect) -> Iterator[OfflinePeer]:
+    with running_peer(*PROVIDERS[provider]) as running:
+        yield running
 
 
 def replying(
@@ -48,11 +50,18 @@ def replying(
     return line(provider, peer, {"turns": turns, **more}, BRIEFING)
 
 
-def ask(made: Line, request: str = "answer-1") -> None:
-    """Take a turn of ten frames, and ask for its reply."""
-    for _ in range(10):
-        made.responder.send_audio(SPEECH)
-    made.responder.send(do.CommitInput())
+async def ask(made: Line, request: str = "answer-1") -> None:
+    """Take a turn of ten frames, and ask for its reply; a provider that finds turns needs to hear their end."""
+    if "local" in made.responder.capabilities.endpointers:
+        for _ in range(10):
+            made.responder.send_audio(SPEECH)
+        made.responder.send(do.CommitInput())
+    else:
+        taken = len(made.all(ev.InputCommitted))
+        for frame in [LOUD] * 10 + [SPEECH] * 25:
+            made.responder.send_audio(frame)
+        made.responder.send(do.CommitInput())
+        await made.until(lambda: len(made.all(ev.InputCommitted)) > taken)
     made.responder.send(do.CreateReply(Purpose.ANSWER, request))
 
 
@@ -65,7 +74,7 @@ async def finished(made: Line, count: int = 1) -> ev.ReplyFinished:
 
 async def test_a_turn_is_transcribed_and_answered_under_its_request(provider: Connect, peer: OfflinePeer) -> None:
     async with replying(provider, peer, {"text": "Hi there.", "tone": TONE}) as made:
-        ask(made)
+        await ask(made)
         await finished(made)
         [started] = made.all(ev.ReplyStarted)
         assert started.request == "answer-1"
@@ -113,7 +122,7 @@ async def test_several_messages_of_a_reply_come_in_order_each_under_its_own_item
 ) -> None:
     reply = {"text": "Let me think.", "tone": TONE, "messages": [{"text": "It is four.", "tone": {"ms": 500}}]}
     async with replying(provider, peer, reply) as made:
-        ask(made)
+        await ask(made)
         await finished(made)
         items = list(dict.fromkeys(event.item for event in made.all(ev.ReplyAudio)))
         lengths = [sum(len(e.pcm) for e in made.all(ev.ReplyAudio) if e.item == item) // 48 for item in items]
@@ -132,7 +141,7 @@ async def test_several_messages_of_a_reply_come_in_order_each_under_its_own_item
 async def test_parallel_calls_come_before_the_end_and_are_each_answered(provider: Connect, peer: OfflinePeer) -> None:
     calls = [{"name": "route_to_thinker", "arguments": {"q": str(number)}} for number in range(3)]
     async with replying(provider, peer, {"text": "Moment.", "tone": TONE, "calls": calls}) as made:
-        ask(made)
+        await ask(made)
         await finished(made)
         called = made.all(ev.ToolCalled)
         assert [json.loads(call.arguments)["q"] for call in called] == ["0", "1", "2"]
@@ -147,7 +156,7 @@ async def test_a_reply_that_is_cancelled_ends(provider: Connect, peer: OfflinePe
     async with replying(provider, peer, {"text": "A story.", "tone": {"ms": 60_000}, "pace": 1}) as made:
         if not made.responder.capabilities.cancels:
             pytest.skip("the provider decides")
-        ask(made)
+        await ask(made)
         await made.until(lambda: made.all(ev.ReplyAudio))
         made.responder.send(do.CancelReply(made.all(ev.ReplyStarted)[0].reply))
         assert (await finished(made)).status == "cancelled"
@@ -157,7 +166,7 @@ async def test_a_reply_that_is_cancelled_ends(provider: Connect, peer: OfflinePe
 async def test_why_a_reply_broke_off_is_told(provider: Connect, peer: OfflinePeer, status: str, reason: str) -> None:
     reply = {"text": "It is", "tone": TONE, "status": status, "status_details": {"reason": reason}}
     async with replying(provider, peer, reply) as made:
-        ask(made)
+        await ask(made)
         end = await finished(made)
         assert (end.status, end.detail) == (status, reason)
 
@@ -166,21 +175,23 @@ async def test_a_rate_limit_names_the_time_after_which_to_ask_again(provider: Co
     error = {"type": "rate_limit_error", "code": "rate_limit_exceeded", "message": "Please try again in 1.5s."}
     reply = {"status": "failed", "status_details": {"error": error}}
     async with replying(provider, peer, reply) as made:
-        ask(made)
+        await ask(made)
         end = await finished(made)
-        assert (end.status, end.detail, end.retry_after_s) == ("failed", "rate_limit_exceeded", 1.5)
+        told_s = 0.0 if provider is xai else 1.5  # xAI's details are a word
+        assert (end.status, end.detail, end.retry_after_s) == ("failed", "rate_limit_exceeded", told_s)
 
 
 async def test_the_tokens_of_a_reply_are_told_by_kind(provider: Connect, peer: OfflinePeer) -> None:
     async with replying(provider, peer, {"text": "It is four.", "tone": {"ms": 1000}}) as made:
-        ask(made)
+        await ask(made)
         usage = (await finished(made)).usage
-        assert usage.audio_in == 2 and usage.audio_out == 20 and usage.text_out > 0
+        heard = {openai: 2, xai: 7}  # 200 ms, and the silence by which xAI knows the end
+        assert usage.audio_in == heard[provider] and usage.audio_out == 20 and usage.text_out > 0
 
 
 async def test_an_expired_connection_asks_for_another(provider: Connect, peer: OfflinePeer) -> None:
     async with line(provider, peer, {"turns": [{"hear": "x", "expire_on_commit": True}]}, BRIEFING) as made:
-        ask(made)
+        await ask(made)
         await made.until(lambda: made.failure)
         assert made.failure and made.failure.retryable
 
@@ -269,6 +280,6 @@ async def test_over_the_wire_a_wrong_event_is_refused_and_the_line_lives_on(peer
         assert json.loads(await recv(socket.recv()))["type"] == "session.created"
         await socket.send(json.dumps({"type": "input_audio_buffer.clear", "event_id": "e7", "surprise": 1}))
         error = json.loads(await recv(socket.recv()))["error"]
-        assert (error["code"], error["event_id"], error["message"]) == (STRICT, "e7", "surprise: unknown field")
+        assert (error["code"], error["event_id"]) == (STRICT, "e7") and "surprise" in error["message"]
         await socket.send(json.dumps({"type": "input_audio_buffer.clear"}))
         assert json.loads(await recv(socket.recv()))["type"] == "input_audio_buffer.cleared"

@@ -13,6 +13,7 @@ from backend.errors import ResponderUnavailable
 from backend.responders.base import Briefing, PastMessage, Responder
 from backend.responders.codec import Voice
 from backend.responders.realtime import RealtimeEndpoint, connect_realtime
+from backend.responders.xai import XaiCodec
 from demo.offline.strict import STRICT
 from tests.support.offline_peer import OfflinePeer
 
@@ -74,7 +75,15 @@ async def openai(peer: OfflinePeer, briefing: Briefing, history: Sequence[PastMe
     return await connect_realtime(RealtimeEndpoint(peer.realtime_url, "k", VOICE), briefing, history)
 
 
-PROVIDERS: list[Connect] = [openai]
+async def xai(peer: OfflinePeer, briefing: Briefing, history: Sequence[PastMessage]) -> Responder:
+    """xAI's voice agent API."""
+    voice = Voice("grok-voice-latest", "eve", "", effort="none")
+    endpoint = RealtimeEndpoint(peer.realtime_url, "k", voice, new_codec=XaiCodec)
+    return await connect_realtime(endpoint, briefing, history)
+
+
+PROVIDERS: dict[Connect, tuple[str, ...]] = {openai: ("--strict", "openai"), xai: ("--strict", "xai")}
+"""With the arguments of each one's peer."""
 
 
 @asynccontextmanager
