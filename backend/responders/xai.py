@@ -61,7 +61,7 @@ class XaiCodec(RealtimeCodec):
         super().__init__(voice, CAPABILITIES)
         self._parse = msgspec.json.Decoder(XaiEvent).decode
         self._due = False
-        """A turn was taken, and nobody has wished for its answer yet."""
+        """A turn is over, and nobody has wished for its answer yet."""
         self._wish = ""
         """The request that the next reply that comes by itself answers."""
         self._open = ""
@@ -117,10 +117,12 @@ class XaiCodec(RealtimeCodec):
                 return []
             case "input_audio_buffer.speech_started":
                 self._drop()
-            case "input_audio_buffer.committed":
+            case "input_audio_buffer.speech_stopped":
                 self._drop()
                 self._due = True
                 return [*self._cut_off(), *super()._translate(event)]
+            case "input_audio_buffer.committed" if not self._wish:
+                self._due = True
         events = super()._translate(event)
         return [each for one in events for each in self._matched(one)]
 

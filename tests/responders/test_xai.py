@@ -85,7 +85,15 @@ def test_a_reply_that_was_talked_over_ends_though_nobody_says_so(codec: XaiCodec
     says(codec, TAKEN)
     wish(codec, "answer-1")
     says(codec, begun(), SOUND, {"type": "input_audio_buffer.speech_started", "audio_start_ms": 5})
-    assert says(codec, TAKEN) == [ev.ReplyFinished("r1", "cancelled"), ev.InputCommitted("u", None)]
+    stopped = {"type": "input_audio_buffer.speech_stopped", "audio_end_ms": 105}
+    assert says(codec, stopped) == [ev.ReplyFinished("r1", "cancelled"), ev.SpeechStopped(100)]
+
+
+def test_a_wish_that_comes_before_the_turn_is_taken_is_for_its_answer(codec: XaiCodec) -> None:
+    says(codec, {"type": "input_audio_buffer.speech_stopped"})
+    assert wish(codec, "answer-1") is None
+    assert says(codec, TAKEN, begun()) == [ev.InputCommitted("u", None), ev.ReplyStarted("r1", "answer-1")]
+    assert wish(codec, "answer-2"), "none is due any more"
 
 
 def test_a_caller_who_goes_on_is_answered_once(codec: XaiCodec) -> None:
