@@ -14,6 +14,7 @@ from backend.settings.settings import Settings
 NOT_FOR_IT = (
     "OPENAI_API_KEY",
     "AZURE_OPENAI__API_KEY",
+    "QWEN__API_KEY",
     "XAI__API_KEY",
     "ADMIN_TOKEN",
     "SECRET_KEY",

@@ -122,7 +122,7 @@ class RealtimeCodec:
         return APPEND % (next(self._ids), sound_to_json(pcm))
 
     def encode(self, command: ResponderCommand) -> bytes:
-        """Return one command as one client event; empty where the provider does it by itself."""
+        """Return one command as one client event."""
         match command:
             case do.CommitInput():
                 return self._event("input_audio_buffer.commit")
@@ -145,6 +145,10 @@ class RealtimeCodec:
             case do.SubmitResult(call, output):
                 result = {"type": "function_call_output", "call_id": call, "output": output}
                 return self._event("conversation.item.create", item=result)
+
+    def messages(self, command: ResponderCommand) -> Sequence[bytes]:
+        """Return a command as client events: one, unless a provider does it by itself or in several steps."""
+        return (self.encode(command),)
 
     def _event(self, type_: str, *, event_id: str | None = None, **fields: Any) -> bytes:
         return json.dumps({"type": type_, "event_id": event_id or f"e{next(self._ids)}", **fields}).encode()

@@ -189,7 +189,7 @@ class RealtimeResponder(Responder):
 
     def send(self, command: ResponderCommand) -> None:
         self._enqueue_piece()
-        if message := self._codec.encode(command):
+        for message in self._codec.messages(command):
             self._enqueue(message)
         if self._codec.released:  # not at once: the call is in the midst of carrying out its commands
             asyncio.get_running_loop().call_soon(self._release)

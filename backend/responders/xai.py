@@ -87,17 +87,17 @@ class XaiCodec(RealtimeCodec):
         """Return what was said before, as text."""
         return [self._message(said.role, said.text) for said in history]
 
-    def encode(self, command: ResponderCommand) -> bytes:
-        """Return one command as one client event, or nothing: a turn, and its first answer, come by themselves."""
+    def messages(self, command: ResponderCommand) -> Sequence[bytes]:
+        """Return a command as client events: none for a turn and its first answer, which come by themselves."""
         match command:
             case do.CommitInput():
-                return b""
+                return ()
             case do.CreateReply(Purpose.ANSWER, request) if self._due:
                 self._claim(request)
-                return b""
+                return ()
             case do.CreateReply() | do.AddUserText():
                 self._drop()
-        return super().encode(command)
+        return super().messages(command)
 
     def _message(self, role: str, text: str) -> bytes:
         content = {"type": "text" if role == "assistant" else "input_text", "text": text}

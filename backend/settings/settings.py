@@ -23,6 +23,7 @@ from backend.settings.budgets import BudgetSettings
 from backend.settings.github import GitHubSettings, split
 from backend.settings.mcp import McpSettings
 from backend.settings.notifications import NotificationSettings
+from backend.settings.qwen import QwenSettings
 from backend.settings.redis import complete_redis_url, read_password
 from backend.settings.tasks import BackgroundSettings, CoordinatorSettings
 from backend.settings.vad import VadSettings
@@ -95,6 +96,9 @@ class Settings(BaseSettings):
 
     # Azure OpenAI
     azure_openai: AzureOpenAISettings = Field(default_factory=AzureOpenAISettings)  # type: ignore[arg-type]
+
+    # Qwen
+    qwen: QwenSettings = Field(default_factory=QwenSettings)  # type: ignore[arg-type]
 
     # xAI
     xai: XaiSettings = Field(default_factory=XaiSettings)  # type: ignore[arg-type]

@@ -28,7 +28,7 @@ def main() -> int:
         "--strict",
         nargs="?",
         const="openai",
-        choices=["openai", "xai"],
+        choices=["openai", "xai", "qwen"],
         help="refuse what a provider's schema does not know: without a name, that of the openai package",
     )
     options = parser.parse_args()
@@ -58,6 +58,10 @@ def _conversation(strict: str | None) -> type[Realtime]:
         from demo.offline.xai import XaiRealtime
 
         return XaiRealtime
+    if strict == "qwen":
+        from demo.offline.qwen import QwenRealtime
+
+        return QwenRealtime
     if strict == "openai":
         from demo.offline.strict import StrictRealtime  # the openai package takes a second to import
 

@@ -43,8 +43,8 @@ def says(codec: XaiCodec, *events: dict[str, Any]) -> list[ev.Event]:
 
 
 def wish(codec: XaiCodec, request: str, purpose: Purpose = Purpose.ANSWER) -> dict[str, Any] | None:
-    sent = codec.encode(do.CreateReply(purpose, request))
-    return json.loads(sent) if sent else None
+    sent = codec.messages(do.CreateReply(purpose, request))
+    return json.loads(sent[0]) if sent else None
 
 
 def test_the_answer_to_a_turn_is_not_asked_for_but_awaited(codec: XaiCodec) -> None:
@@ -66,7 +66,7 @@ def test_an_answer_that_comes_first_is_held_until_it_is_wanted(codec: XaiCodec) 
 @pytest.mark.parametrize("other", [do.CreateReply(Purpose.NOTICE, "notice-1"), do.AddUserText("typed")], ids=repr)
 def test_an_answer_that_nobody_wants_is_forgotten(codec: XaiCodec, other: do.CreateReply | do.AddUserText) -> None:
     says(codec, TAKEN, begun(), SOUND)
-    assert codec.encode(other)
+    assert codec.messages(other)
     assert wish(codec, "answer-2") and codec.released == []
 
 

@@ -12,6 +12,7 @@ from backend.conversation import events as ev
 from backend.errors import ResponderUnavailable
 from backend.responders.base import Briefing, PastMessage, Responder
 from backend.responders.codec import Voice
+from backend.responders.qwen import QwenCodec
 from backend.responders.realtime import RealtimeEndpoint, connect_realtime
 from backend.responders.xai import XaiCodec
 from demo.offline.strict import STRICT
@@ -82,7 +83,14 @@ async def xai(peer: OfflinePeer, briefing: Briefing, history: Sequence[PastMessa
     return await connect_realtime(endpoint, briefing, history)
 
 
-PROVIDERS: dict[Connect, tuple[str, ...]] = {openai: ("--strict", "openai"), xai: ("--strict", "xai")}
+async def qwen(peer: OfflinePeer, briefing: Briefing, history: Sequence[PastMessage]) -> Responder:
+    """Alibaba's Qwen-Omni-Realtime."""
+    voice = Voice("qwen3.5-omni-plus-realtime", "Tina", "")
+    endpoint = RealtimeEndpoint(peer.realtime_url, "k", voice, new_codec=QwenCodec)
+    return await connect_realtime(endpoint, briefing, history)
+
+
+PROVIDERS: dict[Connect, tuple[str, ...]] = {each: ("--strict", each.__name__) for each in (openai, xai, qwen)}
 """With the arguments of each one's peer."""
 
 

@@ -1,0 +1,18 @@
+"""The settings of Alibaba's Qwen-Omni-Realtime, named QWEN__* in the environment."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, Field, SecretStr
+
+
+class QwenSettings(BaseModel):
+    """Which model speaks, and how it lets us in."""
+
+    api_key: SecretStr = Field(SecretStr(""), description="A key of Alibaba Cloud Model Studio.")
+    base_url: str = Field(
+        "https://dashscope-intl.aliyuncs.com/api-ws/v1",
+        pattern=r"^https?://[^/\s]+",
+        description="Address of its API, which differs by region; /realtime is added.",
+    )
+    model: str = Field("qwen3.5-omni-plus-realtime", description="A realtime model of Qwen-Omni.")
+    voice: str = Field("Tina", description="One of its voices, by name.")
