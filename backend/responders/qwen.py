@@ -25,8 +25,7 @@ from backend.conversation import commands as do
 from backend.conversation import events as ev
 from backend.conversation.commands import ResponderCommand
 from backend.conversation.events import ResponderEvent
-from backend.media.downsample import Downsampler
-from backend.media.frame import Frame
+from backend.media.resample import Resampler
 from backend.responders.base import Briefing, Capabilities, PastMessage
 from backend.responders.codec import QUIET_PURPOSES, RealtimeCodec, ServerEvent, Voice
 from backend.runtime.json_objects import Json
@@ -62,7 +61,7 @@ class QwenCodec(RealtimeCodec):
 
     def __init__(self, voice: Voice) -> None:
         super().__init__(voice, CAPABILITIES)
-        self._downsampler = Downsampler()
+        self._resampler = Resampler(24_000, CAPABILITIES.input_rate_hz)
         self._told: deque[str] = deque(maxlen=NOTES_KEPT)
         self._asked: deque[str] = deque()
         """Requests whose reply has not begun."""
@@ -93,13 +92,20 @@ class QwenCodec(RealtimeCodec):
 
     def append(self, pcm: bytes | bytearray) -> bytes:
         """Return an `input_audio_buffer.append`, at the rate that is heard there."""
-        sent, made = self._sent_bytes + len(pcm), super().append(self._downsampler.take(Frame(bytes(pcm))))
+        return self._append(self._resampler.push(bytes(pcm)), len(pcm))
+
+    def _append(self, made: bytes, taken: int) -> bytes:
+        sent = self._sent_bytes + taken
+        message = super().append(made)
         self._sent_bytes = sent  # counted at 24 kHz, as all audio is here
-        return made
+        return message
 
     def messages(self, command: ResponderCommand) -> Sequence[bytes]:
         """Return a command as client events."""
         match command:
+            case do.CommitInput() | do.ClearInput():
+                rest, self._resampler = self._resampler.flush(), Resampler(24_000, CAPABILITIES.input_rate_hz)
+                return (*([self._append(rest, 0)] if rest else []), self.encode(command))
             case do.AddUserText(text):
                 return (self._tell(f"The caller typed: {text}"),)
             case do.AddNote(text):
