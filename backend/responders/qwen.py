@@ -167,8 +167,8 @@ class QwenCodec(RealtimeCodec):
     def _on_error(self, error: Json) -> list[ResponderEvent]:
         if error.get("param") == "response.create" and self._asked:
             error = error | {"event_id": self._asked.pop(), "code": ACTIVE_REPLY}
-        elif (asked := error.get("event_id")) in self._asked:
-            self._asked.remove(asked)
+        elif str(error.get("event_id")) in self._asked:
+            self._asked.remove(str(error["event_id"]))
         return super()._on_error(error)
 
 

@@ -6,8 +6,10 @@ from pathlib import Path
 
 from backend.responders.base import Capabilities
 from backend.responders.openai_models import capabilities_of
+from backend.responders.qwen import CAPABILITIES as QWEN
 from backend.responders.xai import CAPABILITIES as XAI
 
+OTHERS = {"xai": XAI, "qwen": QWEN}
 GUIDE = Path(__file__).resolve().parents[2] / "docs" / "howto" / "providers.md"
 
 
@@ -34,5 +36,5 @@ def test_the_table_of_providers_is_that_of_their_records() -> None:
     models = [name.strip("`") for name in header[1:]]
     assert models
     for number, model in enumerate(models, 1):
-        rows = column(XAI if model == "xai" else capabilities_of(model))
+        rows = column(OTHERS.get(model) or capabilities_of(model))
         assert [row[number] for row in rest[: len(rows)]] == rows
