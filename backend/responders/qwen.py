@@ -107,9 +107,9 @@ class QwenCodec(RealtimeCodec):
                 rest, self._resampler = self._resampler.flush(), Resampler(24_000, CAPABILITIES.input_rate_hz)
                 return (*([self._append(rest, 0)] if rest else []), self.encode(command))
             case do.AddUserText(text):
-                return (self._tell(f"The caller typed: {text}"),)
+                return (self._note(f"The caller typed: {text}"),)
             case do.AddNote(text):
-                return (self._tell(text),)
+                return (self._note(text),)
             case do.CancelReply():
                 return (self._event("response.cancel"),)
             case do.CreateReply(purpose, request, hint):
@@ -119,7 +119,7 @@ class QwenCodec(RealtimeCodec):
                 return (*before, self._event("response.create", event_id=request))
         return super().messages(command)
 
-    def _tell(self, text: str) -> bytes:
+    def _note(self, text: str) -> bytes:
         self._told.append(text)
         return self._update()
 

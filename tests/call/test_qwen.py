@@ -34,6 +34,7 @@ async def test_a_spoken_call_is_answered_interrupted_and_answered_again() -> Non
     updates = [event["event"] for event in log["received"] if event["type"] == "session.update"]
     assert heard.split()[-1] in updates[-1]["session"]["instructions"], "what was heard is told there"
     types = [event["type"] for event in log["received"]]
-    assert types.count("response.create") == 2 <= types.count("input_audio_buffer.commit"), "one for each pause"
+    asked, committed = types.count("response.create"), types.count("input_audio_buffer.commit")
+    assert 2 <= asked <= committed, "an answer may be prepared in a pause, and asked for again if the caller goes on"
     errors = [event["event"]["error"]["code"] for event in log["sent"] if event["type"] == "error"]
     assert set(errors) <= {"response_cancel_not_active"}
