@@ -12,7 +12,7 @@ from backend.conversation.commands import Clip, Purpose
 from backend.conversation.machine.failures import LONGEST_WAIT_S
 from backend.conversation.machine.state import Floor
 from backend.conversation.page_events import ReplyFailed, TranscriptCompleted, TranscriptInterrupted
-from tests.conversation.test_turn import MS, Story, purposes, waits_told
+from tests.conversation.story import MS, Story, purposes, waits_told
 
 
 def begin(story: Story, text: str = "It is", ms: int = 1000, reply: str = "r1") -> None:

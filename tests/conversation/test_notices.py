@@ -7,7 +7,7 @@ from backend.conversation import events as ev
 from backend.conversation.commands import Purpose
 from backend.conversation.machine.state import Floor
 from backend.conversation.page_events import NoticeChanged
-from tests.conversation.test_turn import Story, purposes
+from tests.conversation.story import Story, purposes
 
 NEWS = ev.NoticeArrived("n1", "The research is done: bees dance.")
 

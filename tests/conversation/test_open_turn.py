@@ -2,58 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from backend.conversation import commands as do
 from backend.conversation import events as ev
 from backend.conversation.machine.state import Floor
 from backend.conversation.page_events import (
-    MurmurHeard,
     ReplyDiscarded,
     TranscriptCompleted,
     TranscriptInterrupted,
     TurnMeasured,
 )
-from backend.conversation.patience import EndpointingStyle
 from backend.conversation.utterances import UtteranceKind
-from tests.conversation.test_turn import MS, Story
-
-
-class Talk(Story):
-    """A story whose caller pauses."""
-
-    def __init__(self, **limits: Any) -> None:
-        super().__init__(**{"style": EndpointingStyle.BALANCED, "reader": True} | limits)
-        self.pieces = 0
-        self.voiced_ms = 0
-
-    def say(self, ms: int = 1500) -> None:
-        """Speak for so long, and fall silent."""
-        self.tell(ev.SpeechStarted())
-        self.wait(ms / 1000)
-        self.voiced_ms = ms
-        self.tell(ev.SpeechPaused(ms))
-
-    def stop(self) -> None:
-        """The first moment comes: 300 ms of silence."""
-        self.wait(0.28)
-        self.tell(ev.SpeechStopped(self.voiced_ms, 300))
-
-    def transcribe(self, words: str, failed: bool = False) -> None:
-        self.pieces += 1
-        self.tell(ev.InputCommitted(f"u{self.pieces}"), ev.UserTranscribed(f"u{self.pieces}", words, failed))
-
-    def answer(self, reply: str = "r1") -> None:
-        """The provider answers at once what was last asked for."""
-        request = self.all(do.CreateReply)[-1].request
-        self.tell(
-            ev.ReplyStarted(reply, request),
-            ev.ReplyText(reply, f"i-{reply}", "It is sunny."),
-            ev.ReplyAudio(reply, f"i-{reply}", bytes(1000 * MS)),
-            ev.ReplyFinished(reply, "completed", input_tokens=100, output_tokens=20),
-        )
+from tests.conversation.talk import Talk, replying
 
 
 def test_input_is_committed_before_the_turn_is_over_so_that_its_words_are_known() -> None:
@@ -340,134 +301,6 @@ def test_um_before_a_question_belongs_to_it() -> None:
     assert talk.all(do.CreateReply)
 
 
-def replying(**limits: Any) -> Talk:
-    """A long reply is being spoken."""
-    talk = Talk(**limits)
-    talk.tell(ev.TextTyped("hello"))
-    talk.reply(ms=9000, text="one two three four five six seven eight nine")
-    return talk
-
-
-def test_an_agreement_is_noted_and_the_reply_goes_on() -> None:
-    talk = replying()
-    talk.say(400)
-    assert do.DuckPlayback() in talk.said
-    talk.wait(0.15)
-    talk.tell(ev.UtteranceRead(UtteranceKind.AGREEMENT, "mm-hmm"))
-    assert do.UnduckPlayback() in talk.said
-    talk.stop()
-    talk.wait(2)
-    assert talk.published(MurmurHeard) == [MurmurHeard("agreement", "mm-hmm")]
-    talk.transcribe("mm-hmm")
-    assert not talk.all(do.FlushPlayback) and talk.all(do.ClearInput)
-    assert do.DeleteItem("u1") in talk.said, "it is no part of the conversation"
-    assert talk.floor() is Floor.ASSISTANT and talk.machine.turn == 1
-    assert len(talk.published(MurmurHeard)) == 1
-
-
-def test_an_agreement_that_turns_into_an_objection_takes_the_floor() -> None:
-    talk = replying()
-    talk.say(400)
-    talk.wait(0.15)
-    talk.tell(ev.UtteranceRead(UtteranceKind.AGREEMENT, "yeah"))
-    talk.tell(ev.SpeechResumed(400))
-    assert talk.floor() is Floor.HELD
-    talk.wait(0.5)
-    assert talk.floor() is Floor.HELD, "what was agreed does not count"
-    talk.wait(0.1)
-    assert talk.floor() is Floor.USER and talk.all(do.FlushPlayback)
-
-
-def test_stop_takes_the_floor_as_soon_as_it_is_read() -> None:
-    talk = replying()
-    talk.say(300)
-    talk.wait(0.15)
-    talk.tell(ev.UtteranceRead(UtteranceKind.COMMAND, "stop"))
-    assert talk.all(do.FlushPlayback) and talk.floor() is Floor.USER
-    talk.stop()
-    assert len(talk.all(do.CommitInput)) == 1
-
-
-def test_what_nobody_could_read_is_judged_by_how_long_it_was() -> None:
-    cough, words = replying(), replying()
-    for talk, ms in ((cough, 200), (words, 400)):
-        talk.say(ms)
-        talk.wait(0.15)
-        talk.tell(ev.UtteranceRead(None))
-        talk.stop()
-    assert not cough.all(do.FlushPlayback) and cough.floor() is Floor.ASSISTANT
-    assert words.floor() is Floor.HELD, "a transcript may come"
-    words.wait(0.5)
-    assert words.all(do.FlushPlayback)
-    assert words.all(do.CreateReply)
-
-
-def test_a_transcript_takes_back_a_turn_that_was_only_agreement() -> None:
-    talk = replying()
-    talk.say(700)
-    talk.tell(ev.PlaybackFlushed((ev.Heard("i-r1", 3000),)))
-    talk.stop()
-    talk.transcribe("oh yeah that's right")
-    assert do.RestorePlayback("i-r1", 9000) in talk.said and do.DeleteItem("u1") in talk.said
-    assert talk.floor() is Floor.ASSISTANT and len(talk.all(do.CreateReply)) == 2
-
-
-def test_a_transcript_gives_the_floor_to_a_word_that_was_misread() -> None:
-    talk = replying()
-    talk.say(300)
-    talk.wait(0.15)
-    talk.tell(ev.UtteranceRead(UtteranceKind.AGREEMENT, "yeah"))
-    talk.stop()
-    assert talk.floor() is Floor.ASSISTANT
-    talk.transcribe("in celsius")
-    assert talk.all(do.FlushPlayback)
-    talk.wait(1)
-    assert len(talk.all(do.CreateReply)) == 2
-    words = [event for event in talk.published(TranscriptCompleted) if event.role == "user"]
-    assert words[-1].content == "in celsius"
-
-
-def test_a_transcript_brings_a_reply_up_that_stayed_turned_down() -> None:
-    talk = replying()
-    talk.say(300)
-    talk.wait(0.15)
-    talk.tell(ev.UtteranceRead(UtteranceKind.OTHER))
-    assert talk.floor() is Floor.HELD
-    talk.stop()
-    talk.transcribe("I see")
-    assert talk.floor() is Floor.ASSISTANT and not talk.all(do.FlushPlayback)
-
-
-def test_a_reply_that_was_cut_by_words_for_somebody_else_goes_on() -> None:
-    talk = replying()
-    talk.say(1000)
-    talk.tell(ev.PlaybackFlushed((ev.Heard("i-r1", 3000),)))
-    assert do.TruncateItem("i-r1", 3000) in talk.said
-    talk.stop()
-    request = talk.all(do.CreateReply)[-1].request
-    talk.tell(ev.ReplyStarted("r2", request), ev.ToolCalled("r2", "c1", do.WAIT_FOR_USER, "{}"))
-    assert do.RestorePlayback("i-r1", 9000) in talk.said and talk.floor() is Floor.ASSISTANT
-    talk.tell(ev.ReplyFinished("r2", "completed"), ev.PlaybackStarted("i-r1"), ev.PlaybackDrained("i-r1", 9000))
-    assert [note.text for note in talk.all(do.AddNote)] == [
-        'The caller had not meant you, so you went on and said: "four five six seven eight nine"'
-    ]
-    assert talk.floor() is Floor.LISTENING and len(talk.all(do.CreateReply)) == 2
-
-
-def test_a_reply_cut_twice_is_counted_from_where_it_went_on() -> None:
-    talk = replying()
-    talk.say(1000)
-    talk.tell(ev.PlaybackFlushed((ev.Heard("i-r1", 3000),)))
-    talk.stop()
-    request = talk.all(do.CreateReply)[-1].request
-    talk.tell(ev.ReplyStarted("r2", request), ev.ToolCalled("r2", "c1", do.WAIT_FOR_USER, "{}"))
-    talk.tell(ev.ReplyFinished("r2", "completed"), ev.PlaybackStarted("i-r1"))
-    talk.say(1000)
-    talk.tell(ev.PlaybackFlushed((ev.Heard("i-r1", 6000),)))
-    assert talk.all(do.TruncateItem) == [do.TruncateItem("i-r1", 3000)], "the provider knows no more of it"
-    assert "four five" in talk.all(do.AddNote)[-1].text
-
-
 def test_silence_of_the_responder_after_typed_words_is_not_accepted() -> None:
     talk = Talk()
     talk.tell(ev.TextTyped("hello"))
@@ -476,37 +309,6 @@ def test_silence_of_the_responder_after_typed_words_is_not_accepted() -> None:
     talk.tell(ev.ReplyFinished("r1", "completed"))
     talk.wait(1)
     assert len(talk.all(do.CreateReply)) == 2
-
-
-def test_while_interruptions_are_off_what_is_said_is_answered_afterwards() -> None:
-    talk = replying(interruptible=False)
-    talk.say(1500)
-    talk.stop()
-    assert not talk.all(do.DuckPlayback) and not talk.all(do.FlushPlayback)
-    assert len(talk.all(do.CommitInput)) == 1 and len(talk.all(do.CreateReply)) == 2
-    assert talk.floor() is Floor.ASSISTANT
-
-
-def test_interruptions_can_be_switched_during_the_call() -> None:
-    talk = replying()
-    talk.tell(ev.InterruptionsSwitched(False))
-    talk.say(1500)
-    assert not talk.all(do.DuckPlayback)
-    talk.stop()
-    talk.tell(ev.InterruptionsSwitched(True))
-    talk.say(1500)
-    assert talk.all(do.FlushPlayback)
-
-
-def test_a_notice_that_must_be_heard_is_not_interrupted() -> None:
-    talk = replying()
-    talk.tell(ev.PlaybackDrained("i-r1", 9000), ev.NoticeArrived("n1", "This call is recorded.", interruptible=False))
-    talk.wait(1.1)
-    talk.reply(ms=5000, text="This call is recorded.", reply="r2")
-    talk.say(1000)
-    assert not talk.all(do.DuckPlayback) and not talk.all(do.FlushPlayback)
-    talk.tell(ev.PlaybackDrained("i-r2", 5000))
-    assert talk.all(do.NoticeDelivered) == [do.NoticeDelivered("n1")]
 
 
 def test_an_answer_begun_over_the_end_of_our_question_is_a_turn() -> None:
@@ -540,130 +342,6 @@ def test_a_provider_that_endpoints_has_the_last_word_on_the_end_of_a_turn() -> N
     talk.tell(ev.SpeechStarted(), ev.SpeechStopped(1500))
     talk.answer()
     assert talk.all(do.Play)
-
-
-def test_a_muffled_voice_does_not_interrupt() -> None:
-    talk = replying()
-    talk.tell(ev.SpeechStarted())
-    talk.wait(0.2)
-    talk.tell(ev.VoiceMuffled(True))
-    assert do.UnduckPlayback() in talk.said
-    talk.wait(1.5)
-    talk.tell(ev.SpeechPaused(1700))
-    talk.voiced_ms = 1700
-    talk.stop()
-    assert talk.floor() is Floor.ASSISTANT and not talk.all(do.FlushPlayback) and talk.all(do.ClearInput)
-
-
-def test_a_voice_that_turns_towards_the_microphone_interrupts() -> None:
-    talk = replying()
-    talk.tell(ev.SpeechStarted())
-    talk.wait(0.2)
-    talk.tell(ev.VoiceMuffled(True))
-    talk.wait(0.5)
-    talk.tell(ev.VoiceMuffled(False))
-    assert talk.floor() is Floor.HELD
-    talk.wait(0.6)
-    assert talk.all(do.FlushPlayback)
-
-
-def test_a_long_agreement_is_given_longer_than_an_interruption() -> None:
-    talk = replying()
-    talk.tell(ev.SpeechStarted())
-    talk.wait(0.42)
-    assert do.ReadUtterance(partial=True) in talk.said
-    talk.tell(ev.UtteranceRead(UtteranceKind.AGREEMENT, "yeah", partial=True))
-    talk.wait(0.5)
-    assert talk.floor() is Floor.HELD
-    talk.wait(0.3)
-    assert talk.floor() is Floor.USER, "not for ever"
-
-
-@pytest.mark.parametrize(("second", "held"), [(UtteranceKind.NOISE, True), (UtteranceKind.AGREEMENT, False)])
-def test_laughter_is_given_longer_than_an_agreement(second: UtteranceKind, held: bool) -> None:
-    talk = replying()
-    talk.tell(ev.SpeechStarted())
-    talk.wait(0.32)
-    talk.tell(ev.UtteranceRead(UtteranceKind.HESITATION, "uh", partial=True))
-    talk.wait(0.12)
-    talk.tell(ev.UtteranceRead(second, "", partial=True))
-    talk.wait(0.8)
-    assert (talk.floor() is Floor.HELD) == held
-    talk.wait(0.3)
-    assert talk.floor() is Floor.USER, "not for ever"
-
-
-@pytest.mark.parametrize(("words", "at_once"), [("no", False), ("no no", False), ("stop", True), ("wait", True)])
-def test_what_may_be_the_beginning_of_oh_okay_is_read_again_before_it_ends_the_reply(words: str, at_once: bool) -> None:
-    talk = replying()
-    talk.tell(ev.SpeechStarted())
-    talk.wait(0.32)
-    talk.tell(ev.UtteranceRead(UtteranceKind.COMMAND, words, partial=True))
-    assert (talk.floor() is Floor.USER) == at_once
-    talk.wait(0.12)
-    talk.tell(ev.UtteranceRead(UtteranceKind.COMMAND, words, partial=True))
-    assert talk.floor() is Floor.USER
-
-
-def test_a_stop_whose_last_sound_comes_while_it_is_read_ends_the_reply() -> None:
-    talk = replying()
-    talk.say(240)
-    talk.wait(0.07)
-    assert do.ReadUtterance() in talk.said
-    talk.tell(ev.SpeechResumed(240))
-    talk.tell(ev.UtteranceRead(UtteranceKind.COMMAND, "stop"))
-    assert talk.all(do.FlushPlayback) and talk.floor() is Floor.USER
-
-
-def test_a_word_that_is_read_as_a_murmur_at_once_is_transcribed_all_the_same() -> None:
-    talk = replying()
-    talk.say(300)
-    talk.wait(0.07)
-    talk.tell(ev.UtteranceRead(UtteranceKind.AGREEMENT, "why not"))
-    assert do.UnduckPlayback() in talk.said and do.CommitInput() in talk.said
-    talk.voiced_ms = 300
-    talk.stop()
-    talk.transcribe("be quiet")
-    assert talk.all(do.FlushPlayback)
-
-
-def test_a_long_stop_is_understood_while_it_is_said() -> None:
-    talk = replying()
-    talk.tell(ev.SpeechStarted())
-    talk.wait(0.32)
-    talk.tell(ev.UtteranceRead(UtteranceKind.OTHER, "", partial=True))
-    assert talk.floor() is Floor.HELD
-    talk.wait(0.12)
-    assert talk.said.count(do.ReadUtterance(partial=True)) == 2
-    talk.tell(ev.UtteranceRead(UtteranceKind.COMMAND, "stop", partial=True))
-    assert talk.all(do.FlushPlayback) and talk.floor() is Floor.USER
-
-
-def test_what_cut_a_reply_is_answered_without_waiting_for_the_hangover() -> None:
-    talk = replying()
-    talk.say(900)
-    talk.wait(0.13)
-    assert talk.floor() is Floor.PAUSING and len(talk.all(do.CreateReply)) == 2
-    talk.tell(ev.SpeechResumed(900))
-    talk.wait(0.04)
-    assert talk.floor() is Floor.PAUSING, "it may be noise"
-    talk.wait(0.06)
-    assert talk.floor() is Floor.USER and talk.all(do.CancelReply)
-    talk.tell(ev.ReplyStarted("r2", "answer-2"), ev.ReplyFinished("r2", "cancelled"))
-    talk.tell(ev.SpeechPaused(1400))
-    talk.voiced_ms = 1400
-    talk.stop()
-    talk.wait(1)
-    assert len(talk.all(do.CreateReply)) == 3
-
-
-def test_a_laugh_that_cut_a_reply_is_no_turn() -> None:
-    talk = replying()
-    talk.say(700)
-    talk.tell(ev.PlaybackFlushed((ev.Heard("i-r1", 3000),)))
-    talk.stop()
-    talk.transcribe("")
-    assert talk.all(do.RestorePlayback)
 
 
 def test_what_is_typed_after_a_murmur_is_answered() -> None:
