@@ -18,7 +18,7 @@ from backend.thinkers.dispatcher import ThinkerDispatcher
 from backend.thinkers.registry import Thinker, ThinkerRegistry
 from backend.thinkers.run import ThinkerDependencies, ThinkerRun
 from backend.users.modes import Mode
-from tests.call.test_engine import type_and_answer
+from tests.call.engine_steps import type_and_answer
 from tests.call.world import placed_call
 from tests.middleware.world import pipeline
 from tests.support.agents import agent, toolbox

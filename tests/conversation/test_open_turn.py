@@ -7,12 +7,7 @@ import pytest
 from backend.conversation import commands as do
 from backend.conversation import events as ev
 from backend.conversation.machine.state import Floor
-from backend.conversation.page_events import (
-    ReplyDiscarded,
-    TranscriptCompleted,
-    TranscriptInterrupted,
-    TurnMeasured,
-)
+from backend.conversation.page_events import ReplyDiscarded, TranscriptCompleted, TranscriptInterrupted, TurnMeasured
 from backend.conversation.utterances import UtteranceKind
 from tests.conversation.talk import Talk, replying
 

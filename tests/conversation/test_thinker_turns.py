@@ -5,9 +5,7 @@ from __future__ import annotations
 from backend.conversation import commands as do
 from backend.conversation import events as ev
 from backend.conversation.commands import Purpose
-from backend.conversation.page_events import (
-    ThinkerChanged,
-)
+from backend.conversation.page_events import ThinkerChanged
 from tests.conversation.story import MS, Story, purposes
 
 

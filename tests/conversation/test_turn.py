@@ -6,11 +6,7 @@ from backend.conversation import commands as do
 from backend.conversation import events as ev
 from backend.conversation.commands import Clip, Purpose
 from backend.conversation.machine.state import Floor
-from backend.conversation.page_events import (
-    ErrorShown,
-    TranscriptInterrupted,
-    TurnMeasured,
-)
+from backend.conversation.page_events import ErrorShown, TranscriptInterrupted, TurnMeasured
 from tests.conversation.story import MS, Story, purposes
 
 

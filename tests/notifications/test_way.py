@@ -13,7 +13,7 @@ from backend.notifications.dispatcher import NotificationDispatcher, Subscriptio
 from backend.notifications.notices import Notice, NoticeRepository
 from backend.storage.client import connect
 from backend.storage.pubsub import PubSub
-from tests.call.test_engine import begin_reply, finish_reply, play_out, type_and_answer
+from tests.call.engine_steps import begin_reply, finish_reply, play_out, type_and_answer
 from tests.call.world import PlacedCall, placed_call
 from tests.support.redis_server import RedisProcess, running_redis
 from tests.support.waiting import until

@@ -1,0 +1,115 @@
+"""One call's shell before the Responder is there, and when it is lost."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from backend.call import responder_link
+from backend.conversation import commands as do
+from backend.errors import ResponderRejected, ResponderUnavailable
+from backend.responders.base import PastMessage
+from backend.testing.responder import ScriptedResponder
+from tests.call.engine_steps import begin_reply, finish_reply, play_out, type_and_answer
+from tests.call.world import placed_call, settle
+from tests.support.waiting import until
+
+
+async def test_what_is_typed_and_said_while_dialling_is_not_lost() -> None:
+    line_is_free = asyncio.Event()
+    async with placed_call(line_is_free) as call:
+        call.session.live_call().type_text("hello")
+        await call.speak(10, then_silent=3)
+        line_is_free.set()
+        await settle()
+        assert call.done(do.AddUserText) == [do.AddUserText("hello")]
+        assert len(call.responder.frames) == 10
+
+
+async def test_a_broken_line_is_dialled_again_with_the_history() -> None:
+    async with placed_call() as call:
+        await type_and_answer(call)
+        call.responder.fail(ResponderUnavailable("broken"))
+        await settle()
+        assert [first.closed for first in call.responders] == [True, False]
+        assert call.histories[1] == [PastMessage("user", "hello"), PastMessage("assistant", "one two three four")]
+        await type_and_answer(call, "again")
+        assert call.done(do.AddUserText) == [do.AddUserText("again")]
+
+
+async def test_what_is_typed_during_the_reconnection_is_told_to_the_new_line() -> None:
+    line_is_free = asyncio.Event()
+    async with placed_call(ScriptedResponder(), line_is_free) as call:
+        call.responder.fail(ResponderUnavailable("broken"))
+        await settle()
+        call.session.live_call().type_text("are you there")
+        line_is_free.set()
+        await settle()
+        assert call.histories[1] == []
+        assert call.responder.commands == [do.AddUserText("are you there"), call.responder.requests[0]]
+
+
+async def test_each_attempt_is_told_what_was_said_by_then(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(responder_link, "PAUSES_S", (0.3,))
+    async with placed_call(ScriptedResponder(), ResponderUnavailable("busy")) as call:
+        call.session.live_call().type_text("hello")
+        await begin_reply(call)
+        await finish_reply(call)
+        call.responder.fail(ResponderUnavailable("broken"))
+        await settle()
+        await play_out(call)
+        await until(lambda: len(call.responders) == 2)
+        assert call.histories[1] == [PastMessage("user", "hello")]
+        assert call.histories[2] == [PastMessage("user", "hello"), PastMessage("assistant", "one two three four")]
+        assert call.done(do.AddNote) == []
+
+
+async def test_what_is_heard_during_the_reconnection_is_told_to_the_new_line() -> None:
+    line_is_free = asyncio.Event()
+    async with placed_call(ScriptedResponder(), line_is_free) as call:
+        call.session.live_call().type_text("hello")
+        await begin_reply(call)
+        await finish_reply(call)
+        call.responder.fail(ResponderUnavailable("broken"))
+        await settle()
+        await play_out(call)
+        line_is_free.set()
+        await settle()
+        [note] = call.done(do.AddNote)
+        assert note.text.endswith("heard you say: one two three four")
+
+
+async def test_a_responder_that_cannot_be_reached_ends_the_call_with_a_word(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(responder_link, "PAUSES_S", (0.01,))
+    monkeypatch.setattr(responder_link, "SPREAD_S", 0.0)
+    async with placed_call(*[ResponderUnavailable("busy")] * 100, line_patience_s=0.1) as call:
+        await until(lambda: bool(call.told("error")))
+        assert 2 < len(call.histories) < 50
+        assert any(map(any, (call.transport.tick(1) for _ in range(20)))), "something is said"
+        call.transport.tick(1000)
+        async with asyncio.timeout(1):
+            assert await call.task == "responder_gone"
+    assert call.told("error") and not call.told("session_started")
+
+
+async def test_a_caller_who_comes_while_nobody_can_be_reached_is_told_so_and_then_answered(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(responder_link, "LATE_AFTER_S", 0.05)
+    async with placed_call(ResponderUnavailable("busy")) as call:
+        call.session.live_call().type_text("hello")
+        await until(lambda: bool(call.told("responder_changed")))
+        assert call.told("responder_changed")[0] == {"state": "lost", "responder": "", "model": ""}
+        assert "cannot be reached yet" in call.told("error")[0]["message"]
+        await until(lambda: len(call.responders) == 1)
+        await settle()
+        assert [data["state"] for data in call.told("responder_changed")] == ["lost", "connected"]
+        assert call.done(do.AddUserText) == [do.AddUserText("hello")] and len(call.responder.requests) == 1
+
+
+async def test_a_responder_that_refuses_us_is_not_asked_again() -> None:
+    async with placed_call(ResponderRejected("bad key"), ScriptedResponder()) as call:
+        assert len(call.histories) == 1
+        call.transport.tick(1000)
+        assert await call.task == "responder_gone"

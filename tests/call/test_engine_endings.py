@@ -1,0 +1,118 @@
+"""Every way in which one call's shell ends, and what is left then."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+import pytest
+
+from backend.conversation import commands as do
+from backend.conversation import events as ev
+from backend.conversation.limits import TurnLimits
+from backend.errors import BadRequest, NeverConnected, TransportLost
+from backend.testing.memory import FakeMemory
+from backend.thinkers.base import Answer
+from backend.thinkers.run import ThinkerRun
+from tests.call.engine_steps import TOOL, begin_reply, finish_reply, play_out, type_and_answer
+from tests.call.world import placed_call, settle, thinkers
+from tests.support.leaks import holdings
+from tests.support.summaries import summary_of
+from tests.support.waiting import until
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [(None, "disconnected"), (TransportLost("gone"), "network_lost"), (NeverConnected("never"), "never_connected")],
+)
+async def test_a_caller_who_is_gone_ends_the_call(error: TransportLost | None, reason: str) -> None:
+    async with placed_call() as call:
+        call.transport.finish(error)
+        assert await call.task == reason
+        assert call.transport.closed and call.responder.closed
+        assert call.session.call is None
+
+
+async def test_a_deleted_call_ends_at_once_and_forgets() -> None:
+    async with placed_call() as call:
+        await type_and_answer(call)
+        call.live.hang_up("deleted")
+        assert await call.task == "deleted"
+        memory = FakeMemory()
+        for job in call.jobs:
+            await job(memory)
+    assert await memory.recent_messages("ada", call.session.conversation_id) == []
+
+
+async def test_a_shutdown_is_said_aloud_before_the_line_goes() -> None:
+    async with placed_call() as call:
+        call.live.hang_up("shutdown")
+        await settle()
+        assert not call.task.done() and any(call.transport.tick(10))
+        await play_out(call, 500)
+        assert await call.task == "shutdown"
+        assert call.told("transcript")[-1]["content"] == do.CLIP_WORDS[do.Clip.GOODBYE]
+
+
+async def test_a_call_does_not_last_longer_than_it_may() -> None:
+    async with placed_call(max_s=0.03) as call:
+        await asyncio.sleep(0.05)
+        await play_out(call, 500)
+        async with asyncio.timeout(1):
+            assert await call.task == "max_minutes"
+
+
+async def test_silence_is_nudged_then_said_goodbye_to() -> None:
+    async with placed_call(limits=TurnLimits(idle_nudge_s=0.03, idle_disconnect_s=0.09)) as call:
+        async with asyncio.timeout(2):
+            for number in (1, 2):
+                await until(lambda: len(call.responder.requests) == number)  # noqa: B023 - asked before the next
+                await begin_reply(call)
+                await finish_reply(call)
+                await play_out(call)
+            assert await call.task == "idle"
+    assert [request.purpose for request in call.responder.requests] == [do.Purpose.NUDGE, do.Purpose.GOODBYE]
+    idle = [event.type for event in call.events if event.type.startswith("session_idle")]
+    assert idle == ["session_idle_nudge", "session_idle_disconnect"]
+
+
+async def test_an_ending_call_takes_no_more_text() -> None:
+    async with placed_call() as call:
+        live = call.live
+        live.hang_up("deleted")
+        with pytest.raises(BadRequest):
+            live.type_text("too late")
+
+
+async def test_the_end_is_counted_and_summed_up() -> None:
+    async with placed_call() as call:
+        await type_and_answer(call)
+        call.transport.finish()
+        await call.task
+        memory = FakeMemory()
+        for job in call.jobs:
+            await job(memory)
+    summary = await summary_of(memory, call.session.id)
+    assert summary and (summary["reason"], summary["turns"], summary["replies"]) == ("disconnected", 1, 1)
+    ended = call.line.metrics.registry.get_sample_value("voice_sessions_ended_total", {"reason": "disconnected"})
+    assert ended == 1
+
+
+async def test_nothing_is_left_of_an_ended_call() -> None:
+    before = holdings()
+    async with placed_call(thinkers=thinkers(slow=_never)) as call:
+        call.session.live_call().type_text("hello")
+        arguments = json.dumps({"domain": "slow", "query": "why"})
+        request = call.responder.requests[-1].request
+        call.responder.say(ev.ReplyStarted("r1", request), ev.ToolCalled("r1", "c1", TOOL, arguments))
+        await settle()
+        assert call.told("thinker")
+        call.transport.finish()
+        await call.task
+    await settle()
+    assert holdings().tasks == before.tasks
+
+
+async def _never(_: ThinkerRun) -> Answer:
+    await asyncio.Event().wait()
+    raise AssertionError

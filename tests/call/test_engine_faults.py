@@ -1,0 +1,169 @@
+"""Faults in one call's shell: the call ends in order, or goes on without what failed."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from backend.conversation.limits import TurnLimits
+from backend.conversation.turn import TurnMachine
+from backend.errors import MediaFailed
+from backend.responders.base import PastMessage
+from backend.storage.memory import MemoryJob
+from backend.storage.messages import Message, StoredCall
+from backend.testing.memory import FakeMemory
+from tests.call.engine_steps import begin_reply, crashed, finish_reply, type_and_answer
+from tests.call.world import placed_call, settle
+from tests.support.leaks import holdings
+
+
+def broken(*_: object, **__: object) -> Any:
+    raise RuntimeError("a fault")
+
+
+async def test_a_fault_in_the_uplink_ends_the_call_as_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = holdings().tasks
+    async with placed_call() as call:
+        monkeypatch.setattr(call.responder, "send_audio", broken)
+        await call.speak(1)
+        await crashed(call)
+    await settle()
+    assert holdings().tasks == before
+
+
+async def test_a_fault_in_the_downlink_ends_the_call_as_an_error() -> None:
+    async with placed_call(brief=broken) as call:
+        await crashed(call)
+
+
+async def test_a_fault_that_a_request_brings_about_ends_the_call_and_not_the_request(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with placed_call() as call:
+        call.session.live_call().type_text("hello")
+        await begin_reply(call)
+        await finish_reply(call)
+        monkeypatch.setattr(call.responder, "send", broken)
+        call.session.live_call().type_text("again")
+        await crashed(call)
+
+
+async def test_a_fault_that_the_transports_clock_brings_about_does_not_stop_that_clock(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with placed_call() as call:
+        call.session.live_call().type_text("hello")
+        await begin_reply(call)
+        await finish_reply(call)
+        monkeypatch.setattr(call.session.transcript, "_entry", broken)
+        assert call.transport.tick(20) == bytes(960)
+        await crashed(call)
+
+
+async def test_a_fault_in_what_a_deadline_brings_ends_the_call_as_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with placed_call(limits=TurnLimits(idle_nudge_s=0.02, idle_disconnect_s=0)) as call:
+        monkeypatch.setattr(call.responder, "send", broken)
+        await crashed(call)
+
+
+async def test_a_fault_in_naming_the_next_deadline_ends_the_call_as_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with placed_call() as call:
+        monkeypatch.setattr(TurnMachine, "deadline", broken)
+        call.session.live_call().type_text("hello")
+        await crashed(call)
+
+
+async def test_a_memory_that_takes_nothing_costs_memory_only() -> None:
+    def keep(_job: MemoryJob) -> None:
+        raise RuntimeError("full")
+
+    async with placed_call(enqueue=keep) as call:
+        await type_and_answer(call)
+        await type_and_answer(call, "again")
+        call.transport.finish()
+        assert await call.task == "disconnected"
+    assert not call.told("error") and call.transport.closed
+
+
+async def test_a_call_that_is_cancelled_cleans_up_all_the_same() -> None:
+    async with placed_call() as call:
+        call.task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call.task
+        assert call.transport.closed and call.responder.closed and call.jobs
+
+
+async def test_a_call_goes_on_with_a_conversation_begun_by_text_and_adds_to_it() -> None:
+    memory = FakeMemory()
+    calls = (StoredCall("t1", "echo", "{}"),)
+    await memory.append_messages(
+        "ada",
+        "c1",
+        Message("user", "I am Ana.", 1.0, "chat"),
+        Message("assistant", "", 2.0, "chat", tool_calls=calls),
+        Message("tool", "{}", 3.0, "chat", tool_call_id="t1"),
+        Message("assistant", "Hello Ana.", 4.0, "chat"),
+    )
+    async with placed_call(remembering=memory, conversation="c1") as call:
+        assert call.histories == [[PastMessage("user", "I am Ana."), PastMessage("assistant", "Hello Ana.")]]
+        assert call.told("session_started")[0]["conversation_id"] == "c1"
+        await type_and_answer(call)
+        for job in call.jobs:
+            await job(memory)
+    said = await memory.recent_messages("ada", "c1")
+    assert [(one.content, one.source_mode) for one in said[-2:]] == [
+        ("hello", "voice"),
+        ("one two three four", "voice"),
+    ]
+
+
+async def test_a_conversation_that_cannot_be_read_costs_its_words_and_the_page_is_told() -> None:
+    memory = FakeMemory()
+    async with placed_call(remembering=memory, conversation="c1") as call:
+        assert call.told("session_started")[0]["history"] == "kept"
+
+    async def slow(_user: str, _conversation: str) -> None:
+        return None
+
+    async with placed_call(conversation="c1", earlier=slow) as call:
+        assert call.histories == [[]]
+        assert call.told("session_started")[0]["history"] == "unavailable"
+
+
+async def test_a_new_conversation_asks_memory_nothing() -> None:
+    async def never(_user: str, _conversation: str) -> None:
+        raise AssertionError
+
+    async with placed_call(earlier=never) as call:
+        assert call.session.conversation_id and call.histories == [[]]
+
+
+async def test_every_step_of_cleaning_up_is_taken_though_others_raise(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with placed_call() as call:
+        for owner, step in (
+            (call.live._tool_calls, "close"),
+            (call.transport, "close"),
+            (call.live._endpointing, "close"),
+            (call.live._learner, "close"),
+            (call.live._post_turn, "close"),
+        ):
+            monkeypatch.setattr(owner, step, broken)
+        call.transport.finish(None)
+        assert await call.task == "disconnected"
+        assert call.session.call is None
+        ended = call.line.metrics.registry.get_sample_value("voice_sessions_ended_total", {"reason": "disconnected"})
+        assert ended == 1 and call.jobs, "the record of the call is kept"
+
+
+async def test_a_fault_in_the_audio_path_ends_the_call_in_order_and_is_shown() -> None:
+    async with placed_call() as call:
+        call.transport.finish(MediaFailed("This call's audio failed (ValueError)."))
+        async with asyncio.timeout(1):
+            assert await call.task == "error"
+        await settle()
+        assert call.told("error")[-1] == {
+            "message": "This call's audio failed (ValueError).",
+            "hint": "Call again; the server's log says why.",
+        }
