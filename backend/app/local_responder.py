@@ -16,6 +16,7 @@ NOT_FOR_IT = (
     "AZURE_OPENAI__API_KEY",
     "QWEN__API_KEY",
     "XAI__API_KEY",
+    "GEMINI__API_KEY",
     "ADMIN_TOKEN",
     "SECRET_KEY",
     "API_KEYS",

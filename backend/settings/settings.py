@@ -20,6 +20,7 @@ from backend.settings.access import AccessMode, OidcSettings, key_pairs
 from backend.settings.agent import PipelineSettings, ReasoningSettings, ToolSettings
 from backend.settings.azure import AzureOpenAISettings
 from backend.settings.budgets import BudgetSettings
+from backend.settings.gemini import GeminiSettings
 from backend.settings.github import GitHubSettings, split
 from backend.settings.mcp import McpSettings
 from backend.settings.notifications import NotificationSettings
@@ -102,6 +103,8 @@ class Settings(BaseSettings):
 
     # xAI
     xai: XaiSettings = Field(default_factory=XaiSettings)  # type: ignore[arg-type]
+    # Gemini
+    gemini: GeminiSettings = Field(default_factory=GeminiSettings)  # type: ignore[arg-type]
 
     # Local Responder
     local_model_url: str = Field(

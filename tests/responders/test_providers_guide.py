@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from backend.responders.base import Capabilities
+from backend.responders.gemini_codec import CAPABILITIES as GEMINI
 from backend.responders.openai_models import capabilities_of
 from backend.responders.qwen import CAPABILITIES as QWEN
 from backend.responders.xai import CAPABILITIES as XAI
 
-OTHERS = {"xai": XAI, "qwen": QWEN}
+OTHERS = {"xai": XAI, "qwen": QWEN, "gemini": GEMINI}
 GUIDE = Path(__file__).resolve().parents[2] / "docs" / "howto" / "providers.md"
 
 

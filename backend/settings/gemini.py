@@ -1,0 +1,18 @@
+"""The settings of Gemini's Live API, named GEMINI__* in the environment."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, Field, SecretStr
+
+
+class GeminiSettings(BaseModel):
+    """Which model speaks, and how it lets us in."""
+
+    api_key: SecretStr = Field(SecretStr(""), description="A key of Google AI Studio.")
+    model: str = Field("gemini-2.5-flash-native-audio-preview-12-2025", description="A model of the Live API.")
+    voice: str = Field("Kore", description="One of its voices, by name.")
+    url: str = Field(
+        "wss://generativelanguage.googleapis.com/ws/google.ai.generativelanguage.v1beta.GenerativeService.BidiGenerateContent",
+        pattern=r"^wss?://[^/\s]+",
+        description="Address of its WebSocket.",
+    )

@@ -1,0 +1,169 @@
+"""What a client may say to Gemini's Live API, after ai.google.dev/api/live; fields that are not here are refused.
+
+Only what a voice call may need is here: whatever else the API documents is refused as well.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Struct
+
+
+class Strict(Struct, forbid_unknown_fields=True, omit_defaults=True, rename="camel"):
+    """A message or a part of one, whose unknown fields are refused."""
+
+
+class Empty(Strict):
+    """A message without fields."""
+
+
+class Part(Strict):
+    """Some text."""
+
+    text: str
+
+
+class Content(Strict):
+    """One turn of the conversation."""
+
+    parts: list[Part]
+    role: Literal["user", "model"] | None = None
+
+
+class PrebuiltVoiceConfig(Strict):
+    """A voice by its name."""
+
+    voice_name: str
+
+
+class VoiceConfig(Strict):
+    """Which voice speaks."""
+
+    prebuilt_voice_config: PrebuiltVoiceConfig
+
+
+class SpeechConfig(Strict):
+    """How it speaks."""
+
+    voice_config: VoiceConfig
+    language_code: str | None = None
+
+
+class GenerationConfig(Strict):
+    """What is generated."""
+
+    response_modalities: list[Literal["AUDIO", "TEXT"]]
+    speech_config: SpeechConfig
+    temperature: float | None = None
+    max_output_tokens: int | None = None
+
+
+class FunctionDeclaration(Strict):
+    """A tool."""
+
+    name: str
+    description: str
+    parameters_json_schema: dict[str, Any] | None = None
+    behavior: Literal["BLOCKING", "NON_BLOCKING"] | None = None
+
+
+class Tool(Strict):
+    """Tools of one kind."""
+
+    function_declarations: list[FunctionDeclaration]
+
+
+class AutomaticActivityDetection(Strict):
+    """Whether the provider finds the turns."""
+
+    disabled: bool = False
+
+
+class RealtimeInputConfig(Strict):
+    """How the caller's speech is taken."""
+
+    automatic_activity_detection: AutomaticActivityDetection
+    activity_handling: Literal["START_OF_ACTIVITY_INTERRUPTS", "NO_INTERRUPTION"] | None = None
+
+
+class SessionResumption(Strict):
+    """Asks for handles; with one, goes on with its session."""
+
+    handle: str | None = None
+
+
+class ContextWindowCompression(Strict):
+    """How a long conversation is kept short."""
+
+    sliding_window: Empty
+    trigger_tokens: int | None = None
+
+
+class Setup(Strict):
+    """The first message of a connection."""
+
+    model: str
+    generation_config: GenerationConfig
+    system_instruction: Content | None = None
+    tools: list[Tool] = []
+    realtime_input_config: RealtimeInputConfig | None = None
+    input_audio_transcription: Empty | None = None
+    output_audio_transcription: Empty | None = None
+    session_resumption: SessionResumption | None = None
+    context_window_compression: ContextWindowCompression | None = None
+
+
+class ClientContent(Strict):
+    """Turns for the conversation; `turn_complete` asks for a reply."""
+
+    turns: list[Content] = []
+    turn_complete: bool = False
+
+
+class Blob(Strict):
+    """Some media."""
+
+    mime_type: Literal["audio/pcm;rate=16000"]
+    data: bytes
+
+
+class RealtimeInput(Strict):
+    """Speech, or where it begins and ends."""
+
+    audio: Blob | None = None
+    activity_start: Empty | None = None
+    activity_end: Empty | None = None
+
+
+class FunctionResponse(Strict):
+    """The result of a tool."""
+
+    id: str
+    name: str
+    response: dict[str, Any]
+    scheduling: Literal["SILENT", "WHEN_IDLE", "INTERRUPT"] | None = None
+
+
+class ToolResponse(Strict):
+    """Results of tools."""
+
+    function_responses: list[FunctionResponse]
+
+
+class ClientMessage(Strict):
+    """One message; exactly one of its fields is set."""
+
+    setup: Setup | None = None
+    client_content: ClientContent | None = None
+    realtime_input: RealtimeInput | None = None
+    tool_response: ToolResponse | None = None
+
+
+def parse(text: str | bytes) -> ClientMessage:
+    """Return the message. Raises `msgspec.ValidationError`, which says what is wrong with it."""
+    message = msgspec.json.decode(text, type=ClientMessage)
+    if sum(getattr(message, name) is not None for name in message.__struct_fields__) != 1:
+        raise msgspec.ValidationError("A message has exactly one of its fields")
+    return message
