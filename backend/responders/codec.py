@@ -34,6 +34,8 @@ BENIGN = frozenset({"response_cancel_not_active", "input_audio_buffer_commit_emp
 """Races that are nobody's fault and cost nothing: both sides were right when they sent."""
 QUIET_PURPOSES = frozenset({Purpose.NOTICE, Purpose.FILLER, Purpose.NUDGE, Purpose.GOODBYE, Purpose.GREETING})
 """Replies that must not call a tool."""
+CALL_NOTHING = "Do not call a tool in this reply."
+"""Says so where a provider's schema has no `tool_choice`."""
 
 SILENCES_KEPT = 8
 """Items that the provider made of a caller's silence: nobody has said them."""

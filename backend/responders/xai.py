@@ -25,7 +25,7 @@ from backend.conversation.commands import Purpose, ResponderCommand
 from backend.conversation.events import ResponderEvent
 from backend.errors import ResponderUnavailable
 from backend.responders.base import Briefing, Capabilities, PastMessage
-from backend.responders.codec import QUIET_PURPOSES, RealtimeCodec, ServerEvent, Voice
+from backend.responders.codec import CALL_NOTHING, QUIET_PURPOSES, RealtimeCodec, ServerEvent, Voice
 from backend.runtime.json_objects import Json
 
 CAPABILITIES = Capabilities(
@@ -44,8 +44,6 @@ CAPABILITIES = Capabilities(
 )
 HELD_LIMIT = 2_000
 """Events of a reply that nobody has asked for yet; one that is longer is dropped."""
-CALL_NOTHING = "Do not call a tool in this reply."
-"""Said where a reply must not call one: `tool_choice` is not in the schema."""
 
 
 class XaiEvent(ServerEvent):
