@@ -200,7 +200,10 @@ class TokenUsage:
 
 @dataclass(frozen=True, slots=True)
 class ReplyFinished(ResponderEvent):
-    """The provider is done with `reply`; `detail` says why when it did not complete. Tokens not told count as 0."""
+    """The provider is done with `reply`; `detail` says why when it did not complete. Tokens not told count as 0.
+
+    A second one of the same reply only counts tokens that were told later.
+    """
 
     reply: str
     status: ReplyStatus

@@ -22,7 +22,6 @@ from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidSta
 from backend.conversation.commands import ResponderCommand
 from backend.conversation.events import ResponderEvent
 from backend.errors import ResponderRejected, ResponderUnavailable
-from backend.media.downsample import Downsampler
 from backend.media.frame import Frame
 from backend.responders.base import Briefing, Capabilities, OnEvent, PastMessage, Responder
 from backend.responders.gemini_codec import CAPABILITIES, GeminiCodec
@@ -38,6 +37,8 @@ from backend.responders.realtime import (
 
 SPARE_S = 2.0
 """Seconds before the announced end at which a connection is given up."""
+CALLED_WITHIN_S = 1.0
+"""Seconds without a message after which a tool call counts as the end of its reply: not every model says so."""
 HINT = "Check the settings GEMINI__*, and the network."
 
 
@@ -58,7 +59,7 @@ async def connect_gemini(
     """Connect, brief, and put the history back. Raises `ResponderRejected` or `ResponderUnavailable`."""
     codec = GeminiCodec(endpoint.model, endpoint.voice)
     codec.briefing = briefing
-    connection = await _open(endpoint, codec)
+    connection = await _open(endpoint, codec, codec.setup())
     for message in codec.restore(history):
         connection.write(message)
     return GeminiResponder(endpoint, connection, codec)
@@ -67,11 +68,11 @@ async def connect_gemini(
 async def probe_gemini(endpoint: GeminiEndpoint) -> None:
     """Find out whether a call would be served. Raises as `connect_gemini` does."""
     codec = GeminiCodec(endpoint.model, endpoint.voice)
-    connection = await _open(endpoint, codec)
+    connection = await _open(endpoint, codec, codec.setup())
     connection.transport.abort()
 
 
-async def _open(endpoint: GeminiEndpoint, codec: GeminiCodec) -> RealtimeConnection:
+async def _open(endpoint: GeminiEndpoint, codec: GeminiCodec, setup: bytes) -> RealtimeConnection:
     """Return a connection whose setup has been taken."""
     async with _connecting():
         connection = await connect(
@@ -84,7 +85,7 @@ async def _open(endpoint: GeminiEndpoint, codec: GeminiCodec) -> RealtimeConnect
         )
         assert isinstance(connection, RealtimeConnection)
         try:
-            connection.write(codec.setup())
+            connection.write(setup)
             while codec.decode(await connection.next_message())[0].setupComplete is None:
                 pass
         except BaseException:
@@ -114,7 +115,6 @@ class GeminiResponder(Responder):
         self._endpoint = endpoint
         self._connection = connection
         self._codec = codec
-        self._downsampler = Downsampler()
         self._outbox: deque[bytes] = deque()
         self._on_event: OnEvent | None = None
         self._early: deque[ResponderEvent] = deque(maxlen=OUTBOX_LIMIT)  # of before anybody received events
@@ -122,6 +122,7 @@ class GeminiResponder(Responder):
         self._wants_crossing = False
         self._failure: ResponderUnavailable | None = None
         self._deadline: asyncio.TimerHandle | None = None
+        self._after_call: asyncio.TimerHandle | None = None
         self._crossing: asyncio.Task[None] | None = None
         self._waiting: asyncio.Task[None] | None = None
 
@@ -138,7 +139,7 @@ class GeminiResponder(Responder):
         return len(self._outbox)
 
     def send_audio(self, frame: Frame) -> None:
-        self._send(self._codec.append(self._downsampler.take(frame)))
+        self._send(self._codec.append(frame))
 
     def send(self, command: ResponderCommand) -> None:
         messages, events = self._codec.encode(command)
@@ -146,6 +147,7 @@ class GeminiResponder(Responder):
         for event in events:
             # Later, since whoever sends is in the middle of something.
             asyncio.get_running_loop().call_soon(self._report, event)
+        self._cross_if_idle()
 
     def brief(self, briefing: Briefing) -> None:
         self._codec.briefing = briefing
@@ -171,8 +173,9 @@ class GeminiResponder(Responder):
 
     async def close(self) -> None:
         self._closing = True
-        if self._deadline:
-            self._deadline.cancel()
+        for timer in (self._deadline, self._after_call):
+            if timer:
+                timer.cancel()
         tasks = [task for task in (self._crossing, self._waiting) if task]
         for task in tasks:
             task.cancel()
@@ -191,25 +194,41 @@ class GeminiResponder(Responder):
             self._early.append(event)
 
     def _on_message(self, text: Message) -> None:
+        if self._crossing:
+            return  # of a connection that is being left: what is asked for meanwhile is asked of the next
         message, events = self._codec.decode(text)
         for event in events:
             self._report(event)
+        self._watch_calls()
         if message.goAway and not self._deadline:
             self._wants_crossing = True
             left_s = max(0.0, message.goAway.left_s - SPARE_S)
             self._deadline = asyncio.get_running_loop().call_later(left_s, self._fail, "Gemini ended the connection.")
         self._cross_if_idle()
 
+    def _watch_calls(self) -> None:
+        if self._after_call:
+            self._after_call.cancel()
+            self._after_call = None
+        if self._codec.has_called and not self._closing:
+            self._after_call = asyncio.get_running_loop().call_later(CALLED_WITHIN_S, self._end_called)
+
+    def _end_called(self) -> None:
+        for event in self._codec.end_called():
+            self._report(event)
+        self._cross_if_idle()
+
     def _cross_if_idle(self) -> None:
         quiet = self._codec.idle and not self._outbox and not self._crossing and not self._closing
         if self._wants_crossing and quiet and self._codec.handle:
-            self._crossing = asyncio.create_task(self._cross(), name="gemini crosses to another connection")
+            self._wants_crossing = False
+            crossing = self._cross(self._codec.setup())
+            self._crossing = asyncio.create_task(crossing, name="gemini crosses to another connection")
 
-    async def _cross(self) -> None:
+    async def _cross(self, setup: bytes) -> None:
         """Go on over another connection; what is sent meanwhile waits in the outbox."""
-        self._wants_crossing = False
         try:
-            following = await _open(self._endpoint, self._codec)
+            following = await _open(self._endpoint, self._codec, setup)
         except ResponderUnavailable as error:
             self._failure = error
             self._connection.transport.abort()

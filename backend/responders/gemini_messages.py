@@ -6,6 +6,8 @@ from typing import Any
 
 from msgspec import Struct
 
+from backend.conversation.events import TokenUsage
+
 
 class Blob(Struct):
     """Some media; base64 on the wire."""
@@ -28,7 +30,7 @@ class GeminiTurn(Struct):
 
 
 class Transcription(Struct):
-    """Words of the caller's speech or of the model's; they come in no promised order."""
+    """Words of the caller's speech or of the model's; these come in no promised order."""
 
     text: str = ""
 
@@ -76,8 +78,25 @@ class Usage(Struct):
 
     promptTokenCount: int = 0  # noqa: N815
     responseTokenCount: int = 0  # noqa: N815
+    thoughtsTokenCount: int = 0  # noqa: N815
     promptTokensDetails: list[Modality] = []  # noqa: N815
     responseTokensDetails: list[Modality] = []  # noqa: N815
+
+    def by_kind(self) -> TokenUsage:
+        """Return them by their kind; the details may leave some out, which count as text."""
+        audio_in, image_in = (_of(self.promptTokensDetails, kind) for kind in ("AUDIO", "IMAGE"))
+        audio_out = _of(self.responseTokensDetails, "AUDIO")
+        return TokenUsage(
+            text_in=max(0, self.promptTokenCount - audio_in - image_in),
+            audio_in=audio_in,
+            image_in=image_in,
+            text_out=max(0, self.responseTokenCount - audio_out) + self.thoughtsTokenCount,
+            audio_out=audio_out,
+        )
+
+
+def _of(details: list[Modality], modality: str) -> int:
+    return sum(each.tokenCount for each in details if each.modality == modality)
 
 
 class GoAway(Struct):

@@ -9,7 +9,7 @@ class GeminiSettings(BaseModel):
     """Which model speaks, and how it lets us in."""
 
     api_key: SecretStr = Field(SecretStr(""), description="A key of Google AI Studio.")
-    model: str = Field("gemini-2.5-flash-native-audio-preview-12-2025", description="A model of the Live API.")
+    model: str = Field("gemini-3.8-live", description="A model of the Live API.")
     voice: str = Field("Kore", description="One of its voices, by name.")
     url: str = Field(
         "wss://generativelanguage.googleapis.com/ws/google.ai.generativelanguage.v1beta.GenerativeService.BidiGenerateContent",

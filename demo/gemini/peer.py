@@ -1,7 +1,7 @@
 """The scripted peer: a WebSocket server with the rules of the Live API, as far as they are documented.
 
-A wrong message ends the connection with code 1007 and what is wrong as its reason. That the API closes is reported of
-it; which code it uses for which fault is nowhere documented.
+A wrong message ends the connection with code 1007 and what is wrong as its reason, as is reported of the API
+(python-genai issue 1720, pipecat issues 1347 and 4403); its reference names no codes.
 """
 
 from __future__ import annotations
@@ -33,6 +33,10 @@ class ScriptedReply:
     calls: Sequence[tuple[str, dict[str, Any]]] = ()
     pace: float = 0.0
     """Seconds of time for a second of sound; 0: as fast as it goes."""
+    played_s: float = 0.0
+    """Seconds from `generationComplete` to `turnComplete`: the API waits for as long as it takes to play."""
+    ends: bool = True
+    """False: nothing comes after its calls until they are answered."""
     go_away: str = ""
     """Announced before the reply, as the time left."""
 
@@ -91,6 +95,7 @@ class _Conversation:
         self._speaking: asyncio.Task[None] | None = None
         self._active = False
         self._heard_bytes = 0
+        self._open_calls: set[str] = set()
 
     async def run(self) -> None:
         first = await self._next()
@@ -123,7 +128,11 @@ class _Conversation:
             if said.turn_complete:
                 self._answer()
         if message.tool_response:
-            self._session.results += [each.id for each in message.tool_response.function_responses]
+            for each in message.tool_response.function_responses:
+                if each.id not in self._open_calls:
+                    raise msgspec.ValidationError(f"No open call is {each.id}")
+                self._open_calls.remove(each.id)
+                self._session.results.append(each.id)
         if spoken := message.realtime_input:
             await self._listen(spoken.activity_start is not None, spoken.activity_end is not None)
             if spoken.audio:
@@ -136,14 +145,19 @@ class _Conversation:
             raise msgspec.ValidationError("Activities begin and end in turn")
         if starts:
             await self._interrupt()
-            self._active = True
+            self._active, self._heard_bytes = True, 0
         if ends:
+            if not self._heard_bytes:
+                raise msgspec.ValidationError("No turn to complete")
             self._active = False
             self._answer()
 
     async def _interrupt(self) -> None:
         if await self._hush():
             await self._say(serverContent={"interrupted": True})
+            if self._open_calls:
+                await self._say(toolCallCancellation={"ids": sorted(self._open_calls)})
+                self._open_calls.clear()
             await self._say(serverContent={"turnComplete": True})
 
     async def _hush(self) -> bool:
@@ -173,8 +187,12 @@ class _Conversation:
             await asyncio.sleep(length_ms / 1000 * reply.pace)
         if reply.calls:
             calls = [{"id": f"call-{n}", "name": name, "args": args} for n, (name, args) in enumerate(reply.calls)]
+            self._open_calls = {f"call-{number}" for number in range(len(calls))}
             await self._say(toolCall={"functionCalls": calls})
+        if not reply.ends:
+            return
         await self._say(serverContent={"generationComplete": True})
+        await asyncio.sleep(reply.played_s)
         await self._say(serverContent={"turnComplete": True}, usageMetadata=self._usage(reply))
         handle = f"handle-{len(self._peer.sessions)}"
         self._peer.sessions[handle] = self._session

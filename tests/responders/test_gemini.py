@@ -9,15 +9,13 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import msgspec
-import numpy as np
 import pytest
 
 from backend.conversation import commands as do
 from backend.conversation import events as ev
 from backend.conversation.commands import Purpose
 from backend.errors import ResponderUnavailable
-from backend.media.downsample import Downsampler
-from backend.media.frame import FRAME_BYTES, FRAME_SAMPLES, Frame
+from backend.media.frame import FRAME_BYTES, Frame
 from backend.responders.base import Briefing, PastMessage, ToolSchema
 from backend.responders.gemini import GeminiEndpoint, GeminiResponder, connect_gemini
 from backend.responders.gemini_codec import GeminiCodec
@@ -53,9 +51,16 @@ class Line:
             self.responder.send_audio(SPEECH)
         self.responder.send(do.CommitInput())
         self.responder.send(do.CreateReply(Purpose.ANSWER, f"answer-{number}"))
-        await until(lambda: len(self.all(ev.ReplyFinished)) >= number)
-        end: ev.ReplyFinished = self.all(ev.ReplyFinished)[-1]
-        return end
+        await until(lambda: len(ended(self)) >= number)
+        return ended(self)[number - 1]
+
+
+def ended(made: Line) -> list[ev.ReplyFinished]:
+    """The end of each reply; tokens that were counted later come in a second one."""
+    ends: dict[str, ev.ReplyFinished] = {}
+    for event in made.all(ev.ReplyFinished):
+        ends.setdefault(event.reply, event)
+    return [*ends.values()]
 
 
 @asynccontextmanager
@@ -82,7 +87,10 @@ async def test_a_turn_is_transcribed_and_answered_under_its_request() -> None:
         assert "".join(event.delta for event in made.all(ev.ReplyText)) == "Hi there."
         assert [event.text for event in made.all(ev.UserTranscribed)] == ["hello"]
         assert len(made.all(ev.InputCommitted)) == len(made.all(ev.MessageFinished)) == 1
-        assert (end.status, end.usage.audio_in, end.usage.audio_out, end.audio_sent_ms) == ("completed", 5, 7, 200)
+        assert (end.status, end.audio_sent_ms) == ("completed", 200)
+        await until(lambda: len(made.all(ev.ReplyFinished)) == 2)
+        usage = made.all(ev.ReplyFinished)[-1].usage
+        assert (usage.audio_in, usage.audio_out) == (5, 7)
 
 
 async def test_what_was_said_before_is_put_back() -> None:
@@ -101,12 +109,95 @@ async def test_only_a_cancelled_reply_is_interrupted_by_the_callers_voice() -> N
         asking = asyncio.create_task(made.ask(1))
         await until(lambda: bool(made.all(ev.ReplyAudio)))
         before = len(peer.received)
-        made.responder.send_audio(SPEECH)  # a cough, so far
+        for _ in range(50):
+            made.responder.send_audio(SPEECH)
+        made.responder.send(do.CommitInput())  # of which is not known yet whether it is a turn
+        made.responder.send(do.AddNote("The clock strikes."))
         await asyncio.sleep(0.05)
         assert len(peer.received) == before and not made.all(ev.ReplyFinished)
         made.responder.send(do.CancelReply(made.all(ev.ReplyStarted)[0].reply))
         assert (await asking).status == "cancelled"
+        made.responder.send(do.CreateReply(Purpose.ANSWER, "answer-2"))
+        await until(lambda: len(ended(made)) == 2)
+        assert ended(made)[-1].status == "completed"
+        [session] = peer.sessions.values()
+        assert "The clock strikes." in session.contents[-1].parts[0].text
+
+
+async def test_what_is_still_sent_of_a_cancelled_reply_is_not_taken_for_the_next() -> None:
+    story = ScriptedReply(text="A story.", sound_ms=60_000, pace=0.05)
+    async with line(story, ScriptedReply(text="It is four.", sound_ms=300)) as (made, _):
+        asking = asyncio.create_task(made.ask(1))
+        await until(lambda: bool(made.all(ev.ReplyAudio)))
+        made.responder.send(do.CancelReply(None))
+        await asking
+        made.responder.send(do.CreateReply(Purpose.RESULT, "result-2"))
+        await until(lambda: len(ended(made)) == 2)
+        assert (ended(made)[-1].status, ended(made)[-1].audio_received_ms) == ("completed", 300)
+        assert [started.request for started in made.all(ev.ReplyStarted)] == ["answer-1", "result-2"]
+
+
+async def test_a_reply_that_is_cancelled_before_its_first_sound_is_over_at_once() -> None:
+    codec = GeminiCodec("m", "v")
+    codec.encode(do.CreateReply(Purpose.ANSWER, "answer-1"))
+    _, events = codec.encode(do.CancelReply(None))
+    started, finished = events
+    assert isinstance(started, ev.ReplyStarted) and started.request == "answer-1"
+    assert isinstance(finished, ev.ReplyFinished) and finished.status == "cancelled"
+    assert codec.encode(do.CancelReply(started.reply)) == ([], [])
+    assert codec.idle
+
+
+async def test_a_reply_is_over_when_it_is_generated_and_its_tokens_are_counted_later() -> None:
+    reply = ScriptedReply(text="Hi there.", sound_ms=1000, played_s=0.5)
+    async with line(reply) as (made, _):
+        end = await made.ask(1)
+        assert (end.status, end.audio_received_ms, end.output_tokens) == ("completed", 1000, 0)
+        await until(lambda: len(made.all(ev.ReplyFinished)) == 2)
+        late = made.all(ev.ReplyFinished)[-1]
+        assert (late.reply, late.output_tokens, late.audio_received_ms) == (end.reply, 25, 0)
+
+
+async def test_who_speaks_while_the_reply_is_played_is_answered() -> None:
+    first = ScriptedReply(text="Hi there.", sound_ms=1000, played_s=30)
+    async with line(first, ScriptedReply(text="It is four.", sound_ms=300)) as (made, _):
+        await made.ask(1)
+        await made.ask(2)
+        assert [(end.status, end.audio_received_ms) for end in ended(made)] == [("completed", 1000), ("completed", 300)]
+        texts = {text.reply: text.delta for text in made.all(ev.ReplyText)}
+        assert list(texts.values()) == ["Hi there.", "It is four."]
+
+
+async def test_noise_begins_no_activity_and_keeps_none_open() -> None:
+    async with line() as (made, peer):
+        await made.ask(1)
+        before = len(peer.received)
+        for _ in range(15):  # 300 ms
+            made.responder.send_audio(SPEECH)
+        made.responder.send(do.ClearInput())
+        await asyncio.sleep(0.05)
+        assert len(peer.received) == before
+        for _ in range(50):
+            made.responder.send_audio(SPEECH)
+        made.responder.send(do.ClearInput())
+        made.responder.brief(Briefing("be brief"))  # the noise is left behind with its connection
+        await until(lambda: peer.connections == 2)
         assert (await made.ask(2)).status == "completed"
+
+
+async def test_every_piece_of_a_turn_is_transcribed() -> None:
+    async with line(ScriptedReply(hear="what is the time", text="Four.", sound_ms=100)) as (made, _):
+        for _ in range(2):
+            for _ in range(30):
+                made.responder.send_audio(SPEECH)
+            made.responder.send(do.CommitInput())
+        made.responder.send(do.CreateReply(Purpose.ANSWER, "answer-1"))
+        await until(lambda: bool(made.all(ev.ReplyFinished)))
+        pieces = [event.item for event in made.all(ev.InputCommitted)]
+        assert [(event.item, event.text) for event in made.all(ev.UserTranscribed)] == [
+            (pieces[0], ""),
+            (pieces[1], "what is the time"),
+        ]
 
 
 async def test_parallel_calls_come_before_the_end_and_are_each_answered() -> None:
@@ -119,9 +210,30 @@ async def test_parallel_calls_come_before_the_end_and_are_each_answered() -> Non
         for call in called:
             made.responder.send(do.SubmitResult(call.call, '{"answer": "4"}'))
         made.responder.send(do.CreateReply(Purpose.RESULT, "result-2"))
-        await until(lambda: len(made.all(ev.ReplyFinished)) == 2)
+        await until(lambda: len(ended(made)) == 2)
         assert [*peer.sessions.values()][-1].results == [call.call for call in called]
         assert made.all(ev.ReplyStarted)[-1].request == "result-2"
+
+
+async def test_a_call_after_which_nothing_comes_ends_its_reply() -> None:
+    first = ScriptedReply(text="Moment.", sound_ms=100, calls=[("ask", {})], ends=False)
+    async with line(first, ScriptedReply(text="Four.", sound_ms=100)) as (made, _):
+        assert (await made.ask(1)).status == "completed"
+        made.responder.send(do.SubmitResult(made.all(ev.ToolCalled)[0].call, "4"))
+        made.responder.send(do.CreateReply(Purpose.RESULT, "result-2"))
+        await until(lambda: len(ended(made)) == 2)
+        assert made.all(ev.ReplyText)[-1].delta == "Four."
+
+
+async def test_the_result_of_a_call_that_an_interruption_has_cancelled_is_told_as_a_note() -> None:
+    first = ScriptedReply(text="Moment.", sound_ms=100, calls=[("ask", {})], played_s=30)
+    async with line(first) as (made, peer):
+        await made.ask(1)
+        await made.ask(2)
+        made.responder.send(do.SubmitResult(made.all(ev.ToolCalled)[0].call, "forty-two"))
+        await made.ask(3)
+        [session] = {id(each): each for each in peer.sessions.values()}.values()
+        assert session.results == [] and "forty-two" in session.contents[-1].parts[0].text
 
 
 async def test_the_end_of_a_connection_is_crossed_with_all_that_was_said() -> None:
@@ -214,21 +326,3 @@ def test_a_field_too_many_anywhere_is_refused(place: tuple[Any, ...]) -> None:
 def test_a_wrong_message_is_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(msgspec.ValidationError):
         parse(json.dumps(wrong))
-
-
-# --- the sample rate ---------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("hz", "kept"), [(440, True), (3000, True), (11_000, False)])
-def test_speech_is_kept_at_16_khz_and_what_lies_above_is_not(hz: int, kept: bool) -> None:
-    wave = (8000 * np.sin(2 * np.pi * hz * np.arange(50 * FRAME_SAMPLES) / 24_000)).astype("<i2").tobytes()
-    downsampler = Downsampler()
-    made = b"".join(downsampler.take(Frame(wave[at : at + FRAME_BYTES])) for at in range(0, len(wave), FRAME_BYTES))
-    samples = np.frombuffer(made, "<i2")[100:]
-    assert len(made) == 16_000 * 2
-    loudness = float(np.sqrt(np.mean(samples.astype(float) ** 2)))
-    if kept:
-        assert loudness == pytest.approx(8000 / 2**0.5, rel=0.05)
-        assert np.argmax(np.abs(np.fft.rfft(samples))) / len(samples) * 16_000 == pytest.approx(hz, abs=2)
-    else:
-        assert loudness < 100
