@@ -28,7 +28,7 @@ def main() -> int:
         "--strict",
         nargs="?",
         const="openai",
-        choices=["openai", "xai", "qwen"],
+        choices=["openai", "xai", "qwen", "gemini"],
         help="refuse what a provider's schema does not know: without a name, that of the openai package",
     )
     options = parser.parse_args()
@@ -62,6 +62,10 @@ def _conversation(strict: str | None) -> type[Realtime]:
         from demo.offline.qwen import QwenRealtime
 
         return QwenRealtime
+    if strict == "gemini":
+        from demo.offline.gemini import GeminiRealtime
+
+        return GeminiRealtime
     if strict == "openai":
         from demo.offline.strict import StrictRealtime  # the openai package takes a second to import
 

@@ -19,7 +19,7 @@ from backend.media.frame import FRAME_BYTES, Frame
 from backend.responders.base import Briefing, PastMessage, ToolSchema
 from demo.offline.strict import STRICT, TYPES, faults
 from tests.support.offline_peer import OfflinePeer, running_peer
-from tests.support.responder_rigs import PROVIDERS, Connect, Line, line, qwen, xai
+from tests.support.responder_rigs import PROVIDERS, Connect, Line, gemini, line, qwen, xai
 
 TOOL = ToolSchema("route_to_thinker", "Ask a specialist.", {"type": "object", "properties": {"q": {"type": "string"}}})
 BRIEFING = Briefing("be kind", (TOOL,), purposes={Purpose.FILLER: "say you are looking"})
@@ -66,8 +66,8 @@ async def ask(made: Line, request: str = "answer-1") -> None:
 
 
 async def finished(made: Line, count: int = 1) -> ev.ReplyFinished:
-    """The end of the reply of that number."""
-    await made.until(lambda: len(made.all(ev.ReplyFinished)) >= count)
+    """The end of the reply of that number; Gemini counts what it has taken in a second one."""
+    await made.until(lambda: len({end.reply for end in made.all(ev.ReplyFinished)}) >= count)
     found: ev.ReplyFinished = made.all(ev.ReplyFinished)[-1]
     return found
 
@@ -120,6 +120,8 @@ async def test_what_was_said_before_is_put_back(provider: Connect, peer: Offline
 async def test_several_messages_of_a_reply_come_in_order_each_under_its_own_item(
     provider: Connect, peer: OfflinePeer
 ) -> None:
+    if provider is gemini:
+        pytest.skip("its replies are of one piece")
     reply = {"text": "Let me think.", "tone": TONE, "messages": [{"text": "It is four.", "tone": {"ms": 500}}]}
     async with replying(provider, peer, reply) as made:
         await ask(made)
@@ -164,6 +166,8 @@ async def test_a_reply_that_is_cancelled_ends(provider: Connect, peer: OfflinePe
 
 @pytest.mark.parametrize(("status", "reason"), [("incomplete", "max_output_tokens"), ("incomplete", "content_filter")])
 async def test_why_a_reply_broke_off_is_told(provider: Connect, peer: OfflinePeer, status: str, reason: str) -> None:
+    if provider is gemini:
+        pytest.skip("it does not say why")
     reply = {"text": "It is", "tone": TONE, "status": status, "status_details": {"reason": reason}}
     async with replying(provider, peer, reply) as made:
         await ask(made)
@@ -172,6 +176,8 @@ async def test_why_a_reply_broke_off_is_told(provider: Connect, peer: OfflinePee
 
 
 async def test_a_rate_limit_names_the_time_after_which_to_ask_again(provider: Connect, peer: OfflinePeer) -> None:
+    if provider is gemini:
+        pytest.skip("it does not say so of a reply")
     error = {"type": "rate_limit_error", "code": "rate_limit_exceeded", "message": "Please try again in 1.5s."}
     reply = {"status": "failed", "status_details": {"error": error}}
     async with replying(provider, peer, reply) as made:
@@ -184,7 +190,9 @@ async def test_a_rate_limit_names_the_time_after_which_to_ask_again(provider: Co
 async def test_the_tokens_of_a_reply_are_told_by_kind(provider: Connect, peer: OfflinePeer) -> None:
     async with replying(provider, peer, {"text": "It is four.", "tone": {"ms": 1000}}) as made:
         await ask(made)
-        usage = (await finished(made)).usage
+        await finished(made)
+        await made.until(lambda: made.all(ev.ReplyFinished)[-1].input_tokens)
+        usage = made.all(ev.ReplyFinished)[-1].usage
         heard = 7 if provider is xai else 2  # 200 ms, and the silence by which xAI knows the end
         assert usage.audio_in == heard and usage.audio_out == 20 and usage.text_out > 0
 
@@ -276,6 +284,8 @@ def test_a_wrong_field_does_not_pass(type_: str, wrong: dict[str, Any]) -> None:
 async def test_over_the_wire_a_wrong_event_is_refused_and_the_line_lives_on(
     provider: Connect, peer: OfflinePeer
 ) -> None:
+    if provider is gemini:
+        pytest.skip("it hangs up: see tests/responders/test_gemini.py")
     await peer.follow({})
     async with dial(peer.realtime_url, compression=None) as socket:
         recv = partial(asyncio.wait_for, timeout=5)

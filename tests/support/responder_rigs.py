@@ -12,6 +12,7 @@ from backend.conversation import events as ev
 from backend.errors import ResponderUnavailable
 from backend.responders.base import Briefing, PastMessage, Responder
 from backend.responders.codec import Voice
+from backend.responders.gemini import GeminiEndpoint, connect_gemini
 from backend.responders.qwen import QwenCodec
 from backend.responders.realtime import RealtimeEndpoint, connect_realtime
 from backend.responders.xai import XaiCodec
@@ -57,8 +58,10 @@ class Line:
                 await self._changed.wait()
 
     async def refused(self) -> list[str]:
-        """What the peer found wrong with anything it was sent."""
+        """What the peer found wrong with anything it was sent: told, or the reason why it hung up."""
         logs = await self.peer.connections()
+        if closed := [log["closed"] for log in logs if str(log["closed"]).startswith("closed 1007")]:
+            return closed
         errors = [entry["event"]["error"] for log in logs for entry in log["sent"] if entry["type"] == "error"]
         return [error["message"] for error in errors if error["code"] == STRICT]
 
@@ -90,7 +93,12 @@ async def qwen(peer: OfflinePeer, briefing: Briefing, history: Sequence[PastMess
     return await connect_realtime(endpoint, briefing, history)
 
 
-PROVIDERS: dict[Connect, tuple[str, ...]] = {each: ("--strict", each.__name__) for each in (openai, xai, qwen)}
+async def gemini(peer: OfflinePeer, briefing: Briefing, history: Sequence[PastMessage]) -> Responder:
+    """Gemini's Live API."""
+    return await connect_gemini(GeminiEndpoint(peer.realtime_url, "k", "gemini-3.8-live", "Kore"), briefing, history)
+
+
+PROVIDERS: dict[Connect, tuple[str, ...]] = {each: ("--strict", each.__name__) for each in (openai, xai, qwen, gemini)}
 """With the arguments of each one's peer."""
 
 
