@@ -25,7 +25,7 @@ from rich.console import Console
 from websockets.asyncio.client import connect
 
 from backend.budgets.budgets import Budgets
-from backend.budgets.ledger import Ledger
+from backend.budgets.day_counts import DayCounts
 from backend.budgets.metered import LOOK_EVERY_S, CallMeter
 from backend.budgets.new_users import NewUsers
 from backend.budgets.payers import Payers
@@ -86,14 +86,14 @@ def measure(servers: list[tuple[str, int]], rounds: int) -> list[list[float]]:
 
 
 async def while_it_lasts_ms() -> float:
-    """Return what the meter, the ledger and the permits of one call cost, in ms of processor time a second."""
+    """Return what the meter, the day counts and the permits of one call cost, in ms of processor time a second."""
     with tempfile.TemporaryDirectory() as folder:
         opened = await open_memory(None, Path(folder))
         try:
             settings = BudgetSettings()  # type: ignore[call-arg]
             redis, now = opened.redis, [0.0]
             new_users = NewUsers(redis, new_s=0, keep_s=0, retention_s=None)
-            budgets = Budgets(Ledger(redis), Payers(redis), Permits(redis, settings), new_users, settings)
+            budgets = Budgets(DayCounts(redis), Payers(redis), Permits(redis, settings), new_users, settings)
             payer, meter = Payer("ada", "203.0.113.7"), CallMeter(budgets, {}, lambda: now[0])
             async with (
                 budgets.permits.hold(PermitKind.CALLS, payer, "call"),
@@ -109,7 +109,7 @@ async def while_it_lasts_ms() -> float:
 async def _look(meter: CallMeter, budgets: Budgets, now: list[float]) -> None:
     now[0] += LOOK_EVERY_S
     meter.look()
-    await budgets.ledger.flush()
+    await budgets.day_counts.flush()
 
 
 async def _timed(work: object) -> float:

@@ -17,7 +17,7 @@ import backend.app.connections as connections
 from backend.access.store import AccessStore
 from backend.app.cli import main
 from backend.budgets.budgets import Budgets
-from backend.budgets.ledger import Ledger
+from backend.budgets.day_counts import DayCounts
 from backend.budgets.metered import CallMeter
 from backend.budgets.new_users import NewUsers
 from backend.budgets.permits import Permits
@@ -49,7 +49,7 @@ async def _asleep(*_: Any) -> None:
 
 REPLACED: tuple[tuple[object, str, object], ...] = (
     *((middleware, "__call__", _passed) for middleware in (GrantCheck, AllowedHosts, RefusalLog)),
-    *((loop, "run", _asleep) for loop in (Ledger, Permits, NewUsers, CallMeter)),
+    *((loop, "run", _asleep) for loop in (DayCounts, Permits, NewUsers, CallMeter)),
     (Budgets, "admit", _nothing),
     (Budgets, "admits_new_user", _true),
     (Budgets, "charge", lambda *_: None),

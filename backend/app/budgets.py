@@ -10,7 +10,7 @@ from typing import TypeVar
 from redis.asyncio import Redis
 
 from backend.budgets.budgets import Budgets
-from backend.budgets.ledger import Ledger
+from backend.budgets.day_counts import DayCounts
 from backend.budgets.new_users import NewUsers
 from backend.budgets.payers import Payers
 from backend.budgets.permits import Permits
@@ -28,9 +28,9 @@ async def open_budgets(settings: BudgetSettings, redis: Redis, retention_s: int 
     """Open the budgets; what was charged is written before they close. `retention_s` is how long data is kept."""
     new_s, keep_s = settings.proven_after_h * 3600, settings.new_user_keep_h * 3600
     new_users = NewUsers(redis, new_s=new_s, keep_s=keep_s, retention_s=retention_s)
-    budgets = Budgets(Ledger(redis), Payers(redis), Permits(redis, settings), new_users, settings)
+    budgets = Budgets(DayCounts(redis), Payers(redis), Permits(redis, settings), new_users, settings)
     async with (
-        supervising("budget ledger", budgets.ledger.run),
+        supervising("budget counts", budgets.day_counts.run),
         supervising("budget permits", budgets.permits.run),
         supervising("new users", new_users.run),
     ):
@@ -38,8 +38,8 @@ async def open_budgets(settings: BudgetSettings, redis: Redis, retention_s: int 
             yield budgets
         finally:
             with suppress(MemoryUnavailable):
-                await budgets.ledger.flush()
-                await budgets.ledger.rank()
+                await budgets.day_counts.flush()
+                await budgets.day_counts.rank()
 
 
 def paid_by(

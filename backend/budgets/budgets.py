@@ -17,7 +17,7 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from backend.budgets.ledger import Ledger
+from backend.budgets.day_counts import DayCounts
 from backend.budgets.new_users import NewUsers
 from backend.budgets.payers import Payers
 from backend.budgets.permits import Permits
@@ -61,7 +61,7 @@ class Budgets:
 
     def __init__(
         self,
-        ledger: Ledger,
+        day_counts: DayCounts,
         payers: Payers,
         permits: Permits,
         new_users: NewUsers,
@@ -70,7 +70,7 @@ class Budgets:
         clock: Callable[[], float] = time.time,
     ) -> None:
         """`clock` gives Unix time in seconds."""
-        self.ledger = ledger
+        self.day_counts = day_counts
         self.payers = payers
         self.permits = permits
         self.new_users = new_users
@@ -80,7 +80,7 @@ class Budgets:
         self.refusals: Counter[tuple[Scope, Resource]] = Counter()
 
     def __repr__(self) -> str:
-        return f"Budgets({self.ledger!r}, {self.permits!r})"
+        return f"Budgets({self.day_counts!r}, {self.permits!r})"
 
     async def admit(self, payer: Payer, needs: frozenset[Resource], wanted: Usage = NOTHING) -> None:
         """Charge `wanted`, if the payer's budgets have room for it, and a little of each of `needs`.
@@ -89,21 +89,21 @@ class Budgets:
         Redis does not answer, what this process knows decides.
         """
         if payer.exempt:
-            self.ledger.charge(payer.subjects, wanted)
+            self.day_counts.charge(payer.subjects, wanted)
             return
         self.new_users.touch(payer.user)
         try:
             await self.payers.note(payer)
-            used = await self.ledger.take(payer.subjects, wanted)
+            used = await self.day_counts.take(payer.subjects, wanted)
         except MemoryUnavailable:
             if found := self.excess(payer, needs, wanted):
                 raise self._refusal(payer, found) from None
-            self.ledger.charge(payer.subjects, wanted)
+            self.day_counts.charge(payer.subjects, wanted)
             return
         if found := excess(payer, used, self._limits, needs, wanted):
             if wanted:
                 with suppress(MemoryUnavailable):
-                    await self.ledger.give_back(payer.subjects, wanted)
+                    await self.day_counts.give_back(payer.subjects, wanted)
             raise self._refusal(payer, found)
 
     def check(self, payer: Payer, needs: frozenset[Resource]) -> None:
@@ -113,7 +113,7 @@ class Budgets:
 
     def charge(self, payer: Payer, amounts: Usage) -> None:
         """Charge what something has cost. Returns at once."""
-        self.ledger.charge(payer.subjects, amounts)
+        self.day_counts.charge(payer.subjects, amounts)
 
     def charge_tokens(self, payer: Payer, model: str, tokens_in: int, tokens_out: int) -> None:
         """Charge the tokens of a model, and their price, if it has one. Returns at once."""
@@ -126,7 +126,7 @@ class Budgets:
         """Return the budget that is used up, as far as this process knows; None when there is room."""
         if payer.exempt:
             return None
-        used = {subject: self.ledger.known(subject) for subject in payer.subjects}
+        used = {subject: self.day_counts.known(subject) for subject in payer.subjects}
         return excess(payer, used, self._limits, needs, wanted)
 
     async def admits_new_user(self, payer: Payer) -> bool:
@@ -140,18 +140,18 @@ class Budgets:
         if not limit or not address:
             return True
         wanted: Usage = Counter({Resource.NEW_USERS: 1})
-        if self.ledger.known(address[0])[Resource.NEW_USERS] >= limit:
+        if self.day_counts.known(address[0])[Resource.NEW_USERS] >= limit:
             return self._refuses_new_user(payer)
         try:
-            used = await self.ledger.take(address, wanted)
+            used = await self.day_counts.take(address, wanted)
         except MemoryUnavailable:
-            self.ledger.charge(address, wanted)
+            self.day_counts.charge(address, wanted)
             return True
         return used[address[0]][Resource.NEW_USERS] < limit or self._refuses_new_user(payer)
 
     async def shown_to(self, payer: Payer) -> Json:
         """Return the use and the limits of the day, as `GET /api/me/usage` shows them. Raises `MemoryUnavailable`."""
-        used = await self.ledger.used(payer.subjects)
+        used = await self.day_counts.used(payer.subjects)
         own = [subject for subject in payer.subjects if subject != EVERYBODY]
         return {
             "resets_in_s": self._left_s(),
@@ -164,7 +164,7 @@ class Budgets:
 
         Raises `MemoryUnavailable`.
         """
-        used = await self.ledger.used([EVERYBODY])
+        used = await self.day_counts.used([EVERYBODY])
         refused = {f"{scope}.{resource}": count for (scope, resource), count in self.refusals.items()}
         shown = {"resets_in_s": self._left_s(), "refused": refused, **self._shown(EVERYBODY, used[EVERYBODY])}
         return shown | {"top": {scope.value: await self._top(scope) for scope in Scope if scope is not Scope.TOTAL}}
@@ -181,10 +181,10 @@ class Budgets:
 
     def in_total(self) -> tuple[Usage, dict[Resource, int]]:
         """Return everybody's use as this process knows it, and the ceiling."""
-        return self.ledger.known(EVERYBODY), dict(self._limits[Scope.TOTAL])
+        return self.day_counts.known(EVERYBODY), dict(self._limits[Scope.TOTAL])
 
     async def _top(self, scope: Scope) -> list[Json]:
-        used = await self.ledger.top(scope)
+        used = await self.day_counts.top(scope)
         return [{"name": name, **self._shown(Subject(scope, name), usage)} for name, usage in used.items()]
 
     def _shown(self, subject: Subject, used: Usage, payer: Payer | None = None) -> Json:

@@ -135,8 +135,8 @@ async def used_by_three() -> Budgets:
         payer = Payer(user, "203.0.113.7", key="shop" if user == "cleo" else "")
         budgets.charge_tokens(payer, "dear", 15_000 * number, 1_000 * number)
         budgets.charge(payer, Counter({Resource.VOICE_SECONDS: 600 * number, Resource.TASKS: number}))
-    await budgets.ledger.flush()
-    await budgets.ledger.rank()
+    await budgets.day_counts.flush()
+    await budgets.day_counts.rank()
     with suppress(OverBudget):
         await budgets.admit(Payer("cleo"), TURN, Counter({Resource.MODEL_TOKENS: 10_000}))
     return budgets

@@ -12,7 +12,7 @@ from backend.access.merges import Merges
 from backend.access.principal import Tier
 from backend.access.store import AccessStore
 from backend.budgets.budgets import Budgets
-from backend.budgets.ledger import Ledger
+from backend.budgets.day_counts import DayCounts
 from backend.budgets.new_users import NewUsers
 from backend.budgets.payers import Payers
 from backend.budgets.permits import Permits
@@ -35,7 +35,7 @@ def budgets_over(redis: Redis, settings: BudgetSettings | None = None) -> Budget
     """Return budgets whose counts are in `redis`; nothing is written but by those who ask for it."""
     settings = settings or Settings(_env_file=None).budgets  # type: ignore[call-arg]
     new_users = NewUsers(redis, new_s=86_400, keep_s=3 * 86_400, retention_s=None)
-    return Budgets(Ledger(redis), Payers(redis), Permits(redis, settings), new_users, settings)
+    return Budgets(DayCounts(redis), Payers(redis), Permits(redis, settings), new_users, settings)
 
 
 def services_of(**given: Any) -> Services:

@@ -1,4 +1,4 @@
-"""The ledger counts in Redis what is used in a day (UTC), for all processes together.
+"""Counts in Redis what is used in a day (UTC), for all processes together.
 
     budget:{YYYY-MM-DD}:{subject}     hash: resource → amount; kept for two days
     budget:{YYYY-MM-DD}:top:{scope}   sorted set: of those who used most, name → model tokens
@@ -39,8 +39,8 @@ WAITING_LIMIT = 20_000
 """Subjects whose charges may wait for Redis; of more, everybody's total is still counted."""
 
 
-class Ledger(RedisStore):
-    """The ledger of all processes; `clock` gives Unix time in seconds."""
+class DayCounts(RedisStore):
+    """The counts of all processes; `clock` gives Unix time in seconds."""
 
     def __init__(self, redis: Redis, *, clock: Callable[[], float] = time.time) -> None:
         super().__init__(redis)
@@ -51,7 +51,7 @@ class Ledger(RedisStore):
         self._unranked: set[Subject] = set()
 
     def __repr__(self) -> str:
-        return f"Ledger({len(self._waiting)} subjects to be written)"
+        return f"DayCounts({len(self._waiting)} subjects to be written)"
 
     def charge(self, subjects: Collection[Subject], amounts: Usage) -> None:
         """Count `amounts` for each of the subjects; written within a second."""
