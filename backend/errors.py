@@ -177,6 +177,12 @@ class MemoryUnavailable(PeerError):
     """Redis did not answer in time."""
 
 
+class LedgerUnavailable(PeerError):
+    """The ledger's database did not answer in time."""
+
+    hint = "Try again in a moment; the operator's DATABASE_URL may be wrong."
+
+
 class TracingUnavailable(PeerError):
     """The tracing service did not take what it was sent."""
 

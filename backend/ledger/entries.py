@@ -1,0 +1,94 @@
+"""The entries of the ledger: what was said, asked of tools and answered by Thinkers, one row each, and its table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from typing import Any, Literal
+
+from sqlalchemy import JSON, BigInteger, Column, Float, Index, Integer, MetaData, String, Table, Text, UniqueConstraint
+
+from backend.runtime.json_objects import Json
+from backend.storage.messages import Message
+
+Kind = Literal["message", "tool_call", "tool_result", "thinker_answer", "notice"]
+
+METADATA = MetaData()
+ENTRIES = Table(
+    "ledger_entries",
+    METADATA,
+    Column("seq", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=True),
+    Column("entry_id", String(128), nullable=False),
+    Column("user_id", String(128), nullable=False),
+    Column("conversation_id", String(128), nullable=False),
+    Column("session_id", String(128), nullable=False, server_default=""),
+    Column("at", Float(53), nullable=False),
+    Column("kind", String(16), nullable=False),
+    Column("role", String(16), nullable=False, server_default=""),
+    Column("mode", String(8), nullable=False, server_default=""),
+    Column("platform", String(32), nullable=False, server_default=""),
+    Column("text", Text, nullable=False),
+    Column("name", String(128), nullable=False, server_default=""),
+    Column("call_id", String(128), nullable=False, server_default=""),
+    Column("model", String(128), nullable=False, server_default=""),
+    Column("tokens", Integer),
+    Column("took_ms", Integer),
+    Column("details", JSON, nullable=False),
+    UniqueConstraint("user_id", "conversation_id", "entry_id", name="ledger_entries_once"),
+    Index("ledger_entries_of_user", "user_id", "at"),
+    Index("ledger_entries_at", "at"),
+)
+"""`at` is Unix time in seconds. `entry_id` is unique in its conversation: what is written again is kept once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One row."""
+
+    entry_id: str
+    user_id: str
+    conversation_id: str
+    at: float
+    """Unix time in seconds."""
+    kind: Kind
+    text: str
+    """What was said, or heard of it; a tool's arguments or its result; a Thinker's answer."""
+    role: str = ""
+    """`user`, `assistant` or `tool`; empty for what is no message."""
+    mode: str = ""
+    """`voice` or `chat`."""
+    session_id: str = ""
+    """The call; empty for typed turns."""
+    platform: str = ""
+    """Where it was typed, as the client names it."""
+    name: str = ""
+    """The tool, the Thinker's domain, or what a notice is about."""
+    call_id: str = ""
+    """The tool call, the same in the call and its result."""
+    model: str = ""
+    tokens: int | None = None
+    """Tokens it took, in and out; None where nobody told."""
+    took_ms: int | None = None
+    details: Json = field(default_factory=dict)
+    """What only some kinds have: citations, a Thinker's query, the source of its answer."""
+
+    def row(self) -> dict[str, Any]:
+        """Return the values of the table's columns."""
+        return asdict(self)
+
+
+def of_message(message: Message, user_id: str, conversation_id: str, **known: Any) -> Iterable[Entry]:
+    """Yield the entries of a message of memory's: its words, if it has any, and each of its tool calls."""
+    known |= {"user_id": user_id, "conversation_id": conversation_id, "at": message.at}
+    entry = partial(Entry, role=message.role, mode=message.source_mode, **known)
+    if message.role == "tool":
+        call_id = message.tool_call_id or ""
+        yield entry(entry_id=message.message_id, kind="tool_result", text=message.content, call_id=call_id)
+        return
+    if message.content.strip() or not message.tool_calls:
+        details = {"citations": list(message.citations)} if message.citations else {}
+        yield entry(entry_id=message.message_id, kind="message", text=message.content, details=details)
+    for call in message.tool_calls:
+        entry_id = f"{message.message_id}:{call.id}"[:128]
+        yield entry(entry_id=entry_id, kind="tool_call", text=call.arguments, name=call.name, call_id=call.id)

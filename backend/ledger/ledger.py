@@ -1,0 +1,209 @@
+"""The ledger: every message, tool call, Thinker's answer and notice of every conversation, for as long as is set.
+
+Redis keeps what is live; the ledger keeps what was. Writing never waits (`writer`). Everything is read, exported and
+erased by its owner's id alone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeVar
+
+from sqlalchemy import ColumnElement, Executable, Select, delete, func, select, update
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+
+from backend.errors import LedgerUnavailable
+from backend.ledger.entries import ENTRIES, Entry
+from backend.ledger.writer import ANSWER_WITHIN_S, LedgerWriter
+from backend.runtime.json_objects import Json
+from backend.storage.messages import Message
+
+EXPORT_LIMIT = 100_000
+"""Entries in an export; the newest."""
+TITLE_CHARS = 80
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class PastConversation:
+    """A conversation as its owner's list shows it."""
+
+    id: str
+    title: str
+    """The beginning of the first thing its user said."""
+    messages: int
+    began_at: float
+    updated_at: float
+    """Unix times in seconds."""
+    platform: str
+
+
+class Ledger:
+    """The ledger of all users, as one process sees it."""
+
+    def __init__(self, engine: AsyncEngine, writer: LedgerWriter) -> None:
+        self._engine = engine
+        self.writer = writer
+
+    def __repr__(self) -> str:
+        return f"Ledger({self._engine.url.get_backend_name()}, {self.writer!r})"
+
+    def write(self, *entries: Entry) -> None:
+        """Have entries written soon. Returns at once."""
+        self.writer.write(*entries)
+
+    def amend(self, user_id: str, conversation_id: str, entry_ids: Sequence[str], text: str) -> None:
+        """Have the last of these entries hold `text` and the others deleted soon, as memory's messages are amended."""
+        if entry_ids:
+            own = _of_conversation(user_id, conversation_id)
+            self.writer.enqueue(delete(ENTRIES).where(own, ENTRIES.c.entry_id.in_(entry_ids[:-1])))
+            self.writer.enqueue(update(ENTRIES).where(own, ENTRIES.c.entry_id == entry_ids[-1]).values(text=text))
+
+    def forget_soon(self, user_id: str, conversation_id: str) -> None:
+        """Have a conversation deleted once everything before it is written."""
+        self.writer.enqueue(delete(ENTRIES).where(_of_conversation(user_id, conversation_id)))
+
+    # --- reading --------------------------------------------------------------------------------------
+
+    async def conversations(
+        self, user_id: str, *, containing: str = "", before: float | None = None, limit: int = 50
+    ) -> list[PastConversation]:
+        """Return a user's conversations, the latest first: those with a message that contains a text, before a time."""
+        of_user = (ENTRIES.c.user_id == user_id) & (ENTRIES.c.kind == "message")
+        last = func.max(ENTRIES.c.at)
+        chosen = (
+            select(
+                ENTRIES.c.conversation_id,
+                func.count().label("messages"),
+                func.min(ENTRIES.c.at).label("began_at"),
+                last.label("updated_at"),
+                func.max(ENTRIES.c.platform).label("platform"),
+            )
+            .where(of_user)
+            .group_by(ENTRIES.c.conversation_id)
+            .order_by(last.desc())
+            .limit(limit)
+        )
+        if containing:
+            found = select(ENTRIES.c.conversation_id).where(
+                of_user, ENTRIES.c.text.icontains(containing, autoescape=True)
+            )
+            chosen = chosen.where(ENTRIES.c.conversation_id.in_(found))
+        if before is not None:
+            chosen = chosen.having(last < before)
+
+        async def read(connection: AsyncConnection) -> list[PastConversation]:
+            rows = (await connection.execute(chosen)).all()
+            titles = await self._titles(connection, user_id, [row.conversation_id for row in rows])
+            return [
+                PastConversation(
+                    row.conversation_id,
+                    titles.get(row.conversation_id, ""),
+                    row.messages,
+                    row.began_at,
+                    row.updated_at,
+                    row.platform,
+                )
+                for row in rows
+            ]
+
+        return await self._read(read)
+
+    async def messages(self, user_id: str, conversation_id: str, limit: int) -> list[Message]:
+        """Return the newest messages with words, oldest first, as memory has them; none of what is not the user's."""
+        found = await self._rows(
+            select(ENTRIES)
+            .where(_of_conversation(user_id, conversation_id), ENTRIES.c.kind == "message")
+            .order_by(ENTRIES.c.at.desc(), ENTRIES.c.seq.desc())
+            .limit(limit)
+        )
+        return [_message(row) for row in reversed(found)]
+
+    async def entries(self, user_id: str, conversation_id: str) -> list[Json]:
+        """Return everything of a conversation, oldest first; nothing of one that is not the user's."""
+        return _shown(await self._rows(_newest(_of_conversation(user_id, conversation_id))))
+
+    # --- the owner's rights ---------------------------------------------------------------------------
+
+    async def export(self, user_id: str, /) -> list[Json]:
+        """Return every entry of a user, oldest first. Raises `LedgerUnavailable`."""
+        return _shown(await self._rows(_newest(ENTRIES.c.user_id == user_id)))
+
+    async def erase(self, user_id: str, /) -> None:
+        """Delete every entry of a user, those that still wait included. Raises `LedgerUnavailable`."""
+        await self._change(delete(ENTRIES).where(ENTRIES.c.user_id == user_id))
+
+    async def forget(self, user_id: str, conversation_id: str) -> None:
+        """Delete a conversation. Raises `LedgerUnavailable`."""
+        await self._change(delete(ENTRIES).where(_of_conversation(user_id, conversation_id)))
+
+    async def move(self, user_id: str, to: str, /) -> None:
+        """Make a user's entries another's, who is the same person. Raises `LedgerUnavailable`."""
+        await self._change(update(ENTRIES).where(ENTRIES.c.user_id == user_id).values(user_id=to))
+
+    async def _change(self, change: Executable) -> None:
+        await self.writer.settle()
+
+        async def execute(connection: AsyncConnection) -> None:
+            await connection.execute(change)
+
+        await self._read(execute)
+
+    async def _titles(self, connection: AsyncConnection, user_id: str, conversations: Sequence[str]) -> dict[str, str]:
+        """Return the beginning of the first words of the user in each conversation."""
+        own = (
+            (ENTRIES.c.user_id == user_id)
+            & ENTRIES.c.conversation_id.in_(conversations)
+            & (ENTRIES.c.kind == "message")
+            & (ENTRIES.c.role == "user")
+        )
+        first = select(func.min(ENTRIES.c.seq)).where(own).group_by(ENTRIES.c.conversation_id)
+        text = func.substr(ENTRIES.c.text, 1, TITLE_CHARS)
+        rows = await connection.execute(select(ENTRIES.c.conversation_id, text).where(ENTRIES.c.seq.in_(first)))
+        return {row[0]: row[1] for row in rows}
+
+    async def _rows(self, chosen: Select[Any]) -> Sequence[Any]:
+        async def read(connection: AsyncConnection) -> Sequence[Any]:
+            return list((await connection.execute(chosen)).all())
+
+        return await self._read(read)
+
+    async def _read(self, work: Callable[[AsyncConnection], Awaitable[T]]) -> T:
+        """Return what `work` makes of a connection, which sees what was queued before. Raises `LedgerUnavailable`."""
+        if self.writer.outage:
+            raise LedgerUnavailable("The ledger's database does not answer.")
+        await self.writer.settle()
+        try:
+            async with asyncio.timeout(ANSWER_WITHIN_S), self._engine.begin() as connection:
+                return await work(connection)
+        except (SQLAlchemyError, OSError, TimeoutError) as error:
+            raise LedgerUnavailable("The ledger's database does not answer.") from error
+
+
+def _of_conversation(user_id: str, conversation_id: str) -> ColumnElement[bool]:
+    return (ENTRIES.c.user_id == user_id) & (ENTRIES.c.conversation_id == conversation_id)
+
+
+def _newest(where: Any) -> Select[Any]:
+    return select(ENTRIES).where(where).order_by(ENTRIES.c.at.desc(), ENTRIES.c.seq.desc()).limit(EXPORT_LIMIT)
+
+
+def _shown(rows: Sequence[Any]) -> list[Json]:
+    """Return rows, the newest first, as JSON objects, the oldest first, without what is empty."""
+    hidden = ("seq", "user_id")
+    return [
+        {name: value for name, value in row._mapping.items() if name not in hidden and value not in ("", None, {})}
+        for row in reversed(rows)
+    ]
+
+
+def _message(row: Any) -> Message:
+    role: Literal["user", "assistant"] = "user" if row.role == "user" else "assistant"
+    mode: Literal["voice", "chat"] = "voice" if row.mode == "voice" else "chat"
+    return Message(
+        role, row.text, row.at, mode, message_id=row.entry_id, citations=tuple(row.details.get("citations", ()))
+    )

@@ -1,0 +1,123 @@
+"""A database that is slow, gone, or killed with its writer: calls lose no time, and what was kept is kept once."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from backend.errors import LedgerUnavailable
+from backend.ledger import writer
+from backend.ledger.database import address, open_engine
+from backend.ledger.entries import Entry
+from backend.ledger.ledger import Ledger
+from backend.ledger.writer import LedgerWriter
+from tests.ledger.conftest import opened
+from tests.support.postgres import running_postgres
+from tests.support.waiting import until
+
+WRITES = """
+import asyncio, sys
+from pathlib import Path
+from backend.ledger.entries import Entry
+from backend.ledger.opening import open_ledger
+
+async def main():
+    async with open_ledger(sys.argv[1], Path("unused")) as ledger:
+        for number in range(100_000):
+            ledger.write(Entry(f"m{number}", "ann", "trip", float(number), "message", "hello", role="user"))
+            if number % 50 == 0:
+                await ledger.writer.settle()
+                print(number, flush=True)
+
+asyncio.run(main())
+"""
+
+
+def said(number: int) -> Entry:
+    return Entry(f"m{number}", "ann", "trip", float(number), "message", f"text {number}", role="user")
+
+
+async def test_what_is_said_while_the_database_is_down_is_written_once_it_is_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(writer, "REST_S", (0.05, 0.2))
+    with running_postgres() as server:
+        async with opened(server.empty_database()) as ledger:
+            ledger.write(said(1))
+            await ledger.writer.settle()
+            server.stop()
+            began = time.monotonic()
+            for number in range(2, 500):
+                ledger.write(said(number))
+            assert time.monotonic() - began < 0.5, "writing waits for nothing"
+            await until(lambda: bool(ledger.writer.outage), 10)
+            with pytest.raises(LedgerUnavailable):
+                await ledger.messages("ann", "trip", 10)
+            server.start()
+            await until(lambda: not ledger.writer.outage and not ledger.writer.depth, 20)
+            assert len(await ledger.entries("ann", "trip")) == 499
+            assert ledger.writer.dropped == 0
+
+
+async def test_a_database_that_was_never_there_costs_the_oldest_entries_only(tmp_path: Path) -> None:
+    engine = open_engine(address("postgresql://ledger@localhost:1/none", tmp_path))
+    ledger_writer = LedgerWriter(engine, limit=3)
+    for number in range(5):
+        ledger_writer.write(said(number))
+    loop = asyncio.create_task(ledger_writer.run())
+    try:
+        await until(lambda: bool(ledger_writer.outage), 10)
+        with pytest.raises(LedgerUnavailable):
+            await Ledger(engine, ledger_writer).erase("ann")
+        assert ledger_writer.dropped >= 2
+        assert ledger_writer.depth <= 3
+    finally:
+        loop.cancel()
+
+
+async def test_an_entry_that_the_database_refuses_takes_no_other_with_it(url: str) -> None:
+    async with opened(url) as ledger:
+        ledger.write(said(1), Entry("bad", "ann", "trip", 2.0, "message", None), said(3))  # type: ignore[arg-type]
+        assert [each["text"] for each in await ledger.entries("ann", "trip")] == ["text 1", "text 3"]
+        assert ledger.writer.dropped == 1
+
+
+async def test_two_processes_write_one_database(url: str) -> None:
+    async with opened(url) as first, opened(url) as second:
+        for number in range(300):
+            (first if number % 2 else second).write(said(number))
+        await asyncio.gather(first.writer.settle(20), second.writer.settle(20))
+        assert len(await first.entries("ann", "trip")) == 300
+
+
+async def test_a_killed_process_loses_nothing_that_was_committed_and_doubles_nothing(url: str) -> None:
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", WRITES, url, stdout=asyncio.subprocess.PIPE, cwd=Path(__file__).parents[2]
+    )
+    assert process.stdout
+    committed = 0
+    async with asyncio.timeout(30):
+        while committed < 200:
+            committed = int(await process.stdout.readline())
+    process.kill()
+    await process.wait()
+    async with opened(url) as ledger:
+        ledger.write(*(said(number) for number in range(committed + 1)))
+        texts = [each["entry_id"] for each in await ledger.entries("ann", "trip")]
+    assert texts[: committed + 1] == [f"m{number}" for number in range(committed + 1)]
+    assert len(texts) == len(set(texts))
+
+
+async def test_sqlite_lets_readers_read_and_keeps_the_file_to_its_owner(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.db"
+    async with opened(f"sqlite:///{path}") as ledger:
+        ledger.write(said(1))
+        await ledger.writer.settle()
+        with sqlite3.connect(path) as connection:
+            assert connection.execute("pragma journal_mode").fetchone() == ("wal",)
+        assert path.stat().st_mode & 0o077 == 0
