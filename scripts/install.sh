@@ -25,6 +25,7 @@ missing_packages() {
   have chromium || echo chromium
   have firefox-esr || echo firefox-esr
   have flite || echo flite
+  ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1 || echo postgresql
   have ip || [ -x /usr/sbin/ip ] || echo iproute2
   have docker-compose || echo docker-compose
 }
@@ -70,6 +71,7 @@ without_starting_services() {
     warn "apt-get install failed (its words are above); going on without: $*"
   if $ours; then $sudo rm -f "$policy"; fi
   case " $* " in *" redis-server "*) $sudo systemctl disable redis-server >/dev/null 2>&1 || true ;; esac
+  case " $* " in *" postgresql "*) $sudo systemctl disable postgresql >/dev/null 2>&1 || true ;; esac
   case " $* " in *" nginx-light "*) $sudo systemctl disable nginx >/dev/null 2>&1 || true ;; esac
 }
 

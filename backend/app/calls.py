@@ -15,6 +15,7 @@ from aiortc import RTCIceServer
 from prometheus_client import generate_latest
 
 from backend.app.foundation import Foundation
+from backend.app.stores import Stores
 from backend.app.tasks import TaskSubsystem
 from backend.budgets.budgets import Budgets
 from backend.budgets.metered import CallMeter
@@ -39,6 +40,7 @@ from backend.sessions.offers import AcceptOffer
 from backend.sessions.page_json import PageMessage, page_message
 from backend.sessions.registry import QUEUES, Session, SessionRegistry
 from backend.settings.settings import Settings
+from backend.storage.ledger.recall import recall
 from backend.storage.memory import HISTORY_LIMIT, Memory, briefly, following_changes
 from backend.storage.messages import Message
 from backend.tasks.broadcaster import TaskBroadcaster
@@ -160,7 +162,8 @@ def _dependencies(
         ),
         mode=modes.chosen,
         background=partial(_background, stores.memory, foundation.task_store.queries),
-        earlier=partial(_earlier, stores.memory),
+        earlier=partial(_earlier, stores),
+        ledger=stores.ledger,
         thinkers=thinkers.dispatcher.with_handoff(tasks.handoff),
         enqueue=stores.outbox.enqueue,
         learning=LearnerDependencies(
@@ -205,8 +208,8 @@ async def _background(memory: Memory, task_queries: TaskQueries, user_id: str) -
     return CallerBackground(*await asyncio.gather(profile, task_queries.for_prompt(user_id)))
 
 
-async def _earlier(memory: Memory, user_id: str, conversation_id: str) -> list[Message] | None:
-    asked = memory.recent_messages(user_id, conversation_id, HISTORY_LIMIT)
+async def _earlier(stores: Stores, user_id: str, conversation_id: str) -> list[Message] | None:
+    asked = recall(stores.memory, stores.ledger, user_id, conversation_id, HISTORY_LIMIT)
     return await briefly(asked, None, within_s=MEMORY_WITHIN_S)
 
 

@@ -48,7 +48,7 @@ async def open_foundation(settings: Settings, opened: OpenedMemory, *, serves: b
     async with AsyncExitStack() as stack:
         stack.enter_context(open_security_log(settings.security_log))
         enter = stack.enter_async_context
-        stores = await enter(open_stores(opened, settings))
+        stores = await enter(open_stores(opened, settings, serves=serves))
         notifications = await enter(
             open_notifications(settings.notifications, opened.redis, stores.pubsub, stores.memory, delivers=serves)
         )
@@ -87,6 +87,9 @@ def _open_metrics(stores: Stores, thinkers: ThinkerSubsystem, tracer: Tracer) ->
     metrics = CallMetrics(manifest.domain for manifest in thinkers.registry.manifests)
     metrics.watch_queue("outbox", lambda: outbox.depth)
     metrics.watch_total("voice_outbox_dropped", "Memory writes given up.", lambda: outbox.dropped + outbox.failed)
+    writer = stores.ledger.writer
+    metrics.watch_queue("ledger", lambda: writer.depth)
+    metrics.watch_total("voice_ledger_dropped", "Entries of the ledger given up.", lambda: writer.dropped)
     metrics.watch_queue("summaries", lambda: summaries.depth)
     metrics.watch_queue("post_steps", lambda: pipeline.depth)
     pipeline.counts.show_in(metrics.registry)

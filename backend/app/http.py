@@ -66,6 +66,7 @@ async def open_http(
             registry=calls.registry,
             sessions=calls.cluster or SessionLocator(calls.registry),
             memory=stores.memory,
+            ledger=stores.ledger,
             budgets=foundation.budgets,
             chat=chat,
             embedder=foundation.models.embedder,
@@ -145,6 +146,7 @@ async def open_chat(foundation: Foundation, tasks: TaskSubsystem) -> AsyncIterat
             foundation.tracer,
             stores.turns,
             stores.confirmations,
+            stores.ledger,
         )
     )
     foundation.metrics.watch_queue("typed_turns", lambda: chat.running)
@@ -165,6 +167,7 @@ def user_data_stores(
     return {
         "tasks": tasks.service,
         "memory": _MemoryData(foundation, chat),
+        "ledger": stores.ledger,
         "coordinator": tasks.coordinator,
         "reminders": notifications.reminders,
         "notices": notifications.notices,

@@ -13,6 +13,8 @@ from backend.sessions.page_json import shown_by
 from backend.settings.settings import Settings
 from backend.settings.tasks import BackgroundSettings
 from backend.storage.embedded import OpenedMemory
+from backend.storage.ledger.ledger import Ledger
+from backend.storage.ledger.opening import open_ledger
 from backend.storage.memory import Memory
 from backend.storage.outbox import Outbox
 from backend.storage.pubsub import PubSub
@@ -46,11 +48,13 @@ class Stores:
     """Pub/sub with the other processes."""
     confirmations: Confirmations
     """What users are asked to agree to."""
+    ledger: Ledger
+    """Keeps conversations for longer than memory."""
 
 
 @asynccontextmanager
-async def open_stores(opened: OpenedMemory, settings: Settings) -> AsyncIterator[Stores]:
-    """Take over `opened`; it is closed after the block, once waiting writes are done."""
+async def open_stores(opened: OpenedMemory, settings: Settings, *, serves: bool) -> AsyncIterator[Stores]:
+    """Take over `opened`; it is closed after the block, once writes are done. Who `serves` keeps a ledger."""
     async with AsyncExitStack() as stack:
         stack.push_async_callback(opened.memory.close)
         outbox = Outbox(opened.memory)
@@ -60,7 +64,15 @@ async def open_stores(opened: OpenedMemory, settings: Settings) -> AsyncIterator
         pubsub = PubSub(opened.redis, opened.waiting)
         turns = TurnClaims(opened.redis, secrets.token_hex(8), pubsub)
         confirmations = Confirmations(opened.redis, shown_by(pubsub.publish_page_event))
-        yield Stores(opened, opened.memory, outbox, memories, notes, turns, pubsub, confirmations)
+        ledger = await stack.enter_async_context(
+            open_ledger(
+                settings.database_url.get_secret_value(),
+                settings.data_dir,
+                keep_s=settings.ledger_retention_days * DAY_S or None,
+                writes=serves,
+            )
+        )
+        yield Stores(opened, opened.memory, outbox, memories, notes, turns, pubsub, confirmations, ledger)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from backend.observability.call_metrics import CallMetrics
 from backend.observability.tracing import NO_TRACER, Tracer
 from backend.responders.base import Briefing
 from backend.responders.failover import Providers
+from backend.storage.ledger.ledger import Ledger
 from backend.storage.messages import Message
 from backend.storage.outbox import Enqueue
 from backend.thinkers.dispatcher import ThinkerDispatcher
@@ -56,6 +57,8 @@ class CallDependencies:
     open_echo_guard: Callable[[], EchoGuard] = NoEchoGuard
     subscribe: Subscribe | None = None
     """Subscribes a call to its user's notices: see `notifications.dispatcher`."""
+    ledger: Ledger | None = None
+    """Keeps what was said for longer than memory; None: nothing does."""
     line_patience_s: float = 90
     """Seconds a call waits for a Responder that cannot be reached before it ends with a word."""
     take_answer: TakeAnswer | None = None

@@ -22,6 +22,7 @@ from backend.call.dependencies import CallDependencies
 from backend.call.history import CallHistory, save_summary
 from backend.call.post_turn import PostTurnHook
 from backend.call.prompts import CallerBackground, clip_audio, filler_hint
+from backend.call.record import CallRecord
 from backend.call.responder_link import ResponderLink
 from backend.call.tool_calls import CallView, ToolCallDispatcher
 from backend.call.usage import CallUsage
@@ -66,7 +67,8 @@ class CallEngine:
         self._echo = dependencies.open_echo_guard()
         self._trace = CallTrace(dependencies.tracer, session)
         self._enqueue = partial(call_listener, "memory writes", dependencies.enqueue)
-        self._history = CallHistory(session.owner, session.conversation_id, self._enqueue)
+        self._record = CallRecord(dependencies.ledger, session, lambda: self._link.about.model)
+        self._history = CallHistory(session.owner, session.conversation_id, self._enqueue, self._record.on_message)
         self._prosody = Prosody()
         self._voiced = False  # a voice sounds, and has not paused
         self._replying = False  # a reply is spoken, so that it matters whose voice is heard
@@ -80,6 +82,7 @@ class CallEngine:
             turn_age_ms=lambda: self._machine.turn_age_ms(self._now()),
             dispatch=self.dispatch,
             publish=self._publish,
+            record=self._record,
         )
         self._tool_calls = ToolCallDispatcher(dependencies.thinkers, view, dependencies.metrics)
         spend, metrics = dependencies.spent, dependencies.metrics
@@ -94,6 +97,7 @@ class CallEngine:
             session.conversation_id,
             mode=lambda: self._mode,
             enqueue=self._enqueue,
+            record=self._record.amend,
         )
         self._subscription: Subscription | None = None
         self._mode = dependencies.mode(UserProfile())
@@ -273,6 +277,7 @@ class CallEngine:
             lambda: self._learner.close(reason),
             lambda: self._post_turn.close(reason),
             lambda: save_summary(self._enqueue, session, reason),
+            lambda: self._record.close(reason),
             lambda: self._dependencies.metrics.session_ended(reason),
             lambda: self._trace.close(reason),
         ]
@@ -427,6 +432,9 @@ class CallEngine:
                 self._learner.on_question(domain)
             case page.NoticeChanged() if self._subscription:
                 event = self._subscription.shown(event)
+                self._record.on_notice(event)
+            case page.UsageCounted():
+                self._record.on_usage(event)
             case page.FloorChanged(floor):
                 self._replying = floor in DURING_REPLY
             case page.ReplyFailed():

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from backend.conversation.page_events import Role
 from backend.responders.base import PastMessage
@@ -27,10 +27,14 @@ EARLIER_CHARS = 2_000
 class CallHistory:
     """The messages of one call."""
 
-    def __init__(self, user_id: str, conversation_id: str, enqueue: Enqueue) -> None:
+    def __init__(
+        self, user_id: str, conversation_id: str, enqueue: Enqueue, record: Callable[[Message], None] = lambda _: None
+    ) -> None:
+        """`record` is told each message, too; it returns at once."""
         self._user_id = user_id
         self._conversation_id = conversation_id
         self._enqueue = enqueue
+        self._record = record
         self._tail: deque[PastMessage] = deque(maxlen=TAIL)
         self.count = 0
         """Messages added so far."""
@@ -67,6 +71,7 @@ class CallHistory:
             await memory.append_messages(self._user_id, self._conversation_id, message)
 
         self._enqueue(append)
+        self._record(message)
         return message.message_id
 
 

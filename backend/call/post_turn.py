@@ -9,7 +9,7 @@ the call ends. What a post-step makes of the answer cannot be spoken any more: i
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from backend.conversation.page_events import Role, ThinkerChanged
@@ -46,6 +46,7 @@ class PostTurnHook:
         *,
         mode: Callable[[], Mode],
         enqueue: Enqueue,
+        record: Callable[[Sequence[str], str], None] = lambda _ids, _text: None,
         quiet_s: float = QUIET_S,
     ) -> None:
         self._pipeline = pipeline
@@ -53,6 +54,7 @@ class PostTurnHook:
         self._conversation_id = conversation_id
         self._mode = mode
         self._enqueue = enqueue
+        self._record = record
         self._quiet_s = quiet_s
         self._turn = _Turn()
         self._alarm = Alarm(self._end_turn)
@@ -112,5 +114,6 @@ class PostTurnHook:
                 await memory.amend_messages(self._user_id, self._conversation_id, messages, amended.answer)
 
             self._enqueue(write)
+            self._record(turn.messages, amended.answer)
 
         self._pipeline.later(whole, names=mode.steps, on_amended=amend)

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
+from backend.call.record import CallRecord
 from backend.conversation.events import ThinkerFailed, ThinkerFinished
 from backend.conversation.page_events import ThinkerChanged, ThinkerStage
 from backend.errors import BadRequest, NotFound
@@ -42,6 +43,8 @@ class CallView(Struct, frozen=True):
     """Gives an outcome to the turn machine."""
     publish: Callable[[ThinkerChanged], None]
     """Shows an event on the page."""
+    record: CallRecord
+    """Keeps calls and their outcomes."""
 
 
 class ToolCallDispatcher:
@@ -82,6 +85,7 @@ class ToolCallDispatcher:
         )
         is_full = len(self._working) >= CALL_LIMIT
         self._remember(call)
+        self._call.record.on_tool_call(call_id, name, arguments)
         try:
             route = self._thinkers.registry.parse(name, arguments)
         except BadRequest as error:
@@ -172,6 +176,7 @@ class ToolCallDispatcher:
 
     def _on_end(self, call: ThinkerCall) -> None:
         """Dispatch the outcome; of a late answer that its manifest drops, only that it is not wanted."""
+        self._call.record.on_outcome(call)
         if call.answer is None:
             self._call.dispatch(ThinkerFailed(call.id, call.error))
             return

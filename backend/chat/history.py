@@ -5,6 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
+from backend.storage.ledger.entries import of_message
+from backend.storage.ledger.ledger import Ledger
+from backend.storage.ledger.recall import recall
 from backend.storage.memory import HISTORY_LIMIT, Memory, briefly
 from backend.storage.messages import Message, without_retried
 
@@ -20,14 +23,24 @@ class ChatHistory:
     conversation. One that cannot be read is answered from the client's messages; then nothing of those is kept.
     """
 
-    def __init__(self, memory: Memory | None, earlier: Sequence[tuple[str, str]] = ()) -> None:
+    def __init__(
+        self,
+        memory: Memory | None,
+        earlier: Sequence[tuple[str, str]] = (),
+        ledger: Ledger | None = None,
+        platform: str = "",
+    ) -> None:
         """`memory` None: nothing is kept. `earlier` are the messages the client brings, (role, text)."""
         now = time.time()
         self._memory = memory
+        self._ledger = ledger
+        self._platform = platform
         self._earlier = [
             Message("user" if role == "user" else "assistant", text, now, "chat") for role, text in earlier
         ]
         self._to_keep: list[Message] = []
+        self.model = ""
+        """The model that answers, for the ledger."""
         self.lost = False
         """Whether the kept conversation could not be read."""
 
@@ -36,7 +49,7 @@ class ChatHistory:
         if self._memory is None or not user_id:
             return list(self._earlier)
         warning = "a typed turn goes on without its conversation"
-        loading = self._memory.recent_messages(user_id, conversation_id, HISTORY_LIMIT)
+        loading = recall(self._memory, self._ledger, user_id, conversation_id, HISTORY_LIMIT)
         kept = await briefly(loading, None, within_s=HISTORY_WITHIN_S, warning=warning)
         self.lost = kept is None
         if kept:
@@ -48,5 +61,11 @@ class ChatHistory:
     async def append(self, conversation_id: str, user_id: str, messages: Sequence[Message]) -> None:
         """Keep a turn's messages, if this conversation is kept. Raises `MemoryUnavailable`."""
         if self._memory is not None and user_id and messages:
-            await self._memory.append_messages(user_id, conversation_id, *self._to_keep, *messages)
+            new = [*self._to_keep, *messages]
+            if self._ledger:
+                for message in new:
+                    model = self.model if message.role == "assistant" else ""
+                    known = {"platform": self._platform, "model": model}
+                    self._ledger.write(*of_message(message, user_id, conversation_id, **known))
+            await self._memory.append_messages(user_id, conversation_id, *new)
             self._to_keep = []

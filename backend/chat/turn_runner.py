@@ -28,6 +28,7 @@ from backend.errors import NoAnswer
 from backend.middleware.base import Asked
 from backend.middleware.pipeline import Pipeline, Prepared
 from backend.observability.tracing import NO_TRACER, Tracer, rooted
+from backend.storage.ledger.ledger import Ledger
 from backend.storage.memory import Memory, briefly
 from backend.storage.turn_claims import TurnClaims
 from backend.thinkers.base import Question
@@ -74,6 +75,8 @@ class ChatDependencies:
     """Which conversations other processes answer; None: there are none."""
     confirmations: Confirmations | None = None
     """Hears what each message answers; None: nobody is asked."""
+    ledger: Ledger | None = None
+    """Keeps what was said for longer than memory; None: nothing does."""
 
     @property
     def shared(self) -> ThinkerDependencies:
@@ -102,7 +105,7 @@ class TurnRunner:
         self._routing: ThinkerRouting | None = None
         self._mode = Mode()
         memory = dependencies.memory if turn.request.conversation_id is not None else None
-        self._history = ChatHistory(memory, turn.request.earlier)
+        self._history = ChatHistory(memory, turn.request.earlier, dependencies.ledger, turn.request.platform)
 
     def __repr__(self) -> str:
         return f"TurnRunner({self._request!r})"
@@ -197,10 +200,11 @@ class TurnRunner:
             self._routing = ThinkerRouting(self._dependencies.thinkers, question, self._turn.publish)
             box = box.plus(self._routing.tool())
         shared = self._dependencies.shared
+        self._history.model = shared.model_name("fast", mode)
         agent = replace(
             shared.agent,
             toolbox=box,
-            model_name=shared.model_name("fast", mode),
+            model_name=self._history.model,
             rounds=mode.limits.tool_rounds,
             profile=mode.name,
             message_limit=mode.limits.history_messages,

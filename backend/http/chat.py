@@ -6,12 +6,12 @@ A caller is known by the cookie. A session's token stands for its owner, but in 
 from __future__ import annotations
 
 import secrets
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import asdict, replace
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field, StringConstraints, model_validator
 
@@ -24,8 +24,10 @@ from backend.http.bodies import ConversationId, documented, read_body
 from backend.http.budgets import spend, take_permit
 from backend.http.context import Caller, Context, Here, forgetting, identity_of, principal_of
 from backend.http.limits import address_key
+from backend.http.long_answers import json_response
 from backend.http.sse import EventStream, encode_events
 from backend.runtime.json_objects import Json
+from backend.storage.ledger.recall import recall
 from backend.storage.memory import HISTORY_LIMIT
 from backend.storage.messages import new_message_id, without_retried
 
@@ -120,10 +122,22 @@ async def singleturn(request: Request, here: Here) -> Response:
 
 
 @router.get("/api/conversations")
-async def list_conversations(here: Here, request: Request) -> Json:
-    """List the caller's conversations, the latest first, by the cookie alone. 503 when memory is out of reach."""
-    principal = principal_of(request)
-    notes = await here.services.memory.conversations(principal.user)
+async def list_conversations(
+    here: Here,
+    request: Request,
+    q: Annotated[str, Query(max_length=200)] = "",
+    before: Annotated[float | None, Query(ge=0, allow_inf_nan=False)] = None,
+    limit: Annotated[int, Query(ge=1, le=200)] = 50,
+) -> Json:
+    """List the caller's conversations, the latest first, by the cookie alone. 503 when they are out of reach.
+
+    `q` chooses those in which it was said or written; `before` a Unix time, the `updated_at` of the last one shown.
+    """
+    principal, ledger = principal_of(request), here.services.ledger
+    if ledger is None:
+        notes: Sequence[Any] = await here.services.memory.conversations(principal.user)
+    else:
+        notes = await ledger.conversations(principal.user, containing=q.strip(), before=before, limit=limit)
     return {"conversations": [asdict(note) for note in notes if principal.opens(note.id)]}
 
 
@@ -131,11 +145,23 @@ async def list_conversations(here: Here, request: Request) -> Json:
 async def show_conversation(request: Request, here: Here, conversation_id: str) -> Json:
     """Return what was said, by voice and text, oldest first. 404 when there is none, or it is somebody else's."""
     user = _owner(request, conversation_id)
-    messages = without_retried(await here.services.memory.recent_messages(user, conversation_id, HISTORY_LIMIT))
+    memory, ledger = here.services.memory, here.services.ledger
+    messages = without_retried(await recall(memory, ledger, user, conversation_id, HISTORY_LIMIT, live=False))
     busy = await here.services.chat.busy(user, conversation_id)
     if not messages and not busy:
         raise _no_conversation()
     return {"conversation_id": conversation_id, "busy": busy, "messages": [asdict(message) for message in messages]}
+
+
+@router.get("/api/conversations/{conversation_id}/export")
+async def export_conversation(request: Request, here: Here, conversation_id: str) -> Response:
+    """Return all that is kept of a conversation, tool calls and costs included, as a file. 404 when there is none."""
+    user, ledger = _owner(request, conversation_id), here.services.ledger
+    entries = await ledger.entries(user, conversation_id) if ledger else []
+    if not entries:
+        raise _no_conversation()
+    headers = {"content-disposition": 'attachment; filename="conversation.json"'}
+    return await json_response({"conversation_id": conversation_id, "entries": entries}, headers)
 
 
 @router.post("/api/conversations/{conversation_id}/cancel")
@@ -157,6 +183,8 @@ async def delete_conversation(request: Request, here: Here, conversation_id: str
             await session.end("deleted")
     async with forgetting("The conversation could not be erased yet."):
         await services.memory.forget_conversation(user, conversation_id)
+        if services.ledger:
+            await services.ledger.forget(user, conversation_id)
     return {"ok": True}
 
 

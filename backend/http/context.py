@@ -36,6 +36,7 @@ from backend.sessions.handles import SessionHandle, SessionLocator
 from backend.sessions.offers import AcceptOffer
 from backend.sessions.registry import SessionRegistry, not_their_session
 from backend.settings.settings import IceServerEntry, Settings
+from backend.storage.ledger.ledger import Ledger
 from backend.storage.memory import Memory
 from backend.tasks.model_call_log import ModelCallLog
 from backend.tasks.service import TaskService
@@ -184,6 +185,8 @@ class Services:
     sessions: SessionLocator
     """All sessions, wherever they are."""
     memory: Memory
+    ledger: Ledger | None
+    """Keeps conversations for longer than memory; None: nothing does."""
     budgets: Budgets
     chat: Chat
     embedder: Embedder

@@ -71,6 +71,8 @@ async def delete_session(here: Here, caller: Caller, session: OwnSession) -> Jso
         await here.services.memory.forget_session(session.id)
         if session.owner == caller.user:  # a token opens the call, not what was said before it
             await here.services.memory.forget_conversation(session.owner, conversation_id)
+            if here.services.ledger:
+                await here.services.ledger.forget(session.owner, conversation_id)
     await session.forget()
     return {"ok": True}
 

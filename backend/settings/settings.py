@@ -130,6 +130,13 @@ class Settings(BaseSettings):
     )
     data_dir: Path = Field(Path("var"), description="Folder of the embedded Redis, calendars and generated secrets.")
 
+    database_url: SecretStr = Field(
+        SecretStr(""),
+        description="Database of the ledger: postgresql://… or sqlite:////…; unset: `ledger.db` in DATA_DIR.",
+    )
+    ledger_retention_days: float = Field(
+        90, ge=0, description="Days that conversations are kept in the ledger; 0: for good."
+    )
     user_retention_days: int = Field(0, ge=0, description="Days user data is kept after its last change; 0: for good.")
 
     # Services of the tools

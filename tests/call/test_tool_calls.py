@@ -10,11 +10,13 @@ from dataclasses import dataclass, field
 import pytest
 
 from backend.call import tool_calls
+from backend.call.record import CallRecord
 from backend.call.tool_calls import CALL_LIMIT, REMEMBERED_LIMIT, CallView, ThinkerEvent, ToolCallDispatcher
 from backend.conversation.events import ThinkerFailed, ThinkerFinished
 from backend.conversation.page_events import ThinkerChanged, ToolProgress
 from backend.errors import NoAnswer
 from backend.observability.call_metrics import CallMetrics
+from backend.sessions.registry import Session
 from backend.thinkers.base import Answer, Question
 from backend.thinkers.dispatcher import ThinkerDispatcher
 from backend.thinkers.run import ThinkerRun
@@ -74,6 +76,7 @@ class OneCall:
             turn_age_ms=lambda: 740,
             dispatch=self.outcomes.append,
             publish=self.shown.append,
+            record=CallRecord(None, Session("ada", "fake", "c1"), lambda: ""),
         )
         return ToolCallDispatcher(thinkers, view, self.metrics)
 

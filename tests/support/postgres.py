@@ -11,6 +11,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 INSTALLED = Path("/usr/lib/postgresql")
 READY_WITHIN_S = 20.0
@@ -59,7 +60,8 @@ def running_postgres() -> Iterator[PostgresServer]:
         owner = _unprivileged().get("user")
         if owner is not None:
             shutil.chown(folder, owner)
-        initdb = [_program("initdb"), "-D", folder / "data", "-U", "ledger", "-A", "trust", "--no-sync"]
+        data = str(folder / "data")
+        initdb = [str(_program("initdb")), "-D", data, "-U", "ledger", "-A", "trust", "--no-sync"]
         subprocess.run(initdb, check=True, stdout=subprocess.DEVNULL, **_unprivileged())
         server.start()
         yield server
@@ -72,6 +74,6 @@ def _program(name: str) -> Path:
     return max(INSTALLED.glob(f"*/bin/{name}"), key=lambda path: int(path.parts[-3]))
 
 
-def _unprivileged() -> dict[str, str | int]:
+def _unprivileged() -> dict[str, Any]:
     """PostgreSQL refuses to run as root; Debian's package brings a user for it."""
     return {"user": pwd.getpwnam("postgres").pw_uid, "cwd": "/"} if os.geteuid() == 0 else {"cwd": "/"}

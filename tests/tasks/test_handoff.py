@@ -9,10 +9,12 @@ from typing import Any
 
 from fakeredis import FakeAsyncRedis
 
+from backend.call.record import CallRecord
 from backend.call.tool_calls import CallView, ThinkerEvent, ToolCallDispatcher
 from backend.conversation.events import ThinkerFailed, ThinkerFinished
 from backend.conversation.page_events import ThinkerChanged
 from backend.observability.call_metrics import CallMetrics
+from backend.sessions.registry import Session
 from backend.tasks.handoff import BackgroundHandoff
 from backend.tasks.repository import TaskRepository
 from backend.tasks.service import TaskService
@@ -55,6 +57,7 @@ class OneCall:
             turn_age_ms=lambda: 0,
             dispatch=self.outcomes.append,
             publish=self.shown.append,
+            record=CallRecord(None, Session("ada", "fake", "c1"), lambda: ""),
         )
         self.calls = ToolCallDispatcher(self.thinkers.with_handoff(self.handoff), view, CallMetrics())
 

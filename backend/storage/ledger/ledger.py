@@ -16,9 +16,9 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from backend.errors import LedgerUnavailable
-from backend.ledger.entries import ENTRIES, Entry
-from backend.ledger.writer import ANSWER_WITHIN_S, LedgerWriter
 from backend.runtime.json_objects import Json
+from backend.storage.ledger.entries import ENTRIES, Entry
+from backend.storage.ledger.writer import ANSWER_WITHIN_S, LedgerWriter
 from backend.storage.messages import Message
 
 EXPORT_LIMIT = 100_000
@@ -114,12 +114,16 @@ class Ledger:
         return await self._read(read)
 
     async def messages(self, user_id: str, conversation_id: str, limit: int) -> list[Message]:
-        """Return the newest messages with words, oldest first, as memory has them; none of what is not the user's."""
+        """Return the newest messages with words, oldest first, as memory has them; none of what is not the user's.
+
+        What waits to be written is not among them: memory has that.
+        """
         found = await self._rows(
             select(ENTRIES)
             .where(_of_conversation(user_id, conversation_id), ENTRIES.c.kind == "message")
             .order_by(ENTRIES.c.at.desc(), ENTRIES.c.seq.desc())
-            .limit(limit)
+            .limit(limit),
+            settled=False,
         )
         return [_message(row) for row in reversed(found)]
 
@@ -166,17 +170,18 @@ class Ledger:
         rows = await connection.execute(select(ENTRIES.c.conversation_id, text).where(ENTRIES.c.seq.in_(first)))
         return {row[0]: row[1] for row in rows}
 
-    async def _rows(self, chosen: Select[Any]) -> Sequence[Any]:
+    async def _rows(self, chosen: Select[Any], *, settled: bool = True) -> Sequence[Any]:
         async def read(connection: AsyncConnection) -> Sequence[Any]:
             return list((await connection.execute(chosen)).all())
 
-        return await self._read(read)
+        return await self._read(read, settled=settled)
 
-    async def _read(self, work: Callable[[AsyncConnection], Awaitable[T]]) -> T:
-        """Return what `work` makes of a connection, which sees what was queued before. Raises `LedgerUnavailable`."""
+    async def _read(self, work: Callable[[AsyncConnection], Awaitable[T]], *, settled: bool = True) -> T:
+        """Return what `work` makes of a connection; `settled`: it sees what was queued. Raises `LedgerUnavailable`."""
         if self.writer.outage:
             raise LedgerUnavailable("The ledger's database does not answer.")
-        await self.writer.settle()
+        if settled or not self.writer.is_ready:
+            await self.writer.settle()
         try:
             async with asyncio.timeout(ANSWER_WITHIN_S), self._engine.begin() as connection:
                 return await work(connection)

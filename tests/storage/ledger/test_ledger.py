@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from backend.errors import SettingsError
-from backend.ledger.database import address
-from backend.ledger.entries import Entry, of_message
-from backend.ledger.ledger import Ledger
+from backend.storage.ledger.database import address
+from backend.storage.ledger.entries import Entry, of_message
+from backend.storage.ledger.ledger import Ledger
 from backend.storage.messages import Message, StoredCall
-from tests.ledger.conftest import opened
+from tests.storage.ledger.conftest import opened
 
 WEEK_S = 7 * 86_400
 

@@ -1,10 +1,10 @@
-"""Alembic's entry: runs migrations over the connection that `backend.ledger.database` gives it."""
+"""Alembic's entry: runs migrations over the connection that `backend.storage.ledger.database` gives it."""
 
 from __future__ import annotations
 
 from alembic import context
 
-from backend.ledger.entries import METADATA
+from backend.storage.ledger.entries import METADATA
 
 context.configure(connection=context.config.attributes["connection"], target_metadata=METADATA)
 with context.begin_transaction():

@@ -19,9 +19,9 @@ from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError, SQLAlch
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from backend.errors import LedgerUnavailable
-from backend.ledger.database import migrate
-from backend.ledger.entries import ENTRIES, Entry
 from backend.runtime.supervisor import event_or_timeout
+from backend.storage.ledger.database import migrate
+from backend.storage.ledger.entries import ENTRIES, Entry
 
 log = logging.getLogger(__name__)
 
@@ -64,6 +64,11 @@ class LedgerWriter:
     def depth(self) -> int:
         """Writes waiting."""
         return len(self._waiting)
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether the tables are there."""
+        return self._ready.is_set()
 
     def write(self, *entries: Entry) -> None:
         """Have entries written soon. Returns at once."""

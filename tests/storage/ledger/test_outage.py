@@ -11,20 +11,20 @@ from pathlib import Path
 import pytest
 
 from backend.errors import LedgerUnavailable
-from backend.ledger import writer
-from backend.ledger.database import address, open_engine
-from backend.ledger.entries import Entry
-from backend.ledger.ledger import Ledger
-from backend.ledger.writer import LedgerWriter
-from tests.ledger.conftest import opened
+from backend.storage.ledger import writer
+from backend.storage.ledger.database import address, open_engine
+from backend.storage.ledger.entries import Entry
+from backend.storage.ledger.ledger import Ledger
+from backend.storage.ledger.writer import LedgerWriter
+from tests.storage.ledger.conftest import opened
 from tests.support.postgres import running_postgres
 from tests.support.waiting import until
 
 WRITES = """
 import asyncio, sys
 from pathlib import Path
-from backend.ledger.entries import Entry
-from backend.ledger.opening import open_ledger
+from backend.storage.ledger.entries import Entry
+from backend.storage.ledger.opening import open_ledger
 
 async def main():
     async with open_ledger(sys.argv[1], Path("unused")) as ledger:
@@ -97,7 +97,7 @@ async def test_two_processes_write_one_database(url: str) -> None:
 
 async def test_a_killed_process_loses_nothing_that_was_committed_and_doubles_nothing(url: str) -> None:
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-c", WRITES, url, stdout=asyncio.subprocess.PIPE, cwd=Path(__file__).parents[2]
+        sys.executable, "-c", WRITES, url, stdout=asyncio.subprocess.PIPE, cwd=Path(__file__).parents[3]
     )
     assert process.stdout
     committed = 0

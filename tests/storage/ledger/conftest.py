@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from backend.ledger.ledger import Ledger
-from backend.ledger.opening import open_ledger
+from backend.storage.ledger.ledger import Ledger
+from backend.storage.ledger.opening import open_ledger
 from tests.support.postgres import PostgresServer, running_postgres
 
 
@@ -29,8 +29,8 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 @asynccontextmanager
-async def opened(url: str, **options: float) -> AsyncIterator[Ledger]:
-    async with open_ledger(url, Path("unused"), **options) as ledger:
+async def opened(url: str, keep_s: float | None = None) -> AsyncIterator[Ledger]:
+    async with open_ledger(url, Path("unused"), keep_s=keep_s) as ledger:
         yield ledger
 
 

@@ -1,0 +1,91 @@
+"""Writes one call into the ledger: words said and heard, tool calls, Thinkers' answers, notices. Never waits."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from backend.conversation.page_events import NoticeChanged, UsageCounted
+from backend.sessions.registry import Session
+from backend.storage.ledger.entries import Entry, Kind, of_message
+from backend.storage.ledger.ledger import Ledger
+from backend.storage.messages import Message
+from backend.thinkers.dispatcher import ThinkerCall
+
+
+class CallRecord:
+    """One call's entries. Without a ledger nothing is written."""
+
+    def __init__(self, ledger: Ledger | None, session: Session, model: Callable[[], str]) -> None:
+        """`model` tells who speaks at the moment."""
+        self._ledger = ledger
+        self._session = session
+        self._model = model
+        self._tokens = 0
+        self._usd = 0.0
+
+    def __repr__(self) -> str:
+        return f"CallRecord({self._session.id[:6]})"
+
+    def on_message(self, message: Message) -> None:
+        """Write what was really said, or heard of a reply, with what replies have cost since the last one."""
+        if self._ledger is None:
+            return
+        session, replied = self._session, message.role == "assistant"
+        known = {"session_id": session.id, "model": self._model() if replied else ""}
+        for entry in of_message(message, session.owner, session.conversation_id, **known):
+            if replied and self._tokens:
+                entry = replace(entry, tokens=self._tokens, details={"cost_usd": round(self._usd, 6)})
+                self._tokens, self._usd = 0, 0.0
+            self._ledger.write(entry)
+
+    def on_usage(self, usage: UsageCounted) -> None:
+        """Note what a reply took; it is written with the words heard of it."""
+        self._tokens += usage.input_tokens + usage.output_tokens
+        self._usd += usage.usd or 0.0
+
+    def on_tool_call(self, call_id: str, name: str, arguments: str) -> None:
+        """Write what the Responder asked for."""
+        self._write(f"{call_id}:call", "tool_call", arguments, name=name, call_id=call_id)
+
+    def on_outcome(self, call: ThinkerCall) -> None:
+        """Write what a Thinker answered, or why it did not."""
+        answer = call.answer
+        details: dict[str, Any] = {"query": call.question.query}
+        details |= {"source": answer.source} if answer else {"failed": True}
+        if answer and answer.citations:
+            details["citations"] = list(answer.citations)
+        self._write(
+            call.id,
+            "thinker_answer",
+            answer.text if answer else call.error,
+            name=call.question.domain,
+            call_id=call.id,
+            tokens=answer.tokens if answer else None,
+            took_ms=round(call.elapsed_s * 1000),
+            details=details,
+        )
+
+    def on_notice(self, event: NoticeChanged) -> None:
+        """Write a notice once the caller has heard it."""
+        if event.state == "told" and event.content:
+            self._write(event.notice_id, "notice", event.content.text, name=event.content.kind)
+
+    def amend(self, message_ids: Sequence[str], text: str) -> None:
+        """Have what a post-step made of an answer replace it."""
+        if self._ledger is not None:
+            self._ledger.amend(self._session.owner, self._session.conversation_id, message_ids, text)
+
+    def close(self, reason: str) -> None:
+        """Delete the conversation of a call that was deleted, what still waits to be written included."""
+        if self._ledger is not None and reason == "deleted":
+            self._ledger.forget_soon(self._session.owner, self._session.conversation_id)
+
+    def _write(self, entry_id: str, kind: Kind, text: str, **known: Any) -> None:
+        if self._ledger is not None:
+            session = self._session
+            conversation = session.conversation_id
+            entry = Entry(entry_id[:128], session.owner, conversation, time.time(), kind, text, mode="voice", **known)
+            self._ledger.write(replace(entry, session_id=session.id))
