@@ -1,0 +1,128 @@
+"""Conversations in the ledger, through the whole server: found after memory let go of them, gone on with, erased."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import httpx2
+import pytest
+
+from backend.storage.client import connect
+from tests.support.offline_peer import OfflinePeer, running_peer
+from tests.support.postgres import PostgresServer, running_postgres
+from tests.support.running_server import PlacedCall, RunningServer, a_browser, placed_call, running_server
+from tests.support.speech import silence, speech
+from tests.support.waiting import until
+
+QUESTION = "what is the weather in Seattle"
+OUTCOMES = {"complete", "failed"}
+TONE: dict[str, Any] = {"hz": 440, "ms": 200}
+
+
+@pytest.fixture(scope="module")
+def peer() -> Iterator[OfflinePeer]:
+    with running_peer() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def postgres() -> Iterator[PostgresServer]:
+    with running_postgres() as server:
+        yield server
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def server(peer: OfflinePeer, request: pytest.FixtureRequest) -> Iterator[RunningServer]:
+    settings: dict[str, str] = {}
+    if request.param == "postgresql":
+        database: PostgresServer = request.getfixturevalue("postgres")
+        settings["DATABASE_URL"] = database.empty_database()
+    with running_server(peer, **settings) as running:
+        yield running
+
+
+async def converse(call: PlacedCall) -> None:
+    """Ask the question, and hear its answer to the end."""
+    replies = len(call.all_told("audio_playback_finished"))
+    await call.say(silence(100) + speech("hello there"))
+    await until(lambda: len(call.all_told("audio_playback_finished")) > replies)
+
+
+async def expire(server: RunningServer, conversation_id: str) -> None:
+    """Let memory's hour pass for a conversation: its key ends as Redis ends it."""
+    redis = connect(f"unix://{server.folder}/var/redis/redis.sock")
+    try:
+        for key in await redis.keys(f"user:*:conversation:{conversation_id}"):
+            await redis.pexpire(key, 1)
+        await until(lambda: _gone(redis, conversation_id))
+    finally:
+        await redis.aclose()
+
+
+async def _gone(redis: Any, conversation_id: str) -> bool:
+    return not await redis.keys(f"user:*:conversation:{conversation_id}")
+
+
+async def listed(browser: httpx2.AsyncClient, **query: Any) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = (await browser.get("/api/conversations", params=query)).json()["conversations"]
+    return found
+
+
+async def test_a_call_is_found_again_gone_on_with_exported_and_erased(peer: OfflinePeer, server: RunningServer) -> None:
+    reply = {"hear": QUESTION, "reply": {"text": "It is sunny.", "tone": TONE}}
+    routed = {"name": "route_to_thinker", "arguments": '{"domain": "reason", "query": "two and two"}'}
+    thought = {"hear": "think hard", "reply": {"calls": [routed]}}
+    await peer.follow({"turns": [reply, thought]})
+    async with a_browser(server) as browser, a_browser(server) as stranger:
+        async with placed_call(server, browser=browser) as call:
+            await converse(call)
+            await call.say(silence(100) + speech("hello there"))
+            await until(lambda: any(told["event"] in OUTCOMES for told in call.all_told("thinker")), 20)
+            conversation = call.ticket.conversation_id
+        await until(lambda: _has(browser, conversation, 4))
+        await expire(server, conversation)
+
+        [found] = await listed(browser, q="SEATTLE")
+        assert (found["id"], found["title"]) == (conversation, QUESTION)
+        assert await listed(browser, q="Boston") == []
+        shown = (await browser.get(f"/api/conversations/{conversation}")).json()["messages"]
+        assert [each["content"] for each in shown][:2] == [QUESTION, "It is sunny."]
+        exported = (await browser.get(f"/api/conversations/{conversation}/export")).json()["entries"]
+        assert {"message", "tool_call", "thinker_answer"} <= {each["kind"] for each in exported}
+        answered = next(each for each in exported if each["text"] == "It is sunny.")
+        assert (answered["role"], answered["mode"], bool(answered["model"])) == ("assistant", "voice", True)
+
+        assert await listed(stranger) == []
+        for path in (f"/api/conversations/{conversation}", f"/api/conversations/{conversation}/export"):
+            assert (await stranger.get(path)).status_code == 404
+
+        await peer.follow({"turns": [reply]})
+        async with placed_call(server, browser=browser, conversation=conversation) as call:
+            await converse(call)
+        received = [each["event"] for each in (await peer.connections())[-1]["received"]]
+        put_back = [each["item"] for each in received if each["type"] == "conversation.item.create"]
+        assert [item["content"][0]["text"] for item in put_back][:2] == [QUESTION, "It is sunny."]
+        assert len(await listed(browser)) == 1
+
+        assert (await browser.delete("/api/me")).status_code == 200
+        assert await listed(browser) == []
+
+
+async def _has(browser: httpx2.AsyncClient, conversation: str, entries: int) -> bool:
+    answer = await browser.get(f"/api/conversations/{conversation}/export")
+    return answer.status_code == 200 and len(answer.json()["entries"]) >= entries
+
+
+async def test_a_deleted_conversation_is_forgotten_and_others_stay(peer: OfflinePeer, server: RunningServer) -> None:
+    await peer.follow({"turns": [{"hear": QUESTION, "reply": {"text": "It is sunny.", "tone": TONE}}]})
+    async with a_browser(server) as browser:
+        ids = []
+        for _ in range(2):
+            async with placed_call(server, transport="ws", browser=browser) as call:
+                await converse(call)
+                ids.append(call.ticket.conversation_id)
+                await until(lambda: _has(browser, ids[-1], 2))
+        assert [each["id"] for each in await listed(browser)] == ids[::-1]
+        assert (await browser.delete(f"/api/conversations/{ids[0]}")).status_code == 200
+        assert [each["id"] for each in await listed(browser)] == ids[1:]
