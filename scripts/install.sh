@@ -25,7 +25,7 @@ missing_packages() {
   have chromium || echo chromium
   have firefox-esr || echo firefox-esr
   have flite || echo flite
-  ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1 || echo postgresql
+  have pg_ctlcluster || echo postgresql
   have ip || [ -x /usr/sbin/ip ] || echo iproute2
   have docker-compose || echo docker-compose
 }
