@@ -104,6 +104,22 @@ export function getConversation(id) {
   return request("GET", `/api/conversations/${encodeURIComponent(id)}`);
 }
 
+/**
+ * The user's conversations, the latest first: those with these words in them, and before this Unix time.
+ * @param {{words?: string, before?: number}} [wanted]
+ * @returns {Promise<{conversations: {id: string, title?: string, messages: number, updated_at: number}[]}>}
+ */
+export function getConversations({ words = "", before } = {}) {
+  const query = new URLSearchParams(words ? { q: words } : {});
+  if (before !== undefined) query.set("before", String(before));
+  return request("GET", `/api/conversations?${query}`);
+}
+
+/** Delete a conversation for good. @param {string} id */
+export function deleteConversation(id) {
+  return request("DELETE", `/api/conversations/${encodeURIComponent(id)}`);
+}
+
 /** The user's background tasks, newest first. @returns {Promise<{tasks: any[]}>} */
 export function getTasks() {
   return request("GET", "/api/tasks");

@@ -32,15 +32,21 @@ export class Conversation {
     this.store.dispatch("page_new_conversation");
   }
 
+  /** Leave what was said here, and show an earlier conversation, which the next call continues. @param {string} id */
+  async goBackTo(id) {
+    const { messages } = await getConversation(id);
+    this.startAnew();
+    this.#recall(id, messages);
+    rememberConversation(id);
+  }
+
   /** After a reload, continue the conversation this tab had, if the server still has it. */
   async comeBack() {
     const id = rememberedConversation();
     if (!id || this.call.conversationId) return;
     try {
       const { messages } = await getConversation(id);
-      this.call.conversationId = id;
-      this.call.connections = 1;
-      this.store.dispatch("page_conversation_recalled", { messages });
+      this.#recall(id, messages);
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
       if (error.status === 404) rememberConversation(undefined);
@@ -84,6 +90,13 @@ export class Conversation {
   /** The session of the call under way. @returns {Session | null} */
   get session() {
     return this.call.connection?.session ?? null;
+  }
+
+  /** @param {string} id @param {any[]} messages */
+  #recall(id, messages) {
+    this.call.conversationId = id;
+    this.call.connections = 1;
+    this.store.dispatch("page_conversation_recalled", { messages });
   }
 
   /** @param {string} type @param {Session} session @param {string} prefix */

@@ -1,6 +1,7 @@
 /**
  * The panels that open and close: the activity beside the conversation (on narrow windows), the memory, the
- * developer's drawer. A panel's content is loaded when it is first opened: the first page needs none of it.
+ * past conversations, the developer's drawer. A panel's content is loaded when it is first opened: the first page needs
+ * none of it.
  */
 
 import { part } from "./dom.js";
@@ -20,6 +21,7 @@ import { part } from "./dom.js";
 /** Where the parts of a panel come from. @type {Record<string, () => Promise<{show: ShowPanel}>>} */
 const CONTENTS = {
   memory: () => import("./memory.js"),
+  past: () => import("./past.js"),
   drawer: () => import("./drawer.js"),
 };
 

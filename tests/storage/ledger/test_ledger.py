@@ -92,6 +92,7 @@ async def test_a_user_is_erased_moved_and_a_conversation_forgotten(ledger: Ledge
     ledger.write(said("m1", "one"), said("m2", "two", conversation="other"), said("m3", "three", user="bob"))
     await ledger.forget("ann", "other")
     assert [each.id for each in await ledger.conversations("ann")] == ["trip"]
+    ledger.write(said("m1", "one", user="bob"))
     await ledger.move("ann", "bob")
     assert {each["text"] for each in await ledger.export("bob")} == {"one", "three"}
     await ledger.erase("bob")

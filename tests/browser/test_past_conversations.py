@@ -1,0 +1,76 @@
+"""The dialog of past conversations, against the whole server: found by their words, gone on with, deleted."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import Browser, expect
+
+from tests.browser.test_returning import ask, connect_silently
+from tests.support.axe import assert_accessible
+from tests.support.browser import Tab, launched, tab_in
+from tests.support.real_server import real_server
+
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
+WEATHER, UNIVERSE = "What's the weather in Seattle?", "How old is the universe?"
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def browser() -> AsyncIterator[Browser]:
+    async with launched(microphone="refused") as started:
+        yield started
+
+
+async def converse(tab: Tab, question: str, answer: str) -> None:
+    await connect_silently(tab)
+    await ask(tab, question, answer)
+    await tab.press("connect")
+    await tab.press("new-conversation")
+
+
+async def test_a_conversation_of_before_is_found_gone_on_with_and_deleted(browser: Browser) -> None:
+    async with real_server() as url, tab_in(browser) as tab:
+        await tab.open(url)
+        await tab.press("open-past")
+        await tab.sees("past-said", "None yet.")
+        await tab.page.keyboard.press("Escape")
+        await converse(tab, WEATHER, "In Seattle it is")
+        await converse(tab, UNIVERSE, "13.8 billion")
+
+        await tab.press("open-past")
+        entries = tab.page.get_by_test_id("past-list").locator("li")
+        await expect(entries).to_have_count(2)
+        assert [await entries.nth(index).locator(".past-title").inner_text() for index in (0, 1)] == [UNIVERSE, WEATHER]
+        await tab.page.get_by_test_id("past-search").fill("seattle")
+        await expect(entries).to_have_count(1)
+        await entries.locator(".past-open").click()
+        await expect(tab.page.get_by_test_id("past")).to_be_hidden()
+        await tab.sees("entry-user", WEATHER)
+        await tab.sees("connect", "Continue")
+        await connect_silently(tab)
+        await tab.sees("entry-note", "The conversation continues")
+        await ask(tab, "And tomorrow?", "Seattle")
+        await tab.press("connect")
+
+        await tab.press("open-past")
+        await tab.page.get_by_test_id("past-search").fill("")
+        await expect(entries).to_have_count(2)
+        await entries.filter(has_text=UNIVERSE).get_by_role("button", name="Delete").click()
+        await tab.sees("past-said", "Deleted.")
+        await expect(entries).to_have_count(1)
+        left = await (await tab.page.request.get(f"{url}/api/conversations")).json()
+        assert [each["title"] for each in left["conversations"]] == [WEATHER]
+
+
+@pytest.mark.parametrize("width", [320, 390, 1280])
+async def test_the_dialog_fits_and_is_accessible(browser: Browser, width: int) -> None:
+    async with real_server() as url, tab_in(browser) as tab:
+        await tab.page.set_viewport_size({"width": width, "height": 700})
+        await tab.open(url)
+        await converse(tab, WEATHER, "In Seattle it is")
+        await tab.press("open-past")
+        await expect(tab.page.get_by_test_id("past-list").locator("li")).to_have_count(1)
+        await assert_accessible(tab.page, f"past conversations at {width}")
+        assert await tab.page.evaluate("document.documentElement.scrollWidth") <= width
