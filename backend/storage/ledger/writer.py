@@ -12,6 +12,7 @@ import time
 from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
+from itertools import groupby
 
 from sqlalchemy import Executable, delete
 from sqlalchemy.dialects import postgresql, sqlite
@@ -25,10 +26,13 @@ from backend.storage.ledger.entries import ENTRIES, Entry
 
 log = logging.getLogger(__name__)
 
+Write = Entry | Executable | asyncio.Event
 WAITING_LIMIT = 10_000
 """Writes that may wait; of more, the oldest are dropped."""
 BATCH = 200
 """Writes of one transaction."""
+GATHER_S = 0.25
+"""Seconds in which entries are gathered for one transaction, unless somebody waits for them."""
 ANSWER_WITHIN_S = 10.0
 """Seconds one transaction may take."""
 REST_S = (0.25, 5.0)
@@ -45,12 +49,14 @@ class LedgerWriter:
     def __init__(self, engine: AsyncEngine, *, keep_s: float | None = None, limit: int = WAITING_LIMIT) -> None:
         """Entries are kept for `keep_s` seconds; None: for good."""
         self._engine = engine
-        self._is_sqlite = engine.url.get_backend_name() == "sqlite"
+        insert = sqlite.insert if engine.url.get_backend_name() == "sqlite" else postgresql.insert
+        self._insert = insert(ENTRIES).on_conflict_do_nothing()
         self._keep_s = keep_s
         self._limit = limit
-        self._waiting: deque[Executable | asyncio.Event] = deque()
+        self._waiting: deque[Write] = deque()
         self._news = asyncio.Event()
         self._ready = asyncio.Event()
+        self._hurry = asyncio.Event()
         self._sweep_at = 0.0
         self.dropped = 0
         """Writes given up: the queue was full, or the database refused them."""
@@ -73,11 +79,10 @@ class LedgerWriter:
     def write(self, *entries: Entry) -> None:
         """Have entries written soon. Returns at once."""
         for entry in entries:
-            insert = sqlite.insert(ENTRIES) if self._is_sqlite else postgresql.insert(ENTRIES)
-            self.enqueue(insert.values(entry.row()).on_conflict_do_nothing())
+            self.enqueue(entry)
 
-    def enqueue(self, write: Executable | asyncio.Event) -> None:
-        """Have a statement executed soon, or an event set once everything before it is written."""
+    def enqueue(self, write: Write) -> None:
+        """Have an entry written or a statement executed soon, or an event set once everything before it is done."""
         if len(self._waiting) >= self._limit:
             self._waiting.popleft()
             self.dropped += 1
@@ -101,6 +106,7 @@ class LedgerWriter:
                 self._end_outage()
                 rest_s = REST_S[0]
                 await event_or_timeout(self._news, SWEEP_EVERY_S)
+                await event_or_timeout(self._hurry, GATHER_S)
 
     async def settle(self, within_s: float = SETTLE_S) -> None:
         """Wait until everything queued so far is written. Raises `LedgerUnavailable` after `within_s` seconds."""
@@ -108,6 +114,7 @@ class LedgerWriter:
             return
         written = asyncio.Event()
         self.enqueue(written)
+        self._hurry.set()
         await event_or_timeout(written, within_s)
         if not written.is_set():
             raise LedgerUnavailable("The ledger has not taken the entries that wait for it.")
@@ -126,6 +133,7 @@ class LedgerWriter:
 
     async def _write_all(self) -> None:
         self._news.clear()
+        self._hurry.clear()
         while self._waiting:
             batch = [self._waiting[index] for index in range(min(BATCH, len(self._waiting)))]
             try:
@@ -140,13 +148,18 @@ class LedgerWriter:
                 if isinstance(done, asyncio.Event):
                     done.set()
 
-    async def _execute(self, batch: Sequence[Executable | asyncio.Event]) -> None:
+    async def _execute(self, batch: Sequence[Write]) -> None:
         async with asyncio.timeout(ANSWER_WITHIN_S), self._engine.begin() as connection:
-            for write in batch:
-                if not isinstance(write, asyncio.Event):
-                    await connection.execute(write)
+            for kind, writes in groupby(batch, type):
+                if kind is Entry:  # by one statement: one for each would hold the event loop twenty times as long
+                    rows = [write.row() for write in writes if isinstance(write, Entry)]
+                    await connection.execute(self._insert, rows)
+                    continue
+                for write in writes:
+                    if isinstance(write, Executable):
+                        await connection.execute(write)
 
-    async def _execute_singly(self, batch: Sequence[Executable | asyncio.Event]) -> None:
+    async def _execute_singly(self, batch: Sequence[Write]) -> None:
         """Write each by itself, so that one that the database refuses takes no other with it."""
         for write in batch:
             try:
