@@ -14,6 +14,8 @@ from backend.storage.messages import Message
 
 Kind = Literal["message", "tool_call", "tool_result", "thinker_answer", "notice"]
 
+TEXT_CHARS = 100_000
+"""Characters kept of one text; a tool's result may be long."""
 METADATA = MetaData()
 ENTRIES = Table(
     "ledger_entries",
@@ -40,6 +42,11 @@ ENTRIES = Table(
     Index("ledger_entries_at", "at"),
 )
 """`at` is Unix time in seconds. `entry_id` is unique in its conversation: what is written again is kept once."""
+
+LENGTHS = {
+    column.name: column.type.length or TEXT_CHARS for column in ENTRIES.columns if isinstance(column.type, String)
+}
+"""Characters that each column of text takes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +81,14 @@ class Entry:
     """What only some kinds have: citations, a Thinker's query, the source of its answer."""
 
     def row(self) -> dict[str, Any]:
-        """Return the values of the table's columns."""
-        return asdict(self)
+        """Return the values of the table's columns, cut to their lengths, and without what a database does not take."""
+        return {name: _fitting(name, value) for name, value in asdict(self).items()}
+
+
+def _fitting(name: str, value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    return value[: LENGTHS.get(name)].replace("\0", "").encode(errors="replace").decode()
 
 
 def of_message(message: Message, user_id: str, conversation_id: str, **known: Any) -> Iterable[Entry]:

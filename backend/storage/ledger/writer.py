@@ -17,6 +17,7 @@ from itertools import groupby
 from sqlalchemy import Executable, delete
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError, SQLAlchemyError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from backend.errors import LedgerUnavailable
@@ -138,7 +139,7 @@ class LedgerWriter:
             batch = [self._waiting[index] for index in range(min(BATCH, len(self._waiting)))]
             try:
                 await self._execute(batch)
-            except DBAPIError as error:
+            except (SQLAlchemyError, ValueError, TypeError, ArithmeticError) as error:
                 if _is_outage(error):
                     raise
                 await self._execute_singly(batch)
@@ -164,11 +165,13 @@ class LedgerWriter:
         for write in batch:
             try:
                 await self._execute([write])
-            except DBAPIError as error:
+            except (SQLAlchemyError, ValueError, TypeError, ArithmeticError) as error:
                 if _is_outage(error):
                     raise
                 self.dropped += 1
-                log.error("the ledger's database refuses a write: %s", type(error.orig).__name__)  # without its values
+                log.error(
+                    "the ledger's database refuses a write: %s", type(getattr(error, "orig", None) or error).__name__
+                )  # without its values
 
     async def _sweep(self) -> None:
         if self._keep_s is not None and time.monotonic() >= self._sweep_at:
@@ -186,5 +189,6 @@ class LedgerWriter:
             self.outage = ""
 
 
-def _is_outage(error: DBAPIError) -> bool:
-    return error.connection_invalidated or isinstance(error, OperationalError | InterfaceError)
+def _is_outage(error: Exception) -> bool:
+    is_lost = isinstance(error, DBAPIError) and error.connection_invalidated
+    return is_lost or isinstance(error, OperationalError | InterfaceError | PoolTimeout)

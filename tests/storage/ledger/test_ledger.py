@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -80,6 +81,14 @@ async def test_tool_calls_and_results_stand_beside_the_words(ledger: Ledger) -> 
         ("tool_result", None, "c1", "api"),
     ]
     assert await ledger.messages("ann", "trip", 10) == []
+
+
+async def test_any_text_is_kept_as_far_as_a_database_takes_it(ledger: Ledger) -> None:
+    odd = replace(said("m1", "a\0b \ud800 \N{GRINNING FACE}"), name="n" * 500, platform="p" * 500)
+    ledger.write(odd, said("m2", "x" * 200_000, at=1001))
+    first, second = await ledger.entries("ann", "trip")
+    assert first["text"] == "ab ? \N{GRINNING FACE}"
+    assert (len(first["name"]), len(second["text"])) == (128, 100_000)
 
 
 async def test_an_amended_answer_replaces_what_was_written_before(ledger: Ledger) -> None:

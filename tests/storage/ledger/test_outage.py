@@ -6,7 +6,9 @@ import asyncio
 import sqlite3
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -82,9 +84,12 @@ async def test_a_database_that_was_never_there_costs_the_oldest_entries_only(tmp
 
 async def test_an_entry_that_the_database_refuses_takes_no_other_with_it(url: str) -> None:
     async with opened(url) as ledger:
-        ledger.write(said(1), Entry("bad", "ann", "trip", 2.0, "message", None), said(3))  # type: ignore[arg-type]
+        unwritable: list[Any] = [None, 2**70, {"set": {1}}]  # refused by the database, its driver, SQLAlchemy
+        bad = (Entry(f"b{i}", "ann", "trip", 2.0, "message", "x") for i in range(3))
+        changed = zip(bad, ("text", "tokens", "details"), unwritable, strict=True)
+        ledger.write(said(1), *(replace(entry, **{name: value}) for entry, name, value in changed), said(3))
         assert [each["text"] for each in await ledger.entries("ann", "trip")] == ["text 1", "text 3"]
-        assert ledger.writer.dropped == 1
+        assert ledger.writer.dropped == 3
 
 
 async def test_two_processes_write_one_database(url: str) -> None:
