@@ -29,7 +29,8 @@ app.add_typer(documents, name="kb")
 
 
 LogLevel = Annotated[
-    Literal["debug", "info", "warning", "error"], typer.Option(help="The least urgent messages to print.")
+    Literal["debug", "info", "warning", "error"],
+    typer.Option(envvar="LOG_LEVEL", case_sensitive=False, help="The least urgent messages to print."),
 ]
 
 

@@ -97,6 +97,7 @@ class _Current(ServiceAnswer):
     conditions: Conditions = Field(alias="weather_code")
     humidity_percent: Rounded = Field(alias="relative_humidity_2m")
     wind_speed: Rounded = Field(alias="wind_speed_10m")
+    wind_gusts: Rounded = Field(alias="wind_gusts_10m")
     precipitation: float
 
 
@@ -126,7 +127,8 @@ async def _forecast(http: AsyncClient, settings: Settings, place: Place, unit: s
     params = {
         "latitude": place.latitude,
         "longitude": place.longitude,
-        "current": "temperature_2m,apparent_temperature,relative_humidity_2m,precipitation,weather_code,wind_speed_10m",
+        "current": "temperature_2m,apparent_temperature,relative_humidity_2m,precipitation,weather_code,wind_speed_10m,"
+        "wind_gusts_10m",
         "daily": "weather_code,temperature_2m_max,temperature_2m_min,precipitation_probability_max",
         "temperature_unit": unit,
         "wind_speed_unit": "mph" if unit == "fahrenheit" else "kmh",
@@ -178,6 +180,7 @@ def _sample(location: str, unit: str, reason: str) -> Result:
             "conditions": "partly cloudy",
             "humidity_percent": 70,
             "wind_speed": 6 if imperial else 10,
+            "wind_gusts": 11 if imperial else 18,
         },
         "daily": [],
     }

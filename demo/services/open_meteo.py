@@ -42,6 +42,7 @@ def forecast(query: dict[str, str], today: date = SATURDAY) -> dict[str, Any]:
             "precipitation": 0.1,
             "weather_code": 61,
             "wind_speed_10m": 7.4,
+            "wind_gusts_10m": 15.2,
         },
         "daily": {
             "time": [str(today + timedelta(days=day)) for day in range(days)],

@@ -87,6 +87,11 @@ def test_an_option_out_of_range_is_refused_in_words(tmp_path: Path, option: tupl
     assert option[0] in refused(run("serve", *option, folder=tmp_path))
 
 
+def test_the_log_level_is_a_setting_too(tmp_path: Path) -> None:
+    assert "LOG_LEVEL" in refused(run("serve", folder=tmp_path, LOG_LEVEL="loud"))
+    assert "--port" in refused(run("serve", "--port", "70000", folder=tmp_path, LOG_LEVEL="INFO"))
+
+
 def test_talking_to_nobody_says_how_to_start_a_server(tmp_path: Path, question: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as closed:
         url = f"http://127.0.0.1:{closed.getsockname()[1]}"

@@ -34,6 +34,7 @@ async def test_current_weather_and_forecast_come_as_documented() -> None:
         "conditions": "light rain",
         "humidity_percent": 81,
         "wind_speed": 7,
+        "wind_gusts": 15,
         "precipitation": 0.1,
     }
     assert result.data["daily"][1] == {

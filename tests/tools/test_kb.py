@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -54,6 +56,16 @@ async def test_a_passage_is_found_with_its_document_and_section(tmp_path: Path) 
     }
     assert result.citations[0] == "Handbook, Holidays"
     assert str(tmp_path) not in str(result)
+
+
+async def test_questions_are_answered_while_documents_are_being_added(tmp_path: Path) -> None:
+    base(tmp_path, handbook=HANDBOOK)
+    with closing(sqlite3.connect(tmp_path / "var" / "kb.sqlite3")) as adding:
+        adding.execute("BEGIN EXCLUSIVE")
+        adding.execute("INSERT INTO sections VALUES ('New', 'Half', 'written holidays', 'new.md')")
+        result = await asked(tmp_path, "how many holidays do I have?")
+        adding.rollback()
+    assert [passage["document"] for passage in result.data["passages"]] == ["Handbook"]
 
 
 async def test_the_command_adds_documents_for_the_server_to_search(tmp_path: Path) -> None:
