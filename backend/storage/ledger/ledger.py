@@ -88,7 +88,7 @@ class Ledger:
             .order_by(last.desc())
             .limit(limit)
         )
-        if containing:
+        if containing := containing.replace("\0", ""):
             found = select(ENTRIES.c.conversation_id).where(
                 of_user, ENTRIES.c.text.icontains(containing, autoescape=True)
             )
@@ -195,7 +195,8 @@ class Ledger:
 
 
 def _of_conversation(user_id: str, conversation_id: str) -> ColumnElement[bool]:
-    return (ENTRIES.c.user_id == user_id) & (ENTRIES.c.conversation_id == conversation_id)
+    named = conversation_id.replace("\0", "")  # which PostgreSQL takes nowhere
+    return (ENTRIES.c.user_id == user_id) & (ENTRIES.c.conversation_id == named)
 
 
 def _newest(where: Any) -> Select[Any]:

@@ -63,6 +63,8 @@ async def test_conversations_are_searched_by_their_words_and_paged_by_their_time
     assert [each.id for each in await ledger.conversations("ann", containing="city 3")] == ["c3"]
     assert [each.id for each in await ledger.conversations("ann", containing="4% off")] == ["c4"]
     assert await ledger.conversations("ann", containing="4_ off") == [], "what is searched for is no pattern"
+    assert [each.id for each in await ledger.conversations("ann", containing="city\0 4")] == ["c4"]
+    assert await ledger.entries("ann", "c\09") == []
     page = await ledger.conversations("ann", limit=2)
     assert [each.id for each in page] == ["c4", "c3"]
     older = await ledger.conversations("ann", before=page[-1].updated_at, limit=2)
