@@ -92,6 +92,14 @@ class ConversationContext:
         self._messages += unit
         self._trim()
 
+    def clear(self) -> None:
+        """Forget every message."""
+        self._messages = []
+
+    def get_messages_for_llm(self) -> list[ChatMessage]:
+        """Return the messages in the chat completions API's form, oldest first."""
+        return [as_api(message) for message in self._messages]
+
     def drop_calls(self, passing: Mapping[str, Collection[str]]) -> None:
         """Drop these calls (message id → ids of its calls) with their results."""
         self._messages = without_calls(self._messages, passing)

@@ -65,7 +65,8 @@ class ThinkerResponse:
     """Cleaned for speech when the turn was spoken, as the model wrote it otherwise."""
     message_id: str
     citations: tuple[str, ...]
-    tool_calls_made: int
+    tool_calls_made: tuple[str, ...]
+    """The names of the tools called, in order; one called twice stands there twice."""
     latency_ms: int
     tokens_used: int
     state: TurnState

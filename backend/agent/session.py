@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Generator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol
 
@@ -22,6 +22,7 @@ from backend.agent.turn import ROUND_LIMIT, Turn, TurnMetrics
 from backend.conversation.page_events import TokenGenerated, ToolCallFinished, ToolCallStarted
 from backend.errors import BadRequest, PeerError
 from backend.models.base import ChatModel
+from backend.runtime.json_objects import Json
 from backend.runtime.supervisor import leave_behind
 from backend.storage.messages import Message
 from backend.tools.base import Client, ToolContext, ToolRights
@@ -34,6 +35,9 @@ STOP_WITHIN_S = 0.05
 STORE_WITHIN_S = 0.5
 """Seconds loading or saving a conversation may take before the turn goes on without."""
 TASK = "You are a helpful assistant. Answer the user's question."
+
+APOLOGY = "I am sorry, I could not find an answer just now. Please ask me again in a moment."
+"""Said for a turn that failed; what failed is for the log."""
 
 Revise = Callable[[ThinkerResponse], Awaitable[str]]
 """Returns an answer's text as it shall be kept; raises nothing."""
@@ -68,6 +72,12 @@ class Agent:
     """Picks the tools of each turn; None: all of them are offered."""
     profile: str = ""
     """The name of the mode that is on, for tools."""
+
+    def register_tool(
+        self, name: str, description: str, parameters: Json, handler: Callable[[Json], Awaitable[Any]]
+    ) -> None:
+        """Offer one more tool: see `Toolbox.register`. Raises `BadPlugin`."""
+        self.toolbox.register(name, description, parameters, handler)
 
     def create_session(
         self,
@@ -145,32 +155,41 @@ class ThinkerSession:
     def __repr__(self) -> str:
         return f"ThinkerSession({self._conversation_id[:6]}… {self.state}, {self._turns} turns)"
 
-    async def think(self, text: str, source_mode: SourceMode = "voice", *, message_id: str = "") -> ThinkerResponse:
+    async def think(
+        self, text: str, source_mode: SourceMode = "voice", *, message_id: str = "", raises: bool = False
+    ) -> ThinkerResponse:
         """Answer `text`. After `cancel()` it returns with state `cancelled` and the words so far.
 
-        `message_id` names the question in the conversation; one is made where none is given.
+        `message_id` names the question in the conversation; one is made where none is given. A failure comes back as a
+        response with state `error` and words that can be spoken, or with `raises` as `ModelUnavailable` or `NoAnswer`.
 
-        Raises `ModelUnavailable`, `NoAnswer`, or `BadRequest` when a turn is still running. If the awaiting task
-        itself is cancelled, the turn is stopped first.
+        Raises `BadRequest` when a turn is still running. If the awaiting task itself is cancelled, the turn is stopped
+        first.
         """
         if self._busy:
             raise BadRequest("This conversation is still busy with its last question.")
         self._busy = True
         try:
             return await self._think(text, source_mode, message_id)
+        except PeerError as error:
+            if raises:
+                raise
+            log.warning("a turn failed: %s", error)
+            return self._failed()
         finally:
             self._busy = False
             self._running = self._released = None
 
-    def cancel(self) -> None:
-        """Stop the running turn, if there is one: model and tools both, within 100 ms."""
+    def cancel(self) -> Stopping:
+        """Stop the running turn, if there is one: model and tools both, within 100 ms, which may be awaited."""
         if not self._busy or self._cancelled:
-            return
+            return Stopping(self._released)
         self._cancelled = True
         self._move(TurnState.CANCELLED)
         if self._running is not None and self._released is not None:
             self._running.cancel()
             asyncio.get_running_loop().call_later(STOP_WITHIN_S, _release, self._released)
+        return Stopping(self._released)
 
     def is_cancelled(self) -> bool:
         """Return whether the last turn was cancelled."""
@@ -214,7 +233,7 @@ class ThinkerSession:
 
     async def _think(self, text: str, mode: SourceMode, message_id: str) -> ThinkerResponse:
         self._cancelled = self._metrics.cancelled = False
-        self._metrics.first_token_ms = self._metrics.result_to_token_ms = None
+        self._metrics.first_token_latency_ms = self._metrics.result_to_token_ms = None
         self._turns += 1
         began = time.perf_counter()
         turn = self._turn(await self._loaded(), mode)
@@ -234,7 +253,7 @@ class ThinkerSession:
             turn.settle()
             raise
         finally:
-            self._metrics.total_ms = (time.perf_counter() - began) * 1000
+            self._metrics.total_latency_ms = (time.perf_counter() - began) * 1000
             self._metrics.cancelled = self._cancelled
             if not task.done():
                 log.warning("a tool did not stop when its turn was cancelled")
@@ -270,12 +289,18 @@ class ThinkerSession:
             text=said,
             message_id="",
             citations=(),
-            tool_calls_made=len(turn.results),
-            latency_ms=round(self._metrics.total_ms),
+            tool_calls_made=tuple(result.name for result in turn.results),
+            latency_ms=round(self._metrics.total_latency_ms),
             tokens_used=turn.tokens,
             state=TurnState.CANCELLED,
             cacheable=False,
         )
+
+    def _failed(self) -> ThinkerResponse:
+        latency_ms = round(self._metrics.total_latency_ms)
+        response = ThinkerResponse(APOLOGY, "", (), (), latency_ms, 0, TurnState.ERROR, cacheable=False)
+        self._options.on_event(Final(response))
+        return response
 
     def _emit(self, event: AgentEvent) -> None:
         """Pass an event on, unless the turn was cancelled."""
@@ -313,6 +338,19 @@ class ThinkerSession:
         except (PeerError, TimeoutError) as error:
             log.warning("a conversation could not be saved: %s", error)
             self.history = "unavailable"
+
+
+@dataclass(frozen=True, slots=True)
+class Stopping:
+    """The end of a turn that is being cancelled: `await session.cancel()` returns once it has stopped."""
+
+    stopped: asyncio.Future[None] | None
+    """None: nothing was running."""
+
+    def __await__(self) -> Generator[Any, None, None]:
+        """Wait until the turn has stopped, or is left behind."""
+        if self.stopped is not None:
+            yield from asyncio.shield(self.stopped).__await__()
 
 
 def _release(future: asyncio.Future[None]) -> None:

@@ -69,12 +69,12 @@ class TurnMetrics:
     """The counts of a session's turns so far, and the times of the last turn in milliseconds."""
 
     total_tokens: int = 0
-    tool_calls: int = 0
+    tool_calls_count: int = 0
     rounds: int = 0
-    first_token_ms: float | None = None
+    first_token_latency_ms: float | None = None
     result_to_token_ms: float | None = None
     """From the last tool result to the next word."""
-    total_ms: float = 0.0
+    total_latency_ms: float = 0.0
     cancelled: bool = False
 
 
@@ -168,8 +168,8 @@ class Turn:
         if not self.partial:
             self.emit(StateChanged(TurnState.GENERATING))
             now = self._spoke_at = time.perf_counter()
-            if self.metrics.first_token_ms is None:
-                self.metrics.first_token_ms = (now - self._began) * 1000
+            if self.metrics.first_token_latency_ms is None:
+                self.metrics.first_token_latency_ms = (now - self._began) * 1000
             if self._results_at is not None:
                 self.metrics.result_to_token_ms = (now - self._results_at) * 1000
                 self._results_at = None
@@ -214,7 +214,7 @@ class Turn:
         self.emit(ToolCallStarted(call.id, call.name, call.arguments))
         result = refusal or await self.agent.toolbox.run(call.name, call.arguments, self._call_context())
         if refusal is None:
-            self.metrics.tool_calls += 1
+            self.metrics.tool_calls_count += 1
             self.results.append(result)
             self._last[(call.name, _canonical(call.arguments))] = result
         self.emit(ToolCallFinished(call.id, call.name, result.content, result.error, result.sample, result.elapsed_ms))
@@ -251,7 +251,7 @@ class Turn:
             text=text,
             message_id=message.message_id,
             citations=citations,
-            tool_calls_made=len(self.results),
+            tool_calls_made=tuple(result.name for result in self.results),
             latency_ms=round((time.perf_counter() - self._began) * 1000),
             tokens_used=self.tokens,
             state=TurnState.COMPLETE,

@@ -55,7 +55,7 @@ RESULT_SHOWN = 2_000
 OWN_TOOLS = ("remember_preference", "memory", "manage_prompt", "get_personality")
 """Tools of Thinkers that a conversation needs at hand itself."""
 
-CANCELLED = ThinkerResponse("", "", (), 0, 0, 0, TurnState.CANCELLED, cacheable=False)
+CANCELLED = ThinkerResponse("", "", (), (), 0, 0, TurnState.CANCELLED, cacheable=False)
 """A turn that was cancelled before the model was asked."""
 
 
@@ -136,7 +136,7 @@ class TurnRunner:
         deadline_s = self._mode.limits.deadline_s or self._dependencies.deadline_s
         timer = asyncio.get_running_loop().call_later(deadline_s, self._too_late, session)
         try:
-            response = await session.think(self._request.text, "chat", message_id=self._request.message_id)
+            response = await session.think(self._request.text, "chat", message_id=self._request.message_id, raises=True)
         finally:
             timer.cancel()
         if self._late and response.state is not TurnState.COMPLETE:
@@ -255,7 +255,7 @@ class TurnRunner:
             incomplete=response.incomplete,
             sample=response.sample,
             citations=response.citations,
-            tool_calls=response.tool_calls_made,
+            tool_calls=len(response.tool_calls_made),
             thinkers=self._thinkers_used(),
             tokens=response.tokens_used,
             latency_ms=round((time.perf_counter() - self._turn.began) * 1000),

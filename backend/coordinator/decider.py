@@ -99,7 +99,7 @@ class ModelDecider:
             ):
                 span.note(happened=len(digest.items), tasks=len(shown))
                 async with asyncio.timeout(within_s):
-                    response = await session.think(question(digest, self.settings), "voice")
+                    response = await session.think(question(digest, self.settings), "voice", raises=True)
         except TimeoutError:
             raise NoAnswer(f"No decision within {within_s:g} seconds.") from None
         if response.state is not TurnState.COMPLETE or response.incomplete:

@@ -15,19 +15,14 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from jsonschema import Draft202012Validator
-from jsonschema.exceptions import SchemaError
-from jsonschema.exceptions import ValidationError as SchemaViolation
 from mcp_types import CallToolResult, TextContent
 from mcp_types import Tool as Listed
-from referencing import Registry
-from referencing.exceptions import Unresolvable
 
 from backend.access.principal import Tier
-from backend.errors import BadRequest
 from backend.settings.mcp import McpServerEntry
-from backend.tools.base import Json, ReadArguments, Result, Tool, without_keywords
+from backend.tools.base import Json, Result, Tool
 from backend.tools.fetch import refused
+from backend.tools.schema_arguments import argument_reader, schema_problem
 
 log = logging.getLogger(__name__)
 
@@ -40,9 +35,6 @@ TOOLS_LIMIT = 100
 """Tools taken from one server at most."""
 ERROR_LIMIT = 500
 """Characters of a server's error message that are passed on."""
-NOT_CHECKED = frozenset({"pattern", "patternProperties", "format", "$dynamicRef", "$recursiveRef"})
-"""Keywords left to the tool's own server: a foreign regular expression could block this one for minutes."""
-PROBLEMS_LIMIT = 5
 
 CallRemote = Callable[[str, Mapping[str, Any]], Awaitable[CallToolResult]]
 """(The server's own name for the tool, arguments) → its result. Raises `ToolFailed`."""
@@ -82,13 +74,7 @@ def our_name(server: str, tool: str) -> str:
 
 def usable(schema: Mapping[str, Any]) -> bool:
     """Return True if a model can be asked to fill in this schema."""
-    if schema.get("type") != "object" or len(json.dumps(schema, default=str)) > SCHEMA_LIMIT:
-        return False
-    try:
-        Draft202012Validator.check_schema(schema)
-    except (SchemaError, RecursionError):
-        return False
-    return True
+    return len(json.dumps(schema, default=str)) <= SCHEMA_LIMIT and not schema_problem(schema)
 
 
 def _tool(origin: Origin, name: str, listed: Listed) -> Tool:
@@ -156,37 +142,3 @@ def _object(text: str) -> Json:
     except (ValueError, RecursionError):
         return {"text": text}
     return value if isinstance(value, dict) else {"text": text}
-
-
-def argument_reader(schema: Mapping[str, Any]) -> ReadArguments:
-    """Return a check by a foreign JSON Schema: nothing is fetched for it, and no regular expression is run."""
-    checked = without_keywords(schema, lambda keyword, _: keyword in NOT_CHECKED)
-    validator = Draft202012Validator(checked, registry=Registry())
-
-    def read(text: str) -> Json:
-        try:
-            values = json.loads(text.strip() or "{}")
-        except (ValueError, RecursionError):
-            raise BadRequest("arguments: not valid JSON") from None
-        if not isinstance(values, dict):
-            raise BadRequest("arguments: must be a JSON object")
-        try:
-            problems = [_described(problem) for problem in validator.iter_errors(values)]
-        except (Unresolvable, RecursionError):
-            return values  # a schema we cannot follow: its own server checks
-        if problems:
-            raise BadRequest("; ".join(problems[:PROBLEMS_LIMIT]))
-        return values
-
-    return read
-
-
-def _described(problem: SchemaViolation) -> str:
-    """Return the place of a problem and what is required; jsonschema's own message would repeat the value."""
-    where = ".".join(str(part) for part in problem.absolute_path) or "arguments"
-    if problem.validator == "required":
-        missing = [name for name in problem.validator_value if name not in problem.instance]
-        return f"{where}: {', '.join(missing)} missing"
-    if problem.validator == "additionalProperties":
-        return f"{where}: has properties that are not known"
-    return f"{where}: must satisfy {problem.validator} {json.dumps(problem.validator_value, default=str)[:200]}"

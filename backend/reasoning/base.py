@@ -116,7 +116,7 @@ class ReasoningRun:
 
     async def think(self, session: ThinkerSession, text: str, mode: SourceMode = "chat") -> ThinkerResponse:
         """Run one turn of `session`. Raises `NoAnswer` or `ModelUnavailable`."""
-        response = await session.think(text, mode)
+        response = await session.think(text, mode, raises=True)
         response = replace(response, text=without_thoughts(response.text))
         self.responses.append(response)
         if response.state is not TurnState.COMPLETE or not response.text:
@@ -141,7 +141,7 @@ class ReasoningRun:
             state="complete" if complete else "incomplete",
             strategy=self.task.strategy,
             rounds=self.round,
-            tool_calls=sum(response.tool_calls_made for response in self.responses),
+            tool_calls=sum(len(response.tool_calls_made) for response in self.responses),
             tokens=self.tokens,
             citations=tuple(dict.fromkeys(one for response in self.responses for one in response.citations)),
             sample=sample,

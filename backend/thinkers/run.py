@@ -127,7 +127,7 @@ class ThinkerRun:
             client=self.question.source_mode,
             rights=self.context.rights,
         )
-        response = await session.think(text, mode or self.question.source_mode)
+        response = await session.think(text, mode or self.question.source_mode, raises=True)
         self.tokens += response.tokens_used
         self.untrusted = self.untrusted or response.untrusted
         if response.state is not TurnState.COMPLETE:
@@ -142,7 +142,7 @@ class ThinkerRun:
             text=response.text,
             source=source,
             citations=response.citations,
-            tool_calls=response.tool_calls_made,
+            tool_calls=len(response.tool_calls_made),
             latency_ms=round((time.perf_counter() - self.began) * 1000),
             tokens=response.tokens_used,
             interruptible=response.interruptible,

@@ -13,8 +13,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from backend.access.principal import Tier
 from backend.access.reach import EVERYTHING, Reach
-from backend.errors import BadPlugin
+from backend.errors import BadPlugin, ToolFailed
 from backend.settings.settings import Settings
 from backend.tools.base import Client, Json, Tool, ToolContext, ToolRights
 from backend.tools.confirmations import Confirmations
@@ -34,7 +35,16 @@ class Registry(Toolbox):
         """Return the tool of that name, if it is available now; an own tool takes precedence."""
         return self._tools().get(name)
 
-    get_openai_tools = Toolbox.schemas
+    get_openai_tools = get_tools_schema = Toolbox.schemas
+
+    async def execute(self, tool_name: str, arguments: Mapping[str, Any], user_id: str) -> Any:
+        """Call a tool for a signed-in user, and return its data. Raise `ToolFailed`, with words for a model."""
+        context = ToolContext(user_id, client="internal", rights=ToolRights(Reach(Tier.SIGNED_IN), attended=False))
+        result = await self.call_tool(tool_name, arguments, context)
+        data = json.loads(result.content)
+        if result.error:
+            raise ToolFailed(str(data.get("error", {}).get("message", result.error)))
+        return data
 
     def get_mcp_tools(self, client: Client, reach: Reach = EVERYTHING) -> list[Json]:
         """Return the tools `client` may use, in the form of the Model Context Protocol."""

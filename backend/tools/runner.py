@@ -16,7 +16,7 @@ import json
 import logging
 import time
 import traceback
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -26,6 +26,7 @@ from backend.errors import BadPlugin, BadRequest, MemoryUnavailable, PeerError, 
 from backend.observability.security_log import SecurityEvent, hashed, security_event
 from backend.tools.base import Client, Json, Result, Tool, ToolContext, injected, provided
 from backend.tools.confirmations import Confirmations, Consent
+from backend.tools.schema_arguments import argument_reader, schema_problem
 
 log = logging.getLogger(__name__)
 
@@ -145,6 +146,25 @@ class Toolbox:
         """Return a box with these tools added. Raise `BadPlugin` for a service nobody provides."""
         own = (*self._own.values(), *tools)
         return self._with(own, self._remote)
+
+    def register(
+        self, name: str, description: str, parameters: Json, handler: Callable[[Json], Awaitable[Any]], **options: Any
+    ) -> None:
+        """Add a tool to this box: `handler` gets the arguments, checked by their JSON Schema, and returns JSON.
+
+        `options` are those of `Tool`, such as `tier` and `writes`. Boxes made of this one before do not have it. Raise
+        `BadPlugin` for a name that is taken, or a schema that is none.
+        """
+        if name in self:
+            raise BadPlugin(f"Two tools are called {name}.")
+        if problem := schema_problem(parameters):
+            raise BadPlugin(f"The parameters of tool {name} are no JSON Schema of an object: {problem}")
+
+        async def function(**values: Any) -> Result:
+            data = await handler(values)
+            return Result(data if isinstance(data, dict) else {"result": data})
+
+        self._own[name] = Tool(name, description, function, argument_reader(parameters), parameters, **options)
 
     def offered(self, client: Client | None = None, reach: Reach = EVERYTHING) -> list[Tool]:
         """Return the tools that `client` (None: any) may see and that are within `reach`."""

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from backend.agent.events import AgentEvent, Final, StateChanged, TurnState
-from backend.agent.session import ThinkerSession
+from backend.agent.session import APOLOGY, ThinkerSession
 from backend.agent.turn import say_sample
 from backend.conversation.page_events import ToolCallFinished, ToolCallStarted
 from backend.errors import BadRequest, MemoryUnavailable, ModelUnavailable, NoAnswer
@@ -65,7 +65,7 @@ async def test_a_tool_is_called_and_its_result_told() -> None:
     response = await session.think("x")
     assert [c.name for c in calls] == [r.name for r in results] == ["echo"]
     assert json.loads(sent(model)[-1]["content"]) == {"text": "hi"}
-    assert response.tool_calls_made == 1
+    assert response.tool_calls_made == ("echo",)
     assert response.live
     assert_valid(session.get_context().messages)
 
@@ -125,7 +125,7 @@ async def test_ten_rounds_are_enough_and_the_answer_says_so() -> None:
     assert response.incomplete
     assert response.text == "I could not look everything up. I found some of it."
     assert not response.cacheable
-    assert response.tool_calls_made == 10
+    assert response.tool_calls_made == ("echo",) * 10
     assert len(model.requests) == 11
     assert_valid(session.get_context().messages)
 
@@ -171,7 +171,7 @@ async def test_too_many_calls_at_once_are_cut_to_what_the_context_holds() -> Non
     calls = [call("echo", f'{{"text": "{n}"}}', f"c{n}") for n in range(30)]
     session = agent(ScriptedModel(calls, ["Done."]), echo).create_session("c")
     response = await session.think("x")
-    assert response.tool_calls_made == 8
+    assert response.tool_calls_made == ("echo",) * 8
     assert_valid(session.get_context().messages)
 
 
@@ -304,16 +304,48 @@ async def test_one_turn_at_a_time() -> None:
 async def test_a_model_that_is_gone_is_a_typed_error() -> None:
     session = agent(ScriptedModel(["Half", ModelUnavailable("gone")])).create_session("c")
     with pytest.raises(ModelUnavailable):
-        await session.think("x")
+        await session.think("x", raises=True)
     assert session.state is TurnState.ERROR
     assert [m.content for m in session.get_context().messages] == ["x", "Half"]
+
+
+async def test_a_failure_comes_back_with_words_that_can_be_spoken() -> None:
+    events: list[AgentEvent] = []
+    model = ScriptedModel([ModelUnavailable("the key sk-1 was refused")], ["Here again."])
+    session = agent(model).create_session("c", on_event=events.append)
+    response = await session.think("x")
+    assert (response.state, response.text) == (TurnState.ERROR, APOLOGY)
+    assert isinstance(events[-1], Final)
+    assert (await session.think("y")).text == "Here again."
+
+
+async def test_a_cancelled_turn_has_stopped_once_that_was_awaited() -> None:
+    session = agent(ScriptedModel(["Half", 30.0, "whole"])).create_session("c")
+    await session.cancel()
+    thinking = asyncio.create_task(session.think("x"))
+    await asyncio.sleep(0.05)
+    await asyncio.wait_for(session.cancel(), 0.2)
+    assert (await asyncio.wait_for(thinking, 0.1)).state is TurnState.CANCELLED
+    assert session.is_cancelled()
+
+
+async def test_a_context_is_read_and_cleared_by_its_documented_names() -> None:
+    session = agent(ScriptedModel(["Hello."])).create_session("c")
+    await session.think("hi")
+    context = session.get_context()
+    assert context.get_messages_for_llm() == [
+        {"role": "user", "content": "hi"},
+        {"role": "assistant", "content": "Hello."},
+    ]
+    context.clear()
+    assert context.get_messages_for_llm() == []
 
 
 async def test_a_silent_model_is_asked_once_more_and_then_is_no_answer() -> None:
     model = ScriptedModel([""], ["  "])
     session = agent(model).create_session("c")
     with pytest.raises(NoAnswer):
-        await session.think("x")
+        await session.think("x", raises=True)
     assert len(model.requests) == 2
     assert session.state is TurnState.ERROR
 
@@ -354,10 +386,10 @@ async def test_metrics_count_all_turns_and_time_the_last() -> None:
     session = agent(ScriptedModel([call("echo", '{"text": "a"}')], ["A."], ["B."]), echo).create_session("c")
     await session.think("x")
     metrics = session.get_metrics()
-    assert (metrics.total_tokens, metrics.tool_calls, metrics.rounds) == (30, 1, 1)
-    assert metrics.first_token_ms is not None
+    assert (metrics.total_tokens, metrics.tool_calls_count, metrics.rounds) == (30, 1, 1)
+    assert metrics.first_token_latency_ms is not None
     assert metrics.result_to_token_ms is not None
-    assert metrics.total_ms >= metrics.first_token_ms
+    assert metrics.total_latency_ms >= metrics.first_token_latency_ms
     await session.think("y")
     assert session.get_metrics().total_tokens == 45
     assert session.get_metrics().result_to_token_ms is None

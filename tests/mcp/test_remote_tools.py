@@ -10,8 +10,9 @@ from mcp_types import CallToolResult, ImageContent, TextContent
 from mcp_types import Tool as Listed
 
 from backend.errors import BadRequest, ToolFailed
-from backend.mcp.remote_tools import NAME_LIMIT, Origin, argument_reader, our_name, result_of, tools_of, usable
+from backend.mcp.remote_tools import NAME_LIMIT, Origin, our_name, result_of, tools_of, usable
 from backend.settings.mcp import McpServerEntry
+from backend.tools.schema_arguments import argument_reader
 
 OBJECT: dict[str, Any] = {"type": "object", "properties": {"x": {"type": "integer"}}, "required": ["x"]}
 

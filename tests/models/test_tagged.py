@@ -29,7 +29,7 @@ async def test_the_loop_makes_the_calls_it_reads_and_returns_the_results() -> No
     model = ScriptedModel(["I ask. ", call("echo", '{"text": "hi"}')], ["It says hi."])
     words: list[str] = []
     response = await agent(TaggedChatModel(model), echo).create_session("c", on_token=words.append).think("say hi")
-    assert (response.text, response.tool_calls_made) == ("It says hi.", 1)
+    assert (response.text, response.tool_calls_made) == ("It says hi.", ("echo",))
     assert "".join(words) == "I ask. It says hi."
     first, second = model.requests
     assert first["tools"] == second["tools"] == []
@@ -101,5 +101,5 @@ async def test_it_works_over_the_wire() -> None:
         chat = ChatCompletions(base_url=server.url, api_key="k")
         response = await agent(TaggedChatModel(chat), echo).create_session("c").think("say hi")
         await chat.close()
-    assert (response.text, response.tool_calls_made) == ("Hi.", 1)
+    assert (response.text, response.tool_calls_made) == ("Hi.", ("echo",))
     assert "tools" not in server.requests[0].json()

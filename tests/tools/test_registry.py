@@ -9,8 +9,11 @@ from typing import Any, cast
 
 import pytest
 
-from backend.errors import BadPlugin
+from backend.agent.session import Agent
+from backend.errors import BadPlugin, ToolFailed
+from backend.models.base import ToolCall
 from backend.settings.settings import Settings
+from backend.testing.model import ScriptedModel
 from backend.thinkers.base import Manifest
 from backend.tools.base import CLIENTS, EVERYONE, OURS, Client, Result, Tool, tool
 from backend.tools.registry import Registry
@@ -180,3 +183,44 @@ async def test_the_tools_that_come_with_the_server_are_for_outsiders_only_where_
             each.name for each in registry.offered("internal")
         }
         assert isinstance(here.thinkers.registry.dependencies.settings, Settings)
+
+
+PLACE = {"type": "object", "properties": {"place": {"type": "string"}}, "required": ["place"]}
+
+
+async def height(arguments: dict[str, Any]) -> dict[str, Any]:
+    if arguments["place"] == "nowhere":
+        raise ToolFailed("There is no such place.")
+    return {"place": arguments["place"], "meters": 42}
+
+
+async def test_a_tool_registered_by_its_schema_is_offered_checked_and_executed() -> None:
+    registry = Registry([], {})
+    registry.register("get_height", "How high a place lies.", PLACE, height)
+    [schema] = registry.get_tools_schema()
+    assert schema["function"] == {"name": "get_height", "description": "How high a place lies.", "parameters": PLACE}
+    assert await registry.execute("get_height", {"place": "Oslo"}, "ada") == {"place": "Oslo", "meters": 42}
+    with pytest.raises(ToolFailed, match="place missing"):
+        await registry.execute("get_height", {}, "ada")
+    with pytest.raises(ToolFailed, match="no such place"):
+        await registry.execute("get_height", {"place": "nowhere"}, "ada")
+    with pytest.raises(ToolFailed, match="no tool"):
+        await registry.execute("get_depth", {}, "ada")
+
+
+@pytest.mark.parametrize(
+    ("name", "schema", "problem"),
+    [("echo", PLACE, "Two tools"), ("odd", {"type": "array"}, "object"), ("odd", PLACE | {"required": 7}, "no JSON")],
+)
+def test_a_tool_that_cannot_be_registered_is_refused(name: str, schema: dict[str, Any], problem: str) -> None:
+    with pytest.raises(BadPlugin, match=problem):
+        toolbox(echo).register(name, "", schema, height)
+
+
+async def test_an_agents_model_calls_a_registered_tool() -> None:
+    call = ToolCall("t1", "get_height", '{"place": "Oslo"}')
+    box = toolbox()
+    agent = Agent(ScriptedModel([call], ["Forty-two meters."]), box, "m")
+    agent.register_tool("get_height", "How high a place lies.", PLACE, height)
+    response = await agent.create_session("c").think("How high is Oslo?")
+    assert (response.text, response.tool_calls_made) == ("Forty-two meters.", ("get_height",))

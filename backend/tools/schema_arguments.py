@@ -1,0 +1,65 @@
+"""Reads the arguments of a tool that is described by a JSON Schema and not by a Python signature."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import SchemaError
+from jsonschema.exceptions import ValidationError as SchemaViolation
+from referencing import Registry
+from referencing.exceptions import Unresolvable
+
+from backend.errors import BadRequest
+from backend.tools.base import Json, ReadArguments, without_keywords
+
+NOT_CHECKED = frozenset({"pattern", "patternProperties", "format", "$dynamicRef", "$recursiveRef"})
+"""Keywords left to the tool's own server: a foreign regular expression could block this one for minutes."""
+PROBLEMS_LIMIT = 5
+
+
+def schema_problem(schema: Mapping[str, Any]) -> str:
+    """Return why a model cannot be asked to fill in this schema; '' if it can."""
+    if schema.get("type") != "object":
+        return "its type is not object"
+    try:
+        Draft202012Validator.check_schema(schema)
+    except (SchemaError, RecursionError) as error:
+        return str(getattr(error, "message", error)).partition("\n")[0]
+    return ""
+
+
+def argument_reader(schema: Mapping[str, Any]) -> ReadArguments:
+    """Return a check by a foreign JSON Schema: nothing is fetched for it, and no regular expression is run."""
+    checked = without_keywords(schema, lambda keyword, _: keyword in NOT_CHECKED)
+    validator = Draft202012Validator(checked, registry=Registry())
+
+    def read(text: str) -> Json:
+        try:
+            values = json.loads(text.strip() or "{}")
+        except (ValueError, RecursionError):
+            raise BadRequest("arguments: not valid JSON") from None
+        if not isinstance(values, dict):
+            raise BadRequest("arguments: must be a JSON object")
+        try:
+            problems = [_described(problem) for problem in validator.iter_errors(values)]
+        except (Unresolvable, RecursionError):
+            return values  # a schema we cannot follow: its own server checks
+        if problems:
+            raise BadRequest("; ".join(problems[:PROBLEMS_LIMIT]))
+        return values
+
+    return read
+
+
+def _described(problem: SchemaViolation) -> str:
+    """Return the place of a problem and what is required; jsonschema's own message would repeat the value."""
+    where = ".".join(str(part) for part in problem.absolute_path) or "arguments"
+    if problem.validator == "required":
+        missing = [name for name in problem.validator_value if name not in problem.instance]
+        return f"{where}: {', '.join(missing)} missing"
+    if problem.validator == "additionalProperties":
+        return f"{where}: has properties that are not known"
+    return f"{where}: must satisfy {problem.validator} {json.dumps(problem.validator_value, default=str)[:200]}"
