@@ -16,6 +16,7 @@ from backend.users.profile import load_profile
     "get_personality",
     "The assistant's own mode: its personality, what it is told, its model; of the mode that is on, or of a named one.",
     cache=False,
+    always=True,
     clients=OURS | {"copilot"},
 )
 async def get_personality(

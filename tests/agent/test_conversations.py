@@ -111,7 +111,7 @@ async def test_an_outage_costs_the_history_and_is_told() -> None:
 async def test_a_turn_that_failed_before_anything_came_of_it_leaves_nothing() -> None:
     memory, model = FakeMemory(), ScriptedModel([ModelUnavailable("gone")], ["One."])
     with pytest.raises(ModelUnavailable):
-        await agent(model, memory).create_session("c", user_id="ada").think("x")
+        await agent(model, memory).create_session("c", user_id="ada").think("x", raises=True)
     await agent(model, memory).create_session("c", user_id="ada").think("x")
     assert told(model) == ["x"]
 

@@ -117,7 +117,7 @@ async def test_it_holds_for_a_turn_that_breaks_off(end: str) -> None:
     slow = Slow()
     then: list[Any] = [ModelUnavailable("gone")] if end == "failed" else [call("slow", id_="s")]
     session = agent(ScriptedModel([called("echo")], then), echo, slow.tool).create_session("c")
-    task = asyncio.create_task(session.think("x"))
+    task = asyncio.create_task(session.think("x", raises=True))
     if end == "failed":
         with pytest.raises(ModelUnavailable):
             await task

@@ -16,7 +16,8 @@ from backend.settings.settings import Settings
 from backend.testing.model import ScriptedModel
 from backend.thinkers.base import Manifest
 from backend.tools.base import CLIENTS, EVERYONE, OURS, Client, Result, Tool, tool
-from backend.tools.registry import Registry
+from backend.tools.discovery import package_modules
+from backend.tools.registry import Registry, tools_of
 from tests.support.agents import echo, toolbox
 from tests.support.consent import tool_context
 from tests.thinkers.world import world
@@ -224,3 +225,11 @@ async def test_an_agents_model_calls_a_registered_tool() -> None:
     agent.register_tool("get_height", "How high a place lies.", PLACE, height)
     response = await agent.create_session("c").think("How high is Oslo?")
     assert (response.text, response.tool_calls_made) == ("Forty-two meters.", ("get_height",))
+
+
+def test_what_a_conversation_always_has_at_hand_and_what_stays_in_it() -> None:
+    """As the Brain document has it, with ours beside: `remember_preference`, and the tools whose calls are acts."""
+    tools = {tool.name: tool for module in package_modules("backend.tools") for tool in tools_of(module)}
+    always = {name for name, tool in tools.items() if tool.always}
+    assert always == {"memory", "manage_prompt", "get_personality", "remember_preference"}
+    assert {"memory", "manage_prompt"} <= {name for name, tool in tools.items() if tool.persistent}
