@@ -12,7 +12,7 @@ from sqlalchemy import JSON, BigInteger, Column, Float, Index, Integer, MetaData
 from backend.runtime.json_objects import Json
 from backend.storage.messages import Message
 
-Kind = Literal["message", "tool_call", "tool_result", "thinker_answer", "notice"]
+Kind = Literal["message", "tool_call", "tool_output", "thinker_answer", "notice"]
 
 TEXT_CHARS = 100_000
 """Characters kept of one text; a tool's result may be long."""
@@ -97,7 +97,7 @@ def of_message(message: Message, user_id: str, conversation_id: str, **known: An
     entry = partial(Entry, role=message.role, mode=message.source_mode, **known)
     if message.role == "tool":
         call_id = message.tool_call_id or ""
-        yield entry(entry_id=message.message_id, kind="tool_result", text=message.content, call_id=call_id)
+        yield entry(entry_id=message.message_id, kind="tool_output", text=message.content, call_id=call_id)
         return
     if message.content.strip() or not message.tool_calls:
         details = {"citations": list(message.citations)} if message.citations else {}

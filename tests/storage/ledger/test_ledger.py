@@ -80,7 +80,7 @@ async def test_tool_calls_and_results_stand_beside_the_words(ledger: Ledger) -> 
     entries = await ledger.entries("ann", "trip")
     assert [(each["kind"], each.get("name"), each["call_id"], each["platform"]) for each in entries] == [
         ("tool_call", "get_current_weather", "c1", "api"),
-        ("tool_result", None, "c1", "api"),
+        ("tool_output", None, "c1", "api"),
     ]
     assert await ledger.messages("ann", "trip", 10) == []
 
