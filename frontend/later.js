@@ -1,0 +1,38 @@
+/**
+ * Builds the parts that show nothing before a call, once the page can be used: the first paint does not wait for their
+ * modules and styles.
+ */
+
+import { BackgroundTasks } from "./background_tasks.js";
+import { UserEvents } from "./user_events.js";
+import { showAnnouncements } from "./view/announcer.js";
+import { showBackground } from "./view/background.js";
+import { showConfirmations } from "./view/confirmations.js";
+import { part } from "./view/dom.js";
+import { showExporting } from "./view/exporting.js";
+import { showReminders } from "./view/reminders.js";
+import { showSignIn } from "./view/sign_in.js";
+import { showSummary } from "./view/summary.js";
+import { showWaterfall } from "./view/waterfall.js";
+
+const STYLES = ["waterfall", "memory", "past", "drawer"];
+
+/** @param {import("./store.js").Store} store @param {import("./conversation.js").Conversation} conversation */
+export function showRest(store, conversation) {
+  document.head.append(...STYLES.map(styleSheet));
+  showWaterfall(part("waterfall"), store);
+  showExporting(store);
+  showSummary(store);
+  showAnnouncements(store);
+  const tasks = new BackgroundTasks(store);
+  showBackground(store, (id) => void tasks.cancel(id));
+  const userEvents = new UserEvents(store);
+  showReminders(store, (id) => void userEvents.cancel(id));
+  showConfirmations(store, (id, agreed) => void userEvents.answer(id, agreed).then((done) => done && conversation.type("Yes.")));
+  void showSignIn();
+}
+
+/** @param {string} name */
+function styleSheet(name) {
+  return Object.assign(document.createElement("link"), { rel: "stylesheet", href: `styles/${name}.css` });
+}
