@@ -257,7 +257,7 @@ class Turn:
             state=TurnState.COMPLETE,
             incomplete=incomplete,
             sample=sample,
-            live=any(result.error is None and not result.sample for result in self.results),
+            live=any(result.is_live for result in self.results),
             cacheable=self._alone and not incomplete and all(result.cacheable for result in self.results),
             interruptible=all(result.interruptible for result in self.results),
             untrusted=self.untrusted,

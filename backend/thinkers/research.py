@@ -216,9 +216,9 @@ async def _write(run: ThinkerRun, findings: Findings) -> Answer:
     response = await run.ask(run.manifest.prompt, text, situation=situation, tools=(), quiet=True)
     answer = run.answer_from(response)
     useful = [result for result in findings.values() if result.error is None]
-    run.cacheable = run.cacheable and bool(useful) and all(result.cacheable for result in useful)
     sample = any(result.sample for result in useful)
-    live = any(not result.sample for result in useful)
+    live = any(result.is_live for result in useful)
+    run.cacheable = run.cacheable and live and all(result.cacheable for result in useful)
     citations = tuple(dict.fromkeys(citation for result in useful for citation in result.citations))
     return replace(
         answer,

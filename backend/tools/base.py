@@ -109,6 +109,8 @@ class Result:
     """False for what a caller must hear to its end, such as a legal notice."""
     untrusted: bool = False
     """True if it holds text of others though its tool usually does not."""
+    empty: bool = False
+    """True if a search found nothing: an answer that has nothing else to rest on is the model's own knowledge."""
 
 
 Function = Callable[..., Awaitable[Result]]

@@ -48,7 +48,8 @@ async def get_news_headlines(
     except ServiceUnreachable as error:
         return _sample(topic or category or "general", count, str(error))
     citations = tuple(f"{one['title']} ({one['url']})" for one in headlines if one["url"])
-    return Result({"topic": topic, "category": category, "headlines": headlines}, citations=citations)
+    found = {"topic": topic, "category": category, "headlines": headlines}
+    return Result(found, citations=citations, empty=not headlines)
 
 
 def _request(topic: str | None, category: str | None, count: int, clock: Clock) -> tuple[str, dict[str, str]]:

@@ -49,7 +49,8 @@ async def kb_search(
     note = "" if path.exists() else "No documents have been added to this service."
     found = await asyncio.to_thread(KnowledgeBase(path).search, query, count)
     passages = [{"document": one.document, "section": one.heading, "text": one.text} for one in found]
-    return Result({"passages": passages}, note=note, citations=tuple(dict.fromkeys(map(_citation, found))))
+    citations = tuple(dict.fromkeys(map(_citation, found)))
+    return Result({"passages": passages}, note=note, citations=citations, empty=not found)
 
 
 def _citation(section: Section) -> str:

@@ -53,7 +53,7 @@ async def pubmed_search(
     terms = (f"({query})", KINDS.get(kind), f"{since_year}:3000[dp]" if since_year else None)
     ids = await pubmed.ids(" AND ".join(filter(None, terms)), count)
     if not ids:
-        return Result({"articles": []})
+        return Result({"articles": []}, empty=True)
     summaries, abstracts = await asyncio.gather(pubmed.summaries(ids), pubmed.abstracts(ids))
     articles = [
         {"pmid": id_, **summary.model_dump(), "abstract": abstracts.get(id_, "")} for id_, summary in summaries.items()

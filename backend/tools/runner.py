@@ -71,6 +71,13 @@ class ToolResult:
     """False if an answer based on it must be heard to its end."""
     untrusted: bool = False
     """True if it holds text of others, which from now on makes every writing tool of the turn ask first."""
+    empty: bool = False
+    """True if a search found nothing."""
+
+    @property
+    def is_live(self) -> bool:
+        """Whether it brings something real that an answer can rest on: no failure, no sample, no empty search."""
+        return self.error is None and not self.sample and not self.empty
 
 
 class ToolSource(Protocol):
@@ -299,6 +306,7 @@ def _packed(tool: Tool, result: Result, *, elapsed_ms: int) -> ToolResult:
         elapsed_ms=elapsed_ms,
         interruptible=result.interruptible,
         untrusted=tool.untrusted or result.untrusted,
+        empty=result.empty,
     )
 
 

@@ -52,7 +52,8 @@ async def web_search(
             distinct.setdefault(page.url.rstrip("/"), page)
     pages = list(distinct.values())[:count]
     results = [page.model_dump() for page in pages]
-    return Result({"results": results}, citations=tuple(f"{page.title} ({page.url})" for page in pages))
+    citations = tuple(f"{page.title} ({page.url})" for page in pages)
+    return Result({"results": results}, citations=citations, empty=not pages)
 
 
 Plain = Annotated[str, AfterValidator(lambda text: html.unescape(re.sub(r"<[^<>]*>", "", text)).strip())]

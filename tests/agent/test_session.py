@@ -96,6 +96,19 @@ async def test_what_rests_on_a_tool_that_must_be_heard_to_its_end_must_be_so_too
         assert response.interruptible is interruptible
 
 
+@tool("seek", "Seeks.")
+async def seek() -> Result:
+    """Find nothing."""
+    return Result({"results": []}, empty=True)
+
+
+async def test_an_answer_is_live_only_if_something_was_found() -> None:
+    for used, live in ((["seek"], False), (["seek", "echo"], True)):
+        calls = [call(name, '{"text": "hi"}' if name == "echo" else "{}", name) for name in used]
+        response = await agent(ScriptedModel(calls, ["Done."]), seek, echo).create_session("c").think("x")
+        assert response.live is live
+
+
 async def test_parallel_calls_run_at_the_same_time() -> None:
     slow = Slow()
     calls = [call("slow", '{"seconds": 0.05}', "a"), call("slow", '{"seconds": 0.051}', "b")]

@@ -126,6 +126,15 @@ async def test_nothing_found_anywhere_is_not_called_live() -> None:
     assert answer.source == "model"
 
 
+async def test_a_search_that_finds_nothing_makes_no_answer_live_and_is_made_anew() -> None:
+    nothing = plan(("bikes", ["documents"])), NOTHING_MORE, ["I found nothing."]
+    async with world(*nothing, *nothing) as w:
+        answer = await w.ask("research", "x")
+        again = await w.ask("research", "x")
+    assert (answer.source, answer.citations) == ("model", ())
+    assert again.source == "model"
+
+
 async def test_it_stops_when_cancelled_in_mid_search() -> None:
     slow = Reply(parts=[b'{"res', 30.0, b'ults": []}'])
     async with (

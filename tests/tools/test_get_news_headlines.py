@@ -52,6 +52,7 @@ async def test_withdrawn_and_repeated_articles_are_left_out() -> None:
 async def test_no_news_is_an_empty_list_and_no_sample() -> None:
     result, _ = await asked(topic="nothing")
     assert result.data["headlines"] == []
+    assert result.empty
     assert not result.sample
 
 

@@ -101,6 +101,7 @@ async def test_no_query_breaks_the_search(tmp_path: Path, query: str) -> None:
 async def test_no_documents_is_said(tmp_path: Path) -> None:
     result = await asked(tmp_path, "holiday")
     assert result.data["passages"] == []
+    assert result.empty
     assert "No documents" in result.note
 
 

@@ -49,6 +49,7 @@ async def test_filters_enter_the_term() -> None:
 async def test_nothing_found_is_an_empty_list_and_ends_there() -> None:
     result, server = await searched(query="nothing")
     assert result.data["articles"] == []
+    assert result.empty
     assert len(server.requests) == 1
 
 

@@ -48,6 +48,7 @@ async def test_the_count_is_kept() -> None:
 async def test_nothing_found_is_an_empty_list() -> None:
     result, _ = await searched("brave", search_apis.brave, "nothing")
     assert result.data["results"] == []
+    assert result.empty
 
 
 async def test_the_key_travels_in_a_header_only() -> None:
