@@ -262,6 +262,8 @@ class Situation:
     """Findings made before the model is asked."""
     exchanges: Sequence[Exchange] = ()
     """Likewise, in the form of tool calls with their results; they stand in the conversation, not in here."""
+    date_only: bool = False
+    """Whether the user's time of day and zone stay out: others may be served the answer on the same date."""
 
     @property
     def zone(self) -> str | None:
@@ -280,7 +282,7 @@ def system_prompt(
     """Return the whole system prompt; `now` is Unix time in seconds."""
     situation = situation or Situation()
     style = VOICE_STYLE if mode == "voice" else CHAT_STYLE
-    parts = [task.strip(), style, HONESTY, *guidance, today(now, situation.zone)]
+    parts = [task.strip(), style, HONESTY, *guidance, today(now, situation.zone, date_only=situation.date_only)]
     if situation.profile.instructions:
         parts.append(standing(situation.profile.instructions))
     if situation.profile != STRANGER and (shown := situation.profile.shown()):
@@ -297,11 +299,13 @@ def standing(instructions: Sequence[str]) -> str:
     return STANDING.format(instructions=quoted(list(instructions)))
 
 
-def today(now: float, zone: str | None) -> str:
+def today(now: float, zone: str | None, *, date_only: bool = False) -> str:
     """Return the date and time with the days around it, so that the model need not work out 'next Tuesday'."""
     moment, known = _moment(now, zone)
     names = ("yesterday", "today", "tomorrow", *(f"in {days} days" for days in range(2, 8)))
     days = ", ".join(f"{name} {moment + timedelta(days=day):%A %Y-%m-%d}" for day, name in enumerate(names, -1))
+    if date_only:
+        return f"It is {moment:%A, %d %B %Y}. Days: {days}."
     where = f"time zone {zone}" if known else "UTC; the user's time zone is not known"
     return f"It is {moment:%A, %d %B %Y, %H:%M} ({where}). Days: {days}."
 

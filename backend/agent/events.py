@@ -8,6 +8,7 @@ from enum import StrEnum
 
 from backend.conversation.page_events import TokenGenerated, ToolCallFinished, ToolCallStarted
 from backend.models.base import ChatMessage
+from backend.users.context_update import ContextUpdate
 
 
 class TurnState(StrEnum):
@@ -82,6 +83,10 @@ class ThinkerResponse:
     """No tool it rests on said that it must be heard to its end."""
     untrusted: bool = False
     """Text of others has entered the turn."""
+    personal: bool = False
+    """A tool was asked what is known of the user."""
+    update: ContextUpdate | None = None
+    """What its tools teach about the user."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,7 @@ from backend.models.base import ChatMessage, Finished, TextDelta, ToolCall
 from backend.storage.messages import Message, StoredCall
 from backend.tools.base import ToolContext
 from backend.tools.runner import ToolResult, failure
+from backend.users.context_update import merged
 
 if TYPE_CHECKING:
     from backend.agent.session import Agent
@@ -261,6 +262,8 @@ class Turn:
             cacheable=self._alone and not incomplete and all(result.cacheable for result in self.results),
             interruptible=all(result.interruptible for result in self.results),
             untrusted=self.untrusted,
+            personal=any(result.personal for result in self.results),
+            update=merged(result.update for result in self.results),
         )
 
     def keep_partial(self) -> None:

@@ -93,6 +93,7 @@ def _open_metrics(stores: Stores, thinkers: ThinkerSubsystem, tracer: Tracer) ->
     metrics.watch_queue("summaries", lambda: summaries.depth)
     metrics.watch_queue("post_steps", lambda: pipeline.depth)
     pipeline.counts.show_in(metrics.registry)
+    thinkers.dispatcher.cache.show_in(metrics.registry)
     if isinstance(tracer, LangSmithTracer):
         metrics.watch_queue("traces", lambda: tracer.exporter.depth)
         metrics.watch_total("voice_traces_dropped", "Spans of traces given up.", lambda: tracer.exporter.lost)

@@ -16,6 +16,7 @@ from backend.agent.context import SourceMode
 from backend.conversation.page_events import ToolProgress
 from backend.errors import BadPlugin
 from backend.tools.base import ToolRights
+from backend.users.context_update import ContextUpdate
 from backend.users.modes import Mode
 
 Source = Literal["live", "cache", "sample", "model"]
@@ -57,6 +58,8 @@ class Answer:
     """False for what the caller must hear to its end: their voice does not interrupt the reply that speaks it."""
     untrusted: bool = False
     """Text of others went into it."""
+    update: ContextUpdate | None = None
+    """What the question and its tools teach about the user: the dispatcher adds it to their profile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,8 +106,9 @@ class Manifest:
     """A sentence the Responder may say while this takes long."""
     late: Literal["deliver", "drop"] = "deliver"
     """Whether an answer that comes after its moment is still given to the Responder."""
-    history_turns: int = 0
-    """Turns of the conversation (a user's words and the reply) it is shown."""
+    history_turns: int = 10
+    """Turns of the conversation (a user's words and the reply) it is shown; 0 where answers are shared between users,
+    for one that rests on a conversation is kept to it."""
     preferences: tuple[str, ...] = ()
     """Names of the user's preferences it is shown, e.g. 'default_location'."""
     summary: bool = False

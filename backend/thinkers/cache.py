@@ -1,8 +1,9 @@
 """The answer cache: `cache:{domain}:{hash}` in memory, and one computation for everybody who asks at once.
 
-The key covers the normalised question and everything personal that went into the answer. An answer into which
-anything personal went is kept in its user's own scope, so that nobody else can ever be served it; a caller we do
-not know gets no such entry at all.
+The key covers the normalised question and what parts its answers: the user's date, their unit and language, and
+everything personal the Thinker is shown. An answer is kept for everybody unless anything personal went into it: what
+was shown, or what a tool asked of the profile, such as the home of a user who named no place. That one is kept in its
+user's own scope, so that nobody else can ever be served it; a caller we do not know gets no such entry at all.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 
 import msgspec
+from prometheus_client import CollectorRegistry, Counter
 
 from backend.access.reach import Reach
 from backend.agent.context import Exchange, Note, Situation
@@ -24,13 +26,30 @@ from backend.observability.tracing import current_span
 from backend.runtime.faults import decode_or_skip
 from backend.storage.memory import Memory, briefly
 from backend.thinkers.base import Answer, Manifest, OnProgress, Question, ThinkerProgress
+from backend.users.context_update import ContextUpdate
 
 CACHE_WITHIN_S = 0.2
 """Seconds the cache may take; a slower one is passed over."""
 SHARED = "shared"
 
-Compute = Callable[[OnProgress], Awaitable[tuple[Answer, bool]]]
-"""Finds the answer, and says whether it may be kept."""
+OUTCOMES = ("hit", "joined", "miss")
+"""Kept, being computed for somebody else, or neither."""
+SHAREABLE = ("temperature_unit", "language", "time_zone")
+"""Preferences that part answers without making them personal: two units, a language, and the zone, by its date."""
+
+
+@dataclass(frozen=True, slots=True)
+class Computed:
+    """An answer that was just found."""
+
+    answer: Answer
+    keep: bool
+    """Whether it may be served again."""
+    personal: bool = False
+    """Whether a tool was asked what is known of the user: then it may be served to that user alone."""
+
+
+Compute = Callable[[OnProgress], Awaitable[Computed]]
 
 
 class _StoredAnswer(msgspec.Struct, frozen=True, array_like=True):
@@ -38,6 +57,7 @@ class _StoredAnswer(msgspec.Struct, frozen=True, array_like=True):
     citations: tuple[str, ...]
     interruptible: bool = True
     untrusted: bool = False
+    update: ContextUpdate | None = None
 
 
 _stored_decoder = msgspec.json.Decoder(_StoredAnswer)
@@ -51,26 +71,45 @@ class Slot:
     key: str
 
 
-def slot_for(manifest: Manifest, question: Question, situation: Situation, day: str) -> Slot | None:
-    """Return the slot of a question; None: its answer is not kept. `day` is today: 'tomorrow' shifts with it."""
+@dataclass(frozen=True, slots=True)
+class Slots:
+    """The places where a question's answer may be kept: for everybody, for its user; None: it may not."""
+
+    shared: Slot | None = None
+    own: Slot | None = None
+
+    def place_of(self, computed: Computed) -> Slot | None:
+        """Return the slot that an answer belongs to."""
+        if not computed.keep:
+            return None
+        return self.own if computed.personal else self.shared or self.own
+
+
+def slots_for(manifest: Manifest, question: Question, situation: Situation, day: str) -> Slots | None:
+    """Return the slots of a question's answer; None: it is not kept. `day` is the user's date, as in 'tomorrow'."""
     findings: list[Note | Exchange] = [*situation.notes, *situation.exchanges]
-    own = [finding for finding in findings if finding.personal]
-    personal = [situation.profile.stored(), list(situation.history), [_material(finding) for finding in own]]
-    shared = manifest.cache_scope == "shared" and not any(personal)
-    if not shared and not question.user_id:
-        return None
-    scope = SHARED if shared else question.user_id
+    own = [_material(finding) for finding in findings if finding.personal]
+    preferences = situation.profile.preferences.stored()
+    shareable = {name: preferences.pop(name, "") for name in SHAREABLE if name != "time_zone"}
+    preferences.pop("time_zone", None)
+    others = {**situation.profile.stored(), "preferences": preferences}
+    personal = [{name: value for name, value in others.items() if value}, list(situation.history), own]
     material = [
         normalised(question.query),
         question.source_mode,
         question.mode,
         _reached(question.rights.reach),
         day,
+        shareable,
         personal,
         [_material(finding) for finding in findings],
     ]
     digest = hashlib.sha256(json.dumps(material, sort_keys=True, default=str).encode()).hexdigest()
-    return Slot(scope, f"{manifest.domain}:{digest[:32]}")
+    key = f"{manifest.domain}:{digest[:32]}"
+    is_shared = manifest.cache_scope == "shared" and not any(personal)
+    if not is_shared and not question.user_id:
+        return None
+    return Slots(Slot(SHARED, key) if is_shared else None, Slot(question.user_id, key) if question.user_id else None)
 
 
 def _reached(reach: Reach) -> list[object]:
@@ -95,9 +134,10 @@ def normalised(query: str) -> str:
 
 @dataclass
 class _Computation:
-    """One computation, and the callbacks of everybody who waits for it."""
+    """One computation, its user, and the callbacks of everybody who waits for it."""
 
-    task: asyncio.Task[Answer]
+    owner: Slot | None
+    task: asyncio.Task[Computed]
     listeners: list[OnProgress] = field(default_factory=list)
 
 
@@ -107,65 +147,104 @@ class AnswerCache:
     def __init__(self, memory: Memory) -> None:
         self._memory = memory
         self._running: dict[Slot, _Computation] = {}
+        self._served = Counter(
+            "voice_answer_cache", "Answers asked of the cache, by outcome.", ["outcome"], registry=None
+        )
+        for outcome in OUTCOMES:
+            self._served.labels(outcome)
 
     def __repr__(self) -> str:
         return f"AnswerCache({len(self._running)} computations)"
 
-    async def serve(self, slot: Slot, ttl_s: int, compute: Compute, on_progress: OnProgress) -> Answer:
+    def show_in(self, registry: CollectorRegistry) -> None:
+        """Show the hits and misses in `registry`, and so in `/metrics`."""
+        registry.register(self._served)
+
+    async def serve(self, slots: Slots, ttl_s: int, compute: Compute, on_progress: OnProgress) -> Answer:
         """Return the kept answer, or the one now computed. Raises what `compute` raises.
 
-        The computation goes on as long as anybody waits for it; when the last one is cancelled, so is it.
+        Who asks the same at the same time waits for one computation, unless it turns out to be personal to another
+        user. It goes on as long as anybody waits for it; when the last one is cancelled, so is it.
         """
         began = time.perf_counter()
-        if (cached := await self._cached(slot)) is not None:
-            current_span().note(cache="hit")
+        if (cached := await self._cached(slots)) is not None:
+            self._note("hit")
             on_progress(ThinkerProgress("found in the cache"))
             return replace(cached, latency_ms=round((time.perf_counter() - began) * 1000))
-        running = self._running.get(slot)
-        current_span().note(cache="joined" if running else "miss")
+        place = slots.shared or slots.own
+        running = self._running.get(place) if place else None
+        self._note("joined" if running else "miss")
         if running is None:
-            running = self._begin(slot, ttl_s, compute)
+            running = self._begin(slots, ttl_s, compute)
+        computed = await self._wait(running, on_progress)
+        if computed.personal and running.owner != slots.own:
+            if slots.own is None:
+                return (await compute(on_progress)).answer
+            return await self.serve(Slots(own=slots.own), ttl_s, compute, on_progress)
+        return computed.answer
+
+    async def _wait(self, running: _Computation, on_progress: OnProgress) -> Computed:
         running.listeners.append(on_progress)
         try:
             return await asyncio.shield(running.task)
         finally:
             running.listeners.remove(on_progress)
             if not running.listeners and not running.task.done():
-                self._running.pop(slot, None)
+                self._forget(running)
                 running.task.cancel()
                 await asyncio.wait({running.task})
 
-    def _begin(self, slot: Slot, ttl_s: int, compute: Compute) -> _Computation:
+    def _begin(self, slots: Slots, ttl_s: int, compute: Compute) -> _Computation:
         listeners: list[OnProgress] = []
 
         def show_all(progress: ThinkerProgress) -> None:
             for listener in listeners:
                 listener(progress)
 
-        async def work() -> Answer:
-            answer, keep = await compute(show_all)
-            if keep:
-                stored = _StoredAnswer(answer.text, answer.citations, answer.interruptible, answer.untrusted)
-                value = msgspec.json.encode(stored).decode()
-                storing = self._memory.cache_put(slot.scope, slot.key, value, ttl_s)
-                await briefly(storing, None, within_s=CACHE_WITHIN_S, warning="an answer could not be cached")
-            return answer
+        async def work() -> Computed:
+            computed = await compute(show_all)
+            if slot := slots.place_of(computed):
+                await self._keep(slot, computed.answer, ttl_s)
+            return computed
 
-        running = self._running[slot] = _Computation(asyncio.create_task(work()), listeners)
-        running.task.add_done_callback(lambda _: self._on_end(slot, running))
+        running = _Computation(slots.own, asyncio.create_task(work()), listeners)
+        if place := slots.shared or slots.own:
+            self._running[place] = running
+        running.task.add_done_callback(lambda _: self._on_end(running))
         return running
 
-    def _on_end(self, slot: Slot, running: _Computation) -> None:
-        if self._running.get(slot) is running:
-            del self._running[slot]
+    async def _keep(self, slot: Slot, answer: Answer, ttl_s: int) -> None:
+        stored = _StoredAnswer(answer.text, answer.citations, answer.interruptible, answer.untrusted, answer.update)
+        storing = self._memory.cache_put(slot.scope, slot.key, msgspec.json.encode(stored).decode(), ttl_s)
+        await briefly(storing, None, within_s=CACHE_WITHIN_S, warning="an answer could not be cached")
+
+    def _forget(self, running: _Computation) -> None:
+        for place, one in list(self._running.items()):
+            if one is running:
+                del self._running[place]
+
+    def _on_end(self, running: _Computation) -> None:
+        self._forget(running)
         if not running.task.cancelled():
             running.task.exception()  # retrieved: everybody who waited may be gone
 
-    async def _cached(self, slot: Slot) -> Answer | None:
-        loading = self._memory.cache_get(slot.scope, slot.key)
-        stored = await briefly(loading, None, within_s=CACHE_WITHIN_S)
-        if stored is None or (found := decode_or_skip("cached answer", stored, _stored_decoder.decode)) is None:
-            return None
-        return Answer(
-            found.text, "cache", found.citations, interruptible=found.interruptible, untrusted=found.untrusted
-        )
+    def _note(self, outcome: str) -> None:
+        current_span().note(cache=outcome)
+        self._served.labels(outcome).inc()
+
+    async def _cached(self, slots: Slots) -> Answer | None:
+        """Return the answer kept for the user, or the one kept for everybody."""
+        places = [slot for slot in (slots.own, slots.shared) if slot]
+        loading = asyncio.gather(*(self._memory.cache_get(slot.scope, slot.key) for slot in places))
+        for stored in await briefly(loading, [], within_s=CACHE_WITHIN_S):
+            if stored is None or (found := decode_or_skip("cached answer", stored, _stored_decoder.decode)) is None:
+                continue
+            return Answer(
+                found.text,
+                "cache",
+                found.citations,
+                interruptible=found.interruptible,
+                untrusted=found.untrusted,
+                update=found.update,
+            )
+        return None

@@ -24,15 +24,20 @@ from backend.agent.context import local_day
 from backend.conversation.page_events import ThinkerChanged, ThinkerStage, ThinkerWork
 from backend.errors import NoAnswer, TookTooLong, VoiceError
 from backend.observability.tracing import current_span
+from backend.storage.memory import briefly
 from backend.thinkers.base import Answer, Checkpoints, Manifest, OnProgress, Question, ThinkerProgress
-from backend.thinkers.cache import AnswerCache, slot_for
+from backend.thinkers.cache import AnswerCache, Computed, slots_for
 from backend.thinkers.registry import Thinker, ThinkerRegistry
 from backend.thinkers.run import ThinkerRun
+from backend.users.profile_updates import update_profile
 
 log = logging.getLogger(__name__)
 
 STARTED = "I've started on it in the background. I'll tell you when it's done."
 GOES_ON = "It takes longer than expected, so I go on with it in the background. I'll tell you when it's done."
+
+LEARNT_WITHIN_S = 0.2
+"""Seconds memory may take to keep what an answer teaches; the answer goes out without that after them."""
 
 OnChange = Callable[[ThinkerChanged], None]
 """Shows how far a call has got, and what its Thinker is doing. Returns at once."""
@@ -124,14 +129,14 @@ class ThinkerDispatcher:
         """`handoff` takes work that goes on in the background; None: there is no background."""
         self.registry = registry
         self._handoff = handoff
-        self._cache = cache or AnswerCache(registry.dependencies.memory)
+        self.cache = cache or AnswerCache(registry.dependencies.memory)
 
     def __repr__(self) -> str:
-        return f"ThinkerDispatcher({self.registry!r}, {self._cache!r})"
+        return f"ThinkerDispatcher({self.registry!r}, {self.cache!r})"
 
     def with_handoff(self, handoff: Handoff) -> ThinkerDispatcher:
         """Return a dispatcher of the same Thinkers and cache that hands long work to the background."""
-        return ThinkerDispatcher(self.registry, handoff, self._cache)
+        return ThinkerDispatcher(self.registry, handoff, self.cache)
 
     def start(self, call: ThinkerCall) -> asyncio.Task[None]:
         """Begin to work on `call` in a task of its own, which raises nothing but `CancelledError`."""
@@ -223,13 +228,23 @@ class ThinkerDispatcher:
         current_span().note(domain=manifest.domain, tier=manifest.tier, cache="off")
         situation = await run.situation()
         day = local_day(dependencies.clock(), situation.zone)
-        slot = slot_for(manifest, question, situation, day) if manifest.cache_ttl_s else None
-        if slot is None:
-            return await thinker.think(run)
+        slots = slots_for(manifest, question, situation, day) if manifest.cache_ttl_s else None
+        if slots is None:
+            return await self._learnt(question, await thinker.think(run))
+        if slots.shared:
+            run.show_date_only()
 
-        async def compute(on_progress: OnProgress) -> tuple[Answer, bool]:
+        async def compute(on_progress: OnProgress) -> Computed:
             run.on_progress = on_progress
             answer = await thinker.think(run)
-            return answer, run.cacheable and answer.source != "sample"
+            return Computed(answer, keep=run.cacheable and answer.source != "sample", personal=run.personal)
 
-        return await self._cache.serve(slot, manifest.cache_ttl_s, compute, on_progress)
+        return await self._learnt(question, await self.cache.serve(slots, manifest.cache_ttl_s, compute, on_progress))
+
+    async def _learnt(self, question: Question, answer: Answer) -> Answer:
+        """Add to the user's profile what the answer teaches, and return the answer."""
+        updates = answer.update.allowed() if answer.update and question.user_id else ()
+        if updates:
+            learning = update_profile(self.registry.dependencies.memory, question.user_id, *updates)
+            await briefly(learning, None, within_s=LEARNT_WITHIN_S, warning="what an answer teaches was not kept")
+        return answer

@@ -1,7 +1,7 @@
 """Current events and headlines, of the day or about a topic, from a live service.
 
 The better model words them: a headline is short and easily misread. The user's time zone only says which day is
-'today', and the same headlines serve everybody in it for five minutes.
+'today', and the same headlines serve everybody on that date for five minutes: the conversation is not shown.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ MANIFEST = Manifest(
     tools=("get_news_headlines",),
     cache_ttl_s=300,
     filler="Still looking through the headlines.",
+    history_turns=0,
     preferences=("time_zone",),
     phrases=(
         "What's new in politics?",

@@ -31,6 +31,7 @@ from backend.thinkers.base import Answer, Checkpoints, Manifest, OnProgress, Que
 from backend.tools.base import ToolContext
 from backend.tools.registry import Registry
 from backend.tools.runner import ToolResult
+from backend.users.context_update import ContextUpdate, merged
 from backend.users.modes import Mode, Modes
 from backend.users.profile import UserProfile, load_profile
 
@@ -85,6 +86,10 @@ class ThinkerRun:
     """Tokens used so far, over all turns."""
     untrusted: bool = field(default=False, init=False)
     """Whether text of others has entered the run."""
+    personal: bool = field(default=False, init=False)
+    """Whether a tool was asked what is known of the user."""
+    update: ContextUpdate | None = field(default=None, init=False)
+    """What the tools teach about the user."""
     _situation: Situation | None = field(default=None, init=False)
     _call_numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1), init=False)
 
@@ -130,6 +135,8 @@ class ThinkerRun:
         response = await session.think(text, mode or self.question.source_mode, raises=True)
         self.tokens += response.tokens_used
         self.untrusted = self.untrusted or response.untrusted
+        self.personal = self.personal or response.personal
+        self.update = merged([self.update, response.update])
         if response.state is not TurnState.COMPLETE:
             raise NoAnswer(f"{self.manifest.label} was stopped.")
         self.cacheable = self.cacheable and response.cacheable and (response.live or not names)
@@ -147,6 +154,7 @@ class ThinkerRun:
             tokens=response.tokens_used,
             interruptible=response.interruptible,
             untrusted=self.untrusted,
+            update=self.update,
         )
 
     async def call(self, tool: str, arguments: Mapping[str, Any]) -> ToolResult:
@@ -156,6 +164,8 @@ class ThinkerRun:
         self.progress("", ToolProgress(call_id, tool, "started"))
         result = await traced_call(box, tool, json.dumps(arguments), self.context)
         self.untrusted = self.untrusted or result.untrusted
+        self.personal = self.personal or result.personal
+        self.update = merged([self.update, result.update])
         self.progress("", ToolProgress(call_id, tool, "failed" if result.error else "finished"))
         return result
 
@@ -198,6 +208,11 @@ class ThinkerRun:
             profile, history, prepared = await asyncio.gather(self._profile(), self._history(), self._prepared())
             self._situation = prepared.add_to(Situation(profile, history=history))
         return self._situation
+
+    def show_date_only(self) -> None:
+        """Leave the user's time of day and zone out of what is shown: the answer may be served to others."""
+        if self._situation is not None:
+            self._situation = replace(self._situation, date_only=True)
 
     async def _prepared(self) -> Prepared:
         question = self.question

@@ -1,7 +1,8 @@
 """Share prices and how they moved today, from a live service.
 
 The model asks for all companies of a question at once, one tool call each. 'My stocks' are the tickers the user has
-asked to watch. A quote is served again for a minute at most: it is stale sooner than anything else here.
+asked to watch or asked about, which the tool knows: they and the conversation are not shown, so that answers can be
+shared between users. A quote is served again for a minute at most: it is stale sooner than anything else here.
 """
 
 from __future__ import annotations
@@ -22,13 +23,13 @@ MANIFEST = Manifest(
     ),
     prompt=(
         "You answer questions about share prices. Get them with get_stock_price, one call for each company, all at "
-        "once; never guess a price. If the user asks about their own stocks, those are the watched tickers, if any are "
-        "known."
+        "once; never guess a price. If the user asks about their own stocks, call it once without a symbol."
     ),
     tools=("get_stock_price", "remember_preference"),
     cache_ttl_s=60,
     filler="Still getting the quote.",
-    preferences=("watched_tickers", "time_zone"),
+    history_turns=0,
+    preferences=("time_zone",),
     phrases=(
         "How is the stock market doing?",
         "Did Intel's stock rise or fall today?",

@@ -1,7 +1,9 @@
 """The weather now and in the coming days, from a live service.
 
-Where no place is named, the user's default location stands in; where that is not known either, the model asks. The
-answer also uses the user's temperature unit, so an answer made with either is kept for that user alone.
+Where no place is named, the tool takes the user's default location; where that is not known either, the model asks.
+Answers are shared between users but for those that rest on a default location, so that neither the conversation nor
+the location is shown: the Responder's question names the place where the conversation does. A place asked about is
+noted, and the first becomes the default location of a user who has stated none.
 """
 
 from __future__ import annotations
@@ -22,13 +24,14 @@ MANIFEST = Manifest(
     ),
     prompt=(
         "You answer questions about the weather. Get the data with get_current_weather; never guess it. "
-        "If no place is named, use the user's default location if it is known, and otherwise ask which place is meant. "
+        "If no place is named, call it without one: it knows the user's default location, or says that you must ask. "
         "If a preferred temperature unit is known, ask the tool for it."
     ),
     tools=("get_current_weather", "remember_preference"),
     cache_ttl_s=600,
     filler="Still checking the forecast.",
-    preferences=("default_location", "temperature_unit", "time_zone"),
+    history_turns=0,
+    preferences=("temperature_unit", "time_zone"),
     phrases=(
         "How cold is it outside?",
         "Is it going to snow this weekend?",

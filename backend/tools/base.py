@@ -37,6 +37,7 @@ from backend.access.reach import PUBLIC, Reach
 from backend.errors import BadPlugin, BadRequest
 from backend.runtime.json_objects import Json as Json
 from backend.settings.settings import Settings
+from backend.users.context_update import ContextUpdate
 
 DEADLINE_S = 8.0
 """Seconds a tool may take, unless it declares another deadline."""
@@ -111,6 +112,8 @@ class Result:
     """True if it holds text of others though its tool usually does not."""
     empty: bool = False
     """True if a search found nothing: an answer that has nothing else to rest on is the model's own knowledge."""
+    update: ContextUpdate | None = None
+    """What is learnt of the user who asked; a sample teaches nothing."""
 
 
 Function = Callable[..., Awaitable[Result]]

@@ -16,6 +16,8 @@ from pydantic import Field, PlainSerializer
 from backend.settings.settings import Settings
 from backend.tools.base import EVERYONE, Result, tool
 from backend.tools.fetch import ServiceAnswer, ServiceUnreachable, fetch_answer, refused
+from backend.tools.own_profile import OwnProfile
+from backend.users.context_update import ContextUpdate
 
 SERVICE = "The weather service"
 FAHRENHEIT_COUNTRIES = frozenset({"US", "BS", "BZ", "KY", "PW", "FM", "MH", "LR"})
@@ -52,9 +54,15 @@ COUNTRIES = {"usa": "us", "u.s.": "us", "america": "us", "uk": "gb", "england": 
 async def get_current_weather(
     http: AsyncClient,
     settings: Settings,
+    own: OwnProfile,
     location: Annotated[
-        str, Field(min_length=1, max_length=200, description="A place, e.g. 'Seattle' or 'Paris, TX'.")
-    ],
+        str,
+        Field(
+            max_length=200,
+            description="A place, e.g. 'Seattle' or 'Paris, TX'; left out where the user names none: then it is their "
+            "default location.",
+        ),
+    ] = "",
     unit: Annotated[
         Literal["celsius", "fahrenheit", "local"],
         "The user's temperature unit; 'local' is what people there use.",
@@ -62,6 +70,8 @@ async def get_current_weather(
     days: Annotated[int, Field(ge=1, le=7, description="Days of forecast, today included.")] = 3,
 ) -> Result:
     """Return a labelled sample when the service is unreachable. Raise `ToolFailed` when there is no such place."""
+    if not (location := location.strip() or (await own.preferences()).default_location):
+        raise refused("No place was named, and the user's default location is not known. Ask which place is meant.")
     try:
         place = await _find_place(http, settings, location)
         unit = _unit_for(unit, place.country_code)
@@ -164,7 +174,9 @@ def _report(place: Place, forecast: _Forecast, unit: str) -> Result:
             for day, high, low, conditions, chance in days
         ],
     }
-    return Result(report, citations=("Open-Meteo (https://open-meteo.com)",))
+    return Result(
+        report, citations=("Open-Meteo (https://open-meteo.com)",), update=ContextUpdate(places=(place.name,))
+    )
 
 
 def _sample(location: str, unit: str, reason: str) -> Result:

@@ -5,6 +5,7 @@ Documented at newsapi.org/docs: `/everything` and `/top-headlines`.
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 from typing import Annotated, Literal
 
@@ -19,6 +20,23 @@ SERVICE = "The news service"
 WINDOW_DAYS = 3
 
 Category = Literal["business", "entertainment", "general", "health", "science", "sports", "technology"]
+
+
+SAMPLES = (
+    (
+        ("ai", "artificial", "intelligence"),
+        ("A language model learns to say it does not know", "Robots take a day off"),
+    ),
+    (("economy", "business", "inflation", "markets"), ("Prices stay where they were", "A bakery opens a second shop")),
+    (("sports", "sport", "football"), ("The home team wins by one point", "A runner finishes a marathon in the rain")),
+    (
+        ("technology", "tech"),
+        ("A telephone lasts for a week on one charge", "An update is installed without a restart"),
+    ),
+    (("science", "space", "climate"), ("A comet passes at a great distance", "Two kinds of moss are found to be one")),
+    (("health", "medicine"), ("A walk a day is still good for you", "A hospital opens its new garden")),
+)
+"""Words of a topic, and its made-up headlines; no real event could be taken for one of them."""
 
 
 @tool(
@@ -88,6 +106,9 @@ def _headlines(articles: list[_Article]) -> list[dict[str, str]]:
 
 def _sample(about: str, count: int, reason: str) -> Result:
     """Return headlines that nobody could take for news."""
-    headlines = [{"title": f"Sample headline {n} about {about}", "source": "sample"} for n in range(1, count + 1)]
+    words = set(re.findall(r"[a-z]+", about.lower()))
+    known = next((titles for names, titles in SAMPLES if words & set(names)), ())
+    titles = [*(f"{title} (sample)" for title in known), *(f"Sample headline {n} about {about}" for n in range(1, 6))]
+    headlines = [{"title": title, "source": "sample"} for title in titles[:count]]
     note = f"These are sample headlines, not real news, because {reason[0].lower()}{reason[1:]} Say so to the user."
     return Result({"headlines": headlines}, sample=True, note=note)

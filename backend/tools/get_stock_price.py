@@ -1,6 +1,6 @@
-"""The price of a share, from Finnhub (a free key is enough): quote, company profile, search by name.
+"""The price of a share, from Finnhub (a free key is enough): quote, company profile, usual volume, search by name.
 
-Documented at finnhub.io/docs/api: `/quote`, `/stock/profile2`, `/search`.
+Documented at finnhub.io/docs/api: `/quote`, `/stock/profile2`, `/stock/metric`, `/search`.
 """
 
 from __future__ import annotations
@@ -18,33 +18,69 @@ from backend.errors import ToolFailed
 from backend.settings.settings import Settings
 from backend.tools.base import OURS, Result, tool
 from backend.tools.fetch import A, ServiceAnswer, ServiceUnreachable, fetch_answer, refused
+from backend.tools.own_profile import OwnProfile
+from backend.users.context_update import ContextUpdate
 
 SERVICE = "The stock service"
+WATCHED_AT_ONCE = 8
+"""Watched shares looked up together, those added last."""
 TICKER = re.compile(r"[A-Z]{1,5}(?:\.[A-Z]{1,3})?")
+
+
+SAMPLES = (
+    ("AAPL", "Apple", 200, 1),
+    ("TSLA", "Tesla", 300, -2),
+    ("MSFT", "Microsoft", 400, 1),
+    ("GOOGL", "Alphabet, the parent of Google", 150, 2),
+    ("NVDA", "Nvidia", 120, -1),
+    ("SPY", "SPDR S&P 500 ETF", 500, 1),
+)
+"""Symbol, name, price in dollars and today's percentage of the samples; every other share has a price of 100."""
 
 
 @tool(
     "get_stock_price",
     "The latest price of a share and how it moved today. Takes a company's name or a ticker symbol. For several "
-    "companies, call it once for each, at the same time.",
+    "companies, call it once for each, at the same time; without any, it looks up the shares the user watches.",
     guidance="Stocks: say the company's name, the price, and the change today. Never advise to buy or sell.",
     clients=OURS | {"copilot"},
 )
 async def get_stock_price(
     http: AsyncClient,
     settings: Settings,
-    company: Annotated[
-        str, Field(min_length=1, max_length=80, description="A company's name, e.g. 'Apple', or a symbol, e.g. 'AAPL'.")
-    ],
+    own: OwnProfile,
+    symbol: Annotated[
+        str,
+        Field(
+            max_length=80,
+            description="A symbol, e.g. 'AAPL', or a company's name, e.g. 'Apple'; left out for the user's own shares.",
+        ),
+    ] = "",
 ) -> Result:
     """Return a labelled sample without a key or a service. Raise `ToolFailed` when there is no such share."""
+    if symbol := symbol.strip():
+        return await _price(http, settings, symbol)
+    watched = (await own.preferences()).watched_tickers[-WATCHED_AT_ONCE:]
+    if not watched:
+        raise refused("No share was named, and the user watches none. Ask which company is meant.")
+    prices = await asyncio.gather(*(_price(http, settings, each) for each in watched), return_exceptions=True)
+    found = [price for price in prices if isinstance(price, Result)]
+    if not found:
+        raise refused(f"None of the watched shares has a price: {', '.join(watched)}.")
+    notes = dict.fromkeys(price.note for price in found if price.note)
+    citations = tuple(dict.fromkeys(citation for price in found for citation in price.citations))
+    shares = [price.data for price in found]
+    return Result({"shares": shares}, any(price.sample for price in found), " ".join(notes), citations)
+
+
+async def _price(http: AsyncClient, settings: Settings, symbol: str) -> Result:
     if settings.finnhub_api_key is None:
-        return _sample(company, "no FINNHUB_API_KEY is set.")
+        return _sample(symbol, "no FINNHUB_API_KEY is set.")
     finnhub = _Finnhub(http, settings.finnhub_url, settings.finnhub_api_key.get_secret_value())
     try:
-        return await _look_up(finnhub, company.strip())
+        return await _look_up(finnhub, symbol)
     except ServiceUnreachable as error:
-        return _sample(company, str(error))
+        return _sample(symbol, str(error))
 
 
 class _Quote(ServiceAnswer):
@@ -62,6 +98,14 @@ class _Profile(ServiceAnswer):
     name: str = ""
     currency: str = ""
     exchange: str = ""
+
+
+class _Averages(ServiceAnswer):
+    millions: float | None = Field(None, alias="10DayAverageTradingVolume")
+
+
+class _Metrics(ServiceAnswer):
+    metric: _Averages
 
 
 class Share(ServiceAnswer):
@@ -94,6 +138,13 @@ class _Finnhub:
         except ToolFailed:
             return _Profile()
 
+    async def volume(self, symbol: str) -> float | None:
+        """Return how many shares change hands in a day, in millions; None where that is not known."""
+        try:
+            return (await self.get("/stock/metric", _Metrics, symbol=symbol, metric="all")).metric.millions
+        except ToolFailed:
+            return None
+
     async def get(self, path: str, form: type[A], **params: str) -> A:
         # the key goes in a header: addresses end up in logs
         headers = {"X-Finnhub-Token": self.key}
@@ -101,17 +152,22 @@ class _Finnhub:
 
 
 async def _look_up(finnhub: _Finnhub, company: str) -> Result:
-    if TICKER.fullmatch(company):
-        quote, profile = await asyncio.gather(finnhub.quote(company), finnhub.profile(company))
-        if quote:
-            return _report(company, "", quote, profile)
+    if TICKER.fullmatch(company) and (report := await _reported(finnhub, company, "")):
+        return report
     best = best_share((await finnhub.get("/search", _Shares, q=company)).result, company)
     if best is None:
         raise refused(f"No share of {company!r} was found. Ask the user which company is meant.")
-    quote, profile = await asyncio.gather(finnhub.quote(best.symbol), finnhub.profile(best.symbol))
-    if quote is None:
+    report = await _reported(finnhub, best.symbol, best.description)
+    if report is None:
         raise refused(f"There is no price for {best.symbol}.")
-    return _report(best.symbol, best.description, quote, profile)
+    return report
+
+
+async def _reported(finnhub: _Finnhub, symbol: str, name: str) -> Result | None:
+    quote, profile, volume = await asyncio.gather(
+        finnhub.quote(symbol), finnhub.profile(symbol), finnhub.volume(symbol)
+    )
+    return _report(symbol, name, quote, profile, volume) if quote else None
 
 
 def best_share(found: list[Share], company: str) -> Share | None:
@@ -123,7 +179,7 @@ def best_share(found: list[Share], company: str) -> Share | None:
     return min(found, key=rank, default=None)
 
 
-def _report(symbol: str, name: str, quote: _Quote, profile: _Profile) -> Result:
+def _report(symbol: str, name: str, quote: _Quote, profile: _Profile, volume: float | None) -> Result:
     change, percent = quote.change or 0, quote.percent or 0
     report = {
         "symbol": symbol,
@@ -135,23 +191,33 @@ def _report(symbol: str, name: str, quote: _Quote, profile: _Profile) -> Result:
         "direction": "up" if change > 0 else "down" if change < 0 else "unchanged",
         **quote.model_dump(include={"open", "high", "low", "previous_close"}),
     }
+    if volume:
+        report["average_volume_of_10_days"] = round(volume * 1_000_000)
     if profile.exchange:
         report["exchange"] = profile.exchange
     if quote.traded_at:
         report["as_of"] = datetime.fromtimestamp(quote.traded_at, UTC).isoformat(timespec="minutes")
-    return Result(report, citations=("Finnhub (https://finnhub.io)",))
+    return Result(
+        report,
+        citations=("Finnhub (https://finnhub.io)",),
+        update=ContextUpdate(add_watched_tickers=(symbol,)),
+    )
 
 
 def _sample(company: str, reason: str) -> Result:
     """Return made-up numbers, round enough to be recognised as such."""
+    symbol, name, price, percent = next(
+        (one for one in SAMPLES if company.upper() == one[0] or company.casefold() in one[1].casefold()),
+        (company.upper()[:12], company, 100, 1),
+    )
     data = {
-        "symbol": company.upper()[:12],
-        "company": company,
-        "price": 100.0,
+        "symbol": symbol,
+        "company": name,
+        "price": float(price),
         "currency": "USD",
-        "change": 1.0,
-        "change_percent": 1.0,
-        "direction": "up",
+        "change": price * percent / 100,
+        "change_percent": float(percent),
+        "direction": "up" if percent > 0 else "down",
     }
     note = f"This is a sample, not a real price, because {reason[0].lower()}{reason[1:]} Say so to the user."
     return Result(data, sample=True, note=note)

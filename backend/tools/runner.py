@@ -17,16 +17,19 @@ import logging
 import time
 import traceback
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
 from backend.access.reach import EVERYTHING, Reach
 from backend.errors import BadPlugin, BadRequest, MemoryUnavailable, PeerError, VoiceError
 from backend.observability.security_log import SecurityEvent, hashed, security_event
+from backend.storage.memory import Memory
 from backend.tools.base import Client, Json, Result, Tool, ToolContext, injected, provided
 from backend.tools.confirmations import Confirmations, Consent
+from backend.tools.own_profile import OwnProfile
 from backend.tools.schema_arguments import argument_reader, schema_problem
+from backend.users.context_update import ContextUpdate
 
 log = logging.getLogger(__name__)
 
@@ -46,6 +49,8 @@ HEARD_WITHIN_S = 1.5
 """Seconds to wait for the words of an answer that was spoken: they may be transcribed after the reply has begun."""
 LOOK_S = 0.25
 """Seconds between two looks."""
+OF_THE_CALL = frozenset({ToolContext, OwnProfile})
+"""The services that are made for each call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +78,10 @@ class ToolResult:
     """True if it holds text of others, which from now on makes every writing tool of the turn ask first."""
     empty: bool = False
     """True if a search found nothing."""
+    personal: bool = False
+    """True if it rests on what is known of the user: an answer made with it is cached for them alone."""
+    update: ContextUpdate | None = None
+    """What is learnt of the user."""
 
     @property
     def is_live(self) -> bool:
@@ -117,7 +126,7 @@ class Toolbox:
         self._untrusted = untrusted | {tool.name for tool in self._own.values() if tool.untrusted}
         for tool in self._own.values():
             for parameter, kind in tool.services.items():
-                if kind is not ToolContext and not provided(kind, services):
+                if kind not in OF_THE_CALL and not provided(kind, services):
                     wanted = getattr(kind, "__name__", kind)
                     raise BadPlugin(
                         f"Tool {tool.name} asks for {parameter}: {wanted}, which is no service.",
@@ -200,15 +209,17 @@ class Toolbox:
         if tool is None or context.client not in tool.clients:
             known = ", ".join(tool.name for tool in self.offered(context.client, context.rights.reach)) or "none"
             return failure(name, "unknown_tool", f"There is no tool {name!r}. The tools are: {known}.")
-        outcome = await self._checked(tool, arguments, context)
+        own = OwnProfile(context.user_id, self._services.get(Memory))
+        outcome = await self._checked(tool, arguments, context, own)
         if isinstance(outcome, ToolResult):
-            return outcome
+            return replace(outcome, personal=own.used)
         try:
-            return _packed(tool, outcome, elapsed_ms=round((time.perf_counter() - started) * 1000))
+            packed = _packed(tool, outcome, elapsed_ms=round((time.perf_counter() - started) * 1000))
+            return replace(packed, personal=own.used)
         except (AttributeError, TypeError, ValueError, RecursionError) as error:
             return _broken(tool, error)  # no `Result`, or data that JSON cannot hold
 
-    async def _checked(self, tool: Tool, arguments: str, context: ToolContext) -> Result | ToolResult:
+    async def _checked(self, tool: Tool, arguments: str, context: ToolContext, own: OwnProfile) -> Result | ToolResult:
         if not tool.is_within(context.rights.reach):
             who = hashed(context.user_id)
             security_event(SecurityEvent.TOOL_REFUSED, None, "out of the caller's reach", tool=tool.name, user=who)
@@ -223,7 +234,7 @@ class Toolbox:
             refusal := await self._without_consent(tool, values, context)
         ):
             return refusal
-        return await self._called(tool, values, context)
+        return await self._called(tool, values, {ToolContext: context, OwnProfile: own})
 
     async def _without_consent(self, tool: Tool, values: Json, context: ToolContext) -> ToolResult | None:
         """Return why the call is not made now; None once the user has agreed to it."""
@@ -244,9 +255,10 @@ class Toolbox:
         message = ANOTHER_FIRST if outcome is Consent.BUSY else ASK_FIRST
         return failure(tool.name, "needs_confirmation", message, persistent=True, confirmation_id=id_)
 
-    async def _called(self, tool: Tool, values: Json, context: ToolContext) -> Result | ToolResult:
+    async def _called(self, tool: Tool, values: Json, own: Mapping[Any, Any]) -> Result | ToolResult:
+        """Call the tool with its arguments and services; `own` are those of this call."""
         services = {
-            name: context if kind is ToolContext else injected(kind, self._services)
+            name: own[kind] if kind in OF_THE_CALL else injected(kind, self._services)
             for name, kind in tool.services.items()
         }
         try:
@@ -307,6 +319,7 @@ def _packed(tool: Tool, result: Result, *, elapsed_ms: int) -> ToolResult:
         interruptible=result.interruptible,
         untrusted=tool.untrusted or result.untrusted,
         empty=result.empty,
+        update=None if result.sample else result.update,
     )
 
 

@@ -32,6 +32,9 @@ WATCHED_LIMIT = 20
 FACT_LIMIT = 20
 """Facts kept of a user; the oldest is dropped."""
 FACT_CHARS = 200
+PLACES_ASKED = "Has asked about the weather in: "
+"""How the fact begins that names the places asked about."""
+PLACES_KEPT = 4
 SUMMARY_CHARS = 1_500
 TOPIC_LIMIT = 50
 """Topics counted for a user; the rarest is dropped."""
@@ -64,6 +67,16 @@ class AssumeTimeZone:
         object.__setattr__(self, "zone", checked_value("time_zone", self.zone))
 
 
+@dataclass(frozen=True, slots=True, repr=False)
+class AssumeHome:
+    """Take a place as the user's home until they state one. Raises `BadRequest` for what is no name of a place."""
+
+    place: str
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "place", checked_value("default_location", self.place))
+
+
 @dataclass(frozen=True, slots=True)
 class DropPreference:
     """Delete one preference."""
@@ -87,6 +100,16 @@ class AddFact:
     """Add a fact about the user, in a few words; one that is known already becomes the newest."""
 
     text: str
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class NotePlace:
+    """Note a place whose weather the user asked for: one fact names the latest ones. Raises `BadRequest`."""
+
+    place: str
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "place", checked_value("default_location", self.place))
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -164,9 +187,11 @@ class CountSession:
 ProfileUpdate = (
     SetPreference
     | AssumeTimeZone
+    | AssumeHome
     | DropPreference
     | WatchTicker
     | AddFact
+    | NotePlace
     | DropFact
     | WriteSummary
     | MergeSummary
@@ -185,14 +210,17 @@ def apply(profile: UserProfile, update: ProfileUpdate) -> UserProfile:
             return _with_preference(profile, name, value)
         case AssumeTimeZone(zone):
             return profile if profile.preferences.time_zone else _with_preference(profile, "time_zone", zone)
+        case AssumeHome(place):
+            known = profile.preferences.default_location
+            return profile if known else _with_preference(profile, "default_location", place)
         case DropPreference(name):
             return _with_preference(profile, name, () if name == "watched_tickers" else "")
         case WatchTicker(symbol, watched):
             return _watching(profile, symbol, watched=watched)
         case AddFact(text):
-            fact = shortened(text, FACT_CHARS)
-            facts = (*_without(profile.facts, fact), fact)[-FACT_LIMIT:] if fact else profile.facts
-            return replace(profile, facts=facts)
+            return replace(profile, facts=_with_fact(profile.facts, shortened(text, FACT_CHARS)))
+        case NotePlace(place):
+            return replace(profile, facts=_with_place(profile.facts, place))
         case DropFact(text):
             return replace(profile, facts=_without(profile.facts, text))
         case WriteSummary(text):
@@ -237,6 +265,18 @@ def _watching(profile: UserProfile, symbol: str, *, watched: bool) -> UserProfil
 
 def _without(texts: tuple[str, ...], text: str) -> tuple[str, ...]:
     return tuple(one for one in texts if _normal(one) != _normal(text))
+
+
+def _with_fact(facts: tuple[str, ...], fact: str) -> tuple[str, ...]:
+    return (*_without(facts, fact), fact)[-FACT_LIMIT:] if fact else facts
+
+
+def _with_place(facts: tuple[str, ...], place: str) -> tuple[str, ...]:
+    """Return the facts with this place in the one about places: a fact each would crowd out the others."""
+    old = next((fact for fact in facts if fact.startswith(PLACES_ASKED)), "")
+    places = [one for one in old.removeprefix(PLACES_ASKED).rstrip(".").split("; ") if one and one != place]
+    fact = f"{PLACES_ASKED}{'; '.join([*places, place][-PLACES_KEPT:])}."
+    return facts if fact == old else _with_fact(tuple(one for one in facts if one != old), fact)
 
 
 def _with_instruction(instructions: tuple[str, ...], text: str) -> tuple[str, ...]:

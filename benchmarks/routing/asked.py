@@ -27,7 +27,7 @@ def weather(words: str, place: str, *before: str) -> Asked:
 
 
 def stocks(words: str, company: str, *before: str) -> Asked:
-    return Asked(words, "stocks", "get_stock_price", (("company", company),), before)
+    return Asked(words, "stocks", "get_stock_price", (("symbol", company),), before)
 
 
 def news(words: str, **arguments: str) -> Asked:

@@ -106,7 +106,7 @@ def _plainly(asked: Asked, schema: Schema, wish: Wish) -> list[Arguments]:
         if values := _values(name, field, asked, wish):
             several = [{name: value} for value in values] if len(values) > 1 else several
             given |= {name: values[0]}
-        elif name in required or name in (*_PLACE, *_COMPANY):
+        elif name in required:
             if name in _QUESTIONS:
                 raise Missing(_QUESTIONS[name])
             if field.get("type") != "string" or choices_of(field):

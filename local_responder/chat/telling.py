@@ -59,6 +59,7 @@ _MOST = 5
 _LONGEST = 240
 """Characters of a page that are read aloud."""
 UNWORDED = "I got an answer that I cannot put into words."
+_NOT_NAMED = re.compile(r"^No \w+ was named\b.* Ask which (\w+) is meant")
 _WEEKDAY = re.compile(r"\b(?:mon|tues|wednes|thurs|fri|satur|sun)day\b", re.IGNORECASE)
 
 
@@ -73,6 +74,8 @@ def worded(asked: Asked, tool: str, output: str) -> str:
         if isinstance(error, Mapping) and error.get("type") == "needs_confirmation":
             return wording.question_of_consent(asked.sentence)
         message = wording.spoken(str(error.get("message", "") if isinstance(error, Mapping) else error))
+        if asks := _NOT_NAMED.search(message):
+            return f"Which {asks[1]} do you mean?"
         reason = wording.closed(message.partition(". ")[0])  # what follows is often advice to a model
         return f"I am sorry, I could not find that out. {reason if message else ''}".strip()
     words = "All right." if "cancelled" in result else told(asked, tool, result) or UNWORDED
@@ -100,6 +103,8 @@ def _of_its_kind(asked: Asked, result: Result) -> str:
             currency = "dollars" if result.get("currency", "USD") == "USD" else result["currency"]
             by = f" {abs(change):g} percent" if moved != "unchanged" else ""
             return f"{company} is at {f'{price:.2f}'.removesuffix('.00')} {currency}, {moved}{by} today."
+        case {"shares": [*shares]} if shares:
+            return " ".join(_of_its_kind(asked, share) for share in shares)
         case {"score": str(title), "value": value, "meaning": meaning}:
             title = title[0].lower() + title[1:] if title[1:2].islower() else title
             amount = f"{value:g} {result.get('unit') or ''}".strip()

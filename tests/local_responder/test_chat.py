@@ -94,24 +94,24 @@ def a_tool(name: str, **properties: Any) -> dict[str, Any]:
     return {"type": "function", "function": {"name": name, "parameters": {"properties": properties}}}
 
 
-STOCKS = a_tool("get_stock_price", company={"type": "string"})
+STOCKS = a_tool("get_stock_price", symbol={"type": "string"})
 NEWS = a_tool("get_news_headlines", topic={}, category={"anyOf": [{"enum": ["sports", "science"]}, {"type": "null"}]})
 
 
 @pytest.mark.parametrize(
     ("sentence", "tool", "arguments"),
     [
-        ("How is Apple stock doing?", STOCKS, [{"company": "Apple"}]),
-        ("What's the stock price of Microsoft today?", STOCKS, [{"company": "Microsoft"}]),
-        ("What is the price of Tesla stock?", STOCKS, [{"company": "Tesla"}]),
-        ("How are Apple and Google doing today?", STOCKS, [{"company": "Apple"}, {"company": "Google"}]),
-        ("Tesla shares", STOCKS, [{"company": "Tesla"}]),
-        ("what's lego's share price", STOCKS, [{"company": "lego"}]),
-        ("Tell me the price on lego", STOCKS, [{"company": "lego"}]),
-        ("How much is a lego share?", STOCKS, [{"company": "lego"}]),
-        ("How did lego do on the stock exchange today?", STOCKS, [{"company": "lego"}]),
-        ("Where does lego stand on the stock market?", STOCKS, [{"company": "lego"}]),
-        ("Is lego losing money on the stock market?", STOCKS, [{"company": "lego"}]),
+        ("How is Apple stock doing?", STOCKS, [{"symbol": "Apple"}]),
+        ("What's the stock price of Microsoft today?", STOCKS, [{"symbol": "Microsoft"}]),
+        ("What is the price of Tesla stock?", STOCKS, [{"symbol": "Tesla"}]),
+        ("How are Apple and Google doing today?", STOCKS, [{"symbol": "Apple"}, {"symbol": "Google"}]),
+        ("Tesla shares", STOCKS, [{"symbol": "Tesla"}]),
+        ("what's lego's share price", STOCKS, [{"symbol": "lego"}]),
+        ("Tell me the price on lego", STOCKS, [{"symbol": "lego"}]),
+        ("How much is a lego share?", STOCKS, [{"symbol": "lego"}]),
+        ("How did lego do on the stock exchange today?", STOCKS, [{"symbol": "lego"}]),
+        ("Where does lego stand on the stock market?", STOCKS, [{"symbol": "lego"}]),
+        ("Is lego losing money on the stock market?", STOCKS, [{"symbol": "lego"}]),
         ("Update me on the election", NEWS, [{"topic": "election"}]),
         ("What's in the news?", NEWS, [{}]),
         ("Any news about space today?", NEWS, [{"topic": "space"}]),
@@ -125,9 +125,18 @@ def test_skills_fill_their_tools(sentence: str, tool: dict[str, Any], arguments:
 
 def test_watched_shares_stand_in_for_my_stocks() -> None:
     thought = ask("How are my stocks doing?", system='{"watched_tickers": ["AAPL", "MSFT"]}', tools=[STOCKS])
-    assert [json.loads(call.arguments)["company"] for call in thought.calls] == ["AAPL", "MSFT"]
-    assert ask("How are my stocks doing?", tools=[STOCKS]).text == "Which company do you mean?"
-    assert ask("Is it up today?", tools=[STOCKS]).text == "Which company do you mean?"
+    assert [json.loads(call.arguments)["symbol"] for call in thought.calls] == ["AAPL", "MSFT"]
+    assert [call.arguments for call in ask("How are my stocks doing?", tools=[STOCKS]).calls] == ["{}"]
+    refused = {"error": {"type": "failed", "message": "No share was named. Ask which company is meant."}}
+    assert after_tool("How are my stocks doing?", refused, "get_stock_price") == "Which company do you mean?"
+
+
+def test_several_prices_are_told_one_after_the_other() -> None:
+    apple = {"company": "Apple", "price": 201.5, "currency": "USD", "change_percent": -1.2, "direction": "down"}
+    told = after_tool("How are my stocks?", {"shares": [apple, apple | {"company": "Intel"}]}, "get_stock_price")
+    assert told == (
+        "Apple is at 201.50 dollars, down 1.2 percent today. Intel is at 201.50 dollars, down 1.2 percent today."
+    )
 
 
 def test_each_result_is_worded_by_its_skill() -> None:

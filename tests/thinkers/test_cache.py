@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from prometheus_client import CollectorRegistry
 
 from backend.errors import ModelUnavailable, NoAnswer
 from backend.storage.messages import Message
@@ -14,7 +15,8 @@ from backend.testing.memory import FakeMemory
 from backend.testing.model import ScriptedModel
 from backend.thinkers import cache
 from backend.thinkers.base import Answer, OnProgress
-from backend.thinkers.cache import AnswerCache, Slot, normalised
+from backend.thinkers.cache import AnswerCache, Computed, Slot, Slots, normalised
+from backend.users.profile import load_profile
 from demo.services import open_meteo
 from demo.services.server import serving
 from tests.support.agents import call
@@ -22,6 +24,7 @@ from tests.support.waiting import until
 from tests.thinkers.world import World, world
 
 SEATTLE = [call("get_current_weather", '{"location": "Seattle"}')]
+AT_HOME = [call("get_current_weather", "{}")]
 
 
 async def learn(w: World, user: str, **preferences: Any) -> None:
@@ -62,7 +65,7 @@ async def test_an_answer_expires_after_its_domains_time() -> None:
 async def test_a_personalised_answer_is_never_served_to_another_user() -> None:
     async with (
         serving(open_meteo.answering) as server,
-        world(SEATTLE, ["Ada's."], SEATTLE, ["Bob's."], settings=open_meteo.settings_for(server)) as w,
+        world(AT_HOME, ["Ada's."], AT_HOME, ["Bob's."], settings=open_meteo.settings_for(server)) as w,
     ):
         await learn(w, "ada", default_location="Seattle")
         await learn(w, "bob", default_location="Seattle")
@@ -70,6 +73,61 @@ async def test_a_personalised_answer_is_never_served_to_another_user() -> None:
         assert (await w.ask("weather", "rain?", user="bob")).text == "Bob's."
         assert (await w.ask("weather", "rain?", user="ada")).text == "Ada's."
         assert (await w.ask("weather", "rain?", user="ada")).source == "cache"
+
+
+async def test_callers_in_two_places_share_one_answer_to_a_question_that_names_its_place() -> None:
+    async with (
+        serving(open_meteo.answering) as server,
+        world(SEATTLE, ["Mild."], settings=open_meteo.settings_for(server)) as w,
+    ):
+        await learn(w, "ada", time_zone="Europe/Oslo", default_location="Oslo", name="Ada")
+        await learn(w, "bob", time_zone="America/Lima", default_location="Lima", watched_tickers=["AAPL"])
+        assert (await w.ask("weather", "Is it warm in Seattle?", user="ada")).source == "live"
+        assert (await w.ask("weather", "is it warm in Seattle", user="bob")).source == "cache"
+        assert len(await w.memory._client.redis.keys("cache:*")) == 1
+        assert "Oslo" not in w.system() and "12:00" not in w.system(), "a shared answer is made without what is theirs"
+        counted = CollectorRegistry()
+        w.thinkers.cache.show_in(counted)
+        assert counted.get_sample_value("voice_answer_cache_total", {"outcome": "hit"}) == 1
+        assert counted.get_sample_value("voice_answer_cache_total", {"outcome": "miss"}) == 1
+
+
+async def test_another_date_and_another_unit_part_answers() -> None:
+    scenes = [SEATTLE, ["Mild."]] * 3
+    async with (
+        serving(open_meteo.answering) as server,
+        world(*scenes, settings=open_meteo.settings_for(server)) as w,
+    ):
+        await learn(w, "ada", time_zone="Europe/Oslo")
+        await learn(w, "bob", time_zone="Pacific/Auckland")  # it is Sunday there
+        await learn(w, "eve", time_zone="Europe/Oslo", temperature_unit="celsius")
+        answers = [await w.ask("weather", "Warm in Seattle?", user=user) for user in ("ada", "bob", "eve")]
+    assert [answer.source for answer in answers] == ["live"] * 3
+
+
+async def test_who_waits_for_anothers_answer_that_turns_out_personal_gets_their_own() -> None:
+    async with (
+        serving(open_meteo.answering) as server,
+        world([0.05, *AT_HOME], ["Ada's."], AT_HOME, ["Bob's."], settings=open_meteo.settings_for(server)) as w,
+    ):
+        await learn(w, "ada", default_location="Seattle")
+        await learn(w, "bob", default_location="Seattle")
+        ada, bob = await asyncio.gather(*(w.ask("weather", "rain?", user=user) for user in ("ada", "bob")))
+    assert (ada.text, bob.text) == ("Ada's.", "Bob's.")
+
+
+async def test_what_an_answer_teaches_reaches_the_profile_also_from_the_cache() -> None:
+    async with (
+        serving(open_meteo.answering) as server,
+        world(SEATTLE, ["Mild."], settings=open_meteo.settings_for(server)) as w,
+    ):
+        await learn(w, "bob", default_location="Lima")
+        await w.ask("weather", "Seattle?", user="ada")
+        assert (await w.ask("weather", "Seattle?", user="bob")).source == "cache"
+        ada, bob = [await load_profile(w.memory, user) for user in ("ada", "bob")]
+    assert ada.preferences.default_location == "Seattle", "the first place is taken as the home of who stated none"
+    assert bob.preferences.default_location == "Lima"
+    assert ada.facts == bob.facts == ("Has asked about the weather in: Seattle.",)
 
 
 async def test_a_changed_preference_asks_anew() -> None:
@@ -203,16 +261,16 @@ async def test_what_must_be_heard_to_its_end_is_so_from_the_cache_too() -> None:
     memory = FakeMemory()
     served = AnswerCache(memory)
 
-    async def compute(_: OnProgress) -> tuple[Answer, bool]:
-        return Answer("This call is recorded.", "model", interruptible=False), True
+    async def compute(_: OnProgress) -> Computed:
+        return Computed(Answer("This call is recorded.", "model", interruptible=False), keep=True)
 
     async def serve() -> Answer:
-        return await served.serve(Slot("shared", "terms"), 60, compute, lambda _: None)
+        return await served.serve(Slots(Slot("shared", "terms")), 60, compute, lambda _: None)
 
     assert [(answer.source, answer.interruptible) for answer in (await serve(), await serve())] == [
         ("model", False),
         ("cache", False),
     ]
     await memory.cache_put("shared", "older", '["Because.", ["A book"]]', 60)
-    older = await served.serve(Slot("shared", "older"), 60, compute, lambda _: None)
+    older = await served.serve(Slots(Slot("shared", "older")), 60, compute, lambda _: None)
     assert (older.text, older.citations, older.interruptible) == ("Because.", ("A book",), True)

@@ -16,7 +16,7 @@ from tests.thinkers.world import world
 
 CONVERSATION = {
     "weather": ("get_current_weather", {"location": "Seattle"}),
-    "stocks": ("get_stock_price", {"company": "Apple"}),
+    "stocks": ("get_stock_price", {"symbol": "Apple"}),
     "news": ("get_news_headlines", {"topic": "space"}),
     "medical": ("pubmed_search", {"query": "vitamin d"}),
     "assistant": ("calendar_create_event", {"title": "Dentist", "start": "tomorrow at three"}),

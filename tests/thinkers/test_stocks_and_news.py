@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
+
 from backend.settings.settings import load_settings
+from backend.users.profile import load_profile
 from demo.services import finnhub, newsapi
 from demo.services.server import serving
 from tests.support.agents import call
 from tests.thinkers.world import world
 
-PRICE = [call("get_stock_price", '{"company": "Apple"}')]
+PRICE = [call("get_stock_price", '{"symbol": "Apple"}')]
 HEADLINES = [call("get_news_headlines", '{"topic": "space"}')]
 
 
@@ -22,10 +25,23 @@ async def test_stocks_answer_from_the_service() -> None:
 
 
 async def test_watched_tickers_are_known_to_it() -> None:
-    async with world(["None."]) as w:
-        await w.memory.update_user_context("ada", lambda c: {**c, "preferences": {"watched_tickers": ["AAPL"]}})
+    async with world([call("get_stock_price", "{}")], ["Up."], [call("get_stock_price", "{}")], ["Which?"]) as w:
+        await w.memory.update_user_context("ada", lambda c: {**c, "preferences": {"watched_tickers": ["AAPL", "SPY"]}})
         await w.ask("stocks", "How are my stocks?")
-        assert '"watched_tickers": ["AAPL"]' in w.system()
+        shares = json.loads(w.model.requests[-1]["messages"][-1]["content"])["shares"]
+        assert [share["symbol"] for share in shares] == ["AAPL", "SPY"]
+        assert [share["price"] for share in shares] == [200.0, 500.0], "each sample has its own price"
+        await w.ask("stocks", "How are my stocks?", user="bob")
+        assert "Ask which company is meant" in w.model.requests[-1]["messages"][-1]["content"]
+
+
+async def test_a_share_asked_about_is_watched_from_then_on() -> None:
+    async with serving(finnhub.answering) as server:
+        settings = load_settings(_env_file=None, finnhub_url=server.url, finnhub_api_key=finnhub.KEY)
+        async with world(PRICE, ["It fell."], settings=settings) as w:
+            await w.ask("stocks", "How is Apple doing?")
+            profile = await load_profile(w.memory, "ada")
+    assert profile.preferences.watched_tickers == ("AAPL",)
 
 
 async def test_news_come_with_citations_from_the_advanced_model() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from demo.services import open_meteo
@@ -33,24 +34,32 @@ async def test_a_sample_is_called_one_in_the_result_the_source_and_the_words() -
     assert "sample data" in answer.text
 
 
-async def test_the_users_home_and_unit_and_zone_are_known_to_it() -> None:
+async def test_the_users_unit_and_date_are_known_to_it_and_its_tool_knows_their_home() -> None:
     def learn(context: dict[str, Any]) -> dict[str, Any]:
-        home = {"default_location": "Oslo", "temperature_unit": "celsius", "time_zone": "Europe/Oslo", "name": "Ada"}
+        home = {"default_location": "Seattle", "temperature_unit": "celsius", "time_zone": "Asia/Tokyo", "name": "Ada"}
         return {**context, "preferences": home}
 
-    async with world(["Cold."], ["Which place?"]) as w:
+    async with (
+        serving(open_meteo.answering) as server,
+        world([call("get_current_weather", "{}")], ["Cold."], settings=open_meteo.settings_for(server)) as w,
+    ):
         await w.memory.update_user_context("ada", learn)
-        await w.ask("weather", "will it rain?")
-        assert '"default_location": "Oslo", "temperature_unit": "celsius"' in w.system()
-        assert "13:00 (time zone Europe/Oslo)" in w.system()
-        assert "Ada" not in w.system()
+        assert (await w.ask("weather", "will it rain?")).source == "live"
+        assert '"name": "Seattle"' in w.model.requests[-1]["messages"][-1]["content"]
+        assert '{"temperature_unit": "celsius"}' in w.system()
+        assert "It is Saturday, 21 November 2026." in w.system()
+        assert not {"Ada", "Seattle", "Tokyo"} & set(re.findall(r"\w+", w.system()))
+
+
+async def test_who_names_no_place_and_has_no_home_is_asked() -> None:
+    async with world([call("get_current_weather", "{}")], ["Which place?"]) as w:
         await w.ask("weather", "will it rain?", user="bob")
-        assert "Oslo" not in w.system()
+        assert "Ask which place is meant" in w.model.requests[-1]["messages"][-1]["content"]
 
 
 async def test_what_the_user_says_of_themselves_is_known_the_next_time() -> None:
     home = call("remember_preference", '{"name": "default_location", "value": "Oslo"}')
-    async with world([home], ["Noted."], ["Cold."]) as w:
+    async with world([home], ["Noted."], [call("get_current_weather", "{}")], ["Cold."]) as w:
         await w.ask("weather", "I live in Oslo, by the way.")
         await w.ask("weather", "Will it rain?")
-        assert '"default_location": "Oslo"' in w.system()
+        assert '"Oslo"' in w.model.requests[-1]["messages"][-1]["content"]

@@ -13,14 +13,17 @@ from backend.settings.settings import load_settings
 from backend.tools import fetch
 from backend.tools.base import Result
 from backend.tools.get_current_weather import get_current_weather
+from backend.tools.own_profile import OwnProfile
 from demo.services import open_meteo
 from demo.services.server import Handler, Reply, Request, json_reply, serving, text_reply
 from tests.support.troubles import every_trouble
 
+STRANGER = OwnProfile("", None)
+
 
 async def weather(location: str, handler: Handler = open_meteo.answering, **arguments: Any) -> Result:
     async with serving(handler) as server, httpx2.AsyncClient(verify=False) as http:
-        return await get_current_weather(http, open_meteo.settings_for(server), location, **arguments)
+        return await get_current_weather(http, open_meteo.settings_for(server), STRANGER, location, **arguments)
 
 
 async def test_current_weather_and_forecast_come_as_documented() -> None:
@@ -99,7 +102,7 @@ async def test_a_service_that_is_slow_gives_a_labelled_sample(monkeypatch: pytes
 async def test_nobody_there_gives_a_labelled_sample() -> None:
     settings = load_settings(_env_file=None, open_meteo_geocoding_url="http://127.0.0.1:9/v1/search")
     async with httpx2.AsyncClient(verify=False) as http:
-        result = await get_current_weather(http, settings, "Seattle")
+        result = await get_current_weather(http, settings, STRANGER, "Seattle")
     assert result.sample
     assert result.data["current"]["temperature"] == 59
 

@@ -60,7 +60,10 @@ async def test_without_a_key_it_is_a_labelled_sample_and_nobody_is_asked() -> No
     result, server = await asked(key=None, topic="space", count=2)
     assert result.sample
     assert "NEWSAPI_API_KEY" in result.note
-    assert result.data["headlines"][0]["title"] == "Sample headline 1 about space"
+    assert [each["title"][-8:] for each in result.data["headlines"]] == ["(sample)", "(sample)"]
+    assert "comet" in result.data["headlines"][0]["title"], "of that topic"
+    other, _ = await asked(key=None, topic="llamas", count=1)
+    assert other.data["headlines"] == [{"title": "Sample headline 1 about llamas", "source": "sample"}]
     assert server.requests == []
 
 

@@ -10,9 +10,12 @@ from backend.settings.settings import Settings, load_settings
 from backend.tools import fetch
 from backend.tools.base import Result
 from backend.tools.get_stock_price import Share, best_share, get_stock_price
+from backend.tools.own_profile import OwnProfile
 from demo.services import finnhub
 from demo.services.server import ApiServer, Handler, Reply, json_reply, serving, text_reply
 from tests.support.troubles import every_trouble
+
+STRANGER = OwnProfile("", None)
 
 
 def settings(url: str, key: str | None = finnhub.KEY) -> Settings:
@@ -25,7 +28,7 @@ async def price(company: str, handler: Handler = finnhub.answering, key: str | N
 
 async def asked(company: str, handler: Handler, key: str | None = finnhub.KEY) -> tuple[Result, ApiServer]:
     async with serving(handler) as server, httpx2.AsyncClient(verify=False) as http:
-        return await get_stock_price(http, settings(server.url, key), company), server
+        return await get_stock_price(http, settings(server.url, key), STRANGER, company), server
 
 
 async def test_a_price_comes_with_its_movement_and_its_company() -> None:
@@ -42,6 +45,7 @@ async def test_a_price_comes_with_its_movement_and_its_company() -> None:
         "high": 263.31,
         "low": 260.68,
         "previous_close": 264.24,
+        "average_volume_of_10_days": 45_727_310,
         "exchange": "NASDAQ NMS - GLOBAL MARKET",
         "as_of": "2026-11-20T18:40+00:00",
     }

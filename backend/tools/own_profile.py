@@ -1,0 +1,30 @@
+"""What a tool may ask about the user it is called for. Asking makes its answer that user's own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from backend.storage.memory import Memory, briefly
+from backend.users.profile import Preferences, UserProfile, load_profile
+
+WITHIN_S = 0.5
+"""Seconds memory may take; the tool goes on without the profile after that."""
+
+
+@dataclass(eq=False, repr=False)
+class OwnProfile:
+    """The preferences of a call's user, a service of tools: what is made with them is cached for that user alone."""
+
+    user_id: str
+    memory: Memory | None
+    used: bool = field(default=False, init=False)
+    """Whether the tool has asked for them."""
+
+    async def preferences(self) -> Preferences:
+        """Return what is known of the user; empty for a caller who is not known, or while memory does not answer."""
+        self.used = True
+        if not self.user_id or self.memory is None:
+            return Preferences()
+        loading = load_profile(self.memory, self.user_id)
+        warning = "a tool goes on without the user's preferences"
+        return (await briefly(loading, UserProfile(), within_s=WITHIN_S, warning=warning)).preferences

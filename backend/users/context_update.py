@@ -1,0 +1,68 @@
+"""What a Thinker's answer teaches about the user who asked: a typed update of their profile."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import reduce
+
+import msgspec
+
+from backend.errors import BadRequest
+from backend.users.profile_updates import AddFact, AssumeHome, NotePlace, ProfileUpdate, SetPreference, WatchTicker
+
+
+class ContextUpdate(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
+    """An update of the profile of whoever asked; an empty field changes nothing.
+
+    It holds what the question and its tools brought up, never what is known of the user, since it is kept with an
+    answer that others may be served.
+    """
+
+    set_name: str = ""
+    set_default_location: str = ""
+    """A home that takes the place of the one that is known."""
+    set_temperature_unit: str = ""
+    """Either `celsius` or `fahrenheit`."""
+    add_watched_tickers: tuple[str, ...] = ()
+    new_facts: tuple[str, ...] = ()
+    """Facts about the user, in a few words each."""
+    places: tuple[str, ...] = ()
+    """Places whose weather was asked for: noted, and the first is the home of a user who has stated none."""
+
+    def updates(self) -> Iterator[ProfileUpdate]:
+        """Yield the changes of the profile. Raises `BadRequest` for a value that no profile may hold."""
+        if self.set_name:
+            yield SetPreference("name", self.set_name)
+        if self.set_default_location:
+            yield SetPreference("default_location", self.set_default_location)
+        if self.set_temperature_unit:
+            yield SetPreference("temperature_unit", self.set_temperature_unit)
+        yield from map(WatchTicker, self.add_watched_tickers)
+        yield from map(AddFact, self.new_facts)
+        for place in self.places:
+            yield NotePlace(place)
+        yield from map(AssumeHome, self.places[:1])
+
+    def allowed(self) -> tuple[ProfileUpdate, ...]:
+        """Return the changes; none where one of the values is not allowed, since it came with a service's answer."""
+        try:
+            return tuple(self.updates())
+        except BadRequest:
+            return ()
+
+
+def merged(updates: Iterable[ContextUpdate | None]) -> ContextUpdate | None:
+    """Return one update with all that these hold, a later text in place of an earlier one; None: there is nothing."""
+    given = [update for update in updates if update is not None]
+    return reduce(_both, given) if given else None
+
+
+def _both(earlier: ContextUpdate, later: ContextUpdate) -> ContextUpdate:
+    return ContextUpdate(
+        set_name=later.set_name or earlier.set_name,
+        set_default_location=later.set_default_location or earlier.set_default_location,
+        set_temperature_unit=later.set_temperature_unit or earlier.set_temperature_unit,
+        add_watched_tickers=tuple(dict.fromkeys((*earlier.add_watched_tickers, *later.add_watched_tickers))),
+        new_facts=tuple(dict.fromkeys((*earlier.new_facts, *later.new_facts))),
+        places=tuple(dict.fromkeys((*earlier.places, *later.places))),
+    )
