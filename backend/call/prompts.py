@@ -115,6 +115,7 @@ def brief(
         "preferences": caller.profile.preferences.stored(),
         "facts": list(caller.profile.facts),
         "summary": caller.profile.summary,
+        "conversations_before_this_one": caller.profile.signals.session_count,
         "long_work": list(caller.tasks),
     }
     if given := {name: part for name, part in known.items() if part}:

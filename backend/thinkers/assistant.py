@@ -45,7 +45,6 @@ MANIFEST = Manifest(
     ),
     cache_ttl_s=0,
     filler="Still looking it up.",
-    history_turns=4,
     preferences=("name", "time_zone"),
     phrases=(
         "Don't let me forget to call Tom at five.",

@@ -29,7 +29,6 @@ MANIFEST = Manifest(
     cache_ttl_s=0,
     deadline_s=30,
     filler="Still waiting for GitHub.",
-    history_turns=4,
     preferences=("time_zone",),
     needs_set_up=True,
     phrases=(

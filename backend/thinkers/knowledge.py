@@ -1,7 +1,8 @@
 """Everything the model knows by itself: facts, explanations, advice, sums.
 
 Questions of unknown domains come here, too, so that a routing mistake costs a general answer instead of none. It is
-shown the conversation and the summary of earlier ones, which explain what words like 'it' mean.
+shown the last four turns and the summary of earlier conversations, which explain what words like 'it' mean: more would
+keep an answer from being served again.
 """
 
 from __future__ import annotations

@@ -33,7 +33,6 @@ MANIFEST = Manifest(
     cache_scope="user",
     deadline_s=45,
     filler="Still looking through the research.",
-    history_turns=2,
     phrases=(
         "What helps against a headache?",
         "What are the symptoms of the flu?",

@@ -32,7 +32,6 @@ MANIFEST = Manifest(
     tools=("memory", "manage_prompt", "get_personality", "remember_preference"),
     cache_ttl_s=0,
     filler="Just looking through my memory.",
-    history_turns=4,
     preferences=("name", "time_zone"),
     phrases=(
         "What do you know about me?",

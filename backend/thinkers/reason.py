@@ -22,7 +22,6 @@ MANIFEST = Manifest(
     cache_ttl_s=0,
     deadline_s=75,
     filler="I am still thinking it through.",
-    history_turns=4,
     preferences=("name", "time_zone"),
     phrases=(
         "Think carefully: what is eighty percent of two hundred?",

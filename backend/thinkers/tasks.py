@@ -30,7 +30,6 @@ MANIFEST = Manifest(
     tools=("background_tasks",),
     cache_ttl_s=0,
     filler="Just looking at how far it is.",
-    history_turns=2,
     phrases=(
         "Forget that research.",
         "Is the background task finished?",

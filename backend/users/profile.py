@@ -76,6 +76,10 @@ class UserProfile(_Part):
     preferences: Preferences = field(default_factory=Preferences)
     facts: tuple[str, ...] = ()
     summary: str = ""
+    summary_updated_at: float = 0.0
+    """Unix time in seconds at which the summary was written; 0: there is none, or that is not known."""
+    turn_count_at_summary: int = 0
+    """Turns of the user in the conversation that the summary was last written from."""
     signals: Signals = field(default_factory=Signals)
     mode: str = ""
     """The name of the mode the user has chosen; empty: none."""

@@ -136,6 +136,10 @@ class MergeSummary:
 
     text: str
     over: str = ""
+    at: float = 0.0
+    """Unix time in seconds."""
+    turns: int = 0
+    """Turns of the user in the conversation it was written from."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -224,9 +228,14 @@ def apply(profile: UserProfile, update: ProfileUpdate) -> UserProfile:
         case DropFact(text):
             return replace(profile, facts=_without(profile.facts, text))
         case WriteSummary(text):
-            return replace(profile, summary=shortened(text, SUMMARY_CHARS))
-        case MergeSummary(text, over):
-            return replace(profile, summary=_merged(profile.summary, over, text))
+            return replace(
+                profile, summary=shortened(text, SUMMARY_CHARS), summary_updated_at=0.0, turn_count_at_summary=0
+            )
+        case MergeSummary(text) if not text.strip():
+            return profile
+        case MergeSummary(text, over, at, turns):
+            merged = _merged(profile.summary, over, text)
+            return replace(profile, summary=merged, summary_updated_at=at, turn_count_at_summary=turns)
         case SetMode(name):
             return replace(profile, mode=name)
         case AddInstruction(text):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
+import time
 from collections.abc import Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
@@ -145,8 +146,9 @@ class Summaries:
         draft = draft_from(await self._answer(known, said))
         if draft is None:
             raise PeerError("The model's notes cannot be read.")
-        facts = (AddFact(fact) for fact in draft.facts)
-        await update_profile(self.memory, user_id, MergeSummary(draft.summary, over=known.summary), *facts)
+        turns = sum(one.role == "user" for one in said)
+        summary = MergeSummary(draft.summary, over=known.summary, at=time.time(), turns=turns)
+        await update_profile(self.memory, user_id, summary, *map(AddFact, draft.facts))
 
     async def _answer(self, known: UserProfile, said: Sequence[PastMessage]) -> str:
         """Return the model's answer. Raises `ModelUnavailable`."""

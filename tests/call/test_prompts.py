@@ -52,7 +52,10 @@ def test_with_a_wake_name_the_responder_answers_only_to_it() -> None:
 
 def test_of_a_stranger_nothing_is_said() -> None:
     assert "<caller>" not in told({})
-    assert "<caller>" not in told({"signals": {"session_count": 3}})
+
+
+def test_the_responder_knows_how_often_they_have_talked() -> None:
+    assert '{"conversations_before_this_one": 3}' in told({"signals": {"session_count": 3}})
 
 
 def test_what_is_known_of_the_caller_is_quoted_as_data() -> None:

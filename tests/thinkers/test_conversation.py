@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from backend.settings.settings import load_settings
+from backend.storage.messages import Message
 from backend.testing.model import Scene, ScriptedModel
 from backend.tools.kb_search import KnowledgeBase
 from demo.services.server import serving
@@ -56,3 +57,18 @@ async def test_every_thinker_answers_from_its_services(tmp_path: Path) -> None:
     assert all(answer.citations for answer in answers.values())
     assert "Handbook, Holidays" in answers["research"].citations
     assert answers["research"].tool_calls == 4
+
+
+async def test_a_thinker_sees_ten_turns_unless_its_manifest_says_otherwise() -> None:
+    async with world(["Yes."], ["Because."], [call("get_current_weather", "{}")], ["Which?"]) as w:
+        said = [
+            Message(role, f"{role} {turn}.", float(turn)) for turn in range(1, 13) for role in ("user", "assistant")
+        ]
+        await w.memory.append_messages("ada", "s1", *said)
+        shown: dict[str, bool] = {}
+        for domain, first in (("assistant", 3), ("knowledge", 9)):
+            await w.ask(domain, "And that?")
+            shown[domain] = f"user {first}." in w.system() and f"assistant {first - 1}." not in w.system()
+        await w.ask("weather", "And there?")
+    assert shown == {"assistant": True, "knowledge": True}
+    assert "user 12." not in w.system(), "an answer that others are served rests on no conversation"

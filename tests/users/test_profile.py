@@ -13,6 +13,7 @@ from backend.errors import BadRequest
 from backend.runtime.faults import skipped_records
 from backend.storage.client import connect
 from backend.storage.memory import Memory
+from backend.users.context_update import ContextUpdate, merged
 from backend.users.profile import Preferences, UserProfile, load_profile
 from backend.users.profile_updates import (
     FACT_CHARS,
@@ -21,14 +22,17 @@ from backend.users.profile_updates import (
     TOPIC_LIMIT,
     WATCHED_LIMIT,
     AddFact,
+    AssumeHome,
     CountSession,
     CountTopic,
     DropPreference,
     MergeSummary,
+    NotePlace,
     PreferenceName,
     ProfileUpdate,
     SetPreference,
     WatchTicker,
+    WriteSummary,
     apply,
     shortened,
     update_profile,
@@ -97,6 +101,53 @@ def test_a_summary_tells_anew_what_it_was_made_from() -> None:
     context = after(MergeSummary("Ana keeps bees."))
     context = after(MergeSummary("Ana keeps bees and a dog.", over="Ana keeps bees."), stored=context)
     assert context == {"summary": "Ana keeps bees and a dog."}
+
+
+def test_a_summary_keeps_when_and_from_how_many_turns_it_was_written() -> None:
+    context = after(MergeSummary("Ana keeps bees.", at=1_795_262_400.5, turns=12))
+    assert context == {
+        "summary": "Ana keeps bees.",
+        "summary_updated_at": 1_795_262_400.5,
+        "turn_count_at_summary": 12,
+    }
+    assert after(MergeSummary(" ", over="Ana keeps bees.", at=2.0, turns=1), stored=context) == context
+    assert after(WriteSummary("I keep bees."), stored=context) == {"summary": "I keep bees."}
+
+
+def test_places_asked_about_share_one_fact_and_crowd_out_no_other() -> None:
+    context = after(AddFact("Is allergic to nuts."), *(NotePlace(f"Town {name}") for name in "ABCDEFA"))
+    assert context["facts"] == [
+        "Is allergic to nuts.",
+        "Has asked about the weather in: Town D; Town E; Town F; Town A.",
+    ]
+
+
+def test_a_home_is_assumed_only_where_none_is_known() -> None:
+    context = after(AssumeHome("Seattle"), AssumeHome("Oslo"))
+    assert context == {"preferences": {"default_location": "Seattle"}}
+    with pytest.raises(BadRequest):
+        AssumeHome("<script>")
+
+
+def test_an_update_with_a_value_no_profile_may_hold_changes_nothing() -> None:
+    assert ContextUpdate(places=("Oslo",), set_temperature_unit="kelvin").allowed() == ()
+    whole = ContextUpdate(
+        set_name="Ana", set_default_location="Oslo", set_temperature_unit="Celsius", new_facts=("Has a dog.",)
+    )
+    later = ContextUpdate(set_default_location="Bergen", add_watched_tickers=("aapl",))
+    assert merged([None, whole, None, later]) == ContextUpdate(
+        "Ana", "Bergen", "Celsius", ("aapl",), ("Has a dog.",), ()
+    )
+    assert after(*merged([whole, later]).allowed()) == {  # type: ignore[union-attr]
+        "preferences": {
+            "name": "Ana",
+            "default_location": "Bergen",
+            "temperature_unit": "celsius",
+            "watched_tickers": ["AAPL"],
+        },
+        "facts": ["Has a dog."],
+    }
+    assert merged([None, None]) is None
 
 
 def test_a_summary_another_call_has_changed_meanwhile_is_kept_beside_the_new_one() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import time
 from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any
@@ -191,7 +192,8 @@ async def test_a_summary_is_made_from_the_old_one_on_the_fast_model_and_replaces
     summaries = Summaries(model, "fast", memory)
     summaries.request("s1", "ada", SAID)
     await summaries.close(1.0)
-    assert await memory.user_context("ada") == {"summary": "Ana has a dog and bees.", "facts": ["has a dog"]}
+    kept = await memory.user_context("ada")
+    assert (kept["summary"], kept["facts"]) == ("Ana has a dog and bees.", ["has a dog"])
     [request] = model.requests
     assert request["model"] == "fast" and request["tools"] == []
     shown = request["messages"][1]["content"]
@@ -246,7 +248,9 @@ async def test_of_what_is_asked_while_one_is_written_only_the_last_is_written_ne
     await summaries.close(1.0)
     asked = [request["messages"][1]["content"] for request in model.requests]
     assert len(asked) == 2 and "first" in asked[0] and "third" in asked[1]
-    assert await memory.user_context("ada") == {"summary": "Two."}
+    kept = await memory.user_context("ada")
+    assert (kept["summary"], kept["turn_count_at_summary"]) == ("Two.", 1)
+    assert abs(float(str(kept["summary_updated_at"])) - time.time()) < 60
 
 
 async def stop_by_forgetting(summaries: Summaries) -> None:
