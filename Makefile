@@ -39,7 +39,7 @@ bench: install-test ## Measure what docs/performance.md tells
 	@.venv/bin/python -m benchmarks.calls
 
 requirements: ## Pin again what pyproject.toml asks for (needs uv)
-	$(COMPILE) --group dev pyproject.toml -o requirements-dev.txt
+	$(COMPILE) --extra dev pyproject.toml -o requirements-dev.txt
 	$(COMPILE) pyproject.toml -c requirements-dev.txt -o requirements.txt
 
 images: ## Name the images by the digests their registry gives now (needs docker)

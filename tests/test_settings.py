@@ -71,6 +71,19 @@ def test_hearing_is_set_by_nested_variables() -> None:
     assert (vad.threshold, vad.hangover_frames, vad.enabled, vad.engine) == (0.5, 20, False, "silero")
     assert settings().vad.pre_roll_ms == 100
     assert settings(VAD__VAD_FRAME_MS="16", VAD__VAD_SAMPLE_RATE="16000").vad.vad_frame_ms == 16
+    assert settings(VAD__HANGOVER_FRAMES="10").vad.hangover_frames == 10, "as much silence is sent as there is"
+    assert settings(VAD__POST_ROLL_MS="400", VAD__HANGOVER_FRAMES="20").vad.post_roll_ms == 400
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "reason"),
+    [
+        ("VAD__VAD_SAMPLE_RATE", "8000", "both score 16000 samples a second"),
+        ("VAD__POST_ROLL_MS", "400", "longer than the 300 ms of silence that end an utterance"),
+    ],
+)
+def test_what_the_detector_cannot_do_is_refused_with_the_reason(name: str, value: str, reason: str) -> None:
+    assert reason in refusal(**{name: value})
 
 
 def test_the_environment_wins_over_the_env_file(tmp_path: Path) -> None:

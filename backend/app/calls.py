@@ -30,8 +30,9 @@ from backend.conversation.patience import EndpointingStyle
 from backend.errors import Overloaded
 from backend.http.page_streams import PageStreams
 from backend.media.echo import load_canceller, open_echo_guard
-from backend.media.endpointing import choose_engine, open_endpointing
+from backend.media.endpointing import detector, open_endpointing
 from backend.media.utterance_reader import UtteranceReader, open_utterance_reader
+from backend.responders.base import Endpointer
 from backend.responders.failover import Providers
 from backend.runtime.supervisor import supervising
 from backend.sessions.cluster.cluster import Cluster
@@ -75,6 +76,8 @@ class CallSubsystem:
     """The event streams of open pages, outside of calls."""
     cluster: Cluster | None
     """The other processes; None when this one serves alone."""
+    detector: str
+    """What finds the turns, in words for the operator."""
 
 
 @asynccontextmanager
@@ -83,11 +86,14 @@ async def open_calls(foundation: Foundation, tasks: TaskSubsystem) -> AsyncItera
     settings, metrics = foundation.settings, foundation.metrics
     async with AsyncExitStack() as stack:
         providers = foundation.endpoints.providers
-        reads = settings.utterance_reader and settings.vad.enabled
+        # Loaded now: the first caller should not wait for a model.
+        engine = detector(settings.vad, provider_can=providers.endpoint_remotely)
+        reads = settings.utterance_reader and engine is not None
+        is_local = engine is not None and providers.endpoint_locally
         reader = await stack.enter_async_context(open_utterance_reader()) if reads else None
         meter = CallMeter(foundation.budgets, load_prices(settings.budgets.prices_file))
         await stack.enter_async_context(supervising("call meter", meter.run))
-        dependencies = _dependencies(foundation, tasks, reader, meter)
+        dependencies = _dependencies(foundation, tasks, reader, meter, "local" if is_local else "provider")
         load = Load(max_lag_ms=settings.admission_max_lag_ms, max_cpu_percent=settings.admission_max_cpu_percent)
         await stack.enter_async_context(supervising("load watch", partial(watch, load)))
         most_local = foundation.endpoints.most_calls
@@ -120,7 +126,8 @@ async def open_calls(foundation: Foundation, tasks: TaskSubsystem) -> AsyncItera
         pages = PageStreams(foundation.notifications.presence)
         metrics.watch_queue("open_pages", lambda: pages.count)
         await _listen(foundation, tasks, registry, pages, stack)
-        yield CallSubsystem(registry, providers, offers, ice_servers, pages, cluster)
+        detects = engine if is_local and engine else "the provider’s own"
+        yield CallSubsystem(registry, providers, offers, ice_servers, pages, cluster, detects)
 
 
 async def _run_call(
@@ -145,18 +152,19 @@ def _dependencies(
     tasks: TaskSubsystem,
     reader: UtteranceReader | None,
     meter: CallMeter,
+    endpointing: Endpointer,
 ) -> CallDependencies:
     settings, stores, thinkers = foundation.settings, foundation.stores, foundation.thinkers
     modes = thinkers.registry.dependencies.modes
-    limits = _limits(settings, foundation.endpoints.providers, reads=reader is not None)
-    vad = settings.vad.model_copy(update={"enabled": limits.endpointing == "local"})
+    limits = _limits(settings, endpointing, reads=reader is not None)
+    vad = settings.vad.model_copy(update={"enabled": endpointing == "local"})
     return CallDependencies(
         providers=foundation.endpoints.providers,
         brief=lambda caller: brief(
             thinkers.registry,
             caller,
             mode=modes.chosen(caller.profile),
-            endpointing=limits.endpointing,
+            endpointing=endpointing,
             greeting=settings.greeting,
             wake_name=settings.wake_name,
         ),
@@ -183,11 +191,9 @@ def _dependencies(
     )
 
 
-def _limits(settings: Settings, providers: Providers, *, reads: bool) -> TurnLimits:
-    if settings.vad.enabled:
-        choose_engine(settings.vad.engine)  # loaded now: the first caller should not wait for a model
+def _limits(settings: Settings, endpointing: Endpointer, *, reads: bool) -> TurnLimits:
     if settings.echo_cancellation == "auto":
-        load_canceller()  # the same; and a missing one is logged at the start
+        load_canceller()  # loaded now, too; and a missing one is logged at the start
     return TurnLimits(
         style=EndpointingStyle(settings.endpointing),
         reader=reads,
@@ -197,7 +203,7 @@ def _limits(settings: Settings, providers: Providers, *, reads: bool) -> TurnLim
         idle_nudge_s=settings.idle_nudge_s,
         idle_disconnect_s=settings.idle_disconnect_s,
         filler_after_s=settings.filler_after_s,
-        endpointing="local" if settings.vad.enabled and providers.endpoint_locally else "provider",
+        endpointing=endpointing,
         greeting=bool(settings.greeting),
     )
 

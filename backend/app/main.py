@@ -14,6 +14,7 @@ Each subsystem is a module of this room. It gets the ones before it, and ends be
 from __future__ import annotations
 
 import gc
+import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -22,7 +23,7 @@ from pathlib import Path
 from fastapi import FastAPI
 
 from backend.access.access import access_summary, decide_access
-from backend.app.calls import open_calls
+from backend.app.calls import CallSubsystem, open_calls
 from backend.app.foundation import Foundation, open_foundation
 from backend.app.http import open_http
 from backend.app.mcp import mcp_summary
@@ -31,11 +32,12 @@ from backend.app.tasks import open_tasks
 from backend.app.warm_up import WarmUp
 from backend.call.prompts import load_clips
 from backend.http.page_streams import PageStreams
-from backend.media.endpointing import choose_engine
 from backend.sessions.registry import SessionRegistry
 from backend.settings.settings import Settings
 from backend.settings.tasks import BackgroundSettings
 from backend.storage.embedded import open_memory
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +53,15 @@ class App:
     """What the local Responder still loads, where it is used."""
     banner: tuple[str, ...]
     """Lines for the operator: who is admitted, Responder, memory, Thinkers, speech detection."""
+
+    async def end_calls(self) -> None:
+        """Let calls go on for `drain_s` seconds, end the others with a goodbye, then close the event streams."""
+        log.info("ending %s calls, after at most %s s", self.registry.live, self.drain_s)
+        try:
+            await self.registry.drain(self.drain_s)
+            await self.registry.close("shutdown")
+        finally:
+            self.pages.close()
 
 
 @asynccontextmanager
@@ -68,10 +79,10 @@ async def open_app(settings: Settings, host: str) -> AsyncIterator[App]:
         gc.freeze()  # what start-up made lives as long as the process: the collector need not look at it during calls
         gc.enable()
         warm_up = foundation.endpoints.warm_up
-        yield App(asgi, calls.registry, calls.pages, settings.drain_s, warm_up, _banner(foundation, host))
+        yield App(asgi, calls.registry, calls.pages, settings.drain_s, warm_up, _banner(foundation, calls, host))
 
 
-def _banner(foundation: Foundation, host: str) -> tuple[str, ...]:
+def _banner(foundation: Foundation, calls: CallSubsystem, host: str) -> tuple[str, ...]:
     """Return a line each for access, Responder, memory, Thinkers, speech detection, and whatever else is on."""
     settings, opened = foundation.settings, foundation.stores.opened
     lines = [
@@ -79,7 +90,7 @@ def _banner(foundation: Foundation, host: str) -> tuple[str, ...]:
         f"Responder  {_responder(foundation)}",
         f"Memory     {opened.label}",
         f"Thinkers   {', '.join(manifest.domain for manifest in foundation.thinkers.registry.manifests)}",
-        f"Detector   {choose_engine(settings.vad.engine) if settings.vad.enabled else 'the provider’s semantic_vad'}",
+        f"Detector   {calls.detector}",
     ]
     if settings.langsmith_tracing_enabled:
         words = "with what is said" if settings.trace_content else "without what is said"

@@ -87,13 +87,9 @@ class Server(uvicorn.Server):
     async def _end(self) -> None:
         # Not through uvicorn's own `handle_exit`: it raises the signal again once it has shut down, and that would
         # kill us before memory has been written out and the child processes have been ended.
-        registry = self._app.registry
-        log.info("ending %s calls, after at most %s s", registry.live, self._app.drain_s)
         try:
-            await registry.drain(self._app.drain_s)
-            await registry.close("shutdown")
+            await self._app.end_calls()
         finally:
-            self._app.pages.close()
             self.should_exit = True
             self._over.set()
 

@@ -194,6 +194,23 @@ def choose_engine(wanted: Literal["auto", "ten", "silero"]) -> EngineName:
     return "silero"
 
 
+def detector(settings: VadSettings, *, provider_can: bool) -> EngineName | None:
+    """Return the engine that detects turns here; None where the provider's own detection (semantic_vad) does.
+
+    That is so with `VAD__ENABLED=false`, and, if the provider can (`provider_can`), where no engine runs on this
+    machine and none was asked for. Raises `MissingLibrary` otherwise.
+    """
+    if not settings.enabled:
+        return None
+    try:
+        return choose_engine(settings.engine)
+    except MissingLibrary as error:
+        if settings.engine != "auto" or not provider_can:
+            raise
+        log.warning("VAD: the provider's semantic_vad, because no detector can run here: %s %s", error, error.hint)
+        return None
+
+
 def _try(name: EngineName) -> None:
     engine = _build(name, 32)
     engine.score_hop(bytes(engine.context_bytes + engine.hop_bytes))

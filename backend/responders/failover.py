@@ -156,6 +156,11 @@ class Providers:
         """Return whether our own endpointing may decide, whichever of them serves a call."""
         return all("local" in each.provider.capabilities.endpointers for each in self.monitored)
 
+    @property
+    def endpoint_remotely(self) -> bool:
+        """Return whether the provider may decide that the caller has finished, whichever of them serves a call."""
+        return all("provider" in each.provider.capabilities.endpointers for each in self.monitored)
+
     def states(self) -> dict[str, str]:
         """Return each provider's state, by its name."""
         return {each.provider.name: each.state for each in self.monitored}

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
-from pydantic import BaseModel, Field, field_validator
+from pydantic import BaseModel, Field, field_validator, model_validator
+
+SCORED_HZ = 16000
 
 
 class VadSettings(BaseModel):
@@ -18,7 +20,7 @@ class VadSettings(BaseModel):
     onset_threshold: float = Field(
         0.5, ge=0.05, le=0.99, description="The same after silence, with Silero: a first sound may be doubtful."
     )
-    vad_sample_rate: Literal[16000] = Field(16000, description="Samples per second that the detector receives.")
+    vad_sample_rate: int = Field(16000, description="Samples per second that the detector receives; only 16000.")
     vad_frame_ms: Literal[10, 16, 32] = Field(32, description="Milliseconds TEN VAD scores at once; Silero always 32.")
     pre_roll_ms: int = Field(100, ge=0, le=1000, description="Milliseconds kept from before the onset.")
     post_roll_ms: int = Field(300, ge=0, le=2000, description="Most milliseconds of trailing silence that are sent.")
@@ -45,3 +47,21 @@ class VadSettings(BaseModel):
     def _number(cls, value: Any) -> Any:
         """The environment speaks in strings, which a Literal of numbers would refuse."""
         return int(value) if isinstance(value, str) and value.strip().isdecimal() else value
+
+    @field_validator("vad_sample_rate", mode="after")
+    @classmethod
+    def _rate(cls, value: int) -> int:
+        if value != SCORED_HZ:
+            raise ValueError(f"Silero and TEN VAD both score {SCORED_HZ} samples a second; leave it out.")
+        return value
+
+    @model_validator(mode="after")
+    def _sent_to_the_end(self) -> Self:
+        """Refuse more trailing silence than an utterance has; left out, as much is sent as there is."""
+        silence_ms = self.hangover_frames * 20
+        if "post_roll_ms" in self.model_fields_set and self.post_roll_ms > silence_ms:
+            raise ValueError(
+                f"post_roll_ms ({self.post_roll_ms}) is longer than the {silence_ms} ms of silence that end an "
+                f"utterance (hangover_frames, {self.hangover_frames} of 20 ms): lower it, or raise hangover_frames."
+            )
+        return self

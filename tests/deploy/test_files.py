@@ -114,7 +114,16 @@ def test_redis_has_a_password_and_both_sides_know_it() -> None:
     assert environment_of("backend")["REDIS_PASSWORD_FILE"] == "/run/redis-users/password"
     for name in ("backend", "worker"):
         assert "redis-users:/run/redis-users:ro" in services[name]["volumes"]
-    assert "ports" not in services["redis"]
+    assert services["redis"]["ports"] == ["127.0.0.1:${REDIS_PORT:-6379}:6379"], "for a server beside the containers"
+
+
+def test_the_commands_of_the_documents_work() -> None:
+    assert compose()["services"]["nginx"]["ports"] == ["127.0.0.1:${HTTP_PORT:-80}:80"]
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    pinned = (ROOT / "requirements-dev.txt").read_text()
+    names = [re.split(r"[>=<\[]", each)[0] for each in extras["dev"]]
+    assert {"pytest", "ruff", "mypy"} <= set(names)
+    assert [name for name in names if f"\n{name}==" not in pinned] == []
 
 
 def test_nginx_serves_the_files_of_this_checkout() -> None:

@@ -16,7 +16,7 @@ from backend.conversation.events import SpeechStarted as Onset
 from backend.conversation.events import SpeechStopped as Ended
 from backend.errors import MissingLibrary
 from backend.media import endpointing, vad_silero, vad_ten
-from backend.media.endpointing import make_vad
+from backend.media.endpointing import detector, make_vad
 from backend.media.frame import SAMPLE_RATE, SILENCE, Frame
 from backend.media.segmenter import Segmenter
 from backend.media.vad import EngineName
@@ -235,3 +235,17 @@ def test_a_missing_model_file_is_named(forgetful: None, monkeypatch: pytest.Monk
     monkeypatch.setattr(importlib.util, "find_spec", lambda _name: None)
     with pytest.raises(MissingLibrary, match="model"):
         make_vad(settings("silero"))
+
+
+def test_where_no_engine_runs_the_providers_detection_serves_and_the_log_says_so(
+    forgetful: None, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(vad_silero, "_model_path", no_model)
+    monkeypatch.setattr(ctypes, "PyDLL", refuse)
+    assert detector(VadSettings.model_validate({}), provider_can=True) is None
+    assert "semantic_vad, because no detector can run here" in caplog.text
+    with pytest.raises(MissingLibrary):
+        detector(VadSettings.model_validate({}), provider_can=False)
+    with pytest.raises(MissingLibrary):
+        detector(settings("silero"), provider_can=True)
+    assert detector(VadSettings.model_validate({"enabled": False}), provider_can=False) is None

@@ -57,15 +57,21 @@ def running_server(
     without, it starts its own offline demonstration.
     """
     with tempfile.TemporaryDirectory() as folder:
-        settings = {"DATA_DIR": f"{folder}/var", "OFFERS_PER_MINUTE": "0", "SECURITY_LOG": f"{folder}/security.log"}
-        settings |= TAKES_ALL
-        if peer:
-            settings |= {"OPENAI_API_KEY": "test-key", "OPENAI_BASE_URL": peer.base_url}
-        process = _start(Path(folder), settings | env, prefix, options)
+        process = _start(Path(folder), environment(Path(folder), peer) | env, prefix, options)
         try:
             yield _when_ready(process, Path(folder))
         finally:
             end(process)
+
+
+def environment(folder: Path, peer: OfflinePeer | None = None) -> dict[str, str]:
+    """Return the environment of a server that keeps its data in `folder` and takes `peer` for the OpenAI API."""
+    kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
+    # Open-Meteo is not asked for from tests: an address that refuses at once stands for "cannot be reached".
+    nowhere = {"OPEN_METEO_FORECAST_URL": "http://127.0.0.1:9/f", "OPEN_METEO_GEOCODING_URL": "http://127.0.0.1:9/g"}
+    settings = {"DATA_DIR": f"{folder}/var", "OFFERS_PER_MINUTE": "0", "SECURITY_LOG": f"{folder}/security.log"}
+    provider = {"OPENAI_API_KEY": "test-key", "OPENAI_BASE_URL": peer.base_url} if peer else {}
+    return kept | nowhere | settings | TAKES_ALL | provider
 
 
 def end(process: subprocess.Popen[bytes]) -> None:
@@ -83,14 +89,11 @@ def end(process: subprocess.Popen[bytes]) -> None:
 def _start(
     folder: Path, settings: Mapping[str, str], prefix: Sequence[str], options: Sequence[str]
 ) -> subprocess.Popen[bytes]:
-    kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
-    # Open-Meteo is not asked for from tests: an address that refuses at once stands for "cannot be reached".
-    nowhere = {"OPEN_METEO_FORECAST_URL": "http://127.0.0.1:9/f", "OPEN_METEO_GEOCODING_URL": "http://127.0.0.1:9/g"}
     with (folder / "stderr.log").open("wb") as log:
         return subprocess.Popen(
             [*prefix, COMMAND, "serve", "--port", "0", *options],
             cwd=folder,
-            env=kept | nowhere | {"COLUMNS": "200"} | dict(settings),
+            env={"COLUMNS": "200"} | dict(settings),
             stdout=subprocess.PIPE,
             stderr=log,
         )
