@@ -26,7 +26,7 @@ from backend.app.main import App, open_app
 from backend.errors import SettingsError
 from backend.settings.settings import load_settings
 
-log = logging.getLogger(__name__)
+log = logging.getLogger("uvicorn.error")  # where uvicorn says what it does, whatever the level of our own loggers
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
@@ -41,7 +41,10 @@ class Served:
         return f"Served({'started' if self._app else 'not started'})"
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        assert self._app is not None, "the ASGI server did not run the lifespan: let it (uvicorn: --lifespan on)"
+        if self._app is None:
+            raise SettingsError(
+                "The server has not started.", hint="Let the ASGI server run the lifespan (--lifespan on)."
+            )
         await self._app.asgi(scope, receive, send)
 
     @asynccontextmanager

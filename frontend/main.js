@@ -44,7 +44,16 @@ void audio.refreshDevices();
 addEventListener("pagehide", () => conversation.abandon());
 addEventListener("offline", () => store.state.phase === "ready" && store.dispatch("page_failed", OFFLINE));
 addEventListener("online", () => store.state.failure === OFFLINE && store.dispatch("page_failure_dismissed"));
-void configure().then(async () => (await import("./later.js")).showRest(store, conversation));
+void configure().then(showRest);
+
+/** Load the parts that show nothing before a call. */
+async function showRest() {
+  try {
+    (await import("./later.js")).showRest(store, conversation);
+  } catch (error) {
+    store.dispatch("page_failed", requestFailure(error, Date.now()));
+  }
+}
 
 /** The action of each button on a failure. */
 function waysOn() {

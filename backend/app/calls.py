@@ -86,14 +86,14 @@ async def open_calls(foundation: Foundation, tasks: TaskSubsystem) -> AsyncItera
     settings, metrics = foundation.settings, foundation.metrics
     async with AsyncExitStack() as stack:
         providers = foundation.endpoints.providers
-        # Loaded now: the first caller should not wait for a model.
-        engine = detector(settings.vad, provider_can=providers.endpoint_remotely)
+        engine = None
+        if providers.endpoint_locally:  # loaded now: the first caller should not wait for a model
+            engine = detector(settings.vad, provider_can=providers.endpoint_remotely)
         reads = settings.utterance_reader and engine is not None
-        is_local = engine is not None and providers.endpoint_locally
         reader = await stack.enter_async_context(open_utterance_reader()) if reads else None
         meter = CallMeter(foundation.budgets, load_prices(settings.budgets.prices_file))
         await stack.enter_async_context(supervising("call meter", meter.run))
-        dependencies = _dependencies(foundation, tasks, reader, meter, "local" if is_local else "provider")
+        dependencies = _dependencies(foundation, tasks, reader, meter, "local" if engine else "provider")
         load = Load(max_lag_ms=settings.admission_max_lag_ms, max_cpu_percent=settings.admission_max_cpu_percent)
         await stack.enter_async_context(supervising("load watch", partial(watch, load)))
         most_local = foundation.endpoints.most_calls
@@ -126,7 +126,7 @@ async def open_calls(foundation: Foundation, tasks: TaskSubsystem) -> AsyncItera
         pages = PageStreams(foundation.notifications.presence)
         metrics.watch_queue("open_pages", lambda: pages.count)
         await _listen(foundation, tasks, registry, pages, stack)
-        detects = engine if is_local and engine else "the provider’s own"
+        detects = engine or "the provider’s own"
         yield CallSubsystem(registry, providers, offers, ice_servers, pages, cluster, detects)
 
 

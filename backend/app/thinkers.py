@@ -31,6 +31,7 @@ from backend.observability.tracing import Tracer
 from backend.reasoning.reasoner import Reasoner
 from backend.settings.settings import Settings
 from backend.storage.memory import Memory
+from backend.storage.outbox import Enqueue
 from backend.thinkers.dispatcher import ThinkerDispatcher
 from backend.thinkers.registry import ROUTE_TOOL, ThinkerRegistry
 from backend.thinkers.run import ThinkerDependencies
@@ -98,6 +99,7 @@ async def open_thinkers(
             pipeline=pipeline,
             tool_sources=[others] if others else [],
             confirmations=stores.confirmations,
+            enqueue=stores.outbox.enqueue,
             services=services | {UserTasks: user_tasks, UserReminders: notifications.reminders},
         )
         summaries = Summaries(models.model, settings.thinker_model, stores.memory, tracer)
@@ -115,12 +117,13 @@ def build_thinkers(
     tool_sources: Iterable[ToolSource] = (),
     services: Mapping[Any, Any] = MappingProxyType({}),
     confirmations: Confirmations | None = None,
+    enqueue: Enqueue | None = None,
     clock: Callable[[], float] = time.time,
 ) -> ThinkerDispatcher:
     """Return all Thinkers with their tools and services.
 
     `tool_sources` have the tools of other servers; `services` are further ones for tools, by type. Without
-    `confirmations`, no tool is run that needs the user's agreement.
+    `confirmations`, no tool is run that needs the user's agreement; without `enqueue`, nothing is learnt from answers.
     The caller keeps ownership of `model`, `memory` and `http`. Raises `BadPlugin`.
     """
     folders = settings.plugin_folders
@@ -149,7 +152,9 @@ def build_thinkers(
     router = ToolRouter(
         model, routing.router_model or fast, above=routing.router_above, deadline_s=routing.router_deadline_s
     )
-    dependencies = ThinkerDependencies(agent, toolbox, memory, settings, pipeline, reasoner, clock, modes, router)
+    dependencies = ThinkerDependencies(
+        agent, toolbox, memory, settings, pipeline, reasoner, clock, modes, router, enqueue
+    )
     registry = ThinkerRegistry.discover(dependencies, folders=folders, without_model=_turns_without_model(settings))
     return ThinkerDispatcher(registry)
 

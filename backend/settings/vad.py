@@ -7,6 +7,7 @@ from typing import Any, Literal, Self
 from pydantic import BaseModel, Field, field_validator, model_validator
 
 SCORED_HZ = 16000
+"""Samples per second that both detectors score."""
 
 
 class VadSettings(BaseModel):
@@ -42,7 +43,7 @@ class VadSettings(BaseModel):
         9.0, ge=3, le=40, description="Decibels of treble below the caller's usual from which a voice is muffled."
     )
 
-    @field_validator("vad_sample_rate", "vad_frame_ms", mode="before")
+    @field_validator("vad_frame_ms", mode="before")
     @classmethod
     def _number(cls, value: Any) -> Any:
         """The environment speaks in strings, which a Literal of numbers would refuse."""

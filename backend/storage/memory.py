@@ -206,14 +206,19 @@ class Memory(RedisStore):
         return decode_context(raw)
 
     async def update_user_context(self, user_id: str, change: Callable[[Json], Json]) -> Json:
-        """Apply `change` to the context atomically and return the result; `change` may run more than once."""
+        """Apply `change` to the context atomically and return the result; `change` may run more than once.
+
+        Nobody is told of a change that leaves everything as it was; the context is kept for its whole time again.
+        """
         key = keys.context(user_id)
 
-        def write(pipe: Pipe, raw: bytes | None) -> Json:
-            changed = change(decode_context(raw))
+        def write(pipe: Pipe, raw: bytes | None) -> tuple[Json, bool]:
+            stored = decode_context(raw)
+            changed = change(stored)
             pipe.set(key, msgspec.json.encode(changed), ex=self._user_ttl_s)
-            pipe.publish(keys.CHANGES, f"{self.origin} {user_id}")
-            return changed
+            if changed != stored:
+                pipe.publish(keys.CHANGES, f"{self.origin} {user_id}")
+            return changed, changed != stored
 
         turn = self._turns.setdefault(user_id, asyncio.Lock())
         try:
@@ -222,10 +227,11 @@ class Memory(RedisStore):
         except TimeoutError:
             raise MemoryUnavailable("Too many updates of one user at the same time.") from None
         try:
-            changed = await self._client.transact(key, read=lambda pipe: pipe.get(key), write=write)
+            changed, is_new = await self._client.transact(key, read=lambda pipe: pipe.get(key), write=write)
         finally:
             turn.release()
-        self.listeners.call(user_id, changed)
+        if is_new:
+            self.listeners.call(user_id, changed)
         return changed
 
     async def everything_of(self, user_id: str) -> Json:

@@ -106,6 +106,9 @@ class Manifest:
     """A sentence the Responder may say while this takes long."""
     late: Literal["deliver", "drop"] = "deliver"
     """Whether an answer that comes after its moment is still given to the Responder."""
+    clock: Literal["time", "asked", "date"] = "time"
+    """What its answers rest on of the user's clock: the time of day, the time only where the question speaks of it, or
+    their date alone. Users in different time zones share an answer only where the time does not matter."""
     history_turns: int = 10
     """Turns of the conversation (a user's words and the reply) it is shown; 0 where answers are shared between users,
     for one that rests on a conversation is kept to it."""

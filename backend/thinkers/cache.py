@@ -34,8 +34,14 @@ SHARED = "shared"
 
 OUTCOMES = ("hit", "joined", "miss")
 """Kept, being computed for somebody else, or neither."""
-SHAREABLE = ("temperature_unit", "language", "time_zone")
-"""Preferences that part answers without making them personal: two units, a language, and the zone, by its date."""
+SHAREABLE = ("temperature_unit", "language")
+"""Preferences that part answers without making them personal."""
+_OF_TIME = re.compile(
+    r"\b(?:time|clock|hours?|minutes?|now|currently|tonight|morning|noon|afternoon|evening|night|midnight|early|late|"
+    r"soon|until|till|since|ago|open|closed|awake)\b",
+    re.IGNORECASE,
+)
+"""Words of a question whose answer may depend on the time of day."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,27 +79,39 @@ class Slot:
 
 @dataclass(frozen=True, slots=True)
 class Slots:
-    """The places where a question's answer may be kept: for everybody, for its user; None: it may not."""
+    """The places where a question's answer may be kept, at least one: for everybody, for its user; None: it may not."""
 
-    shared: Slot | None = None
-    own: Slot | None = None
+    shared: Slot | None
+    own: Slot | None
+
+    @property
+    def widest(self) -> Slot:
+        """The slot by which those who ask the same at the same time find each other."""
+        slot = self.shared or self.own
+        assert slot is not None
+        return slot
 
     def place_of(self, computed: Computed) -> Slot | None:
         """Return the slot that an answer belongs to."""
         if not computed.keep:
             return None
-        return self.own if computed.personal else self.shared or self.own
+        return self.own if computed.personal else self.widest
 
 
 def slots_for(manifest: Manifest, question: Question, situation: Situation, day: str) -> Slots | None:
-    """Return the slots of a question's answer; None: it is not kept. `day` is the user's date, as in 'tomorrow'."""
+    """Return the slots of a question's answer; None: it is not kept. `day` is the user's date, as in 'tomorrow'.
+
+    The user's time zone counts as personal where the answer may rest on the time of day; else the date says it all.
+    """
     findings: list[Note | Exchange] = [*situation.notes, *situation.exchanges]
     own = [_material(finding) for finding in findings if finding.personal]
+    known = situation.profile.stored()
     preferences = situation.profile.preferences.stored()
-    shareable = {name: preferences.pop(name, "") for name in SHAREABLE if name != "time_zone"}
-    preferences.pop("time_zone", None)
-    others = {**situation.profile.stored(), "preferences": preferences}
-    personal = [{name: value for name, value in others.items() if value}, list(situation.history), own]
+    shareable = [preferences.pop(name, "") for name in SHAREABLE]
+    if not rests_on_time(manifest, question):
+        preferences.pop("time_zone", None)
+    known.pop("preferences", None)
+    personal = [preferences, known, list(situation.history), own]
     material = [
         normalised(question.query),
         question.source_mode,
@@ -110,6 +128,11 @@ def slots_for(manifest: Manifest, question: Question, situation: Situation, day:
     if not is_shared and not question.user_id:
         return None
     return Slots(Slot(SHARED, key) if is_shared else None, Slot(question.user_id, key) if question.user_id else None)
+
+
+def rests_on_time(manifest: Manifest, question: Question) -> bool:
+    """Return whether the answer may depend on the user's time of day, and not on their date alone."""
+    return manifest.clock == "time" or (manifest.clock == "asked" and bool(_OF_TIME.search(question.query)))
 
 
 def _reached(reach: Reach) -> list[object]:
@@ -134,9 +157,9 @@ def normalised(query: str) -> str:
 
 @dataclass
 class _Computation:
-    """One computation, its user, and the callbacks of everybody who waits for it."""
+    """One computation, its slots, and the callbacks of everybody who waits for it."""
 
-    owner: Slot | None
+    slots: Slots
     task: asyncio.Task[Computed]
     listeners: list[OnProgress] = field(default_factory=list)
 
@@ -171,17 +194,16 @@ class AnswerCache:
             self._note("hit")
             on_progress(ThinkerProgress("found in the cache"))
             return replace(cached, latency_ms=round((time.perf_counter() - began) * 1000))
-        place = slots.shared or slots.own
-        running = self._running.get(place) if place else None
+        running = self._running.get(slots.widest)
         self._note("joined" if running else "miss")
         if running is None:
             running = self._begin(slots, ttl_s, compute)
         computed = await self._wait(running, on_progress)
-        if computed.personal and running.owner != slots.own:
-            if slots.own is None:
-                return (await compute(on_progress)).answer
-            return await self.serve(Slots(own=slots.own), ttl_s, compute, on_progress)
-        return computed.answer
+        if not computed.personal or running.slots.own == slots.own:
+            return computed.answer
+        if slots.own is None:
+            return (await compute(on_progress)).answer
+        return await self.serve(Slots(None, slots.own), ttl_s, compute, on_progress)
 
     async def _wait(self, running: _Computation, on_progress: OnProgress) -> Computed:
         running.listeners.append(on_progress)
@@ -207,9 +229,7 @@ class AnswerCache:
                 await self._keep(slot, computed.answer, ttl_s)
             return computed
 
-        running = _Computation(slots.own, asyncio.create_task(work()), listeners)
-        if place := slots.shared or slots.own:
-            self._running[place] = running
+        running = self._running[slots.widest] = _Computation(slots, asyncio.create_task(work()), listeners)
         running.task.add_done_callback(lambda _: self._on_end(running))
         return running
 
@@ -219,9 +239,8 @@ class AnswerCache:
         await briefly(storing, None, within_s=CACHE_WITHIN_S, warning="an answer could not be cached")
 
     def _forget(self, running: _Computation) -> None:
-        for place, one in list(self._running.items()):
-            if one is running:
-                del self._running[place]
+        if self._running.get(running.slots.widest) is running:
+            del self._running[running.slots.widest]
 
     def _on_end(self, running: _Computation) -> None:
         self._forget(running)

@@ -24,9 +24,9 @@ from backend.agent.context import local_day
 from backend.conversation.page_events import ThinkerChanged, ThinkerStage, ThinkerWork
 from backend.errors import NoAnswer, TookTooLong, VoiceError
 from backend.observability.tracing import current_span
-from backend.storage.memory import briefly
+from backend.storage.memory import Memory
 from backend.thinkers.base import Answer, Checkpoints, Manifest, OnProgress, Question, ThinkerProgress
-from backend.thinkers.cache import AnswerCache, Computed, slots_for
+from backend.thinkers.cache import AnswerCache, Computed, rests_on_time, slots_for
 from backend.thinkers.registry import Thinker, ThinkerRegistry
 from backend.thinkers.run import ThinkerRun
 from backend.users.profile_updates import update_profile
@@ -35,9 +35,6 @@ log = logging.getLogger(__name__)
 
 STARTED = "I've started on it in the background. I'll tell you when it's done."
 GOES_ON = "It takes longer than expected, so I go on with it in the background. I'll tell you when it's done."
-
-LEARNT_WITHIN_S = 0.2
-"""Seconds memory may take to keep what an answer teaches; the answer goes out without that after them."""
 
 OnChange = Callable[[ThinkerChanged], None]
 """Shows how far a call has got, and what its Thinker is doing. Returns at once."""
@@ -230,8 +227,8 @@ class ThinkerDispatcher:
         day = local_day(dependencies.clock(), situation.zone)
         slots = slots_for(manifest, question, situation, day) if manifest.cache_ttl_s else None
         if slots is None:
-            return await self._learnt(question, await thinker.think(run))
-        if slots.shared:
+            return self._learnt(question, await thinker.think(run))
+        if slots.shared and not rests_on_time(manifest, question):
             run.show_date_only()
 
         async def compute(on_progress: OnProgress) -> Computed:
@@ -239,12 +236,15 @@ class ThinkerDispatcher:
             answer = await thinker.think(run)
             return Computed(answer, keep=run.cacheable and answer.source != "sample", personal=run.personal)
 
-        return await self._learnt(question, await self.cache.serve(slots, manifest.cache_ttl_s, compute, on_progress))
+        return self._learnt(question, await self.cache.serve(slots, manifest.cache_ttl_s, compute, on_progress))
 
-    async def _learnt(self, question: Question, answer: Answer) -> Answer:
-        """Add to the user's profile what the answer teaches, and return the answer."""
-        updates = answer.update.allowed() if answer.update and question.user_id else ()
-        if updates:
-            learning = update_profile(self.registry.dependencies.memory, question.user_id, *updates)
-            await briefly(learning, None, within_s=LEARNT_WITHIN_S, warning="what an answer teaches was not kept")
+    def _learnt(self, question: Question, answer: Answer) -> Answer:
+        """Have what the answer teaches added to the user's profile, and return the answer."""
+        enqueue, updates = self.registry.dependencies.enqueue, answer.update.allowed() if answer.update else ()
+        if enqueue and updates and question.user_id:
+
+            async def learn(memory: Memory) -> None:
+                await update_profile(memory, question.user_id, *updates)
+
+            enqueue(learn)
         return answer

@@ -29,6 +29,7 @@ MANIFEST = Manifest(
     tools=("get_news_headlines",),
     cache_ttl_s=300,
     filler="Still looking through the headlines.",
+    clock="date",
     history_turns=0,
     preferences=("time_zone",),
     phrases=(

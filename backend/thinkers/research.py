@@ -43,6 +43,7 @@ MANIFEST = Manifest(
     cache_ttl_s=1800,
     deadline_s=240,
     filler="I am still going through the sources.",
+    clock="date",
     history_turns=0,
     preferences=("time_zone",),
     background=True,

@@ -27,6 +27,7 @@ from backend.middleware.pipeline import NO_STEPS, Pipeline, Prepared
 from backend.reasoning.reasoner import Reasoner
 from backend.settings.settings import Settings
 from backend.storage.memory import HISTORY_LIMIT, Memory, briefly
+from backend.storage.outbox import Enqueue
 from backend.thinkers.base import Answer, Checkpoints, Manifest, OnProgress, Question, Source, ThinkerProgress
 from backend.tools.base import ToolContext
 from backend.tools.registry import Registry
@@ -57,6 +58,8 @@ class ThinkerDependencies:
     modes: Modes = Modes()  # noqa: RUF009 - nothing in it changes
     router: ToolRouter | None = None
     """Picks the tools of a typed turn, which has many at hand; Thinkers have their manifests' few."""
+    enqueue: Enqueue | None = None
+    """Takes the writes to memory that no answer waits for; None: nothing is learnt from answers."""
 
     def mode_of(self, question: Question) -> Mode:
         """Return the mode that is on for a question."""

@@ -28,6 +28,7 @@ MANIFEST = Manifest(
     tools=("get_stock_price", "remember_preference"),
     cache_ttl_s=60,
     filler="Still getting the quote.",
+    clock="date",
     history_turns=0,
     preferences=("time_zone",),
     phrases=(

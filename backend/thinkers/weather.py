@@ -30,6 +30,7 @@ MANIFEST = Manifest(
     tools=("get_current_weather", "remember_preference"),
     cache_ttl_s=600,
     filler="Still checking the forecast.",
+    clock="date",
     history_turns=0,
     preferences=("temperature_unit", "time_zone"),
     phrases=(

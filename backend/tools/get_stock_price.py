@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Annotated
@@ -31,7 +32,7 @@ SAMPLES = (
     ("AAPL", "Apple", 200, 1),
     ("TSLA", "Tesla", 300, -2),
     ("MSFT", "Microsoft", 400, 1),
-    ("GOOGL", "Alphabet, the parent of Google", 150, 2),
+    ("GOOGL", "Alphabet (Google)", 150, 2),
     ("NVDA", "Nvidia", 120, -1),
     ("SPY", "SPDR S&P 500 ETF", 500, 1),
 )
@@ -63,14 +64,26 @@ async def get_stock_price(
     watched = (await own.preferences()).watched_tickers[-WATCHED_AT_ONCE:]
     if not watched:
         raise refused("No share was named, and the user watches none. Ask which company is meant.")
-    prices = await asyncio.gather(*(_price(http, settings, each) for each in watched), return_exceptions=True)
+    return _together(watched, await asyncio.gather(*(_watched(http, settings, each) for each in watched)))
+
+
+def _together(watched: Sequence[str], prices: Sequence[Result | ToolFailed]) -> Result:
+    """Return the prices as one result. Raise the first failure when all have failed."""
     found = [price for price in prices if isinstance(price, Result)]
+    failures = {each: str(price) for each, price in zip(watched, prices, strict=True) if isinstance(price, ToolFailed)}
     if not found:
-        raise refused(f"None of the watched shares has a price: {', '.join(watched)}.")
+        raise next(price for price in prices if isinstance(price, ToolFailed))
     notes = dict.fromkeys(price.note for price in found if price.note)
     citations = tuple(dict.fromkeys(citation for price in found for citation in price.citations))
-    shares = [price.data for price in found]
-    return Result({"shares": shares}, any(price.sample for price in found), " ".join(notes), citations)
+    data = {"shares": [price.data for price in found], **({"without_a_price": failures} if failures else {})}
+    return Result(data, any(price.sample for price in found), " ".join(notes), citations)
+
+
+async def _watched(http: AsyncClient, settings: Settings, symbol: str) -> Result | ToolFailed:
+    try:
+        return await _price(http, settings, symbol)
+    except ToolFailed as error:
+        return error
 
 
 async def _price(http: AsyncClient, settings: Settings, symbol: str) -> Result:
@@ -206,8 +219,9 @@ def _report(symbol: str, name: str, quote: _Quote, profile: _Profile, volume: fl
 
 def _sample(company: str, reason: str) -> Result:
     """Return made-up numbers, round enough to be recognised as such."""
+    words = re.findall(r"[\w&]+", company.casefold())
     symbol, name, price, percent = next(
-        (one for one in SAMPLES if company.upper() == one[0] or company.casefold() in one[1].casefold()),
+        (one for one in SAMPLES if words and words[0] in re.findall(r"[\w&]+", f"{one[0]} {one[1]}".casefold())),
         (company.upper()[:12], company, 100, 1),
     )
     data = {

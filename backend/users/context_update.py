@@ -8,6 +8,7 @@ from functools import reduce
 import msgspec
 
 from backend.errors import BadRequest
+from backend.runtime.faults import skip_record
 from backend.users.profile_updates import AddFact, AssumeHome, NotePlace, ProfileUpdate, SetPreference, WatchTicker
 
 
@@ -47,7 +48,8 @@ class ContextUpdate(msgspec.Struct, frozen=True, array_like=True, omit_defaults=
         """Return the changes; none where one of the values is not allowed, since it came with a service's answer."""
         try:
             return tuple(self.updates())
-        except BadRequest:
+        except BadRequest as error:
+            skip_record("context update", error)
             return ()
 
 

@@ -283,7 +283,7 @@ def _with_fact(facts: tuple[str, ...], fact: str) -> tuple[str, ...]:
 def _with_place(facts: tuple[str, ...], place: str) -> tuple[str, ...]:
     """Return the facts with this place in the one about places: a fact each would crowd out the others."""
     old = next((fact for fact in facts if fact.startswith(PLACES_ASKED)), "")
-    places = [one for one in old.removeprefix(PLACES_ASKED).rstrip(".").split("; ") if one and one != place]
+    places = [one for one in old.removeprefix(PLACES_ASKED).removesuffix(".").split("; ") if one and one != place]
     fact = f"{PLACES_ASKED}{'; '.join([*places, place][-PLACES_KEPT:])}."
     return facts if fact == old else _with_fact(tuple(one for one in facts if one != old), fact)
 

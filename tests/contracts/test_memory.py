@@ -248,6 +248,14 @@ async def test_who_watches_a_user_is_told_of_every_change_until_the_watch_ends(c
     assert told == [{"name": "Zoë"}, {}]
 
 
+async def test_a_change_that_leaves_everything_as_it_was_is_told_to_nobody(case: Case) -> None:
+    told: list[dict[str, Any]] = []
+    await case.memory.update_user_context("u1", lambda known: {"name": "Zoë"})
+    case.memory.listeners.add("u1", told.append)
+    assert await case.memory.update_user_context("u1", lambda known: {**known, "name": "Zoë"}) == {"name": "Zoë"}
+    assert told == []
+
+
 async def test_a_watcher_that_fails_costs_neither_the_write_nor_the_others(case: Case) -> None:
     def fails(known: dict[str, Any]) -> None:
         raise RuntimeError(known["name"])

@@ -92,6 +92,31 @@ async def test_callers_in_two_places_share_one_answer_to_a_question_that_names_i
         assert counted.get_sample_value("voice_answer_cache_total", {"outcome": "miss"}) == 1
 
 
+async def test_what_rests_on_the_time_of_day_is_answered_with_it_and_shared_by_nobody_elsewhere() -> None:
+    async with world(["Because."], ["It is one."], ["It is seven."]) as w:
+        await learn(w, "ada", time_zone="Europe/Oslo")
+        await learn(w, "bob", time_zone="America/Lima")
+        await w.ask("knowledge", "Why is the sky blue?", user="ada")
+        assert (await w.ask("knowledge", "Why is the sky blue?", user="bob")).source == "cache"
+        assert "Oslo" not in w.system()
+        assert (await w.ask("knowledge", "What time is it?", user="ada")).text == "It is one."
+        assert "13:00 (time zone Europe/Oslo)" in w.system()
+        assert (await w.ask("knowledge", "What time is it?", user="bob")).text == "It is seven."
+        assert "07:00 (time zone America/Lima)" in w.system()
+
+
+async def test_a_thinker_of_another_makers_is_told_the_time_unless_it_says_it_needs_none(tmp_path: Path) -> None:
+    (tmp_path / "shop.py").write_text(
+        "from backend.thinkers.base import Manifest\n"
+        "MANIFEST = Manifest('shop', 'Shop', 'a shop', 'Open?', 'Tell.', history_turns=0, preferences=('time_zone',))\n"
+    )
+    async with world(["Yes."], ["No."], folders=(tmp_path,)) as w:
+        await learn(w, "ada", time_zone="Europe/Oslo")
+        await learn(w, "bob", time_zone="America/Lima")
+        assert [(await w.ask("shop", "Are they there?", user=user)).text for user in ("ada", "bob")] == ["Yes.", "No."]
+        assert "07:00 (time zone America/Lima)" in w.system()
+
+
 async def test_another_date_and_another_unit_part_answers() -> None:
     scenes = [SEATTLE, ["Mild."]] * 3
     async with (
@@ -265,12 +290,12 @@ async def test_what_must_be_heard_to_its_end_is_so_from_the_cache_too() -> None:
         return Computed(Answer("This call is recorded.", "model", interruptible=False), keep=True)
 
     async def serve() -> Answer:
-        return await served.serve(Slots(Slot("shared", "terms")), 60, compute, lambda _: None)
+        return await served.serve(Slots(Slot("shared", "terms"), None), 60, compute, lambda _: None)
 
     assert [(answer.source, answer.interruptible) for answer in (await serve(), await serve())] == [
         ("model", False),
         ("cache", False),
     ]
     await memory.cache_put("shared", "older", '["Because.", ["A book"]]', 60)
-    older = await served.serve(Slots(Slot("shared", "older")), 60, compute, lambda _: None)
+    older = await served.serve(Slots(Slot("shared", "older"), None), 60, compute, lambda _: None)
     assert (older.text, older.citations, older.interruptible) == ("Because.", ("A book",), True)

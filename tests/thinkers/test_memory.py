@@ -17,6 +17,7 @@ from backend.middleware.pipeline import Pipeline
 from backend.middleware.plan import discover
 from backend.settings.settings import load_settings
 from backend.storage.memory import Memory
+from backend.storage.outbox import Outbox
 from backend.testing.memory import FakeMemory
 from backend.testing.model import ScriptedModel
 from backend.thinkers.base import Question
@@ -90,7 +91,7 @@ async def test_what_is_remembered_is_found_by_the_thinker_and_its_users_alone() 
         http=NO_HTTP,
         services={Memories: memories},
     )
-    w = World(thinkers, model, None)
+    w = World(thinkers, model, None, Outbox(FakeMemory()))
     await w.ask("memory", "Remember that my sister's name is Anna.")
     assert [one.text for one in await memories.all("ada")] == ["My sister's name is Anna."]
     await w.ask("memory", "What do you know about my sister?")
@@ -111,7 +112,7 @@ async def test_what_is_remembered_in_one_turn_is_told_to_the_next_by_voice_and_b
     settings = load_settings(_env_file=None, **NOWHERE)
     services = {Memories: memories}
     thinkers = build_thinkers(settings, model=model, memory=memory, http=NO_HTTP, pipeline=pipeline, services=services)
-    w = World(thinkers, model, memory)
+    w = World(thinkers, model, memory, Outbox(memory))
     await w.ask("memory", "Remember that the bike is in the cellar.", session="s1")
     await w.ask("knowledge", "Where did I leave the bike?", session="s2")
     assert '{"from": "memory", "text": "The bike is in the cellar."}' in w.system()

@@ -15,6 +15,7 @@ from backend.access.reach import EVERYTHING
 from backend.app.thinkers import build_thinkers
 from backend.models.base import ChatModel
 from backend.settings.settings import Settings, load_settings
+from backend.storage.outbox import Outbox
 from backend.testing.memory import FakeMemory
 from backend.testing.model import ScriptedModel
 from backend.thinkers.base import Answer, Question, ThinkerProgress
@@ -37,6 +38,7 @@ class World:
     thinkers: ThinkerDispatcher
     model: Any
     memory: Any
+    outbox: Outbox
     progress: list[str] = field(default_factory=list)
     steps: list[tuple[str, str]] = field(default_factory=list)
     confirmations: Confirmations = field(default_factory=confirmations)
@@ -47,7 +49,9 @@ class World:
         await self.confirmations.take_answer(user, session, query, message=message)
         rights = ToolRights(EVERYTHING, message=message)
         question = Question(domain, query, session, user, conversation_id=session, rights=rights)
-        return await self.thinkers.answer(question, self._note)
+        answer = await self.thinkers.answer(question, self._note)
+        await self.outbox.settle(1.0)  # so that what the answer teaches is known
+        return answer
 
     def system(self, request: int = -1) -> str:
         """The system prompt of a request the scripted model was sent."""
@@ -71,8 +75,14 @@ async def world(
     memory = memory or FakeMemory()
     settings = settings or load_settings(_env_file=None, plugin_folders=list(folders), **NOWHERE)
     async with httpx2.AsyncClient(verify=False) as http:
-        asked = confirmations()
+        asked, outbox = confirmations(), Outbox(memory)
         thinkers = build_thinkers(
-            settings, model=model, memory=memory, http=http, clock=lambda: SATURDAY_NOON, confirmations=asked
+            settings,
+            model=model,
+            memory=memory,
+            http=http,
+            clock=lambda: SATURDAY_NOON,
+            confirmations=asked,
+            enqueue=outbox.enqueue,
         )
-        yield World(thinkers, model, memory, confirmations=asked)
+        yield World(thinkers, model, memory, outbox, confirmations=asked)

@@ -7,10 +7,12 @@ import pytest
 
 from backend.errors import ToolFailed
 from backend.settings.settings import Settings, load_settings
+from backend.testing.memory import FakeMemory
 from backend.tools import fetch
 from backend.tools.base import Result
 from backend.tools.get_stock_price import Share, best_share, get_stock_price
 from backend.tools.own_profile import OwnProfile
+from backend.users.profile_updates import WatchTicker, update_profile
 from demo.services import finnhub
 from demo.services.server import ApiServer, Handler, Reply, json_reply, serving, text_reply
 from tests.support.troubles import every_trouble
@@ -124,3 +126,32 @@ async def test_slowness_gives_a_labelled_sample(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(fetch, "TIMEOUT_S", 0.1)
     result = await price("Apple", lambda request: json_reply({}, delay_s=5))
     assert "does not answer" in result.note
+
+
+@pytest.mark.parametrize(
+    ("named", "symbol"),
+    [
+        ("Apple", "AAPL"),
+        ("apple inc", "AAPL"),
+        ("GOOGL", "GOOGL"),
+        ("Google", "GOOGL"),
+        ("T", "T"),
+        ("F", "F"),
+        ("?", "?"),
+    ],
+)
+async def test_a_sample_is_of_the_share_that_was_named(named: str, symbol: str) -> None:
+    assert (await price(named, key=None)).data["symbol"] == symbol
+
+
+async def test_of_watched_shares_those_without_a_price_are_named() -> None:
+    memory = FakeMemory()
+    await update_profile(memory, "ada", WatchTicker("AAPL"), WatchTicker("ZZZ"))
+    async with serving(finnhub.answering) as server, httpx2.AsyncClient(verify=False) as http:
+        own = OwnProfile("ada", memory)
+        result = await get_stock_price(http, settings(server.url), own)
+        assert [share["symbol"] for share in result.data["shares"]] == ["AAPL"]
+        assert list(result.data["without_a_price"]) == ["ZZZ"] and own.used
+        await update_profile(memory, "ada", WatchTicker("AAPL", watched=False))
+        with pytest.raises(ToolFailed, match="ZZZ"):
+            await get_stock_price(http, settings(server.url), own)
