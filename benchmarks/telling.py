@@ -1,7 +1,7 @@
 """How soon a finished task is heard: `python -m benchmarks.telling [--rounds 20]`, about five seconds a round.
 
 A serving process with its Redis and a real WebRTC call to it. This process is the worker: it writes the end of a task
-into its record, and listens in the call until the first audible packet of what is told of it. The offline demonstration
+into its record, and listens in the call until the first audible packet of what is told of it. The local Responder
 thinks and speaks at once, so what is measured is ours: the moment a digest gathers (`COORDINATOR__LISTENER_AFTER_S`,
 half a second, on purpose), the coordinator's next look, the digest itself, the notice, and the way of its sound.
 

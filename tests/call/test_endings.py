@@ -135,7 +135,7 @@ async def exit_status(server: RunningServer) -> int:
 async def test_sigterm_says_goodbye_ends_the_call_and_leaves_no_process() -> None:
     with running_server() as server:
         offspring = children(server.pid)
-        assert len(offspring) >= 3, "redis-server, the offline demonstration and its recogniser"
+        assert len(offspring) >= 3, "redis-server, the local Responder and its recogniser"
         async with placed_call(server) as call, placed_call(server, transport="ws") as other:
             server.process.send_signal(signal.SIGTERM)
             await asyncio.gather(call.hears_something(), other.hears_something())

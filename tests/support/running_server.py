@@ -54,7 +54,7 @@ def running_server(
     """`responder-thinker serve` on a free port with a data folder of its own, ended by its pid.
 
     `prefix` goes before the command, `options` behind it. With `peer` it takes that process for the OpenAI API;
-    without, it starts its own offline demonstration.
+    without, it starts its own local Responder.
     """
     with tempfile.TemporaryDirectory() as folder:
         process = _start(Path(folder), environment(Path(folder), peer) | env, prefix, options)
