@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncIterator
 
 import httpx2
@@ -10,6 +11,8 @@ import openai
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from local_responder.dialogue.chat_model import ChatModelDialogue, ModelFailed
+
+log = logging.getLogger(__name__)
 
 
 async def forward(body: bytes, model: ChatModelDialogue) -> Response:
@@ -23,16 +26,34 @@ async def forward(body: bytes, model: ChatModelDialogue) -> Response:
     except (ModelFailed, openai.APIError, httpx2.HTTPError):
         return _failure(502, "The local model does not answer.")
 
-    async def pieces() -> AsyncIterator[bytes]:
-        try:
-            async for piece in upstream.aiter_raw():
-                yield piece
-        finally:  # also when our client has gone: then the server ends its work
-            await upstream.aclose()
+    return StreamingResponse(_lines(upstream), upstream.status_code, media_type=upstream.headers.get("content-type"))
 
-    return StreamingResponse(pieces(), upstream.status_code, media_type=upstream.headers.get("content-type"))
+
+async def _lines(upstream: httpx2.Response) -> AsyncIterator[bytes]:
+    """Yield whole lines as they come; where the model's server breaks off its events, an error is the last of them.
+
+    Half a line is no JSON: it is held until its end comes, and dropped where it never does.
+    """
+    held = b""
+    try:
+        async for piece in upstream.aiter_raw():
+            whole, end, held = (held + piece).rpartition(b"\n")
+            if end:
+                yield whole + end
+        if held:
+            yield held
+    except httpx2.HTTPError as broken:
+        if not upstream.headers.get("content-type", "").startswith("text/event-stream"):
+            raise  # a body that ends too soon says it by itself
+        log.warning("The local model broke off: %s", broken or type(broken).__name__)
+        yield b"\ndata: " + msgspec.json.encode(_error("The local model broke off.")) + b"\n\n"
+    finally:  # also when our client has gone: then the server ends its work
+        await upstream.aclose()
 
 
 def _failure(status: int, message: str) -> Response:
-    error = {"message": message, "type": "server_error", "param": None, "code": None}
-    return JSONResponse({"error": error}, status_code=status)
+    return JSONResponse(_error(message), status_code=status)
+
+
+def _error(message: str) -> dict[str, object]:
+    return {"error": {"message": message, "type": "server_error", "param": None, "code": None}}

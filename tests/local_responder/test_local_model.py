@@ -10,11 +10,11 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
-from openai import APIStatusError, AsyncOpenAI
+from openai import APIError, APIStatusError, AsyncOpenAI
 
 from demo.services.server import Reply, serving
 from tests.local_responder.realtime_client import call
-from tests.support.chat_api import ended, stream, words
+from tests.support.chat_api import chunk, ended, stream, words
 from tests.support.offline_peer import OfflinePeer
 
 ANSWER = stream(words("It is cold. ", "Take a coat."), ended())
@@ -83,3 +83,20 @@ async def test_completions_say_when_the_model_is_away() -> None:
     ):
         with pytest.raises(APIStatusError, match="local model does not answer"):
             await client.chat.completions.create(model="m", messages=[{"role": "user", "content": "Cold?"}])
+
+
+@pytest.mark.parametrize("cut", [b"", chunk({"content": "Never whole."})[:40], chunk({"content": "Coat."})[:-1]])
+async def test_completion_ends_with_an_error_where_the_model_breaks_off(cut: bytes) -> None:
+    async with (
+        serving(lambda request: stream(words("It is cold. "), [cut], breaks_off=True)) as server,
+        responder(server.url) as peer,
+        AsyncOpenAI(api_key="any", base_url=peer.base_url, max_retries=0) as client,
+    ):
+        chunks = await client.chat.completions.create(
+            model="m", messages=[{"role": "user", "content": "Cold?"}], stream=True
+        )
+        said = ""
+        with pytest.raises(APIError, match="local model broke off"):
+            async for each in chunks:
+                said += each.choices[0].delta.content or ""
+        assert said == "It is cold. " + ("Coat." if cut.endswith(b"\n") else "")
