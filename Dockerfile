@@ -27,6 +27,7 @@ COPY --from=build /app /app
 ENV PATH="/app/.venv/bin:$PATH" \
     PYTHONUNBUFFERED=1 \
     PYTHONDONTWRITEBYTECODE=1 \
+    LOG_FORMAT=json \
     DATA_DIR=/app/var
 USER 10001
 # HTTP, and the media ports of RTC_PORT_RANGE as compose sets it.

@@ -75,6 +75,7 @@ ARROWS: dict[str, set[str]] = {
         "conversation",
         "models",
         "notifications",
+        "observability",
         "runtime",
         "settings",
         "storage",

@@ -72,6 +72,8 @@ class Agent:
     """Picks the tools of each turn; None: all of them are offered."""
     profile: str = ""
     """The name of the mode that is on, for tools."""
+    shown: bool = True
+    """Whether somebody reads the words while they come; else an answer that breaks off is asked for once more."""
 
     def register_tool(
         self, name: str, description: str, parameters: Json, handler: Callable[[Json], Awaitable[Any]]

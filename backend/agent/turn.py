@@ -24,7 +24,7 @@ from backend.agent.context import CALLS_LIMIT, ConversationContext, Exchange, So
 from backend.agent.events import ModelAnswered, ModelAsked, OnEvent, StateChanged, ThinkerResponse, TurnState
 from backend.agent.speech import speakable
 from backend.conversation.page_events import TokenGenerated, ToolCallFinished, ToolCallStarted
-from backend.errors import NoAnswer
+from backend.errors import ModelUnavailable, NoAnswer
 from backend.models.base import ChatMessage, Finished, TextDelta, ToolCall
 from backend.storage.messages import Message, StoredCall
 from backend.tools.base import ToolContext
@@ -147,16 +147,23 @@ class Turn:
         schemas = offered if tools else []
         self.emit(ModelAsked(self.agent.model_name, messages, len(schemas)))
         asked_at = time.perf_counter()
-        stream = self.agent.model.stream(messages, model=self.agent.model_name, tools=schemas)
-        async with aclosing(stream) as deltas:
-            async for delta in deltas:
-                match delta:
-                    case TextDelta(text):
-                        self._spoke(text)
-                    case ToolCall():
-                        calls.append(delta)
-                    case Finished():
-                        end = delta
+        for is_last in (False, True):
+            try:
+                stream = self.agent.model.stream(messages, model=self.agent.model_name, tools=schemas)
+                async with aclosing(stream) as deltas:
+                    async for delta in deltas:
+                        match delta:
+                            case TextDelta(text):
+                                self._spoke(text)
+                            case ToolCall():
+                                calls.append(delta)
+                            case Finished():
+                                end = delta
+                break
+            except ModelUnavailable:
+                if is_last or self.agent.shown or not self.partial:
+                    raise
+                self.partial, calls = "", []  # nobody has seen them
         self.tokens += end.tokens_in + end.tokens_out
         self.metrics.total_tokens += end.tokens_in + end.tokens_out
         names = tuple(call.name for call in calls)

@@ -32,6 +32,7 @@ from backend.http.page_streams import PageStreams
 from backend.media.echo import load_canceller, open_echo_guard
 from backend.media.endpointing import detector, open_endpointing
 from backend.media.utterance_reader import UtteranceReader, open_utterance_reader
+from backend.observability.logs import log_ids
 from backend.responders.base import Endpointer
 from backend.responders.failover import Providers
 from backend.runtime.supervisor import supervising
@@ -96,6 +97,7 @@ async def open_calls(foundation: Foundation, tasks: TaskSubsystem) -> AsyncItera
         dependencies = _dependencies(foundation, tasks, reader, meter, "local" if engine else "provider")
         load = Load(max_lag_ms=settings.admission_max_lag_ms, max_cpu_percent=settings.admission_max_cpu_percent)
         await stack.enter_async_context(supervising("load watch", partial(watch, load)))
+        metrics.watch_value("voice_loop_lag_seconds", "Lag of the event loop.", lambda: load.lag_ms / 1000)
         most_local = foundation.endpoints.most_calls
 
         def admit() -> None:
@@ -139,12 +141,13 @@ async def _run_call(
         if session.call is not None:
             session.call.hang_up("budget")
 
-    async with (
-        budgets.payers.paying_for(session.owner) as payer,
-        meter.metering(session.id, payer, hang_up),
-        budgets.permits.hold(PermitKind.CALLS, payer, session.id),
-    ):
-        return await CallEngine(dependencies, session, transport).run()
+    with log_ids(session=session.id):
+        async with (
+            budgets.payers.paying_for(session.owner) as payer,
+            meter.metering(session.id, payer, hang_up),
+            budgets.permits.hold(PermitKind.CALLS, payer, session.id),
+        ):
+            return await CallEngine(dependencies, session, transport).run()
 
 
 def _dependencies(

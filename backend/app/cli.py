@@ -16,6 +16,7 @@ from rich.console import Console
 
 from backend.access.principal import Grant
 from backend.errors import VoiceError
+from backend.observability.logs import LogFormat, set_up_logs
 from backend.settings.access import key_pairs
 from backend.settings.settings import load_settings
 
@@ -32,6 +33,9 @@ LogLevel = Annotated[
     Literal["debug", "info", "warning", "error"],
     typer.Option(envvar="LOG_LEVEL", case_sensitive=False, help="The least urgent messages to print."),
 ]
+LogForm = Annotated[
+    LogFormat, typer.Option("--log-format", envvar="LOG_FORMAT", help="Messages for people, or a JSON object each.")
+]
 
 
 @app.command()
@@ -39,18 +43,19 @@ def serve(
     host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 for all.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 for any free one.")] = 8000,
     log_level: LogLevel = "warning",
+    log_form: LogForm = "text",
     shared_port: Annotated[
         bool, typer.Option("--shared-port", help="Share the port with other servers of this machine (SHARE_SESSIONS).")
     ] = False,
     announce: Annotated[bool, typer.Option(hidden=True)] = True,
 ) -> None:
     """Serve the page and the API. Settings come from the environment and .env."""
-    logging.basicConfig(level=log_level.upper(), format="%(asctime)s %(levelname)-7s %(name)s: %(message)s")
+    set_up_logs(log_level, log_form, "server")
     settings = load_settings()
     if settings.workers > 1 and not shared_port:
         from backend.app.worker_processes import supervise  # heavy imports, here and below: not needed to print help
 
-        uvloop.run(supervise(settings, host, port, log_level))
+        uvloop.run(supervise(settings, host, port, ["--log-level", log_level, "--log-format", log_form]))
     else:
         gc.disable()  # until `open_app` has made everything: collecting meanwhile takes a fifth of the time
         from backend.app.server import serve as serve_until_signal
@@ -62,11 +67,12 @@ def serve(
 def worker(
     concurrency: Annotated[int | None, typer.Option(min=1, max=64, help="Tasks at once; else the setting.")] = None,
     log_level: LogLevel = "warning",
+    log_form: LogForm = "text",
 ) -> None:
     """Do background tasks for the servers that share this Redis. Settings as for serve."""
     from backend.app.task_worker import work
 
-    logging.basicConfig(level=log_level.upper(), format="%(asctime)s %(levelname)-7s %(name)s: %(message)s")
+    set_up_logs(log_level, log_form, "worker")
     uvloop.run(work(load_settings(), concurrency))
 
 

@@ -61,6 +61,7 @@ async def open_foundation(settings: Settings, opened: OpenedMemory, *, serves: b
         metrics = _open_metrics(stores, thinkers, tracer)
         notifications.metrics.show_in(metrics.registry)
         budgets.show_in(metrics.registry)
+        models.metrics.show_in(metrics.registry)
         yield Foundation(
             settings, endpoints, stores, notifications, models, budgets, task_store, thinkers, tracer, metrics
         )

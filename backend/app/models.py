@@ -13,9 +13,10 @@ from backend.app.providers.local import ANY_KEY
 from backend.app.stores import DAY_S, Stores
 from backend.budgets.budgets import Budgets
 from backend.budgets.metered import MeteredEmbedder, MeteredModel
-from backend.models.chat_completions import ChatCompletions
+from backend.models.chat_completions import ChatCompletions, Reason
 from backend.models.embedding import Embedder, EmbeddingsAPI, LocalEmbeddings, NoEmbeddings, is_installed
 from backend.models.tagged import TaggedChatModel
+from backend.observability.work_metrics import WorkMetrics
 from backend.settings.settings import Settings
 from backend.storage.outbox import Outbox
 from backend.tasks.model_call_log import LoggedModel, ModelCallLog
@@ -38,6 +39,7 @@ class Models:
     """The log of model calls made for background tasks and by the coordinator."""
     embedder: Embedder
     http: httpx2.AsyncClient
+    metrics: WorkMetrics
 
 
 @asynccontextmanager
@@ -51,23 +53,34 @@ async def open_models(
         stack.push_async_callback(outbox.drain, DRAIN_WITHIN_S)
         keep_s = round(settings.background.keep_days * DAY_S)
         model_calls = ModelCallLog(stores.opened.redis, outbox, keep_s=keep_s)
-        model = _open_model(settings, endpoints, model_calls, budgets, stack)
-        yield Models(model, model_calls, _embedder(settings, http, budgets), http)
+        metrics = WorkMetrics()
+        model = _open_model(settings, endpoints, model_calls, budgets, metrics, stack)
+        yield Models(model, model_calls, _embedder(settings, http, budgets), http, metrics)
 
 
 def _open_model(
-    settings: Settings, endpoints: Endpoints, model_calls: ModelCallLog, budgets: Budgets, stack: AsyncExitStack
+    settings: Settings,
+    endpoints: Endpoints,
+    model_calls: ModelCallLog,
+    budgets: Budgets,
+    metrics: WorkMetrics,
+    stack: AsyncExitStack,
 ) -> LoggedModel:
     """Each of the two configured models is the other's fallback; closed with `stack`."""
     everyday, advanced = settings.thinker_model, settings.thinker_model_advanced
+
+    def attempt_failed(model: str, attempt: int, error: str, reason: Reason, seconds: float) -> None:
+        model_calls.attempt_failed(model, attempt, error, reason, seconds)
+        metrics.model_failed(model, reason, seconds)
+
     completions = ChatCompletions(
         base_url=endpoints.models.base_url,
         api_key=endpoints.models.api_key,
         fallbacks={everyday: advanced, advanced: everyday},
-        on_failure=model_calls.attempt_failed,
+        on_failure=attempt_failed,
     )
     stack.push_async_callback(completions.close)
-    model = MeteredModel(TaggedChatModel(completions, settings.models_without_tools), budgets)
+    model = MeteredModel(TaggedChatModel(completions, settings.models_without_tools), budgets, metrics)
     return LoggedModel(model, model_calls)
 
 

@@ -28,6 +28,7 @@ from backend.models.base import ChatModel
 from backend.models.embedding import Embedder
 from backend.notifications.webhooks import WebhookClient
 from backend.observability.tracing import Tracer
+from backend.observability.work_metrics import WorkMetrics
 from backend.reasoning.reasoner import Reasoner
 from backend.settings.settings import Settings
 from backend.storage.memory import Memory
@@ -100,7 +101,8 @@ async def open_thinkers(
             tool_sources=[others] if others else [],
             confirmations=stores.confirmations,
             enqueue=stores.outbox.enqueue,
-            services=services | {UserTasks: user_tasks, UserReminders: notifications.reminders},
+            services=services
+            | {UserTasks: user_tasks, UserReminders: notifications.reminders, WorkMetrics: models.metrics},
         )
         summaries = Summaries(models.model, settings.thinker_model, stores.memory, tracer)
         stack.push_async_callback(summaries.close, SUMMARIES_WITHIN_S)

@@ -11,7 +11,7 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 
 from backend.access.access import decide_access
@@ -28,11 +28,11 @@ SETUP_FAILED = 2
 """The exit status of a server that cannot start as it is set up."""
 
 
-async def supervise(settings: Settings, host: str, port: int, log_level: str) -> None:
+async def supervise(settings: Settings, host: str, port: int, log_options: Sequence[str]) -> None:
     """Serve with several processes until SIGINT or SIGTERM. Raises `SetupError` when they cannot start."""
     decide_access(settings, host)  # refused here, once, not by each process
     with bound_socket(host, port, shared=True) as held:  # it does not listen, so no caller is ever given to it
-        options = ["--host", host, "--port", str(held.getsockname()[1]), "--log-level", log_level]
+        options = ["--host", host, "--port", str(held.getsockname()[1]), *log_options]
         async with _shared(settings) as environment:
             limits = Limits(end_within_s=END_WITHIN_S + settings.drain_s, final_statuses={SETUP_FAILED})
             commands = [_serve(options, environment, announce=n == 0) for n in range(settings.workers)]

@@ -15,6 +15,7 @@ from backend.budgets.prices import PriceTable, TokensByKind
 from backend.budgets.usage import CALL, Payer, Resource
 from backend.models.base import ChatMessage, ChatModel, Delta, Finished, TextDelta, ToolCall
 from backend.models.embedding import Embedder
+from backend.observability.work_metrics import WorkMetrics
 from backend.runtime.json_objects import Json
 
 NEEDS = frozenset({Resource.MODEL_TOKENS, Resource.MICRO_USD})
@@ -33,6 +34,7 @@ class MeteredModel:
 
     model: ChatModel
     budgets: Budgets
+    metrics: WorkMetrics | None = None
 
     async def stream(
         self, messages: Sequence[ChatMessage], *, model: str, tools: Sequence[Json] = ()
@@ -42,6 +44,7 @@ class MeteredModel:
         if payer:
             self.budgets.check(payer, NEEDS)
         characters, finished, begun = 0, None, False
+        began = time.perf_counter()
         try:
             async with aclosing(self.model.stream(messages, model=model, tools=tools)) as deltas:
                 async for delta in deltas:
@@ -55,6 +58,9 @@ class MeteredModel:
                             finished = delta
                     yield delta
         finally:
+            if finished and self.metrics:
+                seconds = time.perf_counter() - began
+                self.metrics.model_answered(finished.model or model, finished.tokens_in, finished.tokens_out, seconds)
             if payer and finished and finished.tokens_in + finished.tokens_out:
                 self.budgets.charge_tokens(payer, finished.model or model, finished.tokens_in, finished.tokens_out)
             elif payer and begun:

@@ -14,7 +14,7 @@ import time
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 
 import httpx2
 import openai
@@ -31,8 +31,10 @@ log = logging.getLogger(__name__)
 RETRYABLE_STATUS = frozenset({408, 409, 429})
 HOPELESS_CODES = frozenset({"insufficient_quota", "billing_hard_limit_reached", "account_deactivated"})
 """Error codes that come with status 429 but are permanent."""
-OnFailure = Callable[[str, int, str, float], None]
-"""Receives the model, the number of the attempt, what went wrong, and the seconds it took."""
+Reason = Literal["silent", "unreachable", "refused", "rate_limited", "unreadable", "broken_off"]
+"""Why a request failed."""
+OnFailure = Callable[[str, int, str, Reason, float], None]
+"""Receives the model, the number of the attempt, what went wrong in words and as a reason, and the seconds it took."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,20 +142,22 @@ class ChatCompletions:
             except openai.APIError as error:
                 raise _translated(error) from error
             except (httpx2.HTTPError, ValueError, TypeError, AttributeError) as error:
-                raise _Failed("The model's stream cannot be read.") from error
+                raise _Failed("The model's stream cannot be read.", "unreadable") from error
             for delta in assembly.finish():
                 yield delta
         except _Failed as failed:
             if self._on_failure:
-                self._on_failure(request["model"], number, str(failed), time.perf_counter() - began)
+                seconds = time.perf_counter() - began
+                self._on_failure(request["model"], number, str(failed), failed.reason, seconds)
             raise
 
 
 class _Failed(ModelUnavailable):
     """The failure of one attempt; `asked_s` is the pause that the server asks for."""
 
-    def __init__(self, message: str, *, retryable: bool = True, asked_s: float = 0.0) -> None:
+    def __init__(self, message: str, reason: Reason, *, retryable: bool = True, asked_s: float = 0.0) -> None:
         super().__init__(message)
+        self.reason = reason
         self.retryable = retryable
         self.asked_s = asked_s
 
@@ -189,11 +193,11 @@ class _Assembly:
     def finish(self) -> list[Delta]:
         """Return the calls in order, then the end. Raise `_Failed` for a stream that broke off."""
         if self.reason is None:
-            raise _Failed("The model's stream broke off.")
+            raise _Failed("The model's stream broke off.", "broken_off")
         deltas: list[Delta] = []
         for index, call in sorted(self.calls.items()):
             if not call.name:
-                raise _Failed("The model called a tool without a name.")
+                raise _Failed("The model called a tool without a name.", "unreadable")
             deltas.append(replace(call, id=call.id or f"call_{index}"))
         return [*deltas, Finished(self.reason, self.tokens_in, self.tokens_out)]
 
@@ -210,16 +214,17 @@ class _Assembly:
 def _translated(error: openai.APIError) -> _Failed:
     """Return the package's error as `_Failed`, without the server's text, which may repeat the caller's words."""
     if isinstance(error, openai.APITimeoutError):
-        return _Failed("The model does not answer.")
+        return _Failed("The model does not answer.", "silent")
     if isinstance(error, openai.APIConnectionError):
-        return _Failed("The model cannot be reached, or its connection broke.")
+        return _Failed("The model cannot be reached, or its connection broke.", "unreachable")
     if isinstance(error, openai.APIStatusError):
         status = error.status_code
         hopeless = error.code in HOPELESS_CODES
         retryable = not hopeless and (status in RETRYABLE_STATUS or status >= 500)
         detail = f"{status}{f', {error.code}' if hopeless else ''}"
-        return _Failed(f"The model refuses ({detail}).", retryable=retryable, asked_s=_asked_s(error.response))
-    return _Failed("The model broke off with an error.", retryable=error.code not in HOPELESS_CODES)
+        reason: Reason = "rate_limited" if status == 429 and not hopeless else "refused"
+        return _Failed(f"The model refuses ({detail}).", reason, retryable=retryable, asked_s=_asked_s(error.response))
+    return _Failed("The model broke off with an error.", "broken_off", retryable=error.code not in HOPELESS_CODES)
 
 
 def _error(state: RetryCallState) -> BaseException | None:

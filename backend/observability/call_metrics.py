@@ -205,6 +205,10 @@ class CallMetrics:
         """Read the depth of `queue` (a fixed name; all sessions together) from `depth` at every scrape."""
         self._queues.labels(queue).set_function(depth)
 
+    def watch_value(self, name: str, meaning: str, value: Callable[[], float]) -> None:
+        """Read the gauge `name` from `value` at every scrape."""
+        Gauge(name, meaning, registry=self.registry).set_function(value)
+
     def watch_total(self, name: str, meaning: str, total: Callable[[], int]) -> None:
         """Read the counter `name` from `total`, which counts from the start of the process, at every scrape."""
         self.registry.register(_CountedElsewhere(name, meaning, lambda: {"": total()}))

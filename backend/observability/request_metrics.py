@@ -1,17 +1,25 @@
-"""The metrics of requests: the time until each route began to answer, and the outcomes of SDP offers."""
+"""The metrics of requests: the time until each route began to answer, and the outcomes of SDP offers. And their ids.
+
+A request keeps the `X-Request-ID` a proxy gave it, or gets one: it stands in the answer and in the log's lines.
+"""
 
 from __future__ import annotations
 
+import re
+import secrets
 import time
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from backend.observability.call_metrics import OTHER
+from backend.observability.logs import log_ids
 
 BUCKETS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10)
 METHODS = frozenset({"GET", "HEAD", "POST", "PATCH", "DELETE", "OPTIONS"})
 OFFER = "/api/rtc/offer"
+REQUEST_ID = "x-request-id"
 
 
 class RequestMetrics:
@@ -33,13 +41,17 @@ class RequestMetrics:
             await self._app(scope, receive, send)
             return
         began = time.perf_counter()
+        given = Headers(scope=scope).get(REQUEST_ID, "")
+        id_ = given if re.fullmatch(r"[\w.-]{8,64}", given, re.ASCII) else secrets.token_hex(8)
 
         async def observed(message: Message) -> None:
             if message["type"] == "http.response.start":
+                MutableHeaders(scope=message)[REQUEST_ID] = id_
                 self._observe(scope, message["status"], time.perf_counter() - began)
             await send(message)
 
-        await self._app(scope, receive, observed)
+        with log_ids(request=id_):
+            await self._app(scope, receive, observed)
 
     def _observe(self, scope: Scope, status: int, seconds: float) -> None:
         method = scope["method"] if scope["method"] in METHODS else OTHER

@@ -48,6 +48,7 @@ class BackgroundHandoff:
                 )
         except TimeoutError:
             raise NoAnswer("It could not be started in the background just now.") from None
+        log.info("handed to the background: task %s", task.id)
         return task.id
 
     def hand_off_later(self, question: Question, checkpoints: Checkpoints) -> None:

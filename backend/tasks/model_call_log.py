@@ -96,10 +96,10 @@ class ModelCallLog(RedisStore):
 
             self._outbox.enqueue(write)
 
-    def attempt_failed(self, model: str, attempt: int, error: str, seconds: float) -> None:
+    def attempt_failed(self, model: str, attempt: int, error: str, reason: str, seconds: float) -> None:
         """Keep an attempt that another follows; `ChatCompletions` calls it."""
-        at = time.time() - seconds
-        self.record({"at": at, "ms": round(seconds * 1000), "model": model, "attempt": attempt, "error": error})
+        at, failed = time.time() - seconds, {"error": error, "reason": reason}
+        self.record({"at": at, "ms": round(seconds * 1000), "model": model, "attempt": attempt} | failed)
 
     async def read(self, owner: str, name: str) -> list[Json] | None:
         """Return the entries, oldest first; None when that user has none of that name."""

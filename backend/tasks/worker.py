@@ -30,6 +30,7 @@ from typing import Any, cast
 from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_attempt, wait_fixed
 
 from backend.errors import BadRequest, MemoryUnavailable, PeerError, VoiceError
+from backend.observability.logs import log_ids
 from backend.runtime.supervisor import supervised
 from backend.settings.tasks import BackgroundSettings
 from backend.tasks.fair_queue import FairQueue
@@ -120,7 +121,8 @@ def thinker_work(thinkers: ThinkerDispatcher, model_calls: ModelCallLog) -> Task
             conversation_id=task.conversation_id,
             rights=ToolRights(task.reach).alone(),
         )
-        with model_calls.scope(task.id, task.owner, while_exists=record_key(task.id)):
+        scope = model_calls.scope(task.id, task.owner, while_exists=record_key(task.id))
+        with log_ids(task=task.id, conversation=task.conversation_id), scope:
             answer = await thinkers.answer(question, on_progress, checkpoints=run, patient=True)
         return TaskResult(answer.text, answer.source, answer.citations)
 

@@ -23,6 +23,7 @@ from typing import Protocol
 from backend.agent.context import local_day
 from backend.conversation.page_events import ThinkerChanged, ThinkerStage, ThinkerWork
 from backend.errors import NoAnswer, TookTooLong, VoiceError
+from backend.observability.logs import log_ids
 from backend.observability.tracing import current_span
 from backend.storage.memory import Memory
 from backend.thinkers.base import Answer, Checkpoints, Manifest, OnProgress, Question, ThinkerProgress
@@ -137,7 +138,8 @@ class ThinkerDispatcher:
 
     def start(self, call: ThinkerCall) -> asyncio.Task[None]:
         """Begin to work on `call` in a task of its own, which raises nothing but `CancelledError`."""
-        call.task = asyncio.create_task(self._run(call), name=f"thinker {call.id}")
+        with log_ids(conversation=call.question.conversation_id, turn=call.turn, tool_call=call.id):
+            call.task = asyncio.create_task(self._run(call), name=f"thinker {call.id}")
         return call.task
 
     def hand_off_later(self, call: ThinkerCall) -> None:
@@ -223,6 +225,7 @@ class ThinkerDispatcher:
         manifest, dependencies = thinker.manifest, self.registry.dependencies
         run = ThinkerRun(dependencies, manifest, question, on_progress, checkpoints=checkpoints)
         current_span().note(domain=manifest.domain, tier=manifest.tier, cache="off")
+        log.info("thinker_start: %s", manifest.domain)
         situation = await run.situation()
         day = local_day(dependencies.clock(), situation.zone)
         slots = slots_for(manifest, question, situation, day) if manifest.cache_ttl_s else None
@@ -240,6 +243,8 @@ class ThinkerDispatcher:
 
     def _learnt(self, question: Question, answer: Answer) -> Answer:
         """Have what the answer teaches added to the user's profile, and return the answer."""
+        took_ms, tokens = answer.latency_ms, answer.tokens
+        log.info("thinker_end: %s from %s, %d ms, %d tokens", question.domain, answer.source, took_ms, tokens)
         enqueue, updates = self.registry.dependencies.enqueue, answer.update.allowed() if answer.update else ()
         if enqueue and updates and question.user_id:
 

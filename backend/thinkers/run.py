@@ -125,6 +125,7 @@ class ThinkerRun:
             model_name=self.dependencies.model_name(self.manifest.tier, self._mode),
             rounds=self._mode.limits.tool_rounds,
             profile=self._mode_name,
+            shown=False,
         )
         session = agent.create_session(
             self._conversation,

@@ -24,6 +24,7 @@ from typing import Any, Protocol
 from backend.access.reach import EVERYTHING, Reach
 from backend.errors import BadPlugin, BadRequest, MemoryUnavailable, PeerError, VoiceError
 from backend.observability.security_log import SecurityEvent, hashed, security_event
+from backend.observability.work_metrics import WorkMetrics
 from backend.storage.memory import Memory
 from backend.tools.base import Client, Json, Result, Tool, ToolContext, injected, provided
 from backend.tools.confirmations import Confirmations, Consent
@@ -211,13 +212,15 @@ class Toolbox:
             return failure(name, "unknown_tool", f"There is no tool {name!r}. The tools are: {known}.")
         own = OwnProfile(context.user_id, self._services.get(Memory))
         outcome = await self._checked(tool, arguments, context, own)
-        if isinstance(outcome, ToolResult):
-            return replace(outcome, personal=own.used)
-        try:
-            packed = _packed(tool, outcome, elapsed_ms=round((time.perf_counter() - started) * 1000))
-            return replace(packed, personal=own.used)
-        except (AttributeError, TypeError, ValueError, RecursionError) as error:
-            return _broken(tool, error)  # no `Result`, or data that JSON cannot hold
+        seconds = time.perf_counter() - started
+        if not isinstance(outcome, ToolResult):
+            try:
+                outcome = _packed(tool, outcome, elapsed_ms=round(seconds * 1000))
+            except (AttributeError, TypeError, ValueError, RecursionError) as error:
+                outcome = _broken(tool, error)  # no `Result`, or data that JSON cannot hold
+        if metrics := self._services.get(WorkMetrics):
+            metrics.tool_called(name, outcome.error, seconds)
+        return replace(outcome, personal=own.used)
 
     async def _checked(self, tool: Tool, arguments: str, context: ToolContext, own: OwnProfile) -> Result | ToolResult:
         if not tool.is_within(context.rights.reach):

@@ -6,6 +6,7 @@ import asyncio
 import json
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import count
 from typing import Any
 
@@ -320,6 +321,18 @@ async def test_a_model_that_is_gone_is_a_typed_error() -> None:
         await session.think("x", raises=True)
     assert session.state is TurnState.ERROR
     assert [m.content for m in session.get_context().messages] == ["x", "Half"]
+
+
+async def test_an_answer_that_breaks_off_before_anybody_read_it_is_asked_for_once_more() -> None:
+    events: list[AgentEvent] = []
+    unseen = replace(agent(ScriptedModel(["Half", ModelUnavailable("gone")], ["The whole."])), shown=False)
+    session = unseen.create_session("c", on_event=events.append)
+    response = await session.think("x", raises=True)
+    assert response.text == "The whole."
+    assert [m.content for m in session.get_context().messages] == ["x", "The whole."]
+    twice = replace(agent(ScriptedModel(*[["Half", ModelUnavailable("gone")]] * 2)), shown=False)
+    with pytest.raises(ModelUnavailable):
+        await twice.create_session("c").think("x", raises=True)
 
 
 async def test_a_failure_comes_back_with_words_that_can_be_spoken() -> None:

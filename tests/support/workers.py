@@ -9,7 +9,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 from tests.support.offline_peer import OfflinePeer
@@ -20,14 +20,22 @@ READY_WITHIN_S = 40.0
 
 
 @contextmanager
-def running_worker(peer: OfflinePeer, **env: str) -> Iterator[subprocess.Popen[bytes]]:
-    """A worker whose models `peer` serves, ready to work; ended by its pid, unless the test has done so."""
+def running_worker(peer: OfflinePeer, *, log: Path | None = None, **env: str) -> Iterator[subprocess.Popen[bytes]]:
+    """A worker whose models `peer` serves, ready to work; ended by its pid, unless the test has done so.
+
+    Its messages go to the file `log`, if there is one.
+    """
     with tempfile.TemporaryDirectory() as folder:
         settings = {"DATA_DIR": f"{folder}/var", "OPENAI_API_KEY": "test-key", "OPENAI_BASE_URL": peer.base_url}
         kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
-        process = subprocess.Popen(
-            [COMMAND, "worker"], cwd=folder, env=kept | {"COLUMNS": "200"} | settings | env, stdout=subprocess.PIPE
-        )
+        with log.open("wb") if log else nullcontext() as messages:
+            process = subprocess.Popen(
+                [COMMAND, "worker"],
+                cwd=folder,
+                env=kept | {"COLUMNS": "200"} | settings | env,
+                stdout=subprocess.PIPE,
+                stderr=messages,
+            )
         try:
             _wait_until_ready(process)
             yield process

@@ -1,0 +1,77 @@
+"""Log lines, as text or as JSON, with the ids of what they belong to.
+
+    with log_ids(session="s1", turn=3):
+        log.info("…")      →  {"time": …, "level": "info", "message": "…", "session": "s1", "turn": 3, …}
+
+The ids follow the work: a task that is begun inside the block keeps them, in this process; what is handed to another
+process names them anew there. As text, the ids stand behind the message in square brackets.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from datetime import UTC, datetime
+from importlib.metadata import version
+from types import MappingProxyType
+from typing import Literal
+
+LogFormat = Literal["text", "json"]
+SERVICE = "responder-thinker"
+
+_ids: ContextVar[Mapping[str, str | int]] = ContextVar("log ids", default=MappingProxyType({}))
+
+
+@contextmanager
+def log_ids(**ids: str | int) -> Iterator[None]:
+    """Add ids to every line logged within the block, and by the tasks begun there; empty ones are left out."""
+    before = _ids.set({**_ids.get(), **{name: value for name, value in ids.items() if value}})
+    try:
+        yield
+    finally:
+        _ids.reset(before)
+
+
+def set_up_logs(level: str, form: LogFormat, process: str) -> None:
+    """Write the lines of `level` and above to the standard error. `process` says what this process does."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(JsonLines(process) if form == "json" else TextLines())
+    logging.basicConfig(level=level.upper(), handlers=[handler])
+
+
+class TextLines(logging.Formatter):
+    """Lines for people."""
+
+    def __init__(self) -> None:
+        super().__init__("%(asctime)s %(levelname)-7s %(name)s: %(message)s")
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - logging's own name
+        """Return the line, with the ids behind it."""
+        ids = " ".join(f"{name}={value}" for name, value in _ids.get().items())
+        return super().formatMessage(record) + (f" [{ids}]" if ids else "")
+
+
+class JsonLines(logging.Formatter):
+    """A JSON object in each line, for a log collector: time in UTC, service, version, process, and the ids."""
+
+    def __init__(self, process: str) -> None:
+        super().__init__()
+        self._always = {"service": SERVICE, "version": version(SERVICE), "process": process, "pid": os.getpid()}
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the line. An exception's traceback stands in `exception`."""
+        line = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+            **self._always,
+            **_ids.get(),
+        }
+        if record.exc_info:
+            line["exception"] = self.formatException(record.exc_info)
+        return json.dumps(line, ensure_ascii=False, default=str)
