@@ -330,7 +330,8 @@ async def test_an_answer_that_breaks_off_before_anybody_read_it_is_asked_for_onc
     response = await session.think("x", raises=True)
     assert response.text == "The whole."
     assert [m.content for m in session.get_context().messages] == ["x", "The whole."]
-    twice = replace(agent(ScriptedModel(*[["Half", ModelUnavailable("gone")]] * 2)), shown=False)
+    gone = ModelUnavailable("gone")
+    twice = replace(agent(ScriptedModel(["Half", gone], ["Half", gone])), shown=False)
     with pytest.raises(ModelUnavailable):
         await twice.create_session("c").think("x", raises=True)
 
