@@ -159,10 +159,11 @@ def _dependencies(
 ) -> CallDependencies:
     settings, stores, thinkers = foundation.settings, foundation.stores, foundation.thinkers
     modes = thinkers.registry.dependencies.modes
-    limits = _limits(settings, endpointing, reads=reader is not None)
+    providers = foundation.endpoints.providers
+    limits = _limits(settings, endpointing, reads=reader is not None, others=len(providers.monitored) - 1)
     vad = settings.vad.model_copy(update={"enabled": endpointing == "local"})
     return CallDependencies(
-        providers=foundation.endpoints.providers,
+        providers=providers,
         brief=lambda caller: brief(
             thinkers.registry,
             caller,
@@ -194,7 +195,7 @@ def _dependencies(
     )
 
 
-def _limits(settings: Settings, endpointing: Endpointer, *, reads: bool) -> TurnLimits:
+def _limits(settings: Settings, endpointing: Endpointer, *, reads: bool, others: int) -> TurnLimits:
     if settings.echo_cancellation == "auto":
         load_canceller()  # loaded now, too; and a missing one is logged at the start
     return TurnLimits(
@@ -208,6 +209,7 @@ def _limits(settings: Settings, endpointing: Endpointer, *, reads: bool) -> Turn
         filler_after_s=settings.filler_after_s,
         endpointing=endpointing,
         greeting=bool(settings.greeting),
+        other_providers=others,
     )
 
 

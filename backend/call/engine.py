@@ -415,6 +415,8 @@ class CallEngine:
                     self._subscription.mark_delivered(notice)
             case do.Publish(event):
                 self._publish(event)
+            case do.LeaveResponder():
+                self._link.leave()
             case do.HangUp(reason):
                 self._reason = reason
                 self._over.set()

@@ -12,7 +12,7 @@ from backend.conversation import commands as do
 from backend.conversation import events as ev
 from backend.errors import ResponderUnavailable
 from backend.responders.base import Briefing, PastMessage, Responder, ResponderFactory
-from backend.responders.failover import ProviderChoice, Providers, ResponderInfo
+from backend.responders.failover import MUTE, ProviderChoice, Providers, ResponderInfo
 
 PAUSES_S = (0.3, 0.6, 1.0)
 """Pauses between attempts to connect; the last one is kept to. A provider that is back is found within two seconds."""
@@ -28,7 +28,8 @@ class ResponderLink:
     """Connects the Responder, reconnects it, and keeps it briefed.
 
     A connection that is lost is made again for `patience_s` seconds, with another provider where there are several; the
-    call goes on meanwhile. Between two turns, while `at_rest`, it goes back to a provider that is preferred.
+    call goes on meanwhile. One that stands and is mute is left for another provider's. Between two turns, while
+    `at_rest`, it goes back to a provider that is preferred.
     """
 
     def __init__(
@@ -43,6 +44,7 @@ class ResponderLink:
         self._at_rest = at_rest
         self._patience_s = patience_s
         self._returning: asyncio.Task[None] | None = None
+        self._receiving: asyncio.Timeout | None = None  # without a time: it ends when the provider is left
         self._history = history
         self._on_event = on_event
         self.connection: Responder | None = None
@@ -80,13 +82,19 @@ class ResponderLink:
             responder = self.connection
             assert responder is not None
             try:
-                await responder.receive_events(self._on_event)
+                await self._receive(responder)
             except ResponderUnavailable as error:
                 if responder is self.connection:
                     await self._reconnect(error)
             else:
                 if responder is self.connection:
                     return  # closed by us
+
+    def leave(self) -> None:
+        """Give up the provider that serves the call, since it is mute: go on with another, and do not come back."""
+        if self._receiving:
+            self._receiving.reschedule(0)
+            self._receiving = None
 
     async def close(self) -> None:
         """Close the connection, if one stands. Safe to call twice."""
@@ -95,6 +103,20 @@ class ResponderLink:
         self._choice.release()
         if responder:
             await responder.close()
+
+    async def _receive(self, responder: Responder) -> None:
+        """Pass on the events of a connection. Raises `ResponderUnavailable` when it breaks, or `leave` is called."""
+        receiving = asyncio.timeout(None)
+        try:
+            async with receiving as self._receiving:
+                await responder.receive_events(self._on_event)
+        except TimeoutError:
+            if not receiving.expired():
+                raise
+            self._choice.leave()
+            raise ResponderUnavailable(MUTE) from None
+        finally:
+            self._receiving = None
 
     async def _reconnect(self, error: ResponderUnavailable) -> None:
         if not error.retryable and not self._choice.has_others:

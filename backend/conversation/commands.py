@@ -112,6 +112,14 @@ class SubmitResult:
     output: str
 
 
+# --- to the link that connects the Responder ----------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class LeaveResponder:
+    """Go on with another provider: the connection to this one stands, and it says nothing. `ResponderLost` comes."""
+
+
 # --- to the transport ---------------------------------------------------------------------------------
 
 
@@ -256,6 +264,7 @@ Command = (
     ResponderCommand
     | TransportCommand
     | ReaderCommand
+    | LeaveResponder
     | RunThinker
     | CancelThinker
     | Remember

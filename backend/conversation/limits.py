@@ -66,6 +66,8 @@ class TurnLimits:
     """The quiet that a notice waits for."""
     notice_retry_s: float = 2.0
     """Pause before a notice is repeated of which nothing was heard."""
+    other_providers: int = 0
+    """Providers the call can go over to when the one it is with is mute."""
     goodbye_within_s: float = 10
     """The goodbye has this long to be heard before we hang up anyway."""
     endpointing: Literal["local", "provider"] = "local"

@@ -4,6 +4,7 @@
                        next, at once
     its line dies      the same one again for `STAY_S`, since it knows the conversation; then the first healthy other
     nobody is healthy  all of them in order, again and again, as long as the call has patience
+    it is mute         the first healthy other; not the mute one, in this call, while any other can be reached
     a better one is    dialled beside the line that stands, given the history, and taken between two turns
     back
 
@@ -35,6 +36,8 @@ FRESH_S = 30.0
 """Seconds for which a success is believed without another look."""
 PROBE_WITHIN_S = 2.0
 """Seconds a probe may take."""
+MUTE = "The Responder is connected and says nothing."
+"""What is wrong with a provider that a call has left."""
 NEVER = float("-inf")
 Clock = Callable[[], float]
 
@@ -106,12 +109,12 @@ class MonitoredProvider:
                 responder = await self.provider.connect(briefing, history)
         except TimeoutError:
             late = ResponderUnavailable("The Responder did not answer in time.")
-            self._note(late)
+            self.note(late)
             raise late from None
         except ResponderUnavailable as error:
-            self._note(error)
+            self.note(error)
             raise
-        self._note(None)
+        self.note(None)
         return responder
 
     async def check(self) -> bool:
@@ -124,14 +127,15 @@ class MonitoredProvider:
                     async with asyncio.timeout(PROBE_WITHIN_S):
                         await self.provider.probe()
                 except ResponderUnavailable as error:
-                    self._note(error)
+                    self.note(error)
                 except TimeoutError:
-                    self._note(ResponderUnavailable("The Responder did not answer in time."))
+                    self.note(ResponderUnavailable("The Responder did not answer in time."))
                 else:
-                    self._note(None)
+                    self.note(None)
         return self.is_healthy
 
-    def _note(self, error: ResponderUnavailable | None) -> None:
+    def note(self, error: ResponderUnavailable | None) -> None:
+        """Open the breaker with what is wrong, or close it."""
         self._trouble = f"{error} {error.hint}".strip() if error else ""
         self._seen_at = self._now()
 
@@ -183,6 +187,7 @@ class ProviderChoice:
         self._offered: MonitoredProvider | None = None
         self._standing = False
         self._lost_at = NEVER
+        self._left: list[MonitoredProvider] = []
 
     def __repr__(self) -> str:
         return f"ProviderChoice({self._current!r})"
@@ -247,6 +252,14 @@ class ProviderChoice:
             self._standing = False
             self._lost_at = self._providers.now()
 
+    def leave(self) -> None:
+        """Give up the provider of the call, which is mute; other calls learn of it by its breaker."""
+        self.release()
+        if self._current:
+            self._left.append(self._current)
+            self._current.note(ResponderUnavailable(MUTE))
+        self._lost_at = NEVER
+
     async def _come_back(
         self, current: MonitoredProvider, briefing: Briefing, history: Sequence[PastMessage]
     ) -> Responder | None:
@@ -262,13 +275,15 @@ class ProviderChoice:
         return None
 
     def _candidates(self) -> list[MonitoredProvider]:
-        """Return the providers to try now, in order; all of them where none is healthy."""
+        """Return the providers to try now, in order, those that were left last; all where none is healthy."""
         monitored = self._providers.monitored
-        return [each for each in monitored if each.allows()] or monitored
+        allowed = [each for each in monitored if each.allows()] or monitored
+        return sorted(allowed, key=self._left.__contains__)
 
     def _better(self) -> list[MonitoredProvider]:
         monitored = self._providers.monitored
-        return monitored[: monitored.index(self._current)] if self._current else []
+        preferred = monitored[: monitored.index(self._current)] if self._current else []
+        return [each for each in preferred if each not in self._left]
 
     def _taken(self, provider: MonitoredProvider, responder: Responder) -> Responder:
         self._current = provider

@@ -7,6 +7,9 @@ from typing import Any
 
 import pytest
 
+from backend.call.responder_link import GO_BACK_EVERY_S
+from backend.responders.failover import REST_S
+from tests.call.test_failover_calls import put_back
 from tests.call.test_line_outages import SILENCE_MOST_S, longest_silence_s
 from tests.support.offline_peer import offline_peer
 from tests.support.running_server import placed_call, running_server
@@ -35,3 +38,39 @@ async def test_who_is_owed_an_answer_never_hears_four_seconds_of_silence(reply: 
                 assert longest_silence_s(call, asked, now()) < SILENCE_MOST_S
                 assert "One moment, please." in [said["content"] for said in call.all_told("transcript")]
                 assert call.all_told("reply_failed")[-1]["remedy"] == "apologised"
+
+
+@pytest.mark.alone
+async def test_with_another_provider_the_call_goes_over_to_it_and_does_not_come_back() -> None:
+    now = asyncio.get_running_loop().time
+    first = {
+        "turns": [
+            {"hear": "hello there", "reply": {"text": "Good day.", "tone": {"ms": 400}}},
+            {"hear": "is it sunny", "reply": {"hang": True}},
+        ],
+        "fallback": {"hang": True},
+    }
+    answers = ["It is sunny.", "And tomorrow too."]
+    second = {"turns": [{"hear": "and tomorrow", "reply": {"text": text, "tone": {"ms": 400}}} for text in answers]}
+    async with offline_peer(first) as mute, offline_peer(second) as other:
+        with running_server(mute, RESPONDERS="openai,local", OFFLINE_URL=other.url) as server:
+            async with placed_call(server) as call:
+                await call.say(silence(100) + speech("hello there"))
+                await call.told("transcript", 20, content="Good day.")
+                await call.hears_nothing_for(0.5)
+                await call.say(silence(100) + speech("is it sunny"))
+                asked = now()
+                await call.told("transcript", 40, content="It is sunny.")
+                assert longest_silence_s(call, asked, now()) < SILENCE_MOST_S
+                [changed] = [each for each in call.all_told("responder_changed") if each["state"] == "connected"]
+                assert changed["responder"] == "local Responder"
+                assert APOLOGY not in [said["content"] for said in call.all_told("transcript")]
+                [connection] = [each for each in await other.connections() if each["received"]]
+                restored = [("user", "hello there"), ("assistant", "Good day."), ("user", "is it sunny")]
+                assert put_back(connection)[:3] == restored
+
+                await asyncio.sleep(3 * GO_BACK_EVERY_S + REST_S)  # it can be connected all the while
+                await call.say(silence(100) + speech("and tomorrow"))
+                await call.told("transcript", 20, content="And tomorrow too.")
+                connected = [each for each in call.all_told("responder_changed") if each["state"] == "connected"]
+                assert connected == [changed] and not call.all_told("session_ended")

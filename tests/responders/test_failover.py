@@ -196,3 +196,30 @@ async def test_probes_are_bounded_in_time_and_made_one_at_a_time(monkeypatch: py
         answers = await asyncio.gather(*(world.providers.readiness() for _ in range(10)))
     assert {answer.count(";") for answer in answers} == {1} and "in time" in answers[0] and "two: refused" in answers[0]
     assert [peer.probes for peer in world.peers] == [1, 1]
+
+
+async def test_a_mute_provider_is_left_at_once_and_not_gone_back_to() -> None:
+    world = World("one", "two")
+    call = world.choice()
+    await call.connect(BRIEFING, ())
+    call.leave()
+    async with asyncio.timeout(1):
+        await call.connect(BRIEFING, ())
+    assert call.about.responder == "two" and world.dials == [1, 1] and not call.is_second_best
+    other = world.choice()
+    await other.connect(BRIEFING, ())
+    assert other.about.responder == "two", "other calls learn of it"
+    world.now += failover.REST_S
+    assert await world.providers.monitored[0].check() and not call.is_second_best
+
+
+async def test_a_mute_provider_is_better_than_none() -> None:
+    world = World("one", "two")
+    call = world.choice()
+    await call.connect(BRIEFING, ())
+    call.leave()
+    world.peers[1].trouble = away()
+    with pytest.raises(ResponderUnavailable):
+        await call.connect(BRIEFING, ())
+    await call.connect(BRIEFING, ())
+    assert call.about.responder == "one" and world.dials == [2, 2]

@@ -3,6 +3,7 @@
 what happened                           sounded   remedy
 -------------------------------------   -------   --------------------------------------------------------
 refused, overdue, failed, incomplete    no        asked again once, then an apology
+... overdue a second time               no        asked again of another provider, where there is one
 ... for a rate limit                    no        asked again after the time the provider names, with a word
 failed, cut at the token limit          yes       continued once: the model is told where it stopped
 ... a second time, or by a filter       yes       an apology
@@ -18,7 +19,7 @@ from dataclasses import dataclass
 
 from backend.conversation import commands as do
 from backend.conversation.commands import Clip, Purpose
-from backend.conversation.machine.moves import apologise, play_clip
+from backend.conversation.machine.moves import apologise, leave_mute, play_clip
 from backend.conversation.machine.state import Reply, State
 from backend.conversation.page_events import ReplyFailed, ReplyRemedy
 from backend.conversation.promises import is_promise
@@ -80,6 +81,8 @@ def _replace(s: State, reply: Reply, failure: Failure, now: float) -> ReplyRemed
         return "apologised"
     if reply.purpose not in ASKED_FOR:
         return "none"
+    if leave_mute(s, reply.purpose, now):
+        return "asked_again"
     if 0 < failure.retry_after_s <= LONGEST_WAIT_S and s.waits < MAX_WAITS:
         s.waits += 1
         s.not_before = now + failure.retry_after_s

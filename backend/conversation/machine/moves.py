@@ -1,15 +1,17 @@
-"""The moves that several parts of the machine share: hold a reply, stop it, play a clip, say goodbye, hang up."""
+"""The moves that several parts of the machine share: hold a reply, stop it, leave who is mute, say goodbye, hang up."""
 
 from __future__ import annotations
 
 from backend.conversation import commands as do
 from backend.conversation import page_events as page
-from backend.conversation.commands import Clip
+from backend.conversation.commands import Clip, Purpose
 from backend.conversation.machine.state import IDLE, Deadlines, Floor, Parked, Phase, State, TurnWords
 from backend.conversation.spoken import SpokenItem
 
 MAX_UNTRANSCRIBED = 4
 """Turns whose words are still waited for; those of older ones are given up."""
+MUTE_AFTER = 2
+"""Replies in a row without a sound after which a provider counts as mute, where there is another."""
 
 
 def hold(s: State) -> None:
@@ -80,6 +82,18 @@ def finish_items(s: State, item: str | None = None) -> list[SpokenItem]:
     for spoken in finished:
         s.publish(page.ReplyWorded(spoken.item, spoken.text.strip()))
     return finished
+
+
+def leave_mute(s: State, purpose: Purpose, now: float) -> bool:
+    """Have another provider give that reply if this one is mute; return whether the call can go over to one."""
+    if s.unanswered < MUTE_AFTER or s.left >= s.limits.other_providers:
+        return False
+    s.left += 1
+    s.unanswered = 0
+    s.not_before = now + s.limits.retry_after_s  # the connection is given up by then
+    s.want(purpose)
+    s.commands.append(do.LeaveResponder())
+    return True
 
 
 def apologise(s: State, why: str) -> None:

@@ -90,7 +90,7 @@ def on_audio(s: State, event: ev.ReplyAudio, now: float) -> None:
         return
     if not reply.sounded:
         reply.sounded = True
-        s.waits_said = 0
+        s.waits_said = s.unanswered = 0
         s.parked = None
         s.reading_out = not reply.interruptible
         s.commands += s.notices.sounded(reply.request)
@@ -142,7 +142,7 @@ def on_finished(s: State, event: ev.ReplyFinished, now: float) -> None:
     if not reply.sounded and not reply.called:
         came_to_nothing(s, reply, failure, now)
         return
-    s.waits = 0
+    s.waits = s.unanswered = 0
     if event.status in ("failed", "incomplete"):
         broke_off(s, reply, failure, now)
     elif event.status == "completed" and broke_promise(s, reply):
@@ -194,6 +194,7 @@ def _stop_waiting(s: State, now: float) -> None:
 def _overdue(s: State, now: float) -> None:
     reply = s.reply
     if reply:
+        s.unanswered += 1
         cancel_reply(s, now)
         s.reply = None
         came_to_nothing(s, reply, Failure("overdue", "the Responder did not answer in time"), now)
@@ -201,6 +202,7 @@ def _overdue(s: State, now: float) -> None:
 
 def _stalled(s: State, now: float) -> None:
     reply = s.reply
+    s.unanswered += 1
     cancel_reply(s, now)
     finish_items(s)
     if reply:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from backend.conversation import page_events as page
 from backend.conversation.commands import Clip, Purpose
-from backend.conversation.machine.moves import apologise, cancel_reply, play_clip
+from backend.conversation.machine.moves import apologise, cancel_reply, leave_mute, play_clip
 from backend.conversation.machine.state import IDLE, Deadlines, Floor, Phase, State
 
 ANSWERS = (Purpose.ANSWER, Purpose.RESULT)
@@ -66,6 +66,9 @@ def _owed_too_long(s: State, now: float) -> None:
         return
     cancel_reply(s, now)
     s.wanted.clear()
+    s.unanswered += 1
+    if leave_mute(s, Purpose.ANSWER, now):
+        return
     apologise(s, "the Responder did not answer in time")
 
 

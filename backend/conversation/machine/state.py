@@ -348,6 +348,10 @@ class State:
     """Refusals of the provider in a row."""
     waits: int = 0
     """Times in a row a rate limit was waited out."""
+    unanswered: int = 0
+    """Replies in a row that did not begin in time, or stopped, with no other sound since."""
+    left: int = 0
+    """Providers left because they were mute."""
     items: SpokenItems = field(default_factory=SpokenItems)
     playing: bool = False
     ducked: bool = False
