@@ -117,10 +117,13 @@ class Budgets:
 
     def charge_tokens(self, payer: Payer, model: str, tokens_in: int, tokens_out: int) -> None:
         """Charge the tokens of a model, and their price, if it has one. Returns at once."""
-        amounts: Usage = Counter({Resource.MODEL_TOKENS: tokens_in + tokens_out})
-        if price := self.settings.prices.get(model):
-            amounts[Resource.MICRO_USD] = price.micro_usd(tokens_in, tokens_out)
-        self.charge(payer, amounts)
+        cost = self.cost_of(model, tokens_in, tokens_out)
+        self.charge(payer, Counter({Resource.MODEL_TOKENS: tokens_in + tokens_out, Resource.MICRO_USD: cost or 0}))
+
+    def cost_of(self, model: str, tokens_in: int, tokens_out: int) -> int | None:
+        """Return what these tokens of a model cost, in millionths of a dollar; None: it has no price."""
+        price = self.settings.prices.get(model)
+        return price.micro_usd(tokens_in, tokens_out) if price else None
 
     def excess(self, payer: Payer, needs: frozenset[Resource], wanted: Usage = NOTHING) -> Excess | None:
         """Return the budget that is used up, as far as this process knows; None when there is room."""

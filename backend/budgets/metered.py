@@ -17,6 +17,7 @@ from backend.models.base import ChatMessage, ChatModel, Delta, Finished, TextDel
 from backend.models.embedding import Embedder
 from backend.observability.work_metrics import WorkMetrics
 from backend.runtime.json_objects import Json
+from backend.storage.ledger.work import current_work
 
 NEEDS = frozenset({Resource.MODEL_TOKENS, Resource.MICRO_USD})
 CHARACTERS_PER_TOKEN = 4
@@ -61,6 +62,9 @@ class MeteredModel:
             if finished and self.metrics:
                 seconds = time.perf_counter() - began
                 self.metrics.model_answered(finished.model or model, finished.tokens_in, finished.tokens_out, seconds)
+            if finished and (work := current_work.get()):
+                answered, tokens = finished.model or model, (finished.tokens_in, finished.tokens_out)
+                work.model_answered(answered, sum(tokens), self.budgets.cost_of(answered, *tokens))
             if payer and finished and finished.tokens_in + finished.tokens_out:
                 self.budgets.charge_tokens(payer, finished.model or model, finished.tokens_in, finished.tokens_out)
             elif payer and begun:

@@ -13,6 +13,7 @@ from backend.storage.ledger.entries import Entry, Kind, of_message
 from backend.storage.ledger.ledger import Ledger
 from backend.storage.messages import Message
 from backend.thinkers.dispatcher import ThinkerCall
+from backend.thinkers.record import entries_of
 
 
 class CallRecord:
@@ -24,7 +25,7 @@ class CallRecord:
         self._session = session
         self._model = model
         self._tokens = 0
-        self._usd = 0.0
+        self._usd: float | None = None
 
     def __repr__(self) -> str:
         return f"CallRecord({self._session.id[:6]})"
@@ -35,38 +36,29 @@ class CallRecord:
             return
         session, replied = self._session, message.role == "assistant"
         known = {"session_id": session.id, "model": self._model() if replied else ""}
-        for entry in of_message(message, session.owner, session.conversation_id, **known):
-            if replied and self._tokens:
-                entry = replace(entry, tokens=self._tokens, details={"cost_usd": round(self._usd, 6)})
-                self._tokens, self._usd = 0, 0.0
+        entry = of_message(message, session.owner, session.conversation_id, **known)
+        if entry and replied and self._tokens:
+            entry = replace(entry, tokens=self._tokens, cost_usd=self._usd)
+            self._tokens, self._usd = 0, None
+        if entry:
             self._ledger.write(entry)
 
     def on_usage(self, usage: UsageCounted) -> None:
         """Note what a reply took; it is written with the words heard of it."""
         self._tokens += usage.input_tokens + usage.output_tokens
-        self._usd += usage.usd or 0.0
+        if usage.usd is not None:
+            self._usd = (self._usd or 0) + usage.usd
 
     def on_tool_call(self, call_id: str, name: str, arguments: str) -> None:
         """Write what the Responder asked for."""
         self._write(f"{call_id}:call", "tool_call", arguments, name=name, call_id=call_id)
 
     def on_outcome(self, call: ThinkerCall) -> None:
-        """Write what a Thinker answered, or why it did not."""
-        answer = call.answer
-        details: dict[str, Any] = {"query": call.question.query}
-        details |= {"source": answer.source} if answer else {"failed": True}
-        if answer and answer.citations:
-            details["citations"] = list(answer.citations)
-        self._write(
-            call.id,
-            "thinker_answer",
-            answer.text if answer else call.error,
-            name=call.question.domain,
-            call_id=call.id,
-            tokens=answer.tokens if answer else None,
-            took_ms=round(call.elapsed_s * 1000),
-            details=details,
-        )
+        """Write what a Thinker answered, or why it did not, and the tools it called."""
+        if self._ledger is not None:
+            session = self._session
+            known = {"conversation_id": session.conversation_id, "session_id": session.id, "mode": "voice"}
+            self._ledger.write(*entries_of(call, call.id, **known))
 
     def on_notice(self, event: NoticeChanged) -> None:
         """Write a notice once the caller has heard it."""

@@ -8,8 +8,11 @@ from collections.abc import Sequence
 from backend.storage.ledger.entries import of_message
 from backend.storage.ledger.ledger import Ledger
 from backend.storage.ledger.recall import recall
+from backend.storage.ledger.work import current_work
 from backend.storage.memory import HISTORY_LIMIT, Memory, briefly
 from backend.storage.messages import Message, without_retried
+from backend.thinkers.dispatcher import ThinkerCall
+from backend.thinkers.record import entries_of
 
 HISTORY_WITHIN_S = 0.4
 """Seconds loading a conversation may take; less than the agent gives its store."""
@@ -39,8 +42,6 @@ class ChatHistory:
             Message("user" if role == "user" else "assistant", text, now, "chat") for role, text in earlier
         ]
         self._to_keep: list[Message] = []
-        self.model = ""
-        """The model that answers, for the ledger."""
         self.lost = False
         """Whether the kept conversation could not be read."""
 
@@ -62,10 +63,23 @@ class ChatHistory:
         """Keep a turn's messages, if this conversation is kept. Raises `MemoryUnavailable`."""
         if self._memory is not None and user_id and messages:
             new = [*self._to_keep, *messages]
-            if self._ledger:
-                for message in new:
-                    model = self.model if message.role == "assistant" else ""
-                    known = {"platform": self._platform, "model": model}
-                    self._ledger.write(*of_message(message, user_id, conversation_id, **known))
+            self._record(conversation_id, user_id, new)
             await self._memory.append_messages(user_id, conversation_id, *new)
             self._to_keep = []
+
+    def on_outcome(self, call: ThinkerCall, message_id: str) -> None:
+        """Have the ledger keep what a Thinker answered to the message, and the tools it called."""
+        question = call.question
+        if self._ledger and self._memory is not None and question.user_id:
+            known = {"conversation_id": question.conversation_id, "mode": "chat", "platform": self._platform}
+            self._ledger.write(*entries_of(call, f"{message_id[:100]}:{call.id}", **known))
+
+    def _record(self, conversation_id: str, user_id: str, messages: Sequence[Message]) -> None:
+        """Have the ledger keep these messages, with the tools called and what the models took for the last answer."""
+        if self._ledger is None:
+            return
+        made = [of_message(each, user_id, conversation_id, platform=self._platform) for each in messages]
+        entries = [entry for entry in made if entry]
+        if (work := current_work.get()) and entries:
+            entries = [*entries[:-1], *work.entries(entries[-1]), work.add_to(entries[-1])]
+        self._ledger.write(*entries)

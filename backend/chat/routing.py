@@ -6,6 +6,7 @@ Voice and text thus share one implementation of each domain, with its prompt, to
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from dataclasses import replace
 
 from backend.errors import NoAnswer
@@ -25,12 +26,20 @@ NOTE = "Give this in your own words, briefly; if it is sample data, say so."
 
 
 class ThinkerRouting:
-    """The Thinkers of one typed turn. `asked` is the question but for domain and words; `publish` shows progress."""
+    """The Thinkers of one typed turn."""
 
-    def __init__(self, thinkers: ThinkerDispatcher, asked: Question, publish: OnChange) -> None:
+    def __init__(
+        self,
+        thinkers: ThinkerDispatcher,
+        asked: Question,
+        publish: OnChange,
+        on_end: Callable[[ThinkerCall], None] = lambda call: None,
+    ) -> None:
+        """`asked` is the question but for domain and words, `publish` shows progress, `on_end` is told of outcomes."""
         self._thinkers = thinkers
         self._asked = asked
         self._publish = publish
+        self._on_end = on_end
         self._numbers = itertools.count(1)
         self.domains: list[str] = []
         """The domains that were asked, in order."""
@@ -64,6 +73,7 @@ class ThinkerRouting:
             replace(self._asked, domain=domain, query=route.query, user_id=context.user_id, rights=context.rights),
             route.manifest.label,
             on_change=self._publish,
+            on_end=self._on_end,
             background=route.background,
         )
         self.domains.append(domain)

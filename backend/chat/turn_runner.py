@@ -9,6 +9,7 @@ import asyncio
 import logging
 import time
 from dataclasses import dataclass, replace
+from functools import partial
 
 from backend.agent.context import Situation
 from backend.agent.events import AgentEvent, StateChanged, ThinkerResponse, TurnState
@@ -29,6 +30,7 @@ from backend.middleware.base import Asked
 from backend.middleware.pipeline import Pipeline, Prepared
 from backend.observability.tracing import NO_TRACER, Tracer, rooted
 from backend.storage.ledger.ledger import Ledger
+from backend.storage.ledger.work import working
 from backend.storage.memory import Memory, briefly
 from backend.storage.turn_claims import TurnClaims
 from backend.thinkers.base import Question
@@ -115,7 +117,7 @@ class TurnRunner:
         request = self._request
         conversation = request.conversation_id or request.message_id
         tracer, user = self._dependencies.tracer, request.user_id
-        with rooted(tracer, "turn", "typed turn", conversation, user=user) as span:
+        with working(), rooted(tracer, "turn", "typed turn", conversation, user=user) as span:
             span.asked(request.text)
             reply = await self._run()
             span.said(reply.text)
@@ -197,14 +199,18 @@ class TurnRunner:
                 request.platform,
                 ToolRights(request.reach, message=request.message_id),
             )
-            self._routing = ThinkerRouting(self._dependencies.thinkers, question, self._turn.publish)
+            self._routing = ThinkerRouting(
+                self._dependencies.thinkers,
+                question,
+                self._turn.publish,
+                partial(self._history.on_outcome, message_id=request.message_id),
+            )
             box = box.plus(self._routing.tool())
         shared = self._dependencies.shared
-        self._history.model = shared.model_name("fast", mode)
         agent = replace(
             shared.agent,
             toolbox=box,
-            model_name=self._history.model,
+            model_name=shared.model_name("fast", mode),
             rounds=mode.limits.tool_rounds,
             profile=mode.name,
             message_limit=mode.limits.history_messages,

@@ -25,6 +25,7 @@ from backend.conversation.page_events import ThinkerChanged, ThinkerStage, Think
 from backend.errors import NoAnswer, TookTooLong, VoiceError
 from backend.observability.logs import log_ids
 from backend.observability.tracing import current_span
+from backend.storage.ledger.work import Work, working
 from backend.storage.memory import Memory
 from backend.thinkers.base import Answer, Checkpoints, Manifest, OnProgress, Question, ThinkerProgress
 from backend.thinkers.cache import AnswerCache, Computed, rests_on_time, slots_for
@@ -73,6 +74,8 @@ class ThinkerCall:
     """From the caller's last sound of that turn to the tool call, in milliseconds."""
     started_at: float = field(default_factory=time.monotonic)
     checkpoints: Checkpoints = field(default_factory=Checkpoints)
+    work: Work = field(default_factory=Work)
+    """The models and tools it has used."""
     task: asyncio.Task[None] | None = None
     """Awaiting it waits for the outcome; cancelling it stops the model and the tools."""
     answer: Answer | None = None
@@ -187,7 +190,8 @@ class ThinkerDispatcher:
     async def _run(self, call: ThinkerCall) -> None:
         try:
             call.on_change(call.changed("routed"))
-            call.answer = await self._outcome(call)
+            with working() as call.work:
+                call.answer = await self._outcome(call)
         except VoiceError as error:
             call.error = str(error)
         except Exception:

@@ -25,6 +25,7 @@ from backend.access.reach import EVERYTHING, Reach
 from backend.errors import BadPlugin, BadRequest, MemoryUnavailable, PeerError, VoiceError
 from backend.observability.security_log import SecurityEvent, hashed, security_event
 from backend.observability.work_metrics import WorkMetrics
+from backend.storage.ledger.work import current_work
 from backend.storage.memory import Memory
 from backend.tools.base import Client, Json, Result, Tool, ToolContext, injected, provided
 from backend.tools.confirmations import Confirmations, Consent
@@ -220,6 +221,8 @@ class Toolbox:
                 outcome = _broken(tool, error)  # no `Result`, or data that JSON cannot hold
         if metrics := self._services.get(WorkMetrics):
             metrics.tool_called(name, outcome.error, seconds)
+        if work := current_work.get():
+            work.tool_called(name, arguments, outcome.content, outcome.error, seconds)
         return replace(outcome, personal=own.used)
 
     async def _checked(self, tool: Tool, arguments: str, context: ToolContext, own: OwnProfile) -> Result | ToolResult:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import httpx2
@@ -34,7 +35,8 @@ def postgres() -> Iterator[PostgresServer]:
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def server(peer: OfflinePeer, request: pytest.FixtureRequest) -> Iterator[RunningServer]:
-    settings: dict[str, str] = {}
+    price = '{"input_usd_per_million_tokens": 0.4, "output_usd_per_million_tokens": 1.6}'
+    settings = {"THINKER_MODEL": "priced", "BUDGETS__PRICES": f'{{"priced": {price}}}'}
     if request.param == "postgresql":
         database: PostgresServer = request.getfixturevalue("postgres")
         settings["DATABASE_URL"] = database.empty_database()
@@ -107,6 +109,36 @@ async def test_a_call_is_found_again_gone_on_with_exported_and_erased(peer: Offl
 
         assert (await browser.delete("/api/me")).status_code == 200
         assert await listed(browser) == []
+
+
+async def test_tools_models_and_cost_are_kept_of_calls_and_of_typed_turns(
+    peer: OfflinePeer, server: RunningServer
+) -> None:
+    routed = {"name": "route_to_thinker", "arguments": '{"domain": "weather", "query": "weather in Seattle"}'}
+    await peer.follow({"turns": [{"hear": QUESTION, "reply": {"calls": [routed]}}]})
+    async with a_browser(server) as browser:
+        async with placed_call(server, transport="ws", browser=browser) as call:
+            spoken = call.ticket.conversation_id
+            await call.say(silence(100) + speech("hello there"))
+            await until(lambda: any(told["event"] in OUTCOMES for told in call.all_told("thinker")), 20)
+        typed = {"message": "What's the weather in Boston?", "conversation_id": "typed", "platform": "api"}
+        assert (await browser.post("/api/multiturn", json=typed)).status_code == 200
+        for conversation in (spoken, "typed"):
+            await until(partial(_has, browser, conversation, 5))
+            export = await browser.get(f"/api/conversations/{conversation}/export")
+            entries = export.json()["entries"]
+            [answer] = [each for each in entries if each["kind"] == "thinker_answer"]
+            assert (answer["name"], answer["tokens"] > 0, answer["cost_usd"] > 0) == ("weather", True, True)
+            tools = [each for each in entries if each.get("details", {}).get("for") == answer["entry_id"]]
+            assert [(each["kind"], each["name"]) for each in tools] == [
+                ("tool_call", "get_current_weather"),
+                ("tool_output", "get_current_weather"),
+            ]
+        [reply] = [each for each in entries if each.get("role") == "assistant"]
+        assert (bool(reply["model"]), reply["tokens"] > 0, reply["cost_usd"] > 0) == (True, True, True)
+        assert [each["name"] for each in entries if each.get("details", {}).get("for") == reply["entry_id"]] == [
+            "route_to_thinker"
+        ] * 2
 
 
 async def _has(browser: httpx2.AsyncClient, conversation: str, entries: int) -> bool:

@@ -71,15 +71,15 @@ async def migrate(engine: AsyncEngine) -> None:
         await connection.run_sync(upgrade)
 
 
-def upgrade(connection: Connection) -> None:
-    """Run the migrations that this database has not seen yet."""
+def upgrade(connection: Connection, to: str = "head") -> None:
+    """Run the migrations that this database has not seen yet, up to a revision."""
     from alembic import command  # imported once the server is ready: it takes 0.1 s
     from alembic.config import Config
 
     config = Config()
     config.set_main_option("script_location", str(MIGRATIONS))
     config.attributes["connection"] = connection
-    command.upgrade(config, "head")
+    command.upgrade(config, to)
 
 
 def _migrate_sqlite(url: URL) -> None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
-from functools import partial
 from typing import Any, Literal
 
 from sqlalchemy import JSON, BigInteger, Column, Float, Index, Integer, MetaData, String, Table, Text, UniqueConstraint
@@ -36,6 +34,7 @@ ENTRIES = Table(
     Column("model", String(128), nullable=False, server_default=""),
     Column("tokens", Integer),
     Column("took_ms", Integer),
+    Column("cost_usd", Float(53)),
     Column("details", JSON, nullable=False),
     UniqueConstraint("user_id", "conversation_id", "entry_id", name="ledger_entries_once"),
     Index("ledger_entries_of_user", "user_id", "at"),
@@ -74,9 +73,12 @@ class Entry:
     call_id: str = ""
     """The tool call, the same in the call and its result."""
     model: str = ""
+    """The models that were asked for it, in order."""
     tokens: int | None = None
     """Tokens it took, in and out; None where nobody told."""
     took_ms: int | None = None
+    cost_usd: float | None = None
+    """What the models cost, in US dollars; None where no price is known."""
     details: Json = field(default_factory=dict)
     """What only some kinds have: citations, a Thinker's query, the source of its answer."""
 
@@ -91,17 +93,19 @@ def _fitting(name: str, value: Any) -> Any:
     return value[: LENGTHS.get(name)].replace("\0", "").encode(errors="replace").decode()
 
 
-def of_message(message: Message, user_id: str, conversation_id: str, **known: Any) -> Iterable[Entry]:
-    """Yield the entries of a message of memory's: its words, if it has any, and each of its tool calls."""
-    known |= {"user_id": user_id, "conversation_id": conversation_id, "at": message.at}
-    entry = partial(Entry, role=message.role, mode=message.source_mode, **known)
-    if message.role == "tool":
-        call_id = message.tool_call_id or ""
-        yield entry(entry_id=message.message_id, kind="tool_output", text=message.content, call_id=call_id)
-        return
-    if message.content.strip() or not message.tool_calls:
-        details = {"citations": list(message.citations)} if message.citations else {}
-        yield entry(entry_id=message.message_id, kind="message", text=message.content, details=details)
-    for call in message.tool_calls:
-        entry_id = f"{message.message_id}:{call.id}"[:128]
-        yield entry(entry_id=entry_id, kind="tool_call", text=call.arguments, name=call.name, call_id=call.id)
+def of_message(message: Message, user_id: str, conversation_id: str, **known: Any) -> Entry | None:
+    """Return the entry of a message of memory's; None for one without words, such as a tool's."""
+    if message.role == "tool" or not message.content.strip():
+        return None
+    return Entry(
+        message.message_id,
+        user_id,
+        conversation_id,
+        message.at,
+        "message",
+        message.content,
+        role=message.role,
+        mode=message.source_mode,
+        details={"citations": list(message.citations)} if message.citations else {},
+        **known,
+    )

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
+from sqlalchemy import Column, MetaData, Table
 
 from backend.errors import SettingsError
-from backend.storage.ledger.database import address
-from backend.storage.ledger.entries import Entry, of_message
+from backend.storage.ledger.database import address, open_engine, upgrade
+from backend.storage.ledger.entries import ENTRIES, Entry, of_message
 from backend.storage.ledger.ledger import Ledger
+from backend.storage.ledger.work import current_work, working
 from backend.storage.messages import Message, StoredCall
 from tests.storage.ledger.conftest import opened
 
@@ -71,18 +74,50 @@ async def test_conversations_are_searched_by_their_words_and_paged_by_their_time
     assert [each.id for each in older] == ["c2", "c1"]
 
 
-async def test_tool_calls_and_results_stand_beside_the_words(ledger: Ledger) -> None:
-    call = StoredCall("c1", "get_current_weather", '{"location": "Rome"}')
-    asked = Message("assistant", "", 1000.5, "chat", message_id="a1", tool_calls=(call,))
-    result = Message("tool", '{"temperature": 20}', 1000.7, "chat", message_id="t1", tool_call_id="c1")
-    for message in (asked, result):
-        ledger.write(*of_message(message, "ann", "trip", platform="api"))
-    entries = await ledger.entries("ann", "trip")
-    assert [(each["kind"], each.get("name"), each["call_id"], each["platform"]) for each in entries] == [
-        ("tool_call", "get_current_weather", "c1", "api"),
-        ("tool_output", None, "c1", "api"),
+async def test_tools_models_and_cost_stand_beside_the_words_they_led_to(ledger: Ledger) -> None:
+    with working() as work:
+        noted = current_work.get()
+        assert noted
+        noted.tool_called("get_current_weather", '{"location": "Rome"}', '{"temperature": 20}', None, 0.31)
+        noted.tool_called("get_news_headlines", "{}", '{"error": {}}', "timeout", 2)
+        noted.model_answered("small", 100, 7)
+        noted.model_answered("large", 50, None)
+    assert current_work.get() is None
+    answer = said("a1", "It is 20 degrees.", at=time.time() + 1, role="assistant")
+    ledger.write(*work.entries(answer), work.add_to(answer))
+    *tools, found = await ledger.entries("ann", "trip")
+    assert (found["model"], found["tokens"], found["cost_usd"]) == ("small, large", 150, 7e-6)
+    assert [(each["kind"], each["name"], each["text"], each.get("took_ms")) for each in tools] == [
+        ("tool_call", "get_current_weather", '{"location": "Rome"}', None),
+        ("tool_output", "get_current_weather", '{"temperature": 20}', 310),
+        ("tool_call", "get_news_headlines", "{}", None),
+        ("tool_output", "get_news_headlines", '{"error": {}}', 2000),
     ]
-    assert await ledger.messages("ann", "trip", 10) == []
+    assert tools[0]["call_id"] == tools[1]["call_id"] != tools[2]["call_id"]
+    assert {each["details"]["for"] for each in tools} == {"a1"}
+    assert tools[3]["details"]["error"] == "timeout"
+    assert [each.content for each in await ledger.messages("ann", "trip", 10)] == ["It is 20 degrees."]
+
+
+def test_what_has_no_words_is_no_message() -> None:
+    call = StoredCall("c1", "get_current_weather", "{}")
+    assert of_message(Message("assistant", " ", 1000.5, "chat", tool_calls=(call,)), "ann", "trip") is None
+    assert of_message(Message("tool", "{}", 1000.7, "chat", tool_call_id="c1"), "ann", "trip") is None
+
+
+async def test_a_ledger_of_an_earlier_version_keeps_its_costs(url: str) -> None:
+    engine = open_engine(address(url, Path("unused")))
+    old = said("m1", "Hello.").row() | {"details": {"cost_usd": 0.25}}
+    del old["cost_usd"]
+    table = Table("ledger_entries", MetaData(), *(Column(name, ENTRIES.c[name].type) for name in old))
+    try:
+        async with engine.begin() as connection:
+            await connection.run_sync(partial(upgrade, to="0001"))
+            await connection.execute(table.insert(), [old, old | {"entry_id": "m2", "details": {}}])
+    finally:
+        await engine.dispose()
+    async with opened(url) as ledger:
+        assert [each.get("cost_usd") for each in await ledger.entries("ann", "trip")] == [0.25, None]
 
 
 async def test_any_text_is_kept_as_far_as_a_database_takes_it(ledger: Ledger) -> None:

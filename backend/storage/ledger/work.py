@@ -1,0 +1,90 @@
+"""What one piece of work uses: the models it asks, with their tokens and cost, and the tools it calls, for the ledger.
+
+A Thinker's run and a typed turn are each such a piece. Whatever runs within one finds it in `current_work`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
+
+from backend.storage.ledger.entries import Entry
+
+TOOLS_LIMIT = 100
+"""Tool calls that are noted of one piece of work."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolUse:
+    """One call of a tool, and its result."""
+
+    name: str
+    arguments: str
+    output: str
+    took_ms: int
+    error: str | None
+    """The kind of failure."""
+    at: float
+    """When it was over, in Unix time."""
+
+
+@dataclass(repr=False)
+class Work:
+    """The models and tools of one piece of work, as they are used."""
+
+    models: dict[str, None] = field(default_factory=dict)
+    """The models that answered, in order."""
+    tokens: int = 0
+    micro_usd: int | None = None
+    """What the models cost, in millionths of a dollar; None: no price is known."""
+    tools: list[ToolUse] = field(default_factory=list)
+
+    def __repr__(self) -> str:  # without anybody's words
+        return f"Work({self.tokens} tokens, {len(self.tools)} tools)"
+
+    def model_answered(self, model: str, tokens: int, micro_usd: int | None) -> None:
+        """Add what one answer of a model took."""
+        self.models[model] = None
+        self.tokens += tokens
+        if micro_usd is not None:
+            self.micro_usd = (self.micro_usd or 0) + micro_usd
+
+    def tool_called(self, name: str, arguments: str, output: str, error: str | None, seconds: float) -> None:
+        """Add a call of a tool."""
+        if len(self.tools) < TOOLS_LIMIT:
+            self.tools.append(ToolUse(name, arguments, output, round(seconds * 1000), error, time.time()))
+
+    def add_to(self, entry: Entry) -> Entry:
+        """Return the entry of what this work led to, with its models, tokens and cost."""
+        if not self.models:
+            return entry
+        cost = None if self.micro_usd is None else self.micro_usd / 1e6
+        return replace(entry, model=", ".join(self.models), tokens=self.tokens, cost_usd=cost)
+
+    def entries(self, of: Entry) -> Iterator[Entry]:
+        """Yield the entries of each tool call and its result; `of` is the entry that they led to."""
+        for number, use in enumerate(self.tools, 1):
+            id_ = f"{of.entry_id[:100]}:tool{number}"
+            details = {"for": of.entry_id} | ({"error": use.error} if use.error else {})
+            entry = replace(of, entry_id=id_, at=use.at, role="", name=use.name, call_id=id_, details=details)
+            entry = replace(entry, model="", tokens=None, cost_usd=None, took_ms=None)
+            yield replace(entry, kind="tool_call", text=use.arguments)
+            output = replace(entry, entry_id=f"{id_}:output", kind="tool_output", text=use.output)
+            yield replace(output, took_ms=use.took_ms)
+
+
+current_work: ContextVar[Work | None] = ContextVar("work", default=None)
+
+
+@contextmanager
+def working() -> Iterator[Work]:
+    """Have what runs within the block noted in a work of its own."""
+    work = Work()
+    token = current_work.set(work)
+    try:
+        yield work
+    finally:
+        current_work.reset(token)
