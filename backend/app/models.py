@@ -66,8 +66,10 @@ def _open_model(
     metrics: WorkMetrics,
     stack: AsyncExitStack,
 ) -> LoggedModel:
-    """Each of the two configured models is the other's fallback; closed with `stack`."""
+    """Each of the two configured models is the other's fallback, and the everyday one the coordinator's; closed with
+    `stack`."""
     everyday, advanced = settings.thinker_model, settings.thinker_model_advanced
+    coordinators = {settings.coordinator.model: everyday} if settings.coordinator.model else {}
 
     def attempt_failed(model: str, attempt: int, error: str, reason: Reason, seconds: float) -> None:
         model_calls.attempt_failed(model, attempt, error, reason, seconds)
@@ -76,7 +78,7 @@ def _open_model(
     completions = ChatCompletions(
         base_url=endpoints.models.base_url,
         api_key=endpoints.models.api_key,
-        fallbacks={everyday: advanced, advanced: everyday},
+        fallbacks=coordinators | {everyday: advanced, advanced: everyday},
         on_failure=attempt_failed,
     )
     stack.push_async_callback(completions.close)

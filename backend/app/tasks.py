@@ -16,6 +16,7 @@ from backend.coordinator.coordinator import Coordinator, CoordinatorDependencies
 from backend.coordinator.decider import ModelDecider
 from backend.coordinator.service import CoordinatorService
 from backend.coordinator.store import Channels, CoordinatorState
+from backend.runtime.prompts import Prompts
 from backend.runtime.supervisor import supervising
 from backend.sessions.page_json import shown_by
 from backend.settings.tasks import BackgroundSettings
@@ -72,8 +73,9 @@ async def open_coordinator(foundation: Foundation, tasks: TaskService) -> AsyncI
     channels, state = Channels(redis, secrets.token_hex(6), claim_after_s=0.0), CoordinatorState(redis)
     decide: Callable[[Digest], Awaitable[Decision]] = decide_without_model
     if chosen.enabled:
-        scope, model = models.model_calls.scope, settings.thinker_model
-        decider = ModelDecider(models.model, model, scope, tasks.kinds, chosen, foundation.tracer)
+        scope, model = models.model_calls.scope, chosen.model or settings.thinker_model
+        prompts = Prompts(settings.prompts_folder)
+        decider = ModelDecider(models.model, model, scope, tasks.kinds, chosen, foundation.tracer, prompts)
         decide = paid_by(foundation.budgets, lambda digest: digest.user_id, decider.decide)
     dependencies = CoordinatorDependencies(
         channels, state, tasks, decide, notifier.notify, notifier.is_on_call, shown_by(stores.pubsub.publish_page_event)

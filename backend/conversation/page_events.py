@@ -331,6 +331,10 @@ class DecisionMade(PageEvent):
     failure: str
     actions: tuple[str, ...]
     """The kinds of the actions taken."""
+    input_ids: tuple[str, ...] = ()
+    """The inputs it was made about."""
+    task_summary: str = ""
+    """The user's tasks when it was made, one a line."""
 
 
 @dataclass(frozen=True, slots=True)

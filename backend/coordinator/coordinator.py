@@ -64,6 +64,8 @@ ENTRIES_LIMIT = 50
 """Entries one digest takes in; further ones go into the next."""
 RESULT_CHARS = 2_000
 """Characters of a task's result a digest shows."""
+TASK_CHARS = 120
+"""Characters of a task's instruction in a decision's summary of the tasks."""
 FALLBACK_CHARS = 400
 """Characters of a task's result the fallback without a model says."""
 
@@ -229,7 +231,9 @@ class Coordinator:
         ]
         items = [DigestItem(entry, task) for entry, task in zip(entries, tasks, strict=True)]
         await self.dependencies.state.add_history(user_id, [item.history_entry() for item in items])
-        decision, failure = await self._decide(user_id, items)
+        history = await self.dependencies.state.history(user_id)
+        listed = await self.dependencies.tasks.list(user_id, TASKS_SHOWN)
+        decision, failure = await self._decide(Digest(entries[-1].id, user_id, items, history, listed))
         plan = Plan(
             entries[-1].id,
             self.clock(),
@@ -239,20 +243,20 @@ class Coordinator:
             decision.actions,
             decision.invalid,
             failure,
+            tuple(entry.id for entry in entries if entry.kind == "input"),
+            task_summary(listed[: self.settings.tasks]),
         )
         return await self.dependencies.state.set_plan(user_id, plan)
 
-    async def _decide(self, user_id: str, items: Sequence[DigestItem]) -> tuple[Decision, str]:
+    async def _decide(self, digest: Digest) -> tuple[Decision, str]:
         """Return the decision, or the fallback and why nothing was decided."""
-        history = await self.dependencies.state.history(user_id)
-        tasks = await self.dependencies.tasks.list(user_id, TASKS_SHOWN)
         try:
-            return await self.dependencies.decide(Digest(items[-1].entry.id, user_id, items, history, tasks)), ""
+            return await self.dependencies.decide(digest), ""
         except MemoryUnavailable:
             raise
         except VoiceError as error:
             log.warning("a digest was not decided on (%s): the fallback is used", type(error).__name__)
-            return Decision(fallback_text(items)), str(error)
+            return Decision(fallback_text(digest.items)), str(error)
 
     async def _carry_out(self, user_id: str, plan: Plan) -> None:
         for number, action in enumerate(plan.actions):
@@ -297,7 +301,9 @@ class Coordinator:
         notice = Notice(f"decision-{plan.id}", plan.decision, kind, source, plan.at)
         await self.dependencies.notify(user_id, notice)
         actions = tuple(str(action.__struct_config__.tag) for action in plan.actions)
-        event = DecisionMade(plan.id, plan.decision, tuple(plan.sources), plan.failure, actions)
+        event = DecisionMade(
+            plan.id, plan.decision, plan.sources, plan.failure, actions, plan.inputs, plan.task_summary
+        )
         await self.dependencies.publish(user_id, event)
 
 
@@ -348,3 +354,9 @@ def _first_sentences(text: str, chars: int) -> str:
 def outcome_of(task: Task) -> str:
     """Return the result of a task, or why there is none, cut to what a digest shows."""
     return (task.result or task.error or task.state.value)[:RESULT_CHARS]
+
+
+def task_summary(tasks: Sequence[Task]) -> str:
+    """Return the tasks in words, one a line: what each is, and its state."""
+    lines = ((task.kind, " ".join(task.instruction.split())[:TASK_CHARS], task.state.value) for task in tasks)
+    return "\n".join(f"{kind}: {instruction} ({state})" for kind, instruction, state in lines)

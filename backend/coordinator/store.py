@@ -135,6 +135,10 @@ class Plan(msgspec.Struct, frozen=True):
     """Actions that were refused, and why."""
     failure: str = ""
     """Why no model decided, if so."""
+    inputs: tuple[str, ...] = ()
+    """The entries among them that are inputs."""
+    task_summary: str = ""
+    """The user's tasks when it was decided, one a line."""
 
 
 class Feedback(msgspec.Struct, frozen=True, omit_defaults=True):

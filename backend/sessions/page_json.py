@@ -101,6 +101,9 @@ def _data(event: page.PageEvent) -> Json:
             return {"id": notice_id, **about, **at, "state": state}
         case page.ReminderChanged(reminder_id, change, way):
             return {"id": reminder_id, "event": change, **_if_any(way=way)}
+        case page.DecisionMade():
+            data = _as_fields(event)
+            return data | {"inputIds": data.pop("input_ids"), "taskSummary": data.pop("task_summary")}
         case page.TaskChanged(task_id, change, kind, instruction, detail, result):
             found: Json = {}
             if result is not None:

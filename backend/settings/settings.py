@@ -84,6 +84,9 @@ class Settings(BaseSettings):
     thinker_model: str = Field("gpt-5.4-mini", description="The Thinkers' everyday model.")
     thinker_model_advanced: str = Field("gpt-5.4", description="The Thinkers' model for hard domains.")
     modes_file: Path | None = Field(None, description="TOML with your own modes; unset: backend/users/modes.toml.")
+    prompts_folder: Path | None = Field(
+        None, description="Folder with files that replace prompts of the coordinator and the reasoners; unset: none."
+    )
     models_without_tools: Annotated[list[str], NoDecode] = Field(
         [], description="Models without native tool calls, comma-separated; tools are described to them in the prompt."
     )

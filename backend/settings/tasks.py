@@ -39,6 +39,7 @@ class CoordinatorSettings(BaseModel):
     """The times at which the coordinator thinks about a user, and what it is shown."""
 
     enabled: bool = Field(True, description="false: results are delivered as they are, and nothing is thought about.")
+    model: str = Field("", description="Model that decides on digests; empty: THINKER_MODEL.")
     apart_s: float = Field(15, ge=0, description="Least seconds between two digests of a user.")
     gather_s: float = Field(1, ge=0, description="Seconds to wait for more after a user has said something.")
     listener_after_s: float = Field(

@@ -10,13 +10,14 @@ import os
 import signal
 from collections.abc import Iterator
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
 import httpx2
 import pytest
 
 from demo.services.server import Reply, Request, serving
-from tests.support.chat_api import ended, stream, words
+from tests.support.chat_api import ended, error, stream, words
 from tests.support.offline_peer import OfflinePeer, running_peer
 from tests.support.redis_server import RedisProcess, running_redis
 from tests.support.running_server import PlacedCall, RunningServer, a_browser, placed_call, running_server
@@ -189,3 +190,38 @@ async def test_a_server_killed_while_it_thinks_leaves_the_digest_to_the_next_whi
                 assert (shown["coordinator"]["digests"], shown["coordinator"]["inputs_waiting"]) == (1, 0)
                 kept = (await browser.get("/api/me/export")).json()["coordinator"]
                 assert [thought["kind"] for thought in kept["history"]] == ["input", "decision"]
+
+
+async def test_the_coordinator_has_a_model_and_prompts_of_its_own_and_falls_back_on_the_thinkers_model(
+    redis: RedisProcess, tmp_path: Path
+) -> None:
+    (tmp_path / "coordinator").mkdir()
+    (tmp_path / "coordinator" / "system.md").write_text("You look after {everything}.\n")
+    (tmp_path / "coordinator" / "injection.md").write_text("What happened:\n{digest}\n")
+    asked = list[tuple[str, str, str]]()
+
+    def answer(request: Request) -> Reply:
+        system, *_, question = request.json()["messages"]
+        asked.append((request.json()["model"], system["content"], question["content"]))
+        if asked[-1][0] == "boss":
+            return error(404, "model_not_found")
+        return stream([*words("The bees say hello."), *ended()])
+
+    async with serving(answer) as api:
+        settings = SETTINGS | {"REDIS_URL": redis.url, "OPENAI_API_KEY": "k", "OPENAI_BASE_URL": f"{api.url}/v1"}
+        settings |= {"COORDINATOR__MODEL": "boss", "THINKER_MODEL": "everyday", "PROMPTS_FOLDER": str(tmp_path)}
+        with ExitStack() as stack:
+            server = await asyncio.to_thread(stack.enter_context, running_server(None, **settings))
+            async with a_browser(server) as browser:
+                await status_of(browser)
+                await browser.post("/api/input", json={"text": "How are the bees?"})
+
+                async def decided_on() -> bool:
+                    return bool(await decisions(browser))
+
+                await until(decided_on, 20)
+                [decision] = await decisions(browser)
+    assert decision["text"] == "The bees say hello."
+    assert [model for model, *_ in asked] == ["boss", "everyday"]
+    assert asked[0][1].startswith("You look after {everything}.")
+    assert asked[0][2].startswith('What happened:\n{"happened": [{"input": "How are the bees?"')

@@ -75,6 +75,19 @@ async def test_a_model_that_fails_costs_no_result_and_is_recorded() -> None:
         assert kept["digests"].failed == 1
 
 
+async def test_a_decision_names_its_inputs_and_sums_up_the_tasks() -> None:
+    world = World()
+    open_task(world)
+    async with Process(world, "one") as one:
+        await one.end(world.ended(1))
+        await one.channels.add_input(USER, "and the ants?", "voice")
+        _, said = await one.channels.waiting(USER)
+        await one.coordinator.run_digest(USER)
+    [shown] = world.shown
+    assert isinstance(shown, DecisionMade) and shown.input_ids == (said.id,)
+    assert shown.task_summary == "research: wasps (queued)\nresearch: bees 1 (done)"
+
+
 async def test_a_decision_without_words_notifies_nobody() -> None:
     world = World()
     async with Process(world, "one", decision=Decision("")) as one:

@@ -204,9 +204,17 @@ EXAMPLES: list[tuple[PageEvent, str, dict[str, Any]]] = [
         {"id": "r1", "event": "delivered", "way": "call"},
     ),
     (
-        DecisionMade("d1", "Do it.", ("t1",), "", ("create_task",)),
+        DecisionMade("d1", "Do it.", ("t1",), "", ("create_task",), ("5-0",), "research: Why? (queued)"),
         "decision",
-        {"id": "d1", "text": "Do it.", "tasks": ["t1"], "failure": "", "actions": ["create_task"]},
+        {
+            "id": "d1",
+            "text": "Do it.",
+            "tasks": ["t1"],
+            "failure": "",
+            "actions": ["create_task"],
+            "inputIds": ["5-0"],
+            "taskSummary": "research: Why? (queued)",
+        },
     ),
     (
         TaskChanged("t1", "progress", "research", "Why?", "searching"),
