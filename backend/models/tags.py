@@ -3,8 +3,10 @@
     output  = { words | hidden | call } [ words ]
     call    = "<function_call>" [fence] object [fence] "</function_call>"     the closing tag may be missing
             | fence object fence                                              an object with a known tool's name
-    object  = {"name": "…", "arguments": {…}}                                 JSON; "parameters" is understood, too
+    object  = {"name": "…", "arguments": {…}}                                 JSON; understood, too: "args" and
+                                                                              "parameters", and a "call_objective"
     hidden  = "<think>" … "</think>" | "<function_result>" … "</function_result>"
+            | "<function_call_result>" … "</function_call_result>"
 
     WORDS ──opener──▶ CALL ──object ends──▶ AFTER ──another call──▶ CALL
       │ ▲                                     └─────anything else──▶ OVER
@@ -29,6 +31,7 @@ from backend.models.base import TextDelta
 
 CALL, CALL_END = "<function_call>", "</function_call>"
 RESULT, RESULT_END = "<function_result", "</function_result>"
+CALL_RESULT, CALL_RESULT_END = "<function_call_result", "</function_call_result>"
 THINK, THINK_END = "<think>", "</think>"
 FENCE = "```"
 FENCE_KINDS = frozenset({"", "json", "function_call", "tool_call"})
@@ -72,7 +75,13 @@ class ReaderState(Enum):
     OVER = auto()
 
 
-OPENERS = (CALL, RESULT, THINK, FENCE)
+FIELDS = ("arguments", "parameters", "args")
+"""Names of the field with a call's arguments."""
+OBJECTIVE = "call_objective"
+"""The field in which a call may say what it is for."""
+CLOSERS = {RESULT: RESULT_END, CALL_RESULT: CALL_RESULT_END, THINK: THINK_END}
+"""What hides text, and what ends that."""
+OPENERS = (CALL, FENCE, *CLOSERS)
 _MARKS = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"?|[{}]|' + CALL_END, re.DOTALL)
 """Strings, the braces outside them, and the tag that ends a call."""
 
@@ -146,7 +155,7 @@ class TagReader:
             self._fenced = self._state is ReaderState.CODE
             self._begin_call()
         else:
-            self._closer = THINK_END if opener == THINK else RESULT_END
+            self._closer = CLOSERS[opener]
             self._behind, self._state = self._state, ReaderState.HIDDEN
 
     def _released(self, size: int) -> Iterator[Piece]:
@@ -252,8 +261,8 @@ def read_call(text: str, *, strict: bool = False) -> ParsedCall | None:
         return None
     if not isinstance(value, dict) or not isinstance(name := value.get("name"), str) or not name.strip():
         return None
-    field = "arguments" if "arguments" in value else "parameters"
-    if strict and set(value) != {"name", field}:
+    field = next((each for each in FIELDS if each in value), FIELDS[0])
+    if strict and set(value) - {OBJECTIVE} != {"name", field}:
         return None
     arguments = value.get(field, {})
     written = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)

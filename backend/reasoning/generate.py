@@ -35,13 +35,15 @@ async def generate(
     return ModelReply(text, tuple(delta for delta in said if isinstance(delta, ToolCall)), reason)
 
 
-async def call_function(tools: Toolbox, text: str, context: ToolContext | None = None) -> list[ToolResult]:
-    """Make the calls in `text` side by side, and return their results in order.
+async def call_function(tools: Toolbox, text: str, context: ToolContext | None = None) -> list[ToolResult] | None:
+    """Make the calls in `text` side by side, and return their results in order; None when there is no call.
 
     A call that is unknown, malformed or fails comes back as a failed result that lists the tools.
     """
     reader = TagReader(tools.names)
     calls = [call_of(piece) for piece in (*reader.feed(text), *reader.finish()) if not isinstance(piece, TextDelta)]
+    if not calls:
+        return None
     whom = context or ToolContext("")
     return list(await asyncio.gather(*(_made(tools, call, whom) for call in calls[:CALLS_LIMIT])))
 

@@ -13,6 +13,9 @@ from backend.models.tags import (
     CALL,
     CALL_END,
     CALL_LIMIT,
+    CALL_RESULT,
+    CALL_RESULT_END,
+    CLOSERS,
     RAW_LIMIT,
     RESULT,
     RESULT_END,
@@ -27,7 +30,8 @@ from backend.models.tags import (
 TOOLS = ("weather", "clock")
 BITS = st.sampled_from(
     [
-        CALL, CALL_END, f"{RESULT}>", f'{RESULT} name="x">', RESULT_END, THINK, THINK_END, "```", "```json\n", "\n```",
+        CALL, CALL_END, f"{RESULT}>", f'{RESULT} name="x">', RESULT_END,
+        f"{CALL_RESULT}>", CALL_RESULT_END, THINK, THINK_END, "```", "```json\n", "\n```",
         "``", "<", "</", "{", "}", '"', "\\", "\n", " ", '{"name": "weather", "arguments": {}}', '{"name": "clock"}',
         '{"name": "weather", "arguments": {"place": "</function_call> \\" }"}}', "It is", "<function_", "é", "😀",
     ]
@@ -79,7 +83,7 @@ def test_no_words_come_out_with_or_after_a_call(text: str) -> None:
     assert all(not isinstance(piece, TextDelta) for piece in out[called[0] :]) if called else True
     for piece in out:
         if isinstance(piece, TextDelta):
-            hidden = THINK in text or RESULT in text  # what stood around it may read like a tag now
+            hidden = any(opener in text for opener in CLOSERS)  # what stood around it may read like a tag now
             assert hidden or (CALL not in piece.text and piece.text in text)
         if isinstance(piece, Malformed):
             assert len(piece.raw) <= RAW_LIMIT
@@ -112,6 +116,7 @@ def test_a_result_the_model_makes_up_is_dropped_and_so_are_the_calls_built_on_it
     )
     assert read(text) == [TextDelta("Let me look. "), ParsedCall("weather", '{"place": "Oslo"}')]
     assert read(f"Hm. {RESULT}>42{RESULT_END}It is 42.") == [TextDelta("Hm. It is 42.")]
+    assert read(f"Hm. {CALL_RESULT}>42{CALL_RESULT_END}It is 42.") == [TextDelta("Hm. It is 42.")]
 
 
 def test_nothing_more_is_wanted_once_the_model_goes_on_after_a_call() -> None:

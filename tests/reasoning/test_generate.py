@@ -12,6 +12,7 @@ from backend.reasoning.generate import call_function, generate
 from backend.storage.memory import Memory
 from backend.testing.model import ScriptedModel
 from backend.tools.base import Result, ToolContext, tool
+from backend.tools.runner import ToolResult
 from tests.support.agents import echo, fail, toolbox
 from tests.support.consent import tool_context
 
@@ -31,10 +32,27 @@ async def test_a_model_is_told_of_the_tools_and_its_calls_are_read() -> None:
 
 async def test_the_calls_in_a_text_are_made_in_order() -> None:
     text = f"First {call('echo', {'text': 'a'})}\n{call('echo', {'text': 'b'})}"
-    assert [json.loads(each.content)["text"] for each in await call_function(toolbox(echo), text)] == ["a", "b"]
-    fenced = '```json\n{"name": "echo", "arguments": {"text": "c"}}\n```'
-    assert [json.loads(each.content)["text"] for each in await call_function(toolbox(echo), fenced)] == ["c"]
-    assert await call_function(toolbox(echo), "No call at all.") == []
+    assert await echoed(text) == ["a", "b"]
+    assert await echoed('```json\n{"name": "echo", "arguments": {"text": "c"}}\n```') == ["c"]
+    assert await call_function(toolbox(echo), "No call at all.") is None
+
+
+async def called(*made: Any) -> list[ToolResult]:
+    """The results of the calls in a text; there must be some."""
+    results = await call_function(*made)
+    assert results
+    return results
+
+
+async def echoed(text: str) -> list[str]:
+    """What the echo says to the calls in `text`."""
+    return [json.loads(each.content)["text"] for each in await called(toolbox(echo), text)]
+
+
+@pytest.mark.parametrize("around", ["<function_call>{}</function_call>", "```\n{}\n```"])
+async def test_a_call_may_say_what_it_is_for_and_call_its_arguments_args(around: str) -> None:
+    call = '{"name": "echo", "call_objective": "to hear it", "args": {"text": "hi"}}'
+    assert await echoed(f"I ask. {around.replace('{}', call)}") == ["hi"]
 
 
 @pytest.mark.parametrize(
@@ -47,7 +65,7 @@ async def test_the_calls_in_a_text_are_made_in_order() -> None:
     ],
 )
 async def test_what_cannot_be_called_comes_back_with_the_tools_there_are(text: str, kind: str) -> None:
-    (result,) = await call_function(toolbox(echo, fail), text)
+    (result,) = await called(toolbox(echo, fail), text)
     error = json.loads(result.content)["error"]
     assert (result.error, error["type"], error["tools"]) == (kind, kind, ["echo", "fail"])
 
@@ -57,5 +75,5 @@ async def test_a_tool_does_without_an_optional_service_that_is_not_there() -> No
     async def recall(memory: Memory | None, context: ToolContext) -> Result:
         return Result({"memory": memory is not None, "user": context.user_id})
 
-    (result,) = await call_function(toolbox(recall), call("recall"), tool_context("ada"))
+    (result,) = await called(toolbox(recall), call("recall"), tool_context("ada"))
     assert json.loads(result.content) == {"memory": False, "user": "ada"}
