@@ -30,6 +30,7 @@ from backend.notifications.webhooks import WebhookClient
 from backend.observability.tracing import Tracer
 from backend.observability.work_metrics import WorkMetrics
 from backend.reasoning.reasoner import Reasoner
+from backend.runtime.prompts import Prompts
 from backend.settings.settings import Settings
 from backend.storage.memory import Memory
 from backend.storage.outbox import Enqueue
@@ -149,7 +150,9 @@ def build_thinkers(
     load_modes(settings.modes_file, has_tool=lambda name: name == ROUTE_TOOL or name in toolbox)
     if missing := [name for name in settings.reasoning.allowed_tools if name not in toolbox]:
         log.warning("REASONING__TOOLS names tools that do not exist: %s", ", ".join(missing))
-    reasoner = Reasoner(agent, settings.reasoning, fast=fast, advanced=advanced)
+    reasoner = Reasoner(
+        agent, settings.reasoning, fast=fast, advanced=advanced, prompts=Prompts(settings.prompts_folder)
+    )
     routing = settings.tools
     router = ToolRouter(
         model, routing.router_model or fast, above=routing.router_above, deadline_s=routing.router_deadline_s

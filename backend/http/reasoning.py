@@ -6,7 +6,7 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncGenerator
 from dataclasses import asdict
-from typing import Annotated, Literal
+from typing import Annotated
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse
@@ -21,7 +21,7 @@ from backend.http.budgets import spend, take_permit
 from backend.http.context import Caller, Here, principal_of
 from backend.http.limits import address_key
 from backend.http.sse import HEARTBEAT, EventStream, encode_event
-from backend.reasoning.base import Reasoned, ReasoningRequest, Stage
+from backend.reasoning.base import Reasoned, ReasoningRequest, Stage, Strategy
 from backend.reasoning.reasoner import TEXT_LIMIT, Reasoner
 from backend.runtime.supervisor import cancel_all, event_or_timeout
 from backend.tools.base import ToolContext, ToolRights
@@ -36,7 +36,7 @@ class ReasoningTask(BaseModel):
     """`POST /api/reasoning`."""
 
     task: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=TEXT_LIMIT)]
-    strategy: Literal["mono", "dual"] = Field("mono", description="One model, or a planner and an executor.")
+    strategy: Strategy = Field("mono", description="One model or two, each also by the metacognitive framework.")
     stream: bool = Field(
         False, description="Server-sent events: `stage` as the work goes on, then `result` or `error`."
     )

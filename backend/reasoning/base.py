@@ -13,9 +13,10 @@ from backend.agent.turn import say_sample
 from backend.conversation.page_events import ToolCallFinished, ToolCallStarted
 from backend.errors import NoAnswer
 from backend.models.tags import THINK, THINK_END
+from backend.runtime.prompts import Prompts
 from backend.tools.base import ToolContext, ToolRights
 
-Strategy = Literal["mono", "dual"]
+Strategy = Literal["mono", "dual", "metacognitive", "metacognitive_dual"]
 ROUND_LIMIT = 20
 """Rounds of planner and executor, at most."""
 REFLECTION_LIMIT = 3
@@ -60,7 +61,7 @@ class Reasoned:
     """`incomplete`: the rounds or the time ran out; `text` says so."""
     strategy: Strategy
     rounds: int = 0
-    """Mono: how often the draft was looked through; dual: rounds of planner and executor."""
+    """Mono: how often the draft was looked through; dual: rounds of planner and executor; else: turns."""
     tool_calls: int = 0
     tokens: int = 0
     citations: tuple[str, ...] = ()
@@ -83,8 +84,11 @@ class ReasoningRun:
     agent: Agent
     task: ReasoningRequest
     on_stage: OnStage
+    prompts: Prompts = field(default_factory=Prompts)
     round: int = 0
     responses: list[ThinkerResponse] = field(default_factory=list)
+    calls: list[ToolCallFinished] = field(default_factory=list)
+    """The finished tool calls, in order."""
     best: str = ""
     """The best result so far, should the time run out."""
 
@@ -153,8 +157,10 @@ class ReasoningRun:
         match event:
             case ToolCallStarted(_, name) if name in self.agent.toolbox.names:
                 self.stage(f"calling {name}")
-            case ToolCallFinished(_, name, error=error) if error and name in self.agent.toolbox.names:
-                self.stage(f"{name}: {error.replace('_', ' ')}")
+            case ToolCallFinished(_, name, error=error):
+                self.calls.append(event)
+                if error and name in self.agent.toolbox.names:
+                    self.stage(f"{name}: {error.replace('_', ' ')}")
 
 
 def without_thoughts(text: str) -> str:

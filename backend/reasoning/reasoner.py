@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Awaitable
 from dataclasses import replace
 
 from backend.agent.session import Agent
@@ -21,7 +22,9 @@ from backend.reasoning.base import (
     ReasoningRun,
     Strategy,
 )
+from backend.reasoning.metacognitive import think_metacognitive, think_metacognitive_dual
 from backend.reasoning.strategies import think_dual, think_mono
+from backend.runtime.prompts import Prompts
 from backend.settings.agent import ReasoningSettings
 
 TEXT_LIMIT = 8_000
@@ -33,7 +36,9 @@ AT_ONCE = 16
 class Reasoner:
     """Thinks any number of tasks through at once. `agent` holds the model and every tool there is."""
 
-    def __init__(self, agent: Agent, settings: ReasoningSettings, *, fast: str, advanced: str) -> None:
+    def __init__(
+        self, agent: Agent, settings: ReasoningSettings, *, fast: str, advanced: str, prompts: Prompts | None = None
+    ) -> None:
         """`fast` and `advanced` are the models taken where the settings name none."""
         self._planner = settings.planner_model or advanced
         self._agent = replace(agent, model_name=self._planner)
@@ -42,6 +47,7 @@ class Reasoner:
         self._reflections = min(settings.reflections, REFLECTION_LIMIT)
         self._deadline_s = settings.deadline_s
         self._allowed = settings.allowed_tools
+        self._prompts = prompts or Prompts()
         self._working = 0
 
     def __repr__(self) -> str:
@@ -75,20 +81,16 @@ class Reasoner:
             raise TooMany("Too much is being thought about at once.", retry_after_s=10)
         self._working += 1
         try:
-            return await self._within(ReasoningRun(self._agent, task, on_stage), deadline_s)
+            return await self._within(ReasoningRun(self._agent, task, on_stage, self._prompts), deadline_s)
         finally:
             self._working -= 1
 
     async def _within(self, run: ReasoningRun, deadline_s: float | None) -> Reasoned:
         began = time.monotonic()
         within_s = self._deadline_s if deadline_s is None else min(deadline_s, self._deadline_s)
-        if run.task.strategy == "dual":
-            thinking = think_dual(run, planner=self._planner, executor=self._executor, rounds=self._rounds)
-        else:
-            thinking = think_mono(run, reflections=self._reflections)
         try:
             async with asyncio.timeout(within_s):
-                reasoned = await thinking
+                reasoned = await self._thinking(run)
         except (TimeoutError, NoAnswer, ModelUnavailable, TooMany) as error:
             if not run.best and isinstance(error, TimeoutError):
                 raise NoAnswer(f"The reasoning took longer than {within_s:g} seconds.") from None
@@ -96,3 +98,15 @@ class Reasoner:
                 raise
             reasoned = run.reasoned(run.best, complete=False)
         return replace(reasoned, elapsed_ms=round((time.monotonic() - began) * 1000))
+
+    def _thinking(self, run: ReasoningRun) -> Awaitable[Reasoned]:
+        planner, executor, rounds = self._planner, self._executor, self._rounds
+        match run.task.strategy:
+            case "mono":
+                return think_mono(run, reflections=self._reflections)
+            case "dual":
+                return think_dual(run, planner=planner, executor=executor, rounds=rounds)
+            case "metacognitive":
+                return think_metacognitive(run, rounds=rounds)
+            case "metacognitive_dual":
+                return think_metacognitive_dual(run, thinker=planner, actor=executor, rounds=rounds)

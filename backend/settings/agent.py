@@ -39,10 +39,12 @@ class ReasoningSettings(BaseModel):
 
     planner_model: str = Field("", description="Model that thinks alone, or plans; empty: THINKER_MODEL_ADVANCED.")
     executor_model: str = Field("", description="Model that carries out a plan, with tools; empty: THINKER_MODEL.")
-    voice_strategy: Literal["mono", "dual"] = Field(
-        "mono", description="How the Thinker `reason` works: mono, one model; dual, a planner and an executor."
+    voice_strategy: Literal["mono", "dual", "metacognitive", "metacognitive_dual"] = Field(
+        "mono",
+        description="How the Thinker `reason` works: mono, one model; dual, a planner and an executor; metacognitive, "
+        "metacognitive_dual: the same by the metacognitive framework.",
     )
-    rounds: int = Field(20, ge=1, le=20, description="Most rounds of planner and executor.")
+    rounds: int = Field(20, ge=1, le=20, description="Most rounds of planner and executor, or turns of one model.")
     reflections: int = Field(1, ge=0, le=3, description="Most times that one model alone reviews its draft.")
     deadline_s: float = Field(120, gt=0, description="Seconds a task may take; then it answers with what it has.")
     per_minute: int = Field(10, ge=0, description="Tasks over HTTP per minute and caller.")

@@ -24,7 +24,8 @@ WORDS_KEPT = 12
 """Words kept of one question."""
 INSTRUCTION = "Work the whole task out with your tools, then deliver the result."
 _TASK = re.compile(
-    r'^You carry out instructions, one at a time\b[\s\S]*^The task as a whole \(data\):\n(".*")$', re.MULTILINE
+    r'^You carry out (?:instructions, one at a time|the whole task)\b[\s\S]*^The task as a whole \(data\):\n(".*")$',
+    re.MULTILINE,
 )
 _DUE = re.compile(r"^Notes of the user's that are due\b.*\(data\):\n(\[.*\])$", re.MULTILINE)
 _FINDINGS = re.compile(r"^Findings \(data\):\s*", re.MULTILINE)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 import pytest
 
 from backend.agent.session import Agent
@@ -20,7 +22,7 @@ DOMAINS = ("knowledge", "weather", "assistant", "research", "reason")
 TICKETS = "Think hard: three tickets cost twelve dollars each, what change do I get from fifty?"
 
 
-@pytest.mark.parametrize("strategy", ["mono", "dual"])
+@pytest.mark.parametrize("strategy", get_args(Strategy))
 @pytest.mark.parametrize(
     ("task", "answer"),
     [

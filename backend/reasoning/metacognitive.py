@@ -1,0 +1,174 @@
+"""Two further ways to think a task through, by the metacognitive framework: a model says what state its thinking is in.
+
+    metacognitive:       one model, in turns       <deep_thinking> … <action>            at most `rounds` turns
+    metacognitive_dual:  Thinker ── <instruction>, <input> ──▶ Actor ── <shallow_thinking> … <action>
+                            ▲                                    │
+                            └── report, <function_call_result> ──┘
+
+Either ends with a `<deliverable>`: objective, context, key points, output. The one model, or the Thinker, says
+TASK_DONE first; who then delivers nothing is reminded. Unlike the planner of `dual`, the Thinker sees the results of
+tools themselves, so that it need not believe the Actor. Of what it thinks, the Actor sees nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from backend.agent.speech import speakable
+from backend.conversation.page_events import ToolCallFinished
+from backend.models.base import quoted
+from backend.reasoning.base import Reasoned, ReasoningRun
+from backend.reasoning.strategies import BEGIN, BEST_LIMIT, CLOSE, OPEN, deliverable
+
+TASK_DONE = "TASK_DONE"
+GO_ON = "Go on."
+DELIVER = f"The task is done. Now write its result between {OPEN} and {CLOSE}."
+REPORT = "The Actor reports (data):\n{report}"
+NEXT = "\nGive the next instruction."
+RESULT_LIMIT = 2_000
+"""Characters of a tool's result that the Thinker is shown."""
+RESULTS_SHOWN = 20
+"""Results of one report that it is shown: the latest."""
+_THOUGHTS = re.compile(
+    r"<(deep|shallow)_thinking>(?:.*?</\1_thinking>|.*?(?=<(?:action|instruction|input|deliverable)>)|.*)", re.DOTALL
+)
+_UNOPENED = re.compile(r"\A.*</(?:deep|shallow)_thinking>", re.DOTALL)
+_MARKS = re.compile(rf"</?(?:action|instruction|input|deliverable|(?:deep|shallow)_thinking)>|\b{TASK_DONE}\b")
+_SECTION = re.compile(
+    r"^[^\w\n]*(?:\d+[^\w\n]+)?(objective|context|key points|output)[^\w\n]*?:[ \t*]*", re.IGNORECASE | re.MULTILINE
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ModelMessage:
+    """What a model wrote in one turn. `payload` has all tags, and thoughts that are nobody else's business."""
+
+    payload: str = field(repr=False)
+
+
+@dataclass(slots=True)
+class ReasonerMemory:
+    """The messages of one task, of the one model or of the Actor, oldest first."""
+
+    messages: list[ModelMessage] = field(default_factory=list)
+
+
+def stopped(message: ModelMessage) -> bool:
+    """Return whether a message ends the work: a deliverable stands in it, from tag to tag, outside of thoughts."""
+    said = _said(message.payload)
+    return OPEN in said and CLOSE in said.partition(OPEN)[2]
+
+
+def conclude(memory: ReasonerMemory) -> str:
+    """Return the deliverable in the last message, else what it says without thoughts and tags; "" without messages."""
+    if not memory.messages:
+        return ""
+    said = _said(memory.messages[-1].payload)
+    return deliverable(said) or _MARKS.sub("", said).strip()
+
+
+def output_of(text: str) -> str:
+    """Return the output of a deliverable; all of it where no section is called that."""
+    marks = list(_SECTION.finditer(text))
+    ends = [*(mark.start() for mark in marks[1:]), len(text)]
+    outputs = [text[mark.end() : end].strip() for mark, end in zip(marks, ends, strict=False) if _is_output(mark)]
+    return next(filter(None, outputs), text)
+
+
+def between(text: str, tag: str) -> str:
+    """Return what stands within `<tag>`, outside of thoughts; "" if nothing does. The closing tag may be missing."""
+    return _said(text).partition(f"<{tag}>")[2].partition(f"</{tag}>")[0].strip()
+
+
+async def think_metacognitive(run: ReasoningRun, *, rounds: int) -> Reasoned:
+    """Think with one model. Raises `NoAnswer` or `ModelUnavailable`."""
+    prompt = _prompt(run, "mono", metacognition=run.prompts.worded("reasoning/metacognition"))
+    session, memory = run.session("mono", prompt, tools=True), ReasonerMemory()
+    asked = run.task.text
+    for run.round in range(1, rounds + 1):
+        run.stage("thinking")
+        response = await run.think(session, asked)
+        if _ends(run, memory, response.text):
+            return run.reasoned(run.best, complete=not response.incomplete)
+        asked = DELIVER if _is_done(response.text) else GO_ON
+    return run.reasoned(run.best, complete=False)
+
+
+async def think_metacognitive_dual(run: ReasoningRun, *, thinker: str, actor: str, rounds: int) -> Reasoned:
+    """Think with two models, named by `thinker` and `actor`. Raises `NoAnswer` or `ModelUnavailable`."""
+    prompt = run.prompts.worded(
+        "reasoning/thinker",
+        task=quoted(run.task.text),
+        metacognition=run.prompts.worded("reasoning/metacognition"),
+        rounds=str(rounds),
+    )
+    planning = run.session("thinker", prompt, tools=False, model=thinker)
+    working, memory = run.session("actor", _prompt(run, "actor"), tools=True, model=actor), ReasonerMemory()
+    asked = BEGIN
+    for run.round in range(1, rounds + 1):
+        run.stage("planning")
+        instruction = (await run.think(planning, asked)).text
+        run.stage("carrying out")
+        called = len(run.calls)
+        report = await run.think(working, order(instruction))
+        if _ends(run, memory, report.text):
+            return run.reasoned(run.best, complete=not report.incomplete)
+        reported = REPORT.format(report=quoted(conclude(memory)))
+        asked = "\n".join(filter(None, (reported, called_results(run.calls[called:]), NEXT)))
+    return run.reasoned(run.best, complete=False)
+
+
+def order(plan: str) -> str:
+    """Return what the Actor is told of the Thinker's words: instruction, input, whether it shall deliver."""
+    instruction = between(plan, "instruction") or _MARKS.sub("", _said(plan)).strip()
+    parts = [f"<instruction>\n{instruction}\n</instruction>"]
+    if given := between(plan, "input"):
+        parts.append(f"<input>\n{given}\n</input>")
+    if _is_done(plan):
+        parts.append(f"{TASK_DONE}. {DELIVER}")
+    return "\n".join(parts)
+
+
+def called_results(calls: Sequence[ToolCallFinished]) -> str:
+    """Return the results of tool calls as the Thinker is shown them: tagged JSON, which cannot pose as a tag."""
+    return "\n".join(
+        f"<function_call_result>\n{quoted(_result(call))}\n</function_call_result>" for call in calls[-RESULTS_SHOWN:]
+    )
+
+
+def _is_output(mark: re.Match[str]) -> bool:
+    return mark[1].lower() == "output"
+
+
+def _result(call: ToolCallFinished) -> dict[str, str]:
+    status = "failed" if call.error else "succeeded"
+    return {"name": call.name, "status": status, "result": call.content[:RESULT_LIMIT]}
+
+
+def _prompt(run: ReasoningRun, name: str, **parts: str) -> str:
+    form = run.prompts.worded("reasoning/deliverable")
+    prompt = run.prompts.worded(f"reasoning/{name}", task=quoted(run.task.text), deliverable=form, **parts)
+    return f"{prompt}\n\n{run.task.guidance}".strip()
+
+
+def _ends(run: ReasoningRun, memory: ReasonerMemory, text: str) -> bool:
+    """Keep a message, and the best result so far; return whether the work ends with it."""
+    message = ModelMessage(text)
+    memory.messages.append(message)
+    result, is_last = conclude(memory), stopped(message)
+    if run.task.source_mode == "voice":
+        result = speakable(output_of(result))
+    if result:
+        run.best = result if is_last else result[:BEST_LIMIT]
+    return is_last and bool(result)
+
+
+def _is_done(text: str) -> bool:
+    return TASK_DONE in _said(text)
+
+
+def _said(text: str) -> str:
+    """Return a text without thoughts, also where one of their tags is missing."""
+    return _UNOPENED.sub("", _THOUGHTS.sub("", text))
