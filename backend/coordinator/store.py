@@ -35,6 +35,7 @@ from redis.exceptions import ResponseError
 
 from backend.runtime.faults import decode_all, decode_or_skip
 from backend.storage.client import Lease, Pipe, RedisStore
+from backend.storage.record_format import FORMAT, Format
 from backend.tasks.task import Task
 
 log = logging.getLogger(__name__)
@@ -88,6 +89,7 @@ class HistoryEntry(msgspec.Struct, frozen=True):
     at: float
     kind: Literal["input", "result", "summary", "decision"]
     text: str
+    format: Format = FORMAT
 
 
 class CreateTask(msgspec.Struct, frozen=True, tag="create_task", tag_field="action"):
@@ -139,6 +141,7 @@ class Plan(msgspec.Struct, frozen=True):
     """The entries among them that are inputs."""
     task_summary: str = ""
     """The user's tasks when it was decided, one a line."""
+    format: Format = FORMAT
 
 
 class Feedback(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -112,8 +112,13 @@ async def execute_notifications(here: Here, acting: Acting) -> dict[str, int]:
 
 @router.get("/notification/{user_id}")
 async def list_notifications(user_id: str, here: Here, acting: Acting) -> Json:
-    """List the user's reminders, the next one first; `me` is the caller."""
-    return {"notifications": await here.services.reminders.all_of(_own(user_id, acting))}
+    """List the user's reminders, the next one first; `me` is the caller.
+
+    `unreadable` counts those that only another version can read, if any.
+    """
+    user, reminders = _own(user_id, acting), here.services.reminders
+    unreadable = len(await reminders.reminders.unreadable_of(user))
+    return {"notifications": await reminders.all_of(user)} | ({"unreadable": unreadable} if unreadable else {})
 
 
 @router.delete("/notification/{user_id}/{notification_id}")

@@ -42,8 +42,10 @@ class NewTask(BaseModel):
 
 @router.get("/api/tasks")
 async def list_tasks(here: Here, caller: Caller, limit: Annotated[int, Query(ge=1, le=LIST_LIMIT)] = 20) -> Json:
-    """List the caller's tasks, newest first."""
-    return {"tasks": [_shown(task) for task in await here.services.tasks.list(caller.user, limit)]}
+    """List the caller's tasks, newest first; `unreadable` counts those that only another version can read, if any."""
+    shown: Json = {"tasks": [_shown(task) for task in await here.services.tasks.list(caller.user, limit)]}
+    unreadable = len(await here.services.tasks.repository.unreadable_of(caller.user))
+    return shown | ({"unreadable": unreadable} if unreadable else {})
 
 
 @router.post("/api/tasks", status_code=202, openapi_extra=documented(NewTask))

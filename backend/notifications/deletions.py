@@ -27,6 +27,7 @@ from backend.notifications.webhooks import WebhookClient
 from backend.runtime.faults import decode_all
 from backend.runtime.supervisor import cancel_all, event_or_timeout
 from backend.storage.client import Pipe, RedisStore
+from backend.storage.record_format import FORMAT, Format
 
 log = logging.getLogger(__name__)
 
@@ -57,6 +58,7 @@ class Deletion(msgspec.Struct, frozen=True):
     user: str
     at: float
     tries: int = 0
+    format: Format = FORMAT
 
 
 class DeletionTarget(Protocol):

@@ -20,6 +20,7 @@ import msgspec
 
 from backend.runtime.faults import decode_all
 from backend.storage.client import Lease, Pipe, RedisStore
+from backend.storage.record_format import FORMAT, Format
 
 log = logging.getLogger(__name__)
 
@@ -56,6 +57,7 @@ class Notice(msgspec.Struct, frozen=True):
     """Unix time in seconds."""
     interruptible: bool = True
     """False when the caller's voice must not interrupt the reply that speaks it."""
+    format: Format = FORMAT
 
 
 _decoder = msgspec.json.Decoder(Notice)

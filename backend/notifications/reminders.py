@@ -19,6 +19,7 @@ from msgspec.structs import replace
 
 from backend.notifications.notices import Notice
 from backend.notifications.schedule import Series, anchored, last_time, next_time
+from backend.storage.record_format import FORMAT, Format
 
 Way = Literal["call", "page", "webhook"]
 """The way on which a reminder reached its user."""
@@ -80,6 +81,7 @@ class Reminder(msgspec.Struct, frozen=True):
     """When one of its times was last delivered."""
     interruptible: bool = True
     """False when the caller's voice must not interrupt the reply that speaks it."""
+    format: Format = FORMAT
 
     def __repr__(self) -> str:  # without the user's words
         return f"Reminder({self.id}, {'due' if self.due else 'set'}, {self.tries} tries)"

@@ -76,6 +76,11 @@ class ReminderRepository(RedisStore):
         reminders = decode_all("reminder", raw, _decoder.decode)
         return sorted(reminders, key=lambda reminder: reminder.due or reminder.at)
 
+    async def unreadable_of(self, owner: str) -> list[bytes]:
+        """Return those of a user's records that cannot be decoded here, as they are stored."""
+        raw = await self._client.call(lambda redis: redis.hvals(_records(owner)))
+        return [each for each in raw if decode_or_skip("reminder", each, _decoder.decode) is None]
+
     async def get(self, owner: str, reminder_id: str) -> Reminder | None:
         """Return a user's reminder; None when the user has none of that id."""
         raw = await self._client.call(lambda redis: redis.hget(_records(owner), reminder_id))

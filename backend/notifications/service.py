@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
 from zoneinfo import ZoneInfo
 
 from backend.errors import BadRequest, MemoryUnavailable, VoiceError
@@ -24,6 +25,7 @@ from backend.notifications.repository import ReminderKey, ReminderRepository, Un
 from backend.notifications.schedule import planned, zone_named
 from backend.runtime.supervisor import cancel_all, event_or_timeout, supervised
 from backend.settings.notifications import NotificationSettings
+from backend.storage.keys import readable
 from backend.storage.memory import Memory, briefly
 from backend.users.profile import UserProfile, load_profile
 
@@ -182,10 +184,11 @@ class ReminderService:
         await self.delivery.report(owner, reminder_id, "canceled")
         return self._shown(removed)
 
-    async def export(self, owner: str) -> list[ReminderJson]:
-        """Return a user's reminders as JSON data, for the user to take away."""
+    async def export(self, owner: str) -> list[Any]:
+        """Return a user's reminders as JSON data, to take away; what cannot be read here as it is stored."""
         reminders = await self.reminders.all_of(owner)
-        return [{**reminder.to_json(), "created_at": reminder.created_at} for reminder in reminders]
+        shown = [{**reminder.to_json(), "created_at": reminder.created_at} for reminder in reminders]
+        return [*shown, *({"unreadable": readable(raw)} for raw in await self.reminders.unreadable_of(owner))]
 
     async def erase(self, owner: str) -> None:
         """Delete all reminders of that user."""

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from backend.storage.record_format import FORMAT, Format
+
 
 @dataclass(frozen=True, slots=True)
 class StoredCall:
@@ -36,6 +38,7 @@ class Message:
     """The call a tool's result answers."""
     tool_calls: tuple[StoredCall, ...] = ()
     citations: tuple[str, ...] = ()
+    format: Format = FORMAT
 
     @property
     def said(self) -> bool:

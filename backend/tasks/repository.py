@@ -168,6 +168,16 @@ class TaskRepository(RedisStore):
         found = await self._client.call(lambda redis: _all_of(redis, owner, limit))
         return [task for task in found if task is not None]
 
+    async def unreadable_of(self, owner: str) -> list[bytes]:
+        """Return those of a user's records that cannot be decoded here, as they are stored."""
+
+        async def read(redis: Redis) -> list[bytes]:
+            names = cast(list[bytes], await redis.zrange(owned_key(owner), 0, -1, desc=True))
+            raw = await _read_raw(redis, [name.decode() for name in names])
+            return [each for each in raw if each is not None and decode(each) is None]
+
+        return cast(list[bytes], await self._client.call(read))
+
     async def progress(self, task_id: str) -> list[ProgressEntry]:
         """Return the progress of a task, oldest entry first."""
         raw = await self._client.call(lambda redis: redis.lrange(progress_key(task_id), 0, -1))

@@ -12,18 +12,19 @@ import secrets
 import time
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from msgspec.structs import replace
 
 from backend.access.reach import PUBLIC, Reach
 from backend.errors import BadRequest, MemoryUnavailable
 from backend.notifications.dispatcher import NotificationDispatcher
+from backend.storage.keys import readable
 from backend.storage.memory import briefly
 from backend.tasks.fair_queue import FairQueue
 from backend.tasks.queue import DocketQueue
 from backend.tasks.repository import TaskRepository
-from backend.tasks.task import INSTRUCTION_LIMIT, CancelOutcome, ProgressEntry, ShownTask, Superseded, Task
+from backend.tasks.task import INSTRUCTION_LIMIT, CancelOutcome, ProgressEntry, Superseded, Task
 
 SHOWN = 10
 """Tasks the tool shows."""
@@ -116,10 +117,11 @@ class TaskService:
         """Return the progress of a task, oldest first, at most 100 entries; None as in `get`."""
         return await self.repository.progress(task_id) if await self.get(owner, task_id) else None
 
-    async def export(self, owner: str) -> list[ShownTask]:
-        """Return all of a user's tasks with their progress."""
+    async def export(self, owner: str) -> list[Any]:
+        """Return all of a user's tasks with their progress; a record that cannot be read here as it is stored."""
         found = await self.repository.all_of(owner)
-        return [replace(task.shown(), told=await self.repository.progress(task.id)) for task in found]
+        shown = [replace(task.shown(), told=await self.repository.progress(task.id)) for task in found]
+        return [*shown, *({"unreadable": readable(raw)} for raw in await self.repository.unreadable_of(owner))]
 
     async def erase(self, owner: str) -> None:
         """Cancel and erase all of a user's tasks."""

@@ -27,6 +27,7 @@ import msgspec
 
 from backend.access.reach import PUBLIC, Reach
 from backend.errors import PeerError
+from backend.storage.record_format import FORMAT, Format
 
 INSTRUCTION_LIMIT = 4_000
 """Characters of an instruction."""
@@ -94,6 +95,7 @@ class Task:
     ended_at: float | None = None
     reach: Reach = PUBLIC
     """The tools its run may use, beside being among its Thinker's: those its owner reached when they asked for it."""
+    format: Format = FORMAT
 
     def __repr__(self) -> str:
         return f"Task({self.id[:6]}… {self.kind} {self.state}, run {self.run})"  # and nobody's words

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
-from typing import ClassVar, Generic, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 import msgspec
 from redis.asyncio import Redis
@@ -17,6 +17,7 @@ from redis.asyncio import Redis
 from backend.errors import BadRequest, MemoryUnavailable
 from backend.runtime.faults import decode_or_skip
 from backend.storage.client import Pipe, RedisStore
+from backend.storage.keys import readable
 
 log = logging.getLogger(__name__)
 
@@ -52,8 +53,10 @@ class UserLists(RedisStore, Generic[T]):
         raw = await self._client.call(lambda redis: redis.get(self._key(user_id))) if user_id else None
         return self._decoded(raw)[0]
 
-    export = read
-    """Return the records for the user's export."""
+    async def export(self, user_id: str) -> list[Any]:
+        """Return the records for the user's export: what cannot be read here comes as it is stored."""
+        records, unreadable = self._decoded(await self._client.call(lambda redis: redis.get(self._key(user_id))))
+        return [*records, *({"unreadable": readable(bytes(one))} for one in unreadable)]
 
     async def change(self, user_id: str, change: Callable[[list[T]], list[T]]) -> list[T]:
         """Return what `change`, a pure function, made of the list.

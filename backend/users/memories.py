@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from backend.errors import BadRequest
+from backend.storage.record_format import FORMAT, Format
 from backend.users.lists import UserLists, one_line
 
 LIMIT = 200
@@ -30,6 +31,7 @@ class StoredMemory:
     text: str
     created: float
     tags: tuple[str, ...] = ()
+    format: Format = FORMAT
 
     def __repr__(self) -> str:
         return f"StoredMemory({self.id}, {len(self.text)} characters)"  # and nobody's words
@@ -85,9 +87,6 @@ class Memories(UserLists[StoredMemory]):
 
         await self.change(user_id, without)
         return found
-
-    async def export(self, user_id: str) -> list[StoredMemory]:
-        return await self.all(user_id)
 
     def combined(self, theirs: list[StoredMemory], own: list[StoredMemory]) -> list[StoredMemory]:
         return sorted([*theirs, *own], key=lambda one: one.created)[-LIMIT:]

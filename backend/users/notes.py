@@ -15,6 +15,7 @@ from datetime import UTC, datetime, tzinfo
 from typing import Any
 
 from backend.errors import BadRequest
+from backend.storage.record_format import FORMAT, Format
 from backend.users.lists import UserLists, one_line
 
 OPEN_LIMIT = 100
@@ -48,6 +49,7 @@ class StoredNote:
     """When it was last made, snoozed or brought up."""
     told: tuple[str, ...] = ()
     """The conversations in which it was brought up since it last became due."""
+    format: Format = FORMAT
 
     def __repr__(self) -> str:
         state = "open" if self.open else "resolved"

@@ -61,7 +61,7 @@ async def test_they_are_exported_and_erased() -> None:
         one = await store.add("ada", "A secret.", ["x"])
         await store.add("bo", "Another.")
         exported = msgspec.json.decode(msgspec.json.encode(await store.export("ada")))
-        assert exported == [{"id": one.id, "text": "A secret.", "created": 1_000.0, "tags": ["x"]}]
+        assert exported == [{"id": one.id, "text": "A secret.", "created": 1_000.0, "tags": ["x"], "format": 1}]
         await store.erase("ada")
         assert await store.all("ada") == []
         assert await client.keys() == [b"user:bo:memories"]

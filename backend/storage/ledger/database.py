@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import fcntl
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +16,8 @@ from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 from backend.errors import SettingsError
+
+log = logging.getLogger(__name__)
 
 CONNECT_S = 3
 """Seconds a connection may take."""
@@ -72,13 +75,19 @@ async def migrate(engine: AsyncEngine) -> None:
 
 
 def upgrade(connection: Connection, to: str = "head") -> None:
-    """Run the migrations that this database has not seen yet, up to a revision."""
+    """Run the migrations that this database has not seen yet, up to a revision; leave a newer version's as it is."""
     from alembic import command  # imported once the server is ready: it takes 0.1 s
     from alembic.config import Config
+    from alembic.runtime.migration import MigrationContext
+    from alembic.script import ScriptDirectory
 
     config = Config()
     config.set_main_option("script_location", str(MIGRATIONS))
     config.attributes["connection"] = connection
+    revision = MigrationContext.configure(connection).get_current_revision()
+    if revision and revision not in {each.revision for each in ScriptDirectory.from_config(config).walk_revisions()}:
+        log.warning("the ledger's tables are a newer version's (%s) and are used as they are", revision)
+        return
     command.upgrade(config, to)
 
 

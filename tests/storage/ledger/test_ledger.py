@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from sqlalchemy import Column, MetaData, Table
+from sqlalchemy import Column, MetaData, Table, text
 
 from backend.errors import SettingsError
 from backend.storage.ledger.database import address, open_engine, upgrade
@@ -118,6 +118,23 @@ async def test_a_ledger_of_an_earlier_version_keeps_its_costs(url: str) -> None:
         await engine.dispose()
     async with opened(url) as ledger:
         assert [each.get("cost_usd") for each in await ledger.entries("ann", "trip")] == [0.25, None]
+
+
+async def test_an_older_version_uses_the_tables_of_a_newer_one(url: str, caplog: pytest.LogCaptureFixture) -> None:
+    async with opened(url) as newer:
+        newer.write(said("m1", "Hello."))
+        await newer.writer.settle()
+    engine = open_engine(address(url, Path("unused")))
+    try:
+        async with engine.begin() as connection:
+            await connection.execute(text("update alembic_version set version_num = '9999'"))
+            await connection.execute(text("alter table ledger_entries add column mood varchar(8)"))
+    finally:
+        await engine.dispose()
+    async with opened(url) as older:
+        older.write(said("m2", "There.", at=1001))
+        assert [each["text"] for each in await older.entries("ann", "trip")] == ["Hello.", "There."]
+    assert "newer version" in caplog.text
 
 
 async def test_any_text_is_kept_as_far_as_a_database_takes_it(ledger: Ledger) -> None:
