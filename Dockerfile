@@ -1,10 +1,10 @@
-# The backend alone: compose adds Redis and nginx. Python 3.11, because every package has a wheel for it on
-# both x86-64 and arm64, so that nothing is compiled here.
-FROM python:3.11-slim-bookworm@sha256:b18992999dbe963a45a8a4da40ac2b1975be1a776d939d098c647482bcad5cba AS build
+# The backend alone: compose adds Redis and nginx. Python 3.13 is the newest for which every package has a wheel, on
+# x86-64 and on arm64, so that nothing is compiled here.
+FROM python:3.13-slim-bookworm@sha256:67a1e1f215ccda113cfc024e8639049257e88f273898f595b61476d128d387e8 AS build
 WORKDIR /app
-RUN python -m venv .venv
+RUN pip install --no-cache-dir --disable-pip-version-check uv==0.13.9 && uv venv .venv
 COPY requirements.txt ./
-RUN .venv/bin/pip install --no-cache-dir --disable-pip-version-check --no-deps --require-hashes -r requirements.txt
+RUN uv pip install --no-cache --no-deps --require-hashes --only-binary :all: -r requirements.txt
 COPY pyproject.toml README.md LICENSE ./
 COPY backend backend
 COPY client client
@@ -12,9 +12,9 @@ COPY demo demo
 COPY local_responder local_responder
 COPY frontend frontend
 # Editable, so that the server finds the page beside itself here as it does in a checkout.
-RUN .venv/bin/pip install --no-cache-dir --disable-pip-version-check --no-deps -e .
+RUN uv pip install --no-cache --no-deps -e .
 
-FROM python:3.11-slim-bookworm@sha256:b18992999dbe963a45a8a4da40ac2b1975be1a776d939d098c647482bcad5cba
+FROM python:3.13-slim-bookworm@sha256:67a1e1f215ccda113cfc024e8639049257e88f273898f595b61476d128d387e8
 # libopus0: the codec; libc++1: TEN VAD. Debian keeps only the newest version of each, so none is pinned.
 # hadolint ignore=DL3008
 RUN apt-get update \
@@ -28,6 +28,7 @@ ENV PATH="/app/.venv/bin:$PATH" \
     PYTHONUNBUFFERED=1 \
     PYTHONDONTWRITEBYTECODE=1 \
     LOG_FORMAT=json \
+    REQUIRE_PROVIDER=true \
     DATA_DIR=/app/var
 USER 10001
 # HTTP, and the media ports of RTC_PORT_RANGE as compose sets it.

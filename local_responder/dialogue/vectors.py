@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -10,20 +11,33 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+log = logging.getLogger(__name__)
+
 Vectors = NDArray[np.float32]
+WIDTH = 256
 
 
 def encode(texts: Sequence[str]) -> Vectors:
-    """Return one row of 256 numbers for each text, of length 1; zeros for a text without a word."""
-    vectors = cast(Vectors, _model().embed(list(texts)))
+    """Return one row of 256 numbers for each text, of length 1; zeros for a text without a word.
+
+    Where WordLlama has no wheel, all are zeros, and sentences are compared by the words they share.
+    """
+    model = _model()
+    if model is None:
+        return np.zeros((len(texts), WIDTH), np.float32)
+    vectors = cast(Vectors, model.embed(list(texts)))
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     return cast(Vectors, np.nan_to_num(vectors / np.where(lengths > 0, lengths, 1)))
 
 
 @cache
 def _model() -> Any:
-    """Load the model, which takes half a second, once."""
-    import wordllama
+    """Load the model, which takes half a second, once; None where it is not installed."""
+    try:
+        import wordllama
+    except ImportError:
+        log.warning("wordllama has no wheel for this machine: questions are routed by the words they share alone")
+        return None
 
     # WordLlama looks for its tokenizer in a misspelt folder; given its package as its "cache", it finds it.
     folder = Path(cast(str, wordllama.__file__)).parent
