@@ -11,6 +11,7 @@ import pytest
 
 from backend.errors import SettingsError
 from backend.settings.settings import Settings, load_settings
+from backend.settings.unknown import unknown_settings
 from scripts import settings_table
 
 
@@ -235,3 +236,29 @@ def test_turn_taking_can_be_set() -> None:
 )
 def test_a_way_of_taking_turns_that_does_not_exist_is_refused(variable: str, value: str) -> None:
     assert variable in refusal(**{variable: value})
+
+
+def test_a_container_does_not_start_without_a_provider_unless_told_to() -> None:
+    assert "RESPONDER=local" in refusal(REQUIRE_PROVIDER="true")
+    for given in ({"OPENAI_API_KEY": "sk-something"}, {"RESPONDER": "local"}, {"RESPONDERS": "local"}):
+        assert settings(REQUIRE_PROVIDER="true", **given).require_provider
+
+
+def test_servers_that_share_sessions_must_share_a_key() -> None:
+    shared = {"SHARE_SESSIONS": "true", "REDIS_URL": "redis://localhost"}
+    assert "SECRET_KEY" in refusal(**shared)
+    assert settings(**shared, SECRET_KEY="k" * 32).share_sessions
+
+
+def test_what_is_no_setting_is_named_with_the_nearest_that_is(tmp_path: Path) -> None:
+    environment = {"SESION_CAP": "3", "PATH": "/bin", "VAD__ENGIN": "ten", "SESSION_CAP": "3", "OPENAI_ORG_ID": "o"}
+    assert unknown_settings(environment | {"PIPELINE__OPTIONS__X": "1"}, tmp_path / ".env") == [
+        "SESION_CAP is no setting. Did you mean SESSION_CAP?",
+        "VAD__ENGIN is no setting. Did you mean VAD__ENGINE?",
+    ]
+    (tmp_path / ".env").write_text("OPENAI_KEY=x\nHTTP_PORT=80\nMOON_PLUGIN_KEY=x\nlangsmith_projekt=y\n")
+    assert unknown_settings({}, tmp_path / ".env") == [
+        "LANGSMITH_PROJEKT is no setting. Did you mean LANGSMITH_PROJECT?",
+        "OPENAI_KEY is no setting. Did you mean OPENAI_API_KEY?",
+    ]
+    assert unknown_settings({each.name: "" for each in settings_table.variables()}, tmp_path / "none") == []

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import gc
 import logging
+import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -35,6 +36,7 @@ from backend.http.page_streams import PageStreams
 from backend.sessions.registry import SessionRegistry
 from backend.settings.settings import Settings
 from backend.settings.tasks import BackgroundSettings
+from backend.settings.unknown import unknown_settings
 from backend.storage.embedded import open_memory
 
 log = logging.getLogger(__name__)
@@ -99,6 +101,7 @@ def _banner(foundation: Foundation, calls: CallSubsystem, host: str) -> tuple[st
         lines.append(f"MCP        {summary}")
     if opened.detail:
         lines.append(f"           {opened.detail}")
+    lines += [f"Settings   {sentence}" for sentence in unknown_settings(os.environ)]
     if settings.rtc_force_host is None and Path("/.dockerenv").exists():
         lines.append("Network    in a container, set RTC_FORCE_HOST to the address callers reach")
     return (*lines, f"Background {_background(settings.background, foundation.task_store)}")

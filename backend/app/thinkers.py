@@ -147,16 +147,14 @@ def build_thinkers(
     fast, advanced = settings.thinker_model, settings.thinker_model_advanced
     agent = Agent(model, toolbox, fast, clock=clock)
     # Refuses a mode with a tool that does not exist; those of other servers count, which are not there yet.
-    load_modes(settings.modes_file, has_tool=lambda name: name == ROUTE_TOOL or name in toolbox)
-    if missing := [name for name in settings.reasoning.allowed_tools if name not in toolbox]:
+    load_modes(settings.modes_file, has_tool=lambda name: name == ROUTE_TOOL or toolbox.knows(name))
+    if missing := [name for name in settings.reasoning.allowed_tools if not toolbox.knows(name)]:
         log.warning("REASONING__TOOLS names tools that do not exist: %s", ", ".join(missing))
     reasoner = Reasoner(
         agent, settings.reasoning, fast=fast, advanced=advanced, prompts=Prompts(settings.prompts_folder)
     )
-    routing = settings.tools
-    router = ToolRouter(
-        model, routing.router_model or fast, above=routing.router_above, deadline_s=routing.router_deadline_s
-    )
+    routing = settings.router
+    router = ToolRouter(model, routing.model or fast, above=routing.above, deadline_s=routing.deadline_s)
     dependencies = ThinkerDependencies(
         agent, toolbox, memory, settings, pipeline, reasoner, clock, modes, router, enqueue
     )

@@ -91,7 +91,8 @@ async def _shared(settings: Settings) -> AsyncIterator[dict[str, str]]:
         if opened.url is None:
             raise SetupError(f"WORKERS needs a Redis that several processes can reach. {opened.detail}")
         environment["REDIS_URL"] = opened.url
-        secret_keys(settings)  # makes the one they all sign with, if there is none
+        if settings.secret_key is None:  # they all sign with the one in DATA_DIR
+            environment["SECRET_KEY"] = b",".join(secret_keys(settings)).decode()
         if "local" in settings.responder_names and not settings.offline_url:
             local = LocalResponder(settings)
             stack.push_async_callback(local.close)

@@ -1,4 +1,4 @@
-"""Settings of a turn: its steps (`PIPELINE__…`), its tools (`TOOLS__…`) and its reasoners (`REASONING__…`)."""
+"""Settings of a turn: its steps (`PIPELINE__…`), their choice of tools (`ROUTER__…`), reasoners (`REASONING__…`)."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ class PipelineSettings(BaseModel):
     )
 
 
-class ToolSettings(BaseModel):
+class RouterSettings(BaseModel):
     """The router that chooses the tools of a typed turn."""
 
-    router_above: int = Field(
+    above: int = Field(
         12, ge=0, description="With more tools than this, a model first picks those a typed turn needs; 0: never."
     )
-    router_model: str = Field("", description="The model that picks; empty: THINKER_MODEL.")
-    router_deadline_s: float = Field(
+    model: str = Field("", description="The model that picks; empty: THINKER_MODEL.")
+    deadline_s: float = Field(
         2.0, gt=0, le=10, description="Seconds it may take; after that the turn is offered every tool."
     )
 

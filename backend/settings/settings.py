@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import re
-from ipaddress import ip_network
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -17,12 +16,13 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from backend.errors import SettingsError
 from backend.settings.access import AccessMode, OidcSettings, key_pairs
-from backend.settings.agent import PipelineSettings, ReasoningSettings, ToolSettings
+from backend.settings.agent import PipelineSettings, ReasoningSettings, RouterSettings
 from backend.settings.azure import AzureOpenAISettings
 from backend.settings.budgets import BudgetSettings
 from backend.settings.gemini import GeminiSettings
 from backend.settings.github import GitHubSettings, split
 from backend.settings.mcp import McpSettings
+from backend.settings.network import HostNames, Networks, Origins, PortRange
 from backend.settings.notifications import NotificationSettings
 from backend.settings.qwen import QwenSettings
 from backend.settings.redis import complete_redis_url, read_password
@@ -59,6 +59,9 @@ class Settings(BaseSettings):
     )
     responders: Annotated[list[str], NoDecode] = Field(
         [], description="Several in order of preference, e.g. openai,azure,local; a call goes on with the next."
+    )
+    require_provider: bool = Field(
+        False, description="Refuse to start without a provider's key, unless RESPONDER=local; true in the image."
     )
     openai_api_key: SecretStr | None = Field(None, description="API key; unset: the local Responder answers.")
     openai_base_url: str = Field(
@@ -195,8 +198,14 @@ class Settings(BaseSettings):
     # GitHub issues
     github: GitHubSettings = Field(default_factory=GitHubSettings)  # type: ignore[arg-type]
 
-    # Choosing tools
-    tools: ToolSettings = Field(default_factory=ToolSettings)  # type: ignore[arg-type]
+    # Choosing Thinkers and tools
+    thinkers: Annotated[list[str], NoDecode] = Field(
+        [], description="The Thinkers that are offered, by domain, comma-separated; empty: all."
+    )
+    tools: Annotated[list[str], NoDecode] = Field(
+        [], description="The tools that are offered, comma-separated; empty: all. Other servers' are not among them."
+    )
+    router: RouterSettings = Field(default_factory=RouterSettings)  # type: ignore[arg-type]
 
     # Model Context Protocol
     mcp: McpSettings = Field(default_factory=McpSettings)  # type: ignore[arg-type]
@@ -206,9 +215,7 @@ class Settings(BaseSettings):
 
     # Network
     rtc_force_host: str | None = Field(None, description="IP address to advertise to callers, behind Docker or NAT.")
-    rtc_port_range: Annotated[tuple[int, int] | None, NoDecode] = Field(
-        None, description="UDP ports to bind, e.g. 10000-10100."
-    )
+    rtc_port_range: PortRange = Field(None, description="UDP ports to bind, e.g. 10000-10100.")
     rtc_dtx: bool = Field(True, description="Use Opus DTX: almost nothing is sent while nobody speaks.")
     ice_servers: Annotated[list[IceServerEntry], NoDecode] = Field(
         [], description="STUN/TURN servers as JSON. A username and password in it are used by the server alone."
@@ -219,12 +226,12 @@ class Settings(BaseSettings):
     turn_ttl_minutes: int = Field(60, ge=1, le=1440, description="Minutes a caller's TURN credentials are good for.")
 
     # Connections
-    allowed_hosts: Annotated[list[str], NoDecode] = Field(
+    allowed_hosts: HostNames = Field(
         [],
         description="Further names by which the server may be addressed (`Host`), comma-separated; `*`: every one. "
         "Loopback, its own address, RTC_FORCE_HOST and ALLOWED_ORIGINS are always allowed.",
     )
-    trusted_proxies: Annotated[list[str], NoDecode] = Field(
+    trusted_proxies: Networks = Field(
         ["127.0.0.0/8", "::1"],
         description="Addresses or networks of proxies whose X-Forwarded-For and X-Forwarded-Proto are believed.",
     )
@@ -308,7 +315,7 @@ class Settings(BaseSettings):
     publish_on: str | None = Field(
         None, description="Address at which a container's ports are published, as compose sets it; unset: no container."
     )
-    allowed_origins: Annotated[list[str], NoDecode] = Field(
+    allowed_origins: Origins = Field(
         [], description="Extra browser origins, comma-separated; our own is always allowed."
     )
     api_keys: SecretStr | None = Field(
@@ -352,17 +359,6 @@ class Settings(BaseSettings):
             raise ValueError("must start with redis://, rediss:// or unix://, e.g. redis://localhost:6379/0")
         return value
 
-    @field_validator("rtc_port_range", mode="before")
-    @classmethod
-    def _port_range(cls, value: Any) -> Any:
-        if not isinstance(value, str):
-            return value
-        match = re.fullmatch(r"\s*(\d+)\s*-\s*(\d+)\s*", value)
-        ports = (int(match[1]), int(match[2])) if match else (0, 0)
-        if not 1024 <= ports[0] <= ports[1] <= 65535:
-            raise ValueError("must be LOW-HIGH within 1024-65535, e.g. 10000-10100")
-        return ports
-
     @field_validator("turn_secret")
     @classmethod
     def _turn_secret(cls, value: SecretStr) -> SecretStr:
@@ -388,10 +384,9 @@ class Settings(BaseSettings):
             "responders",
             "models_without_tools",
             "plugin_folders",
+            "thinkers",
+            "tools",
             "access",
-            "allowed_origins",
-            "allowed_hosts",
-            "trusted_proxies",
         ),
         mode="before",
     )
@@ -405,39 +400,12 @@ class Settings(BaseSettings):
         key_pairs(value)
         return value
 
-    @field_validator("trusted_proxies")
-    @classmethod
-    def _networks(cls, value: list[str]) -> list[str]:
-        for each in value:
-            try:
-                ip_network(each, strict=False)
-            except ValueError:
-                raise ValueError(f"{each!r} is no address or network; write e.g. 10.0.0.0/8") from None
-        return value
-
-    @field_validator("allowed_hosts")
-    @classmethod
-    def _hosts(cls, value: list[str]) -> list[str]:
-        for each in value:
-            if not re.fullmatch(r"\*|(\*\.)?[A-Za-z0-9._-]+|\[?[0-9A-Fa-f:.]+\]?", each):
-                raise ValueError(f"{each!r} is no host name; write it without scheme and port, e.g. voice.example.com")
-        return [each.strip("[]").lower() for each in value]
-
     @field_validator("plugin_folders")
     @classmethod
     def _folders(cls, value: list[Path]) -> list[Path]:
         if missing := [str(folder) for folder in value if not folder.is_dir()]:
             raise ValueError(f"must name folders that exist, comma-separated; {', '.join(missing)} does not")
         return value
-
-    @field_validator("allowed_origins")
-    @classmethod
-    def _origins(cls, value: list[str]) -> list[str]:
-        origins = [origin.rstrip("/") for origin in value]
-        for origin in origins:
-            if not re.fullmatch(r"https?://[^/\s]+", origin):
-                raise ValueError(f"{origin!r} is not an origin; write scheme and host, e.g. https://voice.example.com")
-        return origins
 
     @model_validator(mode="after")
     def _complete(self) -> Settings:
@@ -454,12 +422,16 @@ class Settings(BaseSettings):
             raise ValueError("IDLE_NUDGE_S must be less than IDLE_DISCONNECT_S (or IDLE_DISCONNECT_S 0, for never)")
         if self.share_sessions and not self.redis_url:
             raise ValueError("SHARE_SESSIONS needs REDIS_URL: the Redis that all the servers share")
+        if self.share_sessions and self.secret_key is None:
+            raise ValueError("SHARE_SESSIONS needs SECRET_KEY: one for all, e.g. what `openssl rand -hex 32` prints")
         if "key" in self.access and not self.api_keys:
             raise ValueError("ACCESS=key needs API_KEYS: the keys that sign the tokens")
         if "oidc" in self.access and not (self.oidc.issuer and self.oidc.client_id):
             raise ValueError("ACCESS=oidc needs OIDC__ISSUER and OIDC__CLIENT_ID: the provider, and our name there")
         if "openai" in self.responder_names and self.openai_api_key is None:
             raise ValueError("RESPONDER=openai needs OPENAI_API_KEY")
+        if self.require_provider and not (self.responder or self.responders or self.openai_api_key):
+            raise ValueError("REQUIRE_PROVIDER: set OPENAI_API_KEY or RESPONDERS, or RESPONDER=local to do without")
         if self.responder and self.responders:
             raise ValueError("RESPONDER and RESPONDERS exclude each other: RESPONDERS=openai,local names several")
         if len(set(self.responders)) < len(self.responders):

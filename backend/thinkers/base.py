@@ -120,6 +120,8 @@ class Manifest:
     """Whether it may take minutes, and goes on as a background task when its caller does not wait for it."""
     needs_set_up: bool = False
     """Whether it is left out where one of its tools is not set up. Of any other Thinker that is a mistake."""
+    replaces: bool = False
+    """Whether a plugin takes the place of the Thinker of its domain that comes with the server."""
     takes_unknown: bool = False
     """Whether questions of unknown domains come here; one Thinker at most says so."""
 

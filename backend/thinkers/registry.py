@@ -18,7 +18,8 @@ from backend.errors import BadPlugin, BadRequest
 from backend.runtime.json_objects import Json
 from backend.thinkers.base import Answer, Manifest
 from backend.thinkers.run import ThinkerDependencies, ThinkerRun
-from backend.tools.discovery import folder_modules, package_modules
+from backend.tools.discovery import check_names, folder_modules, package_modules
+from backend.tools.registry import Registry
 
 log = logging.getLogger(__name__)
 
@@ -34,6 +35,8 @@ class Thinker:
 
     manifest: Manifest
     think: Callable[[ThinkerRun], Awaitable[Answer]]
+    file: str = ""
+    """Where it was found."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +63,11 @@ class ThinkerRegistry:
         self._by_domain: dict[str, Thinker] = {}
         for thinker in thinkers:
             domain = thinker.manifest.domain
-            if domain in self._by_domain:
-                raise BadPlugin(f"Two Thinkers claim the domain {domain}.")
+            if other := self._by_domain.get(domain):
+                raise BadPlugin(
+                    f"Two Thinkers claim {domain}: {other.file} and {thinker.file}.",
+                    hint="A plugin that shall take the place of the server's own says `replaces=True` in its MANIFEST.",
+                )
             dependencies.toolbox.only(thinker.manifest.tools)  # raises when one does not exist
             self._by_domain[domain] = thinker
         catch_all = [domain for domain, thinker in self._by_domain.items() if thinker.manifest.takes_unknown]
@@ -83,17 +89,21 @@ class ThinkerRegistry:
     ) -> ThinkerRegistry:
         """Register every module of `package` and every file of `folders` that holds a `MANIFEST`.
 
-        `without_model` says in which turns no language model reads the guide.
+        `without_model` says in which turns no language model reads the guide. A plugin whose manifest `replaces` takes
+        the place of the package's Thinker of its domain. THINKERS names those that are kept, and one that has lost all
+        its tools by TOOLS is left out.
 
-        Raises `BadPlugin` on a broken file, a domain twice, or a tool that does not exist.
+        Raises `BadPlugin` on a broken file, a domain twice, or a tool that does not exist, and `SettingsError` for a
+        name in THINKERS that no Thinker has.
         """
-        modules = [*package_modules(package), *(module for folder in folders for module in folder_modules(folder))]
-        found = (thinker_of(module) for module in modules if hasattr(module, "MANIFEST"))
-        there = dependencies.toolbox
-        fit = [
-            one for one in found if not one.manifest.needs_set_up or all(name in there for name in one.manifest.tools)
-        ]
-        return cls(fit, dependencies, without_model)
+        own = [thinker_of(module) for module in package_modules(package) if hasattr(module, "MANIFEST")]
+        plugins = [thinker_of(m) for folder in folders for m in folder_modules(folder) if hasattr(m, "MANIFEST")]
+        replaced = {one.manifest.domain for one in plugins if one.manifest.replaces}
+        found = [*(one for one in own if one.manifest.domain not in replaced), *plugins]
+        wanted = dependencies.settings.thinkers
+        check_names("THINKERS", wanted, (one.manifest.domain for one in found))
+        kept = [one for one in found if not wanted or one.manifest.domain in wanted]
+        return cls([one for one in kept if _can_serve(one.manifest, dependencies.toolbox)], dependencies, without_model)
 
     @property
     def manifests(self) -> tuple[Manifest, ...]:
@@ -165,6 +175,13 @@ class ThinkerRegistry:
         return ", ".join(sorted(self._by_domain))
 
 
+def _can_serve(manifest: Manifest, toolbox: Registry) -> bool:
+    """Return whether a Thinker has what it needs: it is left out where its tools are not set up, or left out, too."""
+    if manifest.needs_set_up and not all(name in toolbox for name in manifest.tools):
+        return False
+    return not manifest.tools or not toolbox.left_out.issuperset(manifest.tools)
+
+
 def guide(manifests: Iterable[Manifest], *, with_phrases: bool = False) -> str:
     """Return when to route where, a line a domain; a language model needs no `phrases`."""
     return "\n".join(
@@ -178,5 +195,5 @@ def thinker_of(module: ModuleType) -> Thinker:
     """Return the Thinker that `module` declares. Raises `BadPlugin` for a module without a `MANIFEST`."""
     manifest = getattr(module, "MANIFEST", None)
     if not isinstance(manifest, Manifest):
-        raise BadPlugin(f"{module.__name__} has no MANIFEST, or one that is not a Manifest.")
-    return Thinker(manifest, getattr(module, "think", ThinkerRun.answer))
+        raise BadPlugin(f"{module.__file__} has no MANIFEST, or one that is not a Manifest.")
+    return Thinker(manifest, getattr(module, "think", ThinkerRun.answer), str(module.__file__))

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import difflib
 import hashlib
 import importlib
 import importlib.util
 import pkgutil
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from types import ModuleType
 from typing import TypeVar
 
-from backend.errors import BadPlugin, VoiceError
+from backend.errors import BadPlugin, SettingsError, VoiceError
 
 T = TypeVar("T")
 
@@ -34,6 +36,16 @@ def declared_in(module: ModuleType, mark: str, kind: type[T]) -> list[T]:
     functions = (value for value in vars(module).values() if getattr(value, "__module__", None) == module.__name__)
     declared = (getattr(function, mark, None) for function in functions)
     return [one for one in declared if isinstance(one, kind)]
+
+
+def check_names(setting: str, wanted: Iterable[str], known: Iterable[str]) -> None:
+    """Raise `SettingsError` if a setting names what is not known, with the nearest name that is."""
+    names = sorted(known)
+    for name in wanted:
+        if name not in names:
+            near = difflib.get_close_matches(name, names, 1)
+            hint = f"Did you mean {near[0]}?" if near else f"There are: {', '.join(names)}."
+            raise SettingsError(f"{setting} names {name}, which there is not.", hint=hint)
 
 
 def _imported(name: str) -> ModuleType:

@@ -19,7 +19,7 @@ from backend.errors import BadPlugin, ToolFailed
 from backend.settings.settings import Settings
 from backend.tools.base import Client, Json, Tool, ToolContext, ToolRights
 from backend.tools.confirmations import Confirmations
-from backend.tools.discovery import declared_in, folder_modules, package_modules
+from backend.tools.discovery import check_names, declared_in, folder_modules, package_modules
 from backend.tools.runner import Toolbox, ToolResult, ToolSource
 
 OURSELVES = ToolContext("", client="internal", rights=ToolRights(EVERYTHING, attended=False))
@@ -94,18 +94,24 @@ def discover(
     """Return all tools that are set up. Raise `BadPlugin` on a broken file, a name twice, or a service nobody
     provides."""
     found: dict[str, Tool] = {}
+    files: dict[str, str] = {}
     settings = services.get(Settings)
     modules = [*package_modules("backend.tools"), *(m for folder in folders for m in folder_modules(folder))]
     for module in modules:
         for tool in tools_of(module):
+            if tool.name in files:
+                raise BadPlugin(f"Two tools are called {tool.name}: in {files[tool.name]} and in {module.__file__}.")
+            files[tool.name] = str(module.__file__)
             if settings is not None and not tool.set_up(settings):
                 continue
-            if tool.name in found:
-                raise BadPlugin(f"Two tools are called {tool.name}; the second is in {module.__name__}.")
             if settings is not None and tool.tier_for is not None:
                 tool = replace(tool, tier=tool.tier_for(settings), tier_for=None)
             found[tool.name] = tool
-    return Registry(found.values(), services, confirmations, sources=tuple(sources))
+    wanted = settings.tools if settings is not None else []
+    check_names("TOOLS", wanted, files)
+    offered = [tool for tool in found.values() if not wanted or tool.name in wanted]
+    left_out = frozenset(found) - {tool.name for tool in offered}
+    return Registry(offered, services, confirmations, sources=tuple(sources), left_out=left_out)
 
 
 def tools_of(module: ModuleType) -> list[Tool]:

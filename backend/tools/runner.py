@@ -12,6 +12,7 @@ carried out once. However often a model repeats a call, that is no answer.
 from __future__ import annotations
 
 import asyncio
+import inspect
 import json
 import logging
 import time
@@ -119,12 +120,15 @@ class Toolbox:
         sources: tuple[ToolSource, ...] = (),
         remote: frozenset[str] | None = None,
         untrusted: frozenset[str] = frozenset(),
+        left_out: frozenset[str] = frozenset(),
     ) -> None:
         self._own = {tool.name: tool for tool in tools}
         self._services = services
         self._confirmations = confirmations
         self._sources = sources
         self._remote = remote
+        self.left_out = left_out
+        """Names of tools that the settings leave out."""
         self._untrusted = untrusted | {tool.name for tool in self._own.values() if tool.untrusted}
         for tool in self._own.values():
             for parameter, kind in tool.services.items():
@@ -142,6 +146,10 @@ class Toolbox:
         """Return True if the box holds a tool of this name, or a source could provide one."""
         return name in self._own or (isinstance(name, str) and any(source.owns(name) for source in self._sources))
 
+    def knows(self, name: str) -> bool:
+        """Return whether there is, or could be, a tool of this name, also where the settings leave it out."""
+        return name in self or name in self.left_out
+
     @property
     def names(self) -> tuple[str, ...]:
         """The names of the tools that are available now."""
@@ -149,7 +157,7 @@ class Toolbox:
 
     def only(self, names: Iterable[str]) -> Toolbox:
         """Return a box with only these tools. Raise `BadPlugin` for one that no source could provide, either."""
-        names = tuple(names)
+        names = tuple(name for name in names if name not in self.left_out)
         own = [self._own[name] for name in names if name in self._own]
         others = [name for name in names if name not in self._own]
         if missing := [name for name in others if name not in self]:
@@ -212,18 +220,21 @@ class Toolbox:
             known = ", ".join(tool.name for tool in self.offered(context.client, context.rights.reach)) or "none"
             return failure(name, "unknown_tool", f"There is no tool {name!r}. The tools are: {known}.")
         own = OwnProfile(context.user_id, self._services.get(Memory))
-        outcome = await self._checked(tool, arguments, context, own)
+        outcome: Any = await self._checked(tool, arguments, context, own)
         seconds = time.perf_counter() - started
+        if not isinstance(outcome, Result | ToolResult):
+            outcome = _no_result(tool, outcome)
         if not isinstance(outcome, ToolResult):
             try:
                 outcome = _packed(tool, outcome, elapsed_ms=round(seconds * 1000))
             except (AttributeError, TypeError, ValueError, RecursionError) as error:
-                outcome = _broken(tool, error)  # no `Result`, or data that JSON cannot hold
+                outcome = _broken(tool, error)  # data that JSON cannot hold
         if metrics := self._services.get(WorkMetrics):
             metrics.tool_called(name, outcome.error, seconds)
         if work := current_work.get():
             work.tool_called(name, arguments, outcome.content, outcome.error, seconds)
-        return replace(outcome, personal=own.used)
+        result: ToolResult = replace(outcome, personal=own.used)
+        return result
 
     async def _checked(self, tool: Tool, arguments: str, context: ToolContext, own: OwnProfile) -> Result | ToolResult:
         if not tool.is_within(context.rights.reach):
@@ -287,6 +298,7 @@ class Toolbox:
             sources=self._sources,
             remote=remote,
             untrusted=self._untrusted,
+            left_out=self.left_out,
         )
 
     def _tools(self) -> dict[str, Tool]:
@@ -345,6 +357,14 @@ def _capped(content: str, cap: int) -> str:
 def _json(value: Any) -> str:
     """Return JSON text. Raise `ValueError` for NaN and infinities, which JSON does not have."""
     return json.dumps(value, ensure_ascii=False, default=str, allow_nan=False)
+
+
+def _no_result(tool: Tool, returned: object) -> ToolResult:
+    """Log where the function is that returned something else."""
+    code = inspect.unwrap(tool.function).__code__
+    kind = type(returned).__name__
+    log.error("tool %s must return a Result, not a %s: %s:%s", tool.name, kind, code.co_filename, code.co_firstlineno)
+    return failure(tool.name, "failed", "The tool is broken. Answer without it and say so.")
 
 
 def _broken(tool: Tool, error: Exception) -> ToolResult:

@@ -94,7 +94,7 @@ async def servers(
             "GITHUB__REPO": REPO,
             "GITHUB__BASE_URL": github.url,
             "CHAT_TURNS_PER_MINUTE": "0",
-            "TOOLS__ROUTER_ABOVE": "0",
+            "ROUTER__ABOVE": "0",
             **more,
         }
         urls = []

@@ -94,7 +94,7 @@ async def test_only_a_spoken_yes_after_the_question_has_the_act_done_and_once(wo
     hub = seeded()
     async with offline_peer(SCRIPT) as peer, serving(hub.answering) as github:
         settings = {"GITHUB__TOKEN": TOKEN, "GITHUB__REPO": REPO, "GITHUB__BASE_URL": github.url}
-        settings |= {"WORKERS": workers, "TOOLS__ROUTER_ABOVE": "0", "IDLE_NUDGE_S": "0"}
+        settings |= {"WORKERS": workers, "ROUTER__ABOVE": "0", "IDLE_NUDGE_S": "0"}
         with running_server(peer, **settings) as server:
             async with a_browser(server) as browser, placed_call(server, browser=browser) as asking:
                 await turn(asking, ORDER)

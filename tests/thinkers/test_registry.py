@@ -9,12 +9,13 @@ from typing import Any
 
 import pytest
 
-from backend.errors import BadPlugin, BadRequest, ModelUnavailable, NoAnswer
+from backend.errors import BadPlugin, BadRequest, ModelUnavailable, NoAnswer, SettingsError
+from backend.settings.settings import load_settings
 from backend.testing.model import ScriptedModel
 from backend.thinkers.base import Manifest
 from tests.support.agents import call
 from tests.support.waiting import until
-from tests.thinkers.world import world
+from tests.thinkers.world import NOWHERE, world
 
 MOON_THINKER = """
 from backend.thinkers.base import Answer, Manifest
@@ -172,3 +173,48 @@ async def test_every_failure_is_no_answer_and_safe_to_speak(trouble: Exception) 
         with pytest.raises(NoAnswer, match="Knowledge has") as caught:
             await w.ask("knowledge", "x")
         assert "secret" not in str(caught.value)
+
+
+OWN_WEATHER = MOON_THINKER.replace('domain="moon"', 'domain="weather"').replace('tools=("moon_phase",),', "")
+
+
+async def test_the_settings_choose_thinkers_and_tools() -> None:
+    offered = load_settings(_env_file=None, thinkers=["weather", "knowledge"], **NOWHERE)
+    async with world(settings=offered) as w:
+        assert [each.domain for each in w.thinkers.registry.manifests] == ["knowledge", "weather"]
+    without_weather = load_settings(_env_file=None, tools=["calculate", "kb_search"], **NOWHERE)
+    async with world(settings=without_weather) as w:
+        registry = w.thinkers.registry
+        assert set(registry.dependencies.toolbox.names) == {"calculate", "kb_search"}
+        domains = [each.domain for each in registry.manifests]
+        assert "weather" not in domains and "knowledge" in domains, "without any of its tools a Thinker is left out"
+    for wrong, complaint, nearest in (
+        ({"thinkers": ["wether"]}, "THINKERS names wether", "weather"),
+        ({"tools": ["calculat"]}, "TOOLS names calculat", "calculate"),
+    ):
+        with pytest.raises(SettingsError, match=complaint) as caught:
+            async with world(settings=load_settings(_env_file=None, **wrong, **NOWHERE)):
+                pass
+        assert nearest in caught.value.hint
+
+
+async def test_a_plugin_replaces_a_thinker_only_where_it_says_so(tmp_path: Path) -> None:
+    (tmp_path / "own_weather.py").write_text(OWN_WEATHER)
+    with pytest.raises(BadPlugin, match=r"Two Thinkers claim weather: .*weather.py and .*own_weather.py") as caught:
+        async with world(folders=(tmp_path,)):
+            pass
+    assert "replaces=True" in caught.value.hint
+    (tmp_path / "own_weather.py").write_text(OWN_WEATHER.replace("cache_ttl_s=0", "cache_ttl_s=0, replaces=True"))
+    async with world(["By the moon."], folders=(tmp_path,)) as w:
+        assert (await w.ask("weather", "Is it cold?")).text == "By the moon."
+        assert "You know the moon." in w.system()
+
+
+async def test_a_tool_that_returns_no_result_is_named_with_its_file_and_line(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "moon.py").write_text(MOON_THINKER)
+    (tmp_path / "moon_phase.py").write_text(MOON_TOOL.replace('Result({"phase": "full", "day": day})', '{"day": day}'))
+    async with world([call("moon_phase", '{"day": "2026-11-21"}')], ["No idea."], folders=(tmp_path,)) as w:
+        assert (await w.ask("moon", "Is it full?")).source == "model"
+    assert f"tool moon_phase must return a Result, not a dict: {tmp_path / 'moon_phase.py'}:8" in caplog.text

@@ -1,0 +1,57 @@
+"""The forms of settings that name ports, addresses, hosts and origins; lists are written with commas."""
+
+from __future__ import annotations
+
+import re
+from ipaddress import ip_network
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BeforeValidator
+from pydantic_settings import NoDecode
+
+from backend.settings.github import split
+
+
+def _port_range(value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    match = re.fullmatch(r"\s*(\d+)\s*-\s*(\d+)\s*", value)
+    ports = (int(match[1]), int(match[2])) if match else (0, 0)
+    if not 1024 <= ports[0] <= ports[1] <= 65535:
+        raise ValueError("must be LOW-HIGH within 1024-65535, e.g. 10000-10100")
+    return ports
+
+
+def _networks(value: list[str]) -> list[str]:
+    for each in value:
+        try:
+            ip_network(each, strict=False)
+        except ValueError:
+            raise ValueError(f"{each!r} is no address or network; write e.g. 10.0.0.0/8") from None
+    return value
+
+
+def _hosts(value: list[str]) -> list[str]:
+    for each in value:
+        if not re.fullmatch(r"\*|(\*\.)?[A-Za-z0-9._-]+|\[?[0-9A-Fa-f:.]+\]?", each):
+            raise ValueError(f"{each!r} is no host name; write it without scheme and port, e.g. voice.example.com")
+    return [each.strip("[]").lower() for each in value]
+
+
+def _origins(value: list[str]) -> list[str]:
+    origins = [origin.rstrip("/") for origin in value]
+    for origin in origins:
+        if not re.fullmatch(r"https?://[^/\s]+", origin):
+            raise ValueError(f"{origin!r} is not an origin; write scheme and host, e.g. https://voice.example.com")
+    return origins
+
+
+def _list(value: Any) -> Any:
+    return split(value) if isinstance(value, str) else value
+
+
+Names = Annotated[list[str], NoDecode, BeforeValidator(_list)]
+PortRange = Annotated[tuple[int, int] | None, NoDecode, BeforeValidator(_port_range)]
+Networks = Annotated[Names, AfterValidator(_networks)]
+HostNames = Annotated[Names, AfterValidator(_hosts)]
+Origins = Annotated[Names, AfterValidator(_origins)]

@@ -1,0 +1,52 @@
+"""Finds what is meant as a setting and is none: `SESION_CAP` is named at the start, with the nearest that there is."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+from dotenv import dotenv_values
+from pydantic import BaseModel
+
+from backend.settings.settings import Settings
+
+ALIKE, ALIKE_IN_FILE = 0.88, 0.75
+"""How much alike a variable and a setting must be, of 1, for the one to be a slip for the other."""
+BESIDES = frozenset({"LOG_LEVEL", "LOG_FORMAT", "HTTP_PORT", "HTTPS_PORT", "REDIS_PORT", "COMPOSE_PROJECT_NAME"})
+"""What else may stand in `.env`: options of the command line, and variables of the compose files."""
+
+
+def unknown_settings(environment: Mapping[str, str], env_file: Path = Path(".env")) -> list[str]:
+    """Return a sentence for each variable that is no setting but nearly one, or that no group has, as in `VAD__X`.
+
+    Of the environment only those are named that are very much like a setting: it has many variables of others. The file
+    may hold some of plugins.
+    """
+    known = frozenset(_names(Settings)) | BESIDES
+    groups = tuple({name.partition("__")[0] + "__" for name in known if "__" in name})
+    ours = {name.upper() for name in _in_file(env_file)}
+    sentences = []
+    for name in sorted(ours | {name.upper() for name in environment}):
+        if name in known or any(name.startswith(f"{each}__") for each in known):
+            continue
+        of_group = name.startswith(groups)
+        near = difflib.get_close_matches(name, known, 1, ALIKE_IN_FILE if of_group or name in ours else ALIKE)
+        if near or of_group:
+            sentences.append(f"{name} is no setting." + (f" Did you mean {near[0]}?" if near else ""))
+    return sentences
+
+
+def _names(model: type[BaseModel], prefix: str = "") -> Iterator[str]:
+    for name, field in model.model_fields.items():
+        if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
+            yield from _names(field.annotation, f"{prefix}{name.upper()}__")
+        else:
+            yield f"{prefix}{name.upper()}"
+
+
+def _in_file(path: Path) -> Iterable[str]:
+    try:
+        return dotenv_values(path) if path.is_file() else ()
+    except (OSError, UnicodeDecodeError):
+        return ()
