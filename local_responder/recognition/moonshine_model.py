@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +25,7 @@ from numpy.typing import NDArray
 
 from local_responder.recognition.moonshine_files import DECODER, ENCODER, TOKENS, find
 from local_responder.recognition.onnx_graph import Graph, float_weights, read_graph, write_rewritten
+from local_responder.recognition.scratch import scratch_folder
 
 CPU = ["CPUExecutionProvider"]
 RATE = 16_000
@@ -58,8 +58,7 @@ class MoonshineModel:
         """Load, for two to three seconds of one core. Raises `MissingLibrary`."""
         files = find()
         self._pieces = read_tokens(files[TOKENS].read_bytes())
-        with tempfile.TemporaryDirectory(prefix="speech-") as name:  # a mapped file is there until its last user ends
-            folder = Path(name)
+        with scratch_folder() as folder:  # a mapped file is there until its last user ends
             encoder, decoder = (_exported(files[each], folder) for each in (ENCODER, DECODER))
             graph = read_graph(encoder)
             write_rewritten(graph, graph.outputs, float_weights(graph), folder / "encoder.onnx")
