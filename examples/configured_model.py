@@ -1,0 +1,39 @@
+"""The chat model of these examples: the one that `.env` or the environment names; see `gemini.env` in this folder."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from backend.agent.session import Agent
+from backend.models.base import ChatModel
+from backend.models.chat_completions import ChatCompletions
+from backend.models.tagged import TaggedChatModel
+from backend.reasoning.reasoner import Reasoner
+from backend.settings.settings import Settings, load_settings
+from backend.tools.base import Tool
+from backend.tools.runner import Toolbox
+
+TASK = "Three tickets cost twelve dollars each. What change do I get from fifty?"
+
+
+@asynccontextmanager
+async def configured_model() -> AsyncIterator[tuple[ChatModel, Settings]]:
+    """Open the model; needs OPENAI_API_KEY, and for another provider OPENAI_BASE_URL and THINKER_MODEL."""
+    settings = load_settings()
+    if settings.openai_api_key is None:
+        raise SystemExit("Set OPENAI_API_KEY, for example by copying examples/deepseek.env to .env.")
+    chat = ChatCompletions(base_url=settings.openai_base_url, api_key=settings.openai_api_key.get_secret_value())
+    try:
+        yield chat, settings
+    finally:
+        await chat.close()
+
+
+@asynccontextmanager
+async def configured_reasoner(*tools: Tool) -> AsyncIterator[Reasoner]:
+    """Open a reasoner with these tools: it plans with THINKER_MODEL_ADVANCED and carries out with THINKER_MODEL."""
+    async with configured_model() as (chat, settings):
+        agent = Agent(TaggedChatModel(chat, settings.models_without_tools), Toolbox(tools, {}), settings.thinker_model)
+        allowed = settings.reasoning.model_copy(update={"tools": ",".join(tool.name for tool in tools)})
+        yield Reasoner(agent, allowed, fast=settings.thinker_model, advanced=settings.thinker_model_advanced)
