@@ -13,7 +13,7 @@ from backend.app.providers.local import ANY_KEY
 from backend.app.stores import DAY_S, Stores
 from backend.budgets.budgets import Budgets
 from backend.budgets.metered import MeteredEmbedder, MeteredModel
-from backend.models.chat_completions import ChatCompletions, Reason
+from backend.models.chat_completions import ChatCompletions, ModelLimits, Reason
 from backend.models.embedding import Embedder, EmbeddingsAPI, LocalEmbeddings, NoEmbeddings, is_installed
 from backend.models.tagged import TaggedChatModel
 from backend.observability.work_metrics import WorkMetrics
@@ -80,6 +80,7 @@ def _open_model(
         api_key=endpoints.models.api_key,
         fallbacks=coordinators | {everyday: advanced, advanced: everyday},
         on_failure=attempt_failed,
+        limits=ModelLimits(settings.model_attempts, settings.model_connect_s, settings.model_silence_s),
     )
     stack.push_async_callback(completions.close)
     model = MeteredModel(TaggedChatModel(completions, settings.models_without_tools), budgets, metrics)

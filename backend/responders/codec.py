@@ -62,6 +62,12 @@ class Voice(msgspec.Struct, frozen=True):
     """The share of the conversation that is kept when it grows too long; 0: as the provider has it."""
     context_tokens: int = 0
     """The tokens beside the instructions from which on it is too long; 0: what the model can hold."""
+    noise_reduction: str = ""
+    """What the provider does about noise in what it hears, near_field or far_field; empty: nothing."""
+    language: str = ""
+    """The language of what callers say, in ISO 639-1, for the transcript; empty: it is recognized."""
+    speed: float = 1.0
+    """How fast it speaks."""
 
 
 class ServerEvent(msgspec.Struct):
@@ -192,13 +198,18 @@ class RealtimeCodec:
         detection = None
         if briefing.endpointing == "provider":
             detection = {"type": "semantic_vad", "create_response": False, "interrupt_response": False}
+        voice = self._voice
+        language = {"language": voice.language} if voice.language else {}
+        noise = {"noise_reduction": {"type": voice.noise_reduction}} if voice.noise_reduction else {}
+        speed = {"speed": voice.speed} if voice.speed != 1.0 else {}
         return {
             "input": {
                 "format": pcm,
-                "transcription": {"model": self._voice.transcript_model},
+                "transcription": {"model": voice.transcript_model, **language},
                 "turn_detection": detection,
+                **noise,
             },
-            "output": {"format": pcm, "voice": self._voice.name},
+            "output": {"format": pcm, "voice": voice.name, **speed},
         }
 
     # --- theirs to ours --------------------------------------------------------------------------------

@@ -83,9 +83,21 @@ class Settings(BaseSettings):
     realtime_context_tokens: int = Field(
         0, ge=0, description="Tokens from which on a conversation is too long; 0: what the model can hold."
     )
+    realtime_noise_reduction: Literal["", "near_field", "far_field"] = Field(
+        "", description="Noise reduction at the provider: near_field (headsets), far_field (rooms); empty: none."
+    )
+    realtime_language: Annotated[str, StringConstraints(pattern="^([a-z]{2})?$")] = Field(
+        "", description="Language of the transcripts in two letters, e.g. en; empty: it is recognized."
+    )
+    realtime_speed: float = Field(1.0, ge=0.25, le=1.5, description="How fast the Responder speaks, 0.25 to 1.5.")
     transcript_model: str = Field("gpt-4o-mini-transcribe", description="The model that transcribes what callers say.")
     thinker_model: str = Field("gpt-5.4-mini", description="The Thinkers' everyday model.")
     thinker_model_advanced: str = Field("gpt-5.4", description="The Thinkers' model for hard domains.")
+    model_attempts: int = Field(3, ge=1, le=10, description="How often a request to a text model is tried.")
+    model_connect_s: float = Field(5, gt=0, description="Seconds a connection to a text model may take.")
+    model_silence_s: float = Field(
+        20, gt=0, description="Seconds a text model may say nothing, before its answer and within it."
+    )
     modes_file: Path | None = Field(None, description="TOML with your own modes; unset: backend/users/modes.toml.")
     prompts_folder: Path | None = Field(
         None, description="Folder with files that replace prompts of the coordinator and the reasoners; unset: none."

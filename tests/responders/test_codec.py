@@ -107,6 +107,19 @@ def test_a_stored_prompt_and_what_is_kept_of_a_long_conversation_are_asked_for_o
     assert not {"prompt", "truncation", "reasoning"} & set(plain)
 
 
+def test_noise_reduction_language_and_speed_are_passed_on_where_they_are_set() -> None:
+    voice = Voice("gpt-realtime-2", "shimmer", "t", noise_reduction="far_field", language="de", speed=1.25)
+    update = sent(RealtimeCodec(voice).brief(Briefing("x"), first=True))
+    assert faults(update) == []
+    audio = update["session"]["audio"]
+    assert audio["input"]["noise_reduction"] == {"type": "far_field"}
+    assert audio["input"]["transcription"] == {"model": "t", "language": "de"}
+    assert audio["output"]["speed"] == 1.25
+    plain = sent(codec().brief(Briefing("x"), first=True))["session"]["audio"]
+    assert "noise_reduction" not in plain["input"] and "speed" not in plain["output"]
+    assert "language" not in plain["input"]["transcription"]
+
+
 def test_a_silence_that_the_provider_commits_by_itself_is_no_turn() -> None:
     whole = codec()
     timeout = {"type": "input_audio_buffer.timeout_triggered", "item_id": "i9", "audio_start_ms": 0, "audio_end_ms": 6}

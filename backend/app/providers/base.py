@@ -61,6 +61,9 @@ def voice_of(settings: Settings, model: str) -> Voice:
         prompt_version=settings.realtime_prompt_version,
         retention_ratio=settings.realtime_retention_ratio,
         context_tokens=settings.realtime_context_tokens,
+        noise_reduction=settings.realtime_noise_reduction,
+        language=settings.realtime_language,
+        speed=settings.realtime_speed,
     )
 
 

@@ -1,0 +1,40 @@
+"""The settings of attempts and time limits reach the requests to text models."""
+
+from __future__ import annotations
+
+import time
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from backend.app.models import open_models
+from backend.budgets.budgets import Budgets
+from backend.errors import ModelUnavailable
+from backend.settings.settings import load_settings
+from backend.testing.memory import FakeMemory
+from demo.services.server import serving
+from tests.support import chat_api as api
+
+
+async def test_a_silent_model_is_given_up_after_the_attempts_and_seconds_that_are_set() -> None:
+    settings = load_settings(_env_file=None, model_attempts=2, model_silence_s=0.2, thinker_model="m")
+    settings = settings.model_copy(update={"thinker_model_advanced": "m"})
+    asked = 0
+
+    def never(_request: object) -> Any:
+        nonlocal asked
+        asked += 1
+        return api.stream([5.0])
+
+    async with serving(never) as server:
+        endpoints = SimpleNamespace(models=SimpleNamespace(base_url=f"{server.url}/v1", api_key="k"))
+        stores = SimpleNamespace(memory=FakeMemory(), opened=SimpleNamespace(redis=None))
+        budgets = cast(Budgets, SimpleNamespace(settings=settings.budgets))
+        began = time.monotonic()
+        async with open_models(settings, cast(Any, endpoints), cast(Any, stores), budgets) as models:
+            with pytest.raises(ModelUnavailable):
+                async for _ in models.model.stream([{"role": "user", "content": "x"}], model="m"):
+                    pass
+    assert asked == 2
+    assert time.monotonic() - began < 3
