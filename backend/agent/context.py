@@ -224,8 +224,8 @@ class Exchange:
 
 
 VOICE_STYLE = (
-    "Your answer will be spoken. Use one to three short sentences, and no markup, lists, links, emoji or "
-    "abbreviations. Say numbers and units the way a person says them: round them, and write 'percent', "
+    "Your answer will be spoken. Use one to three short sentences, of 20 words at most each, and no markup, lists, "
+    "links, emoji or abbreviations. Say numbers and units the way a person says them: round them, and write 'percent', "
     "'degrees', 'miles per hour'. Begin with the answer itself."
 )
 CHAT_STYLE = "Your answer will be read. Be brief and plain; light Markdown is welcome."

@@ -32,6 +32,7 @@ def test_an_unknown_zone_is_utc_and_says_so() -> None:
 
 def test_each_mode_has_its_style() -> None:
     assert VOICE_STYLE in system_prompt("T", now=0, mode="voice")
+    assert "short sentences, of 20 words at most each," in VOICE_STYLE and "20 words" not in CHAT_STYLE
     assert CHAT_STYLE in system_prompt("T", now=0, mode="chat")
 
 
