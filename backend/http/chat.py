@@ -1,6 +1,7 @@
 """`/api/multiturn`, `/api/singleturn`, `/api/conversations`: the conversation that calls have, by text; `/embedding`.
 
-A caller is known by the cookie. A session's token stands for its owner, but in that session's own conversation only.
+A caller is known by the cookie. A program of the operator may speak for a platform's users. A session's token stands
+for its owner, but in that session's own conversation only.
 """
 
 from __future__ import annotations
@@ -15,16 +16,18 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field, StringConstraints, model_validator
 
+from backend.access.principal import Grant
 from backend.access.reach import Reach
 from backend.budgets.permits import PermitKind
 from backend.budgets.usage import TURN
 from backend.chat.turn import ChatRequest, ChatTurn
-from backend.errors import NotFound, NotTheirs
+from backend.errors import Forbidden, NotFound, NotTheirs
 from backend.http.bodies import ConversationId, documented, read_body
 from backend.http.budgets import spend, take_permit
 from backend.http.context import Caller, Context, Here, forgetting, identity_of, principal_of
 from backend.http.limits import address_key
 from backend.http.long_answers import json_response
+from backend.http.on_behalf import USER_LIMIT, speak_for
 from backend.http.sse import EventStream, encode_events
 from backend.runtime.json_objects import Json
 from backend.storage.ledger.recall import recall
@@ -40,6 +43,7 @@ NO_CONVERSATION_HINT = "It may have expired: an idle hour ends one."
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=TEXT_LIMIT)]
 Unstripped = Annotated[str, StringConstraints(min_length=1, max_length=TEXT_LIMIT)]
 MessageId = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.:-]{1,64}$")]
+PlatformUser = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=USER_LIMIT)]
 Label = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.-]{0,32}$")]
 
 
@@ -56,6 +60,8 @@ class SingleTurn(BaseModel):
     message: Text | None = None
     messages: list[EarlierMessage] = Field(default_factory=list, max_length=MESSAGES_LIMIT)
     platform: Label = ""
+    user_id: PlatformUser | None = None
+    """Only a program of the operator may name one: a user of `platform` (api, where it is empty)."""
     mode: Label = ""
     stream: bool = False
 
@@ -198,8 +204,16 @@ def _owner(request: Request, conversation_id: str) -> str:
 async def _answer(request: Request, here: Context, model: type[SingleTurn]) -> Response:
     """Count the turn for its user, or for the address of somebody who comes for the first time, and answer it."""
     identity = identity_of(request)
-    here.turns.take(identity.user if identity.known else address_key(request), here.now())
+    is_program = Grant.ON_BEHALF in identity.principal.grants
+    if not is_program:
+        here.turns.take(identity.user if identity.known else address_key(request), here.now())
     body = await read_body(request, model)
+    if body.user_id is not None:
+        speak_for(request, body.platform or "api", body.user_id)
+    elif is_program and not (identity.user and Grant.CHAT in identity.principal.grants):
+        raise Forbidden("The program names no user.", hint="Send user_id, and platform.")
+    if is_program:
+        here.turns.take(identity.user, here.now())
     asked = replace(body.turn(identity.user, identity.principal.conversation), reach=Reach.of(identity.principal))
     await spend(request, TURN)
     permit = await take_permit(request, PermitKind.TURNS)

@@ -19,6 +19,7 @@ from backend.errors import CallerError, Forbidden, NotAdmitted, NotFound, TooMan
 from backend.http.context import context_of, identity_of, principal_of
 from backend.http.credentials import bearer
 from backend.http.identity import refuse
+from backend.http.on_behalf import may_name_user, speak_by_header
 
 GRANTS: Mapping[str, Grant | None] = {
     "/api/rtc": Grant.CALL,
@@ -73,22 +74,30 @@ class GrantCheck:
         if scope["type"] not in ("http", "websocket"):
             await self._app(scope, receive, send)
             return
-        scope["state"]["prefix"], grant = grant_for(scope["path"])
+        prefix, grant = grant_for(scope["path"])
+        scope["state"]["prefix"] = prefix
         connection = HTTPConnection(scope)
-        if grant is None or grant in principal_of(connection).grants:
-            scope["state"]["principal"] = principal_of(connection)  # for applications that are no routes of ours
-            await self._app(scope, receive, send)
+        refusal = self._refusal_of(connection, prefix, grant)
+        if refusal is not None:
+            await refuse(refusal, scope, receive, send)
             return
+        scope["state"]["principal"] = principal_of(connection)  # for applications that are no routes of ours
+        await self._app(scope, receive, send)
+
+    def _refusal_of(self, connection: HTTPConnection, prefix: str, grant: Grant | None) -> CallerError | None:
+        """Return why the request is not admitted to the route; None: it is."""
+        try:
+            speak_by_header(connection, prefix)
+        except CallerError as error:
+            return error
+        principal = principal_of(connection)
+        if grant is None or grant in principal.grants or may_name_user(principal, prefix):
+            return None
         if grant is Grant.ADMIN:
-            error = _admin_refusal(connection)
-        elif grant in MCP_GRANTS:
-            error = self._mcp_refusal(connection, grant)
-        else:
-            error = self._refusal(principal_of(connection), grant)
-        if error is None:
-            await self._app(scope, receive, send)
-            return
-        await refuse(error, scope, receive, send)
+            return _admin_refusal(connection)
+        if grant in MCP_GRANTS:
+            return self._mcp_refusal(connection, grant)
+        return self._refusal(principal, grant)
 
     def _mcp_refusal(self, connection: HTTPConnection, grant: Grant) -> CallerError:
         principal, settings = principal_of(connection), context_of(connection).services.settings.mcp

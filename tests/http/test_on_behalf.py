@@ -1,0 +1,81 @@
+"""A program of the operator speaks for the users of its platform, and nobody else does."""
+
+from __future__ import annotations
+
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+from typing import Any
+
+import httpx2
+
+from tests.http.test_chat import shown_to_model
+from tests.http.world import World, world
+
+TOKEN = "t" * 40
+BOUND = "b" * 40
+TOKENS: dict[str, Any] = {"mcp": {"internal_tokens": f"{TOKEN},ana:{BOUND}", "external_tokens": "e" * 40}}
+
+
+def program(here: World, token: str = TOKEN) -> AbstractAsyncContextManager[httpx2.AsyncClient]:
+    return here.browser(headers={"authorization": f"Bearer {token}"})
+
+
+def asked(user_id: str | None, text: str = "Hello.", **body: Any) -> dict[str, Any]:
+    named = {} if user_id is None else {"user_id": user_id, "platform": "discord"}
+    return {"message": text, "conversation_id": "room"} | named | body
+
+
+async def test_each_user_of_a_platform_has_conversations_of_their_own(tmp_path: Path) -> None:
+    scenes = (["One."], ["Two."], ["Three."], ["Four."])
+    async with world(tmp_path, scenes=scenes, **TOKENS) as here, program(here) as bot:
+        for body in (asked("ana", "I am Ana."), asked("bob", "I am Bob."), asked("ana", "And now?")):
+            assert (await bot.post("/api/multiturn", json=body)).status_code == 200
+        assert shown_to_model(here.model) == ["I am Ana.", "One.", "And now?"]
+        other = asked("ana", "Who?") | {"platform": "imessage"}
+        assert (await bot.post("/api/multiturn", json=other)).status_code == 200
+        assert shown_to_model(here.model) == ["Who?"], "the same name on another platform is somebody else"
+
+
+async def test_what_is_kept_of_them_is_listed_exported_and_erased_by_the_header(tmp_path: Path) -> None:
+    async with world(tmp_path, scenes=(["One."], ["Two."]), **TOKENS) as here, program(here) as bot:
+        await bot.post("/api/multiturn", json=asked("ana"))
+        ana, bob = {"x-on-behalf-of": "discord:ana"}, {"x-on-behalf-of": "discord:bob"}
+        listed = (await bot.get("/api/conversations", headers=ana)).json()["conversations"]
+        assert [each["id"] for each in listed] == ["room"]
+        assert (await bot.get("/api/conversations", headers=bob)).json()["conversations"] == []
+        assert "Hello." in (await bot.get("/api/me/export", headers=ana)).text
+        assert (await bot.delete("/api/me", headers=ana)).status_code == 200
+        assert (await bot.get("/api/conversations", headers=ana)).json()["conversations"] == []
+        for wrong in ("ana", "discord:", ":ana", "dis cord:ana"):
+            refused = await bot.get("/api/conversations", headers={"x-on-behalf-of": wrong})
+            assert refused.status_code == 422 and "platform:user" in refused.json()["error"]["hint"]
+
+
+async def test_nobody_else_names_a_user_and_the_program_must(tmp_path: Path) -> None:
+    async with world(tmp_path, scenes=(["One."],), **TOKENS) as here:
+        named, header = asked("ana"), {"x-on-behalf-of": "discord:ana"}
+        for stranger in (here.browser(), program(here, "e" * 40), program(here, BOUND)):
+            async with stranger as client:
+                assert (await client.post("/api/multiturn", json=named)).status_code == 403
+                assert (await client.get("/api/conversations", headers=header)).status_code == 403
+        async with program(here, "x" * 40) as unknown:
+            assert (await unknown.post("/api/multiturn", json=named)).status_code in (401, 403)
+        async with program(here) as bot:
+            refused = await bot.post("/api/multiturn", json=asked(None))
+            assert refused.status_code == 403 and "user_id" in refused.json()["error"]["hint"]
+            assert (await bot.get("/api/conversations")).status_code == 403, "for nobody there is nothing to see"
+            assert (await bot.post("/api/rtc/offer", json={}, headers=header)).status_code == 403
+        assert here.model.requests == []
+
+
+async def test_a_platforms_user_is_no_user_of_the_page_and_no_operator(tmp_path: Path) -> None:
+    async with world(tmp_path, scenes=(["One."], ["Two."]), **TOKENS) as here, here.browser() as page:
+        await page.post("/api/multiturn", json={"message": "I am the page's.", "conversation_id": "room"})
+        mine = (await page.get("/api/me/export")).json()
+        async with program(here) as bot:
+            body = asked("ana", "What was said?")
+            assert (await bot.post("/api/multiturn", json=body)).status_code == 200
+            assert shown_to_model(here.model) == ["What was said?"]
+            admin = await bot.get("/api/admin/users", headers={"x-on-behalf-of": "discord:ana"})
+            assert admin.status_code in (401, 403, 404)
+        assert (await page.get("/api/me/export")).json().keys() == mine.keys()
