@@ -18,7 +18,7 @@ from backend.errors import BadPlugin, BadRequest
 from backend.runtime.json_objects import Json
 from backend.thinkers.base import Answer, Manifest
 from backend.thinkers.run import ThinkerDependencies, ThinkerRun
-from backend.tools.discovery import check_names, folder_modules, package_modules
+from backend.tools.discovery import check_names, file_of, folder_modules, package_modules
 from backend.tools.registry import Registry
 
 log = logging.getLogger(__name__)
@@ -195,5 +195,5 @@ def thinker_of(module: ModuleType) -> Thinker:
     """Return the Thinker that `module` declares. Raises `BadPlugin` for a module without a `MANIFEST`."""
     manifest = getattr(module, "MANIFEST", None)
     if not isinstance(manifest, Manifest):
-        raise BadPlugin(f"{module.__file__} has no MANIFEST, or one that is not a Manifest.")
-    return Thinker(manifest, getattr(module, "think", ThinkerRun.answer), str(module.__file__))
+        raise BadPlugin(f"{file_of(module)} has no MANIFEST, or one that is not a Manifest.")
+    return Thinker(manifest, getattr(module, "think", ThinkerRun.answer), file_of(module))

@@ -38,6 +38,11 @@ def declared_in(module: ModuleType, mark: str, kind: type[T]) -> list[T]:
     return [one for one in declared if isinstance(one, kind)]
 
 
+def file_of(module: ModuleType) -> str:
+    """Return the module's file, for errors; its name where it was made in memory, as tests do."""
+    return str(getattr(module, "__file__", None) or module.__name__)
+
+
 def check_names(setting: str, wanted: Iterable[str], known: Iterable[str]) -> None:
     """Raise `SettingsError` if a setting names what is not known, with the nearest name that is."""
     names = sorted(known)

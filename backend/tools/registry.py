@@ -19,7 +19,7 @@ from backend.errors import BadPlugin, ToolFailed
 from backend.settings.settings import Settings
 from backend.tools.base import Client, Json, Tool, ToolContext, ToolRights
 from backend.tools.confirmations import Confirmations
-from backend.tools.discovery import check_names, declared_in, folder_modules, package_modules
+from backend.tools.discovery import check_names, declared_in, file_of, folder_modules, package_modules
 from backend.tools.runner import Toolbox, ToolResult, ToolSource
 
 OURSELVES = ToolContext("", client="internal", rights=ToolRights(EVERYTHING, attended=False))
@@ -100,8 +100,8 @@ def discover(
     for module in modules:
         for tool in tools_of(module):
             if tool.name in files:
-                raise BadPlugin(f"Two tools are called {tool.name}: in {files[tool.name]} and in {module.__file__}.")
-            files[tool.name] = str(module.__file__)
+                raise BadPlugin(f"Two tools are called {tool.name}: in {files[tool.name]} and in {file_of(module)}.")
+            files[tool.name] = file_of(module)
             if settings is not None and not tool.set_up(settings):
                 continue
             if settings is not None and tool.tier_for is not None:

@@ -276,7 +276,7 @@ async def test_everything_of_a_user_can_be_shown_and_is_forgotten_their_sessions
         await case.memory.cache_put(user, "weather:home", "rain", ttl_s=120)
         await case.memory.link_fingerprint(f"print of {user}", user)
     hello = {"role": "user", "content": "hello", "at": 1.0, "source_mode": "voice", "message_id": "m1"}
-    hello |= {"tool_call_id": None, "tool_calls": [], "citations": []}
+    hello |= {"tool_call_id": None, "tool_calls": [], "citations": [], "format": 1}
     assert await case.memory.everything_of("u1") == {
         "user:u1:context": {"name": "Zoë"},
         "user:u1:conversation:of u1": [hello],
