@@ -65,6 +65,16 @@ def test_the_media_ports_published_are_those_bound_and_exposed() -> None:
     assert any(line == f"EXPOSE 8000 {low_high}/udp" for line in dockerfile())
 
 
+@pytest.mark.parametrize("name", ["docker-compose.yml", "docker-compose.scale.yml"])
+def test_compose_mounts_the_folder_of_plugins_wherever_thinkers_run(name: str) -> None:
+    services = yaml.safe_load((ROOT / name).read_text())["services"]
+    running_thinkers = [
+        service for service in services.values() if "PLUGIN_FOLDERS=/app/plugins" in service.get("environment", [])
+    ]
+    assert running_thinkers
+    assert all("./plugins:/app/plugins:ro" in service["volumes"] for service in running_thinkers)
+
+
 def test_compose_hands_on_every_setting() -> None:
     handed_on = environment_of("backend")
     assert handed_on["REDIS_URL"] == "redis://redis:6379/0"
