@@ -102,6 +102,11 @@ def _band(value: float, bands: tuple[tuple[float, str], ...], beyond: str) -> st
     return next((meaning for end, meaning in bands if value < end), beyond)
 
 
+def _step(value: float, steps: tuple[tuple[float, int], ...], beyond: int) -> int:
+    """Return the points of the first step whose (inclusive) upper end is not below `value`."""
+    return next((points for end, points in steps if value <= end), beyond)
+
+
 def _points(points: Mapping[str, float], v: Values) -> float:
     return sum(worth for name, worth in points.items() if v[name])
 
@@ -241,6 +246,46 @@ def _meld_na(v: Values) -> tuple[float, str]:
         lack = 137 - min(max(v["sodium_mmol_l"], 125), 137)
         meld = meld + 1.32 * lack - 0.033 * meld * lack
     return min(round(meld), 40), "points from 6 to 40 for the severity of liver disease"
+
+
+@_score(
+    "news2", "NEWS2", "points", BREATHS, Input("oxygen_saturation_percent", "%", 30, 100, whole=True),
+    *_yes_no("hypercapnic_respiratory_failure", "supplemental_oxygen"), SYSTOLIC,
+    Input("pulse_per_minute", "per minute", 10, 300), *_yes_no("alert_and_not_newly_confused"),
+    Input("temperature_celsius", "°C", 25, 45),
+    source="Royal College of Physicians, National Early Warning Score 2 (2017)",
+)  # fmt: skip
+def _news2(v: Values) -> tuple[float, str]:
+    oxygen, saturation = v["supplemental_oxygen"], v["oxygen_saturation_percent"]
+    if not v["hypercapnic_respiratory_failure"]:
+        saturated = _step(saturation, ((91, 3), (93, 2), (95, 1)), 0)
+    elif oxygen:
+        saturated = _step(saturation, ((83, 3), (85, 2), (87, 1), (92, 0), (94, 1), (96, 2)), 3)
+    else:
+        saturated = _step(saturation, ((83, 3), (85, 2), (87, 1)), 0)
+    parts = (
+        _step(v["breaths_per_minute"], ((8, 3), (11, 1), (20, 0), (24, 2)), 3),
+        saturated,
+        2 if oxygen else 0,
+        _step(v["systolic_mmhg"], ((90, 3), (100, 2), (110, 1), (219, 0)), 3),
+        _step(v["pulse_per_minute"], ((40, 3), (50, 1), (90, 0), (110, 1), (130, 2)), 3),
+        0 if v["alert_and_not_newly_confused"] else 3,
+        _step(round(v["temperature_celsius"], 1), ((35.0, 3), (36.0, 1), (38.0, 0), (39.0, 1)), 2),
+    )
+    low = "low to medium clinical risk: one finding alone has three points" if 3 in parts else "low clinical risk"
+    return sum(parts), _band(sum(parts), ((5, low), (7, "medium clinical risk")), "high clinical risk")
+
+
+@_score(
+    "fib_4", "FIB-4", "points", AGE, Input("ast_u_l", "U/L", 1, 10_000), Input("alt_u_l", "U/L", 1, 10_000),
+    Input("platelets_10e9_l", "10⁹/L", 1, 2_000),
+    source="Sterling et al., Hepatology 2006;43:1317-1325",
+)  # fmt: skip
+def _fib_4(v: Values) -> tuple[float, str]:
+    index = v["age_years"] * v["ast_u_l"] / (v["platelets_10e9_l"] * math.sqrt(v["alt_u_l"]))
+    if index < 1.45:
+        return round(index, 2), "advanced liver fibrosis unlikely"
+    return round(index, 2), "advanced liver fibrosis likely" if index > 3.25 else "indeterminate"
 
 
 @_score(

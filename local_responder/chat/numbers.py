@@ -35,6 +35,7 @@ _SCORES: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("bsa", r"\bbsa\b|body surface", ("weight_kg", "height_cm")),
     ("creatinine_clearance", r"creatinine clearance", ("age_years", "sex", "weight_kg", "creatinine_mg_dl")),
     ("egfr", r"\be ?gfr\b|filtration rate", ("age_years", "sex", "creatinine_mg_dl")),
+    ("fib_4", r"\bfib[ -]?(?:4|four)\b", ("age_years", "ast_u_l", "alt_u_l", "platelets_10e9_l")),
     ("glasgow", r"glasgow|coma scale", ("eye", "verbal", "motor")),
     ("anion_gap", r"anion gap", ("sodium_mmol_l", "chloride_mmol_l", "bicarbonate_mmol_l")),
     ("corrected_calcium", r"corrected calcium|calcium corrected", ("calcium_mg_dl", "albumin_g_dl")),

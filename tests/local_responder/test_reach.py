@@ -101,6 +101,11 @@ def test_numbers_said_as_words_become_digits(said: str, written: str) -> None:
             {"age_years": 70, "sex": "female", "weight_kg": 60, "creatinine_mg_dl": 1.2},
         ),
         (
+            "FIB-4 of a 60 year old man with an AST of 50, an ALT of 49 and platelets at 150?",
+            "fib_4",
+            {"age_years": 60, "ast_u_l": 50, "alt_u_l": 49, "platelets_10e9_l": 150},
+        ),
+        (
             "The anion gap with sodium 140, chloride 100 and bicarbonate 24?",
             "anion_gap",
             {"sodium_mmol_l": 140, "chloride_mmol_l": 100, "bicarbonate_mmol_l": 24},

@@ -64,6 +64,26 @@ def gcs(eye: int, verbal: int, motor: int) -> dict[str, int]:
     return {"eye": eye, "verbal": verbal, "motor": motor}
 
 
+def news2(**given: float) -> dict[str, Any]:
+    """Observations without a single point, but for those given."""
+    nothing = {
+        "breaths_per_minute": 12,
+        "oxygen_saturation_percent": 96,
+        "hypercapnic_respiratory_failure": False,
+        "supplemental_oxygen": False,
+        "systolic_mmhg": 111,
+        "pulse_per_minute": 51,
+        "alert_and_not_newly_confused": True,
+        "temperature_celsius": 36.1,
+    }
+    assert set(given) <= set(nothing)
+    return nothing | given
+
+
+def fib_4(age: int, ast: float, alt: float, platelets: float) -> dict[str, float]:
+    return {"age_years": age, "ast_u_l": ast, "alt_u_l": alt, "platelets_10e9_l": platelets}
+
+
 CASES: list[tuple[str, dict[str, Any], float, str]] = [
     ("bmi", body(70, 175), 22.9, "normal weight"),
     ("bmi", body(100, 180), 30.9, "obesity"),
@@ -114,6 +134,29 @@ CASES: list[tuple[str, dict[str, Any], float, str]] = [
     ("meld_na", meld(2.0, 3.0, 1.5, 120), 29, ""),
     ("meld_na", meld(9.0, 40.0, 6.0, 120), 40, ""),
     ("meld_na", meld(1.0, 1.0, 1.0, 120, dialysis=True), 28, ""),
+    ("news2", news2(), 0, "low clinical risk"),
+    ("news2", news2(pulse_per_minute=131), 3, "low to medium"),
+    ("news2", news2(pulse_per_minute=91, breaths_per_minute=21, systolic_mmhg=110), 4, "low clinical risk"),
+    ("news2", news2(supplemental_oxygen=True, temperature_celsius=39.1, pulse_per_minute=91), 5, "medium clinical"),
+    ("news2", news2(supplemental_oxygen=True, breaths_per_minute=25, oxygen_saturation_percent=93), 7, "high"),
+    (
+        "news2",
+        news2(
+            breaths_per_minute=25,
+            oxygen_saturation_percent=91,
+            supplemental_oxygen=True,
+            systolic_mmhg=90,
+            pulse_per_minute=131,
+            alert_and_not_newly_confused=False,
+            temperature_celsius=35.0,
+        ),
+        20,
+        "high",
+    ),
+    ("fib_4", fib_4(40, 50, 100, 200), 1.0, "unlikely"),
+    ("fib_4", fib_4(29, 100, 100, 200), 1.45, "indeterminate"),
+    ("fib_4", fib_4(65, 100, 100, 200), 3.25, "indeterminate"),
+    ("fib_4", fib_4(66, 100, 100, 200), 3.3, "liver fibrosis likely"),
     ("glasgow", gcs(4, 5, 6), 15, "mild"),
     ("glasgow", gcs(3, 4, 6), 13, "mild"),
     ("glasgow", gcs(3, 3, 6), 12, "moderate"),
@@ -131,9 +174,40 @@ async def test_reference_case(score: str, values: dict[str, Any], value: float, 
     assert meaning in result.data["meaning"]
 
 
+@pytest.mark.parametrize(
+    ("finding", "chart"),
+    [
+        ("breaths_per_minute", {8: 3, 9: 1, 11: 1, 12: 0, 20: 0, 21: 2, 24: 2, 25: 3}),
+        ("oxygen_saturation_percent", {91: 3, 92: 2, 93: 2, 94: 1, 95: 1, 96: 0}),
+        ("systolic_mmhg", {90: 3, 91: 2, 100: 2, 101: 1, 110: 1, 111: 0, 219: 0, 220: 3}),
+        ("pulse_per_minute", {40: 3, 41: 1, 50: 1, 51: 0, 90: 0, 91: 1, 110: 1, 111: 2, 130: 2, 131: 3}),
+        ("alert_and_not_newly_confused", {True: 0, False: 3}),
+        ("temperature_celsius", {35.0: 3, 35.1: 1, 36.0: 1, 36.1: 0, 38.0: 0, 38.1: 1, 39.0: 1, 39.1: 2}),
+    ],
+)
+def test_news2_follows_the_published_chart(finding: str, chart: dict[float, int]) -> None:
+    score = SCORES["news2"].calculate
+    assert {value: score(news2(**{finding: value}))[0] for value in chart} == chart
+
+
+@pytest.mark.parametrize(
+    ("oxygen", "chart"),
+    [
+        (False, {83: 3, 84: 2, 85: 2, 86: 1, 87: 1, 88: 0, 92: 0, 93: 0, 100: 0}),
+        (True, {83: 5, 84: 4, 86: 3, 88: 2, 92: 2, 93: 3, 94: 3, 95: 4, 96: 4, 97: 5}),
+    ],
+)
+def test_news2_has_another_scale_of_saturation_in_hypercapnic_failure(oxygen: bool, chart: dict[float, int]) -> None:
+    def points(saturation: float) -> float:
+        given = {"hypercapnic_respiratory_failure": True, "supplemental_oxygen": oxygen}
+        return SCORES["news2"].calculate(news2(**given, oxygen_saturation_percent=saturation))[0]
+
+    assert {value: points(value) for value in chart} == chart
+
+
 def test_every_score_has_reference_cases_a_source_and_a_unit() -> None:
     assert {case[0] for case in CASES} == set(SCORES)
-    assert len(SCORES) >= 12
+    assert len(SCORES) == 16
     assert all(score.source and score.unit and score.inputs for score in SCORES.values())
 
 
