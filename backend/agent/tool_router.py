@@ -65,7 +65,7 @@ class ToolRouter:
         """
         offered = box.offered(client, reach)
         recent = {call.name for message in earlier for call in message.tool_calls}
-        kept = [tool.name for tool in offered if tool.always or tool.name in recent]
+        kept = [tool.name for tool in offered if tool.always or not recent.isdisjoint(tool.names)]
         catalogue = {tool.name: tool.description for tool in offered if tool.name not in kept}
         if not self.above or len(offered) <= self.above or not catalogue:
             return box, 0

@@ -164,9 +164,16 @@ class Tool:
     """True if the tool is offered in every turn, whatever the router picks."""
     clients: frozenset[Client] = OURS
     """The kinds of client that may see and call the tool."""
+    also_called: tuple[str, ...] = ()
+    """Further names a call may use; nobody is offered the tool under these."""
     source: str = LOCAL
     deadline_s: float = DEADLINE_S
     output_cap: int = OUTPUT_CAP
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All names that a call may use, the tool's own name first."""
+        return (self.name, *self.also_called)
 
     @property
     def requires_auth(self) -> bool:
@@ -175,7 +182,7 @@ class Tool:
 
     def is_within(self, reach: Reach) -> bool:
         """Return True if a caller who reaches that much may see and call the tool."""
-        return self.tier <= reach.tier if reach.tools is None else self.name in reach.tools
+        return self.tier <= reach.tier if reach.tools is None else not reach.tools.isdisjoint(self.names)
 
     def needs_consent(self, values: Mapping[str, Any], *, untrusted: bool = False) -> bool:
         """Return True if the user must agree to a call with these arguments, in a turn with `untrusted` text or not."""
@@ -211,6 +218,7 @@ def tool(
     persistent: bool = False,
     always: bool = False,
     clients: Iterable[Client] = OURS,
+    also_called: tuple[str, ...] = (),
     deadline_s: float = DEADLINE_S,
     output_cap: int = OUTPUT_CAP,
 ) -> Callable[[F], F]:
@@ -218,14 +226,16 @@ def tool(
 
     `requires_auth` is short for the tier `SIGNED_IN`. `confirm` may list the values of an argument `action` that need
     the user's agreement, and `writes` those that change something; true applies to all calls. What needs agreement
-    counts as writing. The function itself is unchanged and can be called directly in tests.
+    counts as writing. `also_called` are further names by which calls find the tool. The function itself is unchanged
+    and can be called directly in tests.
     """
 
     allowed = frozenset(clients)
 
     def declare(function: F) -> F:
-        if not re.fullmatch(r"[a-z][a-z0-9_]{1,63}", name):
-            raise BadPlugin(f"Tool name {name!r} is not a lower-case name of letters, digits, underscores.")
+        for each in (name, *also_called):
+            if not re.fullmatch(r"[a-z][a-z0-9_]{1,63}", each):
+                raise BadPlugin(f"Tool name {each!r} is not a lower-case name of letters, digits, underscores.")
         asynchronous: bool = inspect.iscoroutinefunction(function)
         if not asynchronous:
             raise BadPlugin(f"Tool {name} is not an async function.")
@@ -258,6 +268,7 @@ def tool(
             persistent=persistent,
             always=always,
             clients=allowed,
+            also_called=also_called,
             deadline_s=deadline_s,
             output_cap=output_cap,
         )

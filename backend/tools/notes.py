@@ -38,6 +38,7 @@ LIST_FIRST = "List the notes, and pass the note_id of the one that is meant; ask
     cache=False,
     clients=OURS | {"copilot"},
     persistent=True,
+    also_called=("stickynotes",),
     guidance="Notes: a due note comes up when the user next talks; it is no alarm. Keep the note short and in the "
     "user's words, without the time. Say the day and time as the result gives them. Resolve a note only when the user "
     "says that it is done.",

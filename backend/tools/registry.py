@@ -33,7 +33,7 @@ class Registry(Toolbox):
 
     def get_tool(self, name: str) -> Tool | None:
         """Return the tool of that name, if it is available now; an own tool takes precedence."""
-        return self._tools().get(name)
+        return self._tools().get(self._own_name(name))
 
     get_openai_tools = get_tools_schema = Toolbox.schemas
 
@@ -69,7 +69,8 @@ class Registry(Toolbox):
     def get_openai_tools_by_names(self, names: Iterable[str], client: Client) -> list[Json]:
         """Return those of the named tools that `client` may use now, in the order given."""
         offered = {tool.name: tool for tool in self.offered(client)}
-        return [offered[name].schema() for name in dict.fromkeys(names) if name in offered]
+        wanted = dict.fromkeys(self._own_name(name) for name in names)
+        return [offered[name].schema() for name in wanted if name in offered]
 
     def described(self, client: Client, reach: Reach = EVERYTHING) -> list[Json]:
         """Return the tools `client` may use, for pages: with flags, tier and source."""
@@ -99,9 +100,10 @@ def discover(
     modules = [*package_modules("backend.tools"), *(m for folder in folders for m in folder_modules(folder))]
     for module in modules:
         for tool in tools_of(module):
-            if tool.name in files:
-                raise BadPlugin(f"Two tools are called {tool.name}: in {files[tool.name]} and in {file_of(module)}.")
-            files[tool.name] = file_of(module)
+            for name in tool.names:
+                if name in files:
+                    raise BadPlugin(f"Two tools are called {name}: in {files[name]} and in {file_of(module)}.")
+                files[name] = file_of(module)
             if settings is not None and not tool.set_up(settings):
                 continue
             if settings is not None and tool.tier_for is not None:
@@ -109,8 +111,8 @@ def discover(
             found[tool.name] = tool
     wanted = settings.tools if settings is not None else []
     check_names("TOOLS", wanted, files)
-    offered = [tool for tool in found.values() if not wanted or tool.name in wanted]
-    left_out = frozenset(found) - {tool.name for tool in offered}
+    offered = [tool for tool in found.values() if not wanted or not set(wanted).isdisjoint(tool.names)]
+    left_out = frozenset(name for tool in found.values() if tool not in offered for name in tool.names)
     return Registry(offered, services, confirmations, sources=tuple(sources), left_out=left_out)
 
 

@@ -129,7 +129,7 @@ class Toolbox:
         self._remote = remote
         self.left_out = left_out
         """Names of tools that the settings leave out."""
-        self._untrusted = untrusted | {tool.name for tool in self._own.values() if tool.untrusted}
+        self._untrusted = untrusted | {name for tool in self._own.values() if tool.untrusted for name in tool.names}
         for tool in self._own.values():
             for parameter, kind in tool.services.items():
                 if kind not in OF_THE_CALL and not provided(kind, services):
@@ -144,7 +144,9 @@ class Toolbox:
 
     def __contains__(self, name: object) -> bool:
         """Return True if the box holds a tool of this name, or a source could provide one."""
-        return name in self._own or (isinstance(name, str) and any(source.owns(name) for source in self._sources))
+        if not isinstance(name, str):
+            return False
+        return self._own_name(name) in self._own or any(source.owns(name) for source in self._sources)
 
     def knows(self, name: str) -> bool:
         """Return whether there is, or could be, a tool of this name, also where the settings leave it out."""
@@ -157,7 +159,7 @@ class Toolbox:
 
     def only(self, names: Iterable[str]) -> Toolbox:
         """Return a box with only these tools. Raise `BadPlugin` for one that no source could provide, either."""
-        names = tuple(name for name in names if name not in self.left_out)
+        names = tuple(self._own_name(name) for name in names if name not in self.left_out)
         own = [self._own[name] for name in names if name in self._own]
         others = [name for name in names if name not in self._own]
         if missing := [name for name in others if name not in self]:
@@ -181,8 +183,9 @@ class Toolbox:
         `options` are those of `Tool`, such as `tier` and `writes`. Boxes made of this one before do not have it. Raise
         `BadPlugin` for a name that is taken, or a schema that is none.
         """
-        if name in self:
-            raise BadPlugin(f"Two tools are called {name}.")
+        for each in (name, *options.get("also_called", ())):
+            if each in self:
+                raise BadPlugin(f"Two tools are called {each}.")
         if problem := schema_problem(parameters):
             raise BadPlugin(f"The parameters of tool {name} are no JSON Schema of an object: {problem}")
 
@@ -215,7 +218,7 @@ class Toolbox:
     async def run(self, name: str, arguments: str, context: ToolContext) -> ToolResult:
         """Make one call; `arguments` is the model's JSON. Raise nothing but `CancelledError`."""
         started = time.perf_counter()
-        tool = self._tools().get(name)
+        tool = self._tools().get(self._own_name(name))
         if tool is None or context.client not in tool.clients:
             known = ", ".join(tool.name for tool in self.offered(context.client, context.rights.reach)) or "none"
             return failure(name, "unknown_tool", f"There is no tool {name!r}. The tools are: {known}.")
@@ -230,9 +233,9 @@ class Toolbox:
             except (AttributeError, TypeError, ValueError, RecursionError) as error:
                 outcome = _broken(tool, error)  # data that JSON cannot hold
         if metrics := self._services.get(WorkMetrics):
-            metrics.tool_called(name, outcome.error, seconds)
+            metrics.tool_called(tool.name, outcome.error, seconds)
         if work := current_work.get():
-            work.tool_called(name, arguments, outcome.content, outcome.error, seconds)
+            work.tool_called(tool.name, arguments, outcome.content, outcome.error, seconds)
         result: ToolResult = replace(outcome, personal=own.used)
         return result
 
@@ -300,6 +303,10 @@ class Toolbox:
             untrusted=self._untrusted,
             left_out=self.left_out,
         )
+
+    def _own_name(self, name: str) -> str:
+        """Return the name of the tool of this box that is also called `name`; otherwise `name` itself."""
+        return next((tool.name for tool in self._own.values() if name in tool.also_called), name)
 
     def _tools(self) -> dict[str, Tool]:
         """Return the own tools and those the sources offer now; an own tool's name is never taken by a source."""
