@@ -1,0 +1,63 @@
+"""An example step: shows each answer on a Divoom Pixoo display, by the HTTP API it has in the local network.
+
+    PLUGIN_FOLDERS=examples/divoom
+    PIPELINE__OPTIONS={"divoom": {"device": "192.168.1.50"}}
+
+It runs once the answer is out and has three seconds, so that a display that is off neither delays nor changes an
+answer. The display draws text over the picture that this API sent last (`Draw/SendHttpGif`); a new picture wipes it.
+"""
+
+from __future__ import annotations
+
+from json import JSONDecodeError
+
+import httpx2
+
+from backend.errors import PeerError
+from backend.middleware.base import StepOptions, WholeTurn, step
+
+TEXT_BYTES = 511
+"""Bytes of UTF-8 that the display takes."""
+
+
+@step(
+    "divoom",
+    stage="post",
+    options={"device": "", "user": "", "color": "#FFFF00", "y": 24},
+    deadline_s=3.0,
+    detached=True,
+)
+async def divoom(turn: WholeTurn, http: httpx2.AsyncClient, options: StepOptions) -> None:
+    """Show the answer on the display `device` (host and port); with `user`, only what is answered to this user id.
+
+    Raise `PeerError` when the display cannot be reached or refuses.
+    """
+    device, user = options.values["device"], options.values["user"]
+    if not device or (user and user != turn.asked.user_id):
+        return
+    command = {
+        "Command": "Draw/SendHttpText",
+        "TextId": 1,
+        "x": 0,
+        "y": options.values["y"],
+        "dir": 0,
+        "font": 4,
+        "TextWidth": 64,
+        "speed": 50,
+        "TextString": shown(turn.answer),
+        "color": options.values["color"],
+        "align": 1,
+    }
+    try:
+        response = await http.post(f"http://{device}/post", json=command)
+        code = response.raise_for_status().json().get("error_code")
+    except (httpx2.HTTPError, httpx2.InvalidURL, JSONDecodeError, AttributeError) as error:
+        raise PeerError(f"The Divoom display at {device} failed: {type(error).__name__}.") from error
+    if code != 0:
+        raise PeerError(f"The Divoom display at {device} refused the text: error_code {code}.")
+
+
+def shown(answer: str) -> str:
+    """Return the answer on one line, cut to what the display takes."""
+    line = " ".join(answer.split())
+    return line.encode()[:TEXT_BYTES].decode(errors="ignore")

@@ -1,0 +1,125 @@
+"""The example step for a Divoom display, loaded from its folder, against a real HTTP server that plays the display."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from fastapi import FastAPI
+from fastapi.responses import JSONResponse
+from prometheus_client import CollectorRegistry
+
+from backend.middleware.base import Asked, WholeTurn
+from backend.middleware.pipeline import Pipeline
+from backend.middleware.plan import discover
+from tests.http.test_chat import say
+from tests.http.world import world
+from tests.support.http_server import serve
+from tests.support.waiting import until
+
+FOLDER = Path(__file__).resolve().parents[2] / "examples" / "divoom"
+
+
+class Display:
+    """A display that takes commands, refuses them with `error_code`, or hangs."""
+
+    def __init__(self, *, error_code: int = 0, status: int = 200, hangs: bool = False) -> None:
+        self.commands: list[Any] = []
+        self.wakes = asyncio.Event()
+        self.app = FastAPI()
+
+        @self.app.post("/post")
+        async def post(command: dict[str, Any]) -> JSONResponse:
+            self.commands.append(command)
+            if hangs:
+                await self.wakes.wait()
+            return JSONResponse({"error_code": error_code}, status)
+
+
+@asynccontextmanager
+async def steps(url: str, **options: Any) -> AsyncIterator[Pipeline]:
+    """All steps of the server and the display's, as `PLUGIN_FOLDERS` and `PIPELINE__OPTIONS` would have them."""
+    async with httpx2.AsyncClient(timeout=10) as http:
+        found = [each for each in discover([FOLDER]) if each.name == "divoom"]
+        chosen = {"divoom": {"device": url.removeprefix("http://"), **options}}
+        pipeline = Pipeline(found, {httpx2.AsyncClient: http}, options=chosen)
+        yield pipeline
+        await pipeline.close(5)
+
+
+async def test_the_answer_of_a_typed_turn_is_shown_on_the_display(tmp_path: Path) -> None:
+    display = Display()
+    async with (
+        serve(display.app) as url,
+        steps(url, color="#00FF00") as pipeline,
+        world(tmp_path, scenes=[["Light rain,\nfrom noon."]], pipeline=pipeline) as here,
+        here.browser() as browser,
+    ):
+        assert (await say(browser, "Will it rain?"))["text"] == "Light rain,\nfrom noon."
+        await until(lambda: display.commands != [])
+    assert display.commands == [
+        {
+            "Command": "Draw/SendHttpText",
+            "TextId": 1,
+            "x": 0,
+            "y": 24,
+            "dir": 0,
+            "font": 4,
+            "TextWidth": 64,
+            "speed": 50,
+            "TextString": "Light rain, from noon.",
+            "color": "#00FF00",
+            "align": 1,
+        }
+    ]
+
+
+async def test_a_display_that_hangs_delays_no_answer_and_is_given_up(caplog: pytest.LogCaptureFixture) -> None:
+    display = Display(hangs=True)
+    async with serve(display.app) as url, steps(url) as pipeline:
+        turn = WholeTurn(Asked("Will it rain?", "ada"), "No.")
+        began = time.monotonic()
+        assert (await pipeline.after(turn)).answer == "No."
+        assert time.monotonic() - began < 0.5
+        await until(lambda: display.commands != [])
+        with caplog.at_level(logging.WARNING):
+            await until(lambda: "divoom took longer than 3.0 s" in caplog.text, within_s=5)
+        display.wakes.set()
+
+
+@pytest.mark.parametrize(("error_code", "status"), [(1, 200), (0, 500)])
+async def test_a_display_that_refuses_is_in_the_log(
+    error_code: int, status: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    display = Display(error_code=error_code, status=status)
+    async with serve(display.app) as url, steps(url) as pipeline:
+        turn = WholeTurn(Asked("Will it rain?", "ada"), "A secret.")
+        assert (await pipeline.after(turn)).answer == "A secret."
+        await until(lambda: "step divoom failed and is skipped: The Divoom display" in caplog.text)
+    assert "secret" not in caplog.text
+
+
+async def test_long_answers_are_cut_and_those_to_others_are_not_shown() -> None:
+    display = Display()
+    async with serve(display.app) as url, steps(url, user="ada") as pipeline:
+        for user, answer in (("bo", "For Bo."), ("ada", "é" * 300)):
+            await pipeline.after(WholeTurn(Asked("?", user), answer))
+        await until(lambda: display.commands != [])
+    [command] = display.commands
+    assert command["TextString"] == "é" * 255
+
+
+async def test_without_a_device_nothing_is_sent() -> None:
+    registry = CollectorRegistry()
+    async with steps("") as pipeline:
+        pipeline.counts.show_in(registry)
+        await pipeline.after(WholeTurn(Asked("?", "ada"), "Yes."))
+    counted = {"step": "divoom", "outcome": "nothing"}
+    assert registry.get_sample_value("voice_pipeline_steps_total", counted) == 1
