@@ -29,6 +29,7 @@ from backend.http import (
     tasks,
     tickets,
 )
+from backend.http.api_docs import serve_docs
 from backend.http.auth import Signatures, redact_tokens_in_logs, token_age_s
 from backend.http.bodies import BodyLimit
 from backend.http.compressed import Compressed
@@ -117,7 +118,7 @@ def build_app(
             Middleware(BodyLimit),
         ],
         openapi_url="/api/openapi.json",
-        docs_url=None,  # its scripts come from elsewhere, which the page's policy forbids
+        docs_url=None,  # its scripts come from elsewhere, which the page's policy forbids: see `api_docs`
         redoc_url=None,
     )
     app.state.context = Context(
@@ -139,6 +140,7 @@ def build_app(
     for path, endpoint in services.endpoints.items():
         app.router.routes += [Route(path, endpoint), Route(path.rstrip("/"), endpoint)]
     complete_openapi(app)
+    serve_docs(app, allowed=settings.api_docs)
     page.serve_page(app, services.frontend)
     services.metrics.watch_sessions(lambda: services.registry.live)
     redact_tokens_in_logs()

@@ -47,6 +47,8 @@ GRANTS: Mapping[str, Grant | None] = {
     "/auth": None,  # signing in and out
     "/api/config": None,
     "/api/openapi.json": None,
+    "/openapi.json": None,
+    "/docs": None,
     "/healthz": None,
     "/readyz": None,
     "/metrics": None,

@@ -247,6 +247,10 @@ class Settings(BaseSettings):
         ["127.0.0.0/8", "::1"],
         description="Addresses or networks of proxies whose X-Forwarded-For and X-Forwarded-Proto are believed.",
     )
+    api_docs: bool = Field(
+        False,
+        description="Serve the API's description at /openapi.json, and as a page at /docs; otherwise both are 404.",
+    )
     connections_per_address: int = Field(
         128, ge=0, description="Connections of one address at the same time; those of TRUSTED_PROXIES are not counted."
     )

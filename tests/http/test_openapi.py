@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.http.world import world
+from tests.support.page import page_world
 
 
 @pytest.fixture
@@ -63,3 +64,23 @@ async def test_a_refusal_has_the_documented_shape(tmp_path: Path, document: Any)
     schema = resolve(document, shown["content"]["application/json"]["schema"]["$ref"])
     assert set(refused.json()) == set(schema["required"]) == set(schema["properties"])
     assert set(refused.json()["error"]) == set(schema["properties"]["error"]["properties"])
+
+
+@pytest.mark.parametrize("path", ["/openapi.json", "/docs", "/docs/", "/docs/index.html", "/docs/main.js"])
+async def test_the_description_at_the_usual_paths_is_served_where_it_is_allowed(tmp_path: Path, path: str) -> None:
+    for allowed, status in ((False, 404), (True, 200)):
+        folder = tmp_path / str(allowed)
+        folder.mkdir()
+        async with page_world(folder, api_docs=allowed) as here, here.browser(follow_redirects=True) as browser:
+            answer = await browser.get(path)
+            assert answer.status_code == status
+            if not allowed:
+                assert "API_DOCS=true" in answer.json()["error"]["hint"]
+            elif path == "/openapi.json":
+                assert answer.json() == (await browser.get("/api/openapi.json")).json()
+
+
+async def test_the_description_is_off_by_default(tmp_path: Path) -> None:
+    async with page_world(tmp_path) as here, here.browser() as browser:
+        assert (await browser.get("/openapi.json")).status_code == (await browser.get("/docs")).status_code == 404
+        assert (await browser.get("/api/openapi.json")).status_code == 200

@@ -1,0 +1,74 @@
+"""The page at `/docs`: it shows the API under the page's own policy, and asks nobody but its server."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import Browser, expect
+
+from tests.support.axe import assert_accessible
+from tests.support.browser import launched, tab_in
+from tests.support.page import page_world
+
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
+LOOKS = [{"scheme": "dark", "size": (1440, 900)}, {"scheme": "light", "size": (360, 740)}]
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def browser() -> AsyncIterator[Browser]:
+    async with launched() as started:
+        yield started
+
+
+async def test_every_operation_is_shown_without_a_complaint_of_the_browser(browser: Browser, tmp_path: Path) -> None:
+    async with page_world(tmp_path, api_docs=True) as here, here.browser() as client, tab_in(browser) as tab:
+        described = (await client.get("/openapi.json")).json()
+        asked: list[str] = []
+        tab.page.on("request", lambda request: asked.append(request.url))
+        await tab.page.goto(f"{here.url}/docs")
+        wanted = {f"{method.upper()} {path}" for path, methods in described["paths"].items() for method in methods}
+        await tab.sees("count", f"{len(wanted)} operations")
+        boxes = tab.page.get_by_test_id("operation")
+        shown = [await box.locator("summary").inner_text() for box in await boxes.all()]
+        assert {" ".join(each.split()[:2]) for each in shown} == wanted
+        assert await tab.page.get_by_test_id("schema").count() == len(described["components"]["schemas"])
+        assert all(url.startswith(here.url) for url in asked)
+        assert tab.complaints == [], "the policy forbids nothing that the page needs"
+
+
+async def test_an_operation_opens_with_its_parameters_and_its_types_lead_to_schemas(
+    browser: Browser, tmp_path: Path
+) -> None:
+    async with page_world(tmp_path, api_docs=True) as here, tab_in(browser) as tab:
+        await tab.page.goto(f"{here.url}/docs")
+        await tab.page.get_by_test_id("find").fill("patch /api/me")
+        await tab.sees("count", "1 operation")
+        box = tab.page.get_by_test_id("operation").filter(has_text="PATCH")
+        await box.locator("summary").click()
+        row = box.get_by_role("row").filter(has_text="changes")
+        await expect(row).to_contain_text("list of SetOne, or DropOne")
+        await expect(row).to_contain_text("1 to 50 entries.")
+        await row.get_by_role("link", name="SetOne").click()
+        opened = tab.page.locator("details[open]", has=tab.page.get_by_text("SetOne", exact=True)).last
+        await expect(opened.get_by_role("row").filter(has_text="value")).to_be_visible()
+        assert await tab.page.evaluate("document.activeElement.parentElement.id") == "schema-SetOne"
+
+
+async def test_where_it_is_off_there_is_no_page(browser: Browser, tmp_path: Path) -> None:
+    async with page_world(tmp_path) as here, tab_in(browser, complaints="expected") as tab:
+        answer = await tab.page.goto(f"{here.url}/docs")
+        assert answer is not None and answer.status == 404
+
+
+@pytest.mark.parametrize("look", LOOKS)
+async def test_it_is_accessible(browser: Browser, look: dict[str, Any], tmp_path: Path) -> None:
+    async with page_world(tmp_path, api_docs=True) as here, tab_in(browser, **look) as tab:
+        await tab.page.goto(f"{here.url}/docs")
+        await tab.sees("count", "operations")
+        await tab.page.get_by_test_id("operation").first.locator("summary").click()
+        await tab.page.get_by_test_id("schema").first.locator("summary").click()
+        await assert_accessible(tab.page, "the API's description")
