@@ -173,7 +173,8 @@ class Conversation:
             lead = "\n" if self._written else ""
             self._console.print(f"{lead}[bold]assistant:[/] {escape(reply['text'])}", soft_wrap=True)
         for citation in reply["citations"]:
-            self._console.print(f"    [dim]{escape(citation)}[/]", soft_wrap=True)
+            words = " – ".join(filter(None, (citation["title"], citation["url"])))
+            self._console.print(f"    [dim]{escape(words)}[/]", soft_wrap=True)
         if reply["history"] == "unavailable":
             self._console.print("[dim]answered without what was said before: memory does not answer[/]")
 

@@ -18,7 +18,7 @@ import pytest
 BACKEND = Path(__file__).resolve().parent.parent / "backend"
 ARCHITECTURE = BACKEND.parent / "docs" / "architecture.md"
 
-GROUND = {"errors"}
+GROUND = {"citations", "errors"}
 """What every room may import."""
 TOP = "app"
 """The composition root, which imports every room and which no room imports."""

@@ -22,6 +22,7 @@ from datetime import datetime, timedelta
 from typing import Any, Literal
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from backend.citations import Citation, as_texts
 from backend.models.base import ChatMessage, quoted
 from backend.storage.messages import Message, StoredCall
 from backend.users.profile import UserProfile
@@ -210,7 +211,7 @@ class Exchange:
     arguments: Mapping[str, Any] = field(repr=False)
     result: Mapping[str, Any] = field(repr=False)
     personal: bool = True
-    citations: tuple[str, ...] = field(default=(), repr=False)
+    citations: tuple[Citation, ...] = field(default=(), repr=False)
 
     def unit(self, now: float, mode: SourceMode) -> tuple[Message, Message]:
         """Return the two messages, which belong together; `now` is Unix time in seconds."""
@@ -219,7 +220,7 @@ class Exchange:
         content = json.dumps(dict(self.result), ensure_ascii=False, default=str)
         return (
             Message("assistant", "", now, mode, tool_calls=(call,)),
-            Message("tool", content, now, mode, tool_call_id=id_, citations=self.citations),
+            Message("tool", content, now, mode, tool_call_id=id_, citations=as_texts(self.citations)),
         )
 
 

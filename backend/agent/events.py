@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from backend.citations import Citation
 from backend.conversation.page_events import TokenGenerated, ToolCallFinished, ToolCallStarted
 from backend.models.base import ChatMessage
 from backend.users.context_update import ContextUpdate
@@ -65,7 +66,7 @@ class ThinkerResponse:
     text: str
     """Cleaned for speech when the turn was spoken, as the model wrote it otherwise."""
     message_id: str
-    citations: tuple[str, ...]
+    citations: tuple[Citation, ...]
     tool_calls_made: tuple[str, ...]
     """The names of the tools called, in order; one called twice stands there twice."""
     latency_ms: int

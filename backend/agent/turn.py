@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 from backend.agent.context import CALLS_LIMIT, ConversationContext, Exchange, SourceMode, as_api, without_calls
 from backend.agent.events import ModelAnswered, ModelAsked, OnEvent, StateChanged, ThinkerResponse, TurnState
 from backend.agent.speech import speakable
+from backend.citations import as_texts
 from backend.conversation.page_events import TokenGenerated, ToolCallFinished, ToolCallStarted
 from backend.errors import ModelUnavailable, NoAnswer
 from backend.models.base import ChatMessage, Finished, TextDelta, ToolCall
@@ -197,7 +198,7 @@ class Turn:
         asked = Message("assistant", reply.text, now, self.mode, tool_calls=tuple(map(_stored, calls)))
         self._passing[asked.message_id] = {id_ for id_, result in results.items() if not result.persistent}
         answers = (
-            Message("tool", result.content, now, self.mode, tool_call_id=id_, citations=result.citations)
+            Message("tool", result.content, now, self.mode, tool_call_id=id_, citations=as_texts(result.citations))
             for id_, result in results.items()
         )
         self._add(asked, *answers)
@@ -252,7 +253,7 @@ class Turn:
         if incomplete:
             text = f"{text} {CUT_SHORT}" if reply.reason == "length" else f"{INCOMPLETE} {text}"
         citations = tuple(dict.fromkeys(citation for result in self.results for citation in result.citations))
-        message = Message("assistant", reply.text, time.time(), self.mode, citations=citations)
+        message = Message("assistant", reply.text, time.time(), self.mode, citations=as_texts(citations))
         self._add(message)
         self.partial = ""
         return ThinkerResponse(

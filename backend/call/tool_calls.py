@@ -9,6 +9,7 @@ from collections.abc import Callable
 from msgspec import Struct
 
 from backend.call.record import CallRecord
+from backend.citations import as_json
 from backend.conversation.events import ThinkerFailed, ThinkerFinished
 from backend.conversation.page_events import ThinkerChanged, ThinkerStage
 from backend.errors import BadRequest, NotFound
@@ -197,7 +198,7 @@ def _output(domain: str, answer: Answer, *, note: str = "") -> str:
     """Return the JSON that the Responder puts in its own words."""
     output: dict[str, object] = {"domain": domain, "answer": answer.text, "source": answer.source}
     if answer.citations:
-        output["citations"] = list(answer.citations)
+        output["citations"] = as_json(answer.citations)
     if answer.task_id:
         output["task_id"] = answer.task_id
     if note:

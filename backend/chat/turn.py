@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Literal
 
 from backend.access.reach import PUBLIC, Reach
+from backend.citations import Citation
 from backend.conversation.page_events import ChatTurnFinished, ErrorShown
 from backend.errors import VoiceError
 from backend.sessions.event_log import EventLog
@@ -64,7 +65,7 @@ class ChatReply:
     """kept; unavailable: answered without it; none: there is no conversation."""
     incomplete: bool = False
     sample: bool = False
-    citations: tuple[str, ...] = ()
+    citations: tuple[Citation, ...] = ()
     tool_calls: int = 0
     thinkers: tuple[str, ...] = ()
     tokens: int = 0

@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from backend.citations import Citation
+
 Role = Literal["user", "assistant"]
 ThinkerStage = Literal["routed", "working", "complete", "failed", "stale", "cancelled"]
 """`stale`: the answer came after the caller had taken a new turn, or was never spoken."""
@@ -258,7 +260,7 @@ class ThinkerWork:
     """Milliseconds from the caller's last sound of that turn to the tool call."""
     source: str = ""
     """The origin of the answer; empty while there is none."""
-    citations: tuple[str, ...] = ()
+    citations: tuple[Citation, ...] = ()
     task_id: str = ""
     """The background task it continues as."""
     error: str = ""
@@ -343,7 +345,7 @@ class TaskFindings:
 
     result: str
     source: str
-    citations: tuple[str, ...]
+    citations: tuple[Citation, ...]
 
 
 @dataclass(frozen=True, slots=True)

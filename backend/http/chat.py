@@ -21,6 +21,7 @@ from backend.access.reach import Reach
 from backend.budgets.permits import PermitKind
 from backend.budgets.usage import TURN
 from backend.chat.turn import ChatRequest, ChatTurn
+from backend.citations import as_json
 from backend.errors import Forbidden, NotFound, NotTheirs
 from backend.http.bodies import ConversationId, documented, read_body
 from backend.http.budgets import spend, take_permit
@@ -156,7 +157,8 @@ async def show_conversation(request: Request, here: Here, conversation_id: str) 
     busy = await here.services.chat.busy(user, conversation_id)
     if not messages and not busy:
         raise _no_conversation()
-    return {"conversation_id": conversation_id, "busy": busy, "messages": [asdict(message) for message in messages]}
+    shown = [asdict(message) | {"citations": as_json(message.cited)} for message in messages]
+    return {"conversation_id": conversation_id, "busy": busy, "messages": shown}
 
 
 @router.get("/api/conversations/{conversation_id}/export")

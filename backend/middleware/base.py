@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar, get_type_hints
 
 from backend.agent.context import Exchange, Note, SourceMode
+from backend.citations import Citation
 from backend.errors import BadPlugin
 
 Stage = Literal["pre", "post"]
@@ -76,7 +77,7 @@ class WholeTurn:
     """Names of the tools that were used."""
     thinkers: tuple[str, ...] = ()
     """Domains of the Thinkers that were asked."""
-    citations: tuple[str, ...] = field(default=(), repr=False)
+    citations: tuple[Citation, ...] = field(default=(), repr=False)
     earlier: Mapping[str, Output] = field(default_factory=dict, repr=False)
     """The outputs of the steps this one depends on, pre-steps of the same turn included."""
 

@@ -10,6 +10,7 @@ from backend.agent.context import Situation, SourceMode
 from backend.agent.events import AgentEvent, ThinkerResponse, TurnState
 from backend.agent.session import Agent, ThinkerSession
 from backend.agent.turn import say_sample
+from backend.citations import Citation
 from backend.conversation.page_events import ToolCallFinished, ToolCallStarted
 from backend.errors import NoAnswer
 from backend.models.tags import THINK, THINK_END
@@ -64,7 +65,7 @@ class Reasoned:
     """Mono: how often the draft was looked through; dual: rounds of planner and executor; else: turns."""
     tool_calls: int = 0
     tokens: int = 0
-    citations: tuple[str, ...] = ()
+    citations: tuple[Citation, ...] = ()
     sample: bool = False
     """Some of it rests on labelled sample data: `text` says so."""
     live: bool = False

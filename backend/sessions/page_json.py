@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
+from backend.citations import as_json
 from backend.conversation import page_events as page
 from backend.runtime.json_objects import Json
 
@@ -107,7 +108,7 @@ def _data(event: page.PageEvent) -> Json:
         case page.TaskChanged(task_id, change, kind, instruction, detail, result):
             found: Json = {}
             if result is not None:
-                found = {"result": result.result, "source": result.source, "citations": list(result.citations)}
+                found = {"result": result.result, "source": result.source, "citations": as_json(result.citations)}
             about = {"task_id": task_id, "event": change, "kind": kind, "instruction": instruction}
             return {**about, **_if_any(detail=detail), **found}
         case page.ChatTurnFinished(reply):
@@ -123,7 +124,7 @@ def _thinker(event: page.ThinkerChanged) -> Json:
         ending = {name: work.pop(name) for name in ("source", "citations", "task_id", "error")}
         data |= work
         if ending["source"]:
-            data |= {"source": ending["source"], "citations": ending["citations"]}
+            data |= {"source": ending["source"], "citations": as_json(ending["citations"])}
         data |= _if_any(task_id=ending["task_id"], error=ending["error"])
     data |= _if_any(detail=event.detail)
     if event.tool is not None:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from backend.citations import Citation, from_texts
 from backend.storage.record_format import FORMAT, Format
 
 
@@ -38,7 +39,13 @@ class Message:
     """The call a tool's result answers."""
     tool_calls: tuple[StoredCall, ...] = ()
     citations: tuple[str, ...] = ()
+    """The sources of the answer, as text; `cited` has them as records."""
     format: Format = FORMAT
+
+    @property
+    def cited(self) -> tuple[Citation, ...]:
+        """Return the sources with title and address."""
+        return from_texts(self.citations)
 
     @property
     def said(self) -> bool:

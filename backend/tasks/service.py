@@ -17,8 +17,10 @@ from typing import Any, Literal
 from msgspec.structs import replace
 
 from backend.access.reach import PUBLIC, Reach
+from backend.citations import as_json, from_texts
 from backend.errors import BadRequest, MemoryUnavailable
 from backend.notifications.dispatcher import NotificationDispatcher
+from backend.runtime.json_objects import Json
 from backend.storage.keys import readable
 from backend.storage.memory import briefly
 from backend.tasks.fair_queue import FairQueue
@@ -150,7 +152,7 @@ class TaskQueries:
     async def newest(self, user_id: str) -> list[dict[str, str]]:
         return [task.summary() for task in await self.tasks.list(user_id, SHOWN)]
 
-    async def result(self, user_id: str, task_id: str) -> dict[str, str | list[str]] | None:
+    async def result(self, user_id: str, task_id: str) -> Json | None:
         """Return a task with its progress while it is open, else with its result, whose notices are then withdrawn."""
         task = await self.tasks.get(user_id, task_id)
         if task is None:
@@ -162,7 +164,7 @@ class TaskQueries:
                 if notice.source == task_id:
                     await self.notices.withdraw(user_id, notice.id)
         ended = {"result": task.result, "source": task.source, "error": task.error}
-        return {**task.summary(), **ended, "citations": list(task.citations)}
+        return {**task.summary(), **ended, "citations": as_json(from_texts(task.citations))}
 
     async def cancel(self, user_id: str, task_id: str) -> str:
         return await self.tasks.cancel(user_id, task_id)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from backend.agent.context import SourceMode
+from backend.citations import Citation
 from backend.conversation.page_events import ToolProgress
 from backend.errors import BadPlugin
 from backend.tools.base import ToolRights
@@ -48,7 +49,7 @@ class Answer:
 
     text: str
     source: Source
-    citations: tuple[str, ...] = ()
+    citations: tuple[Citation, ...] = ()
     tool_calls: int = 0
     latency_ms: int = 0
     tokens: int = 0

@@ -22,6 +22,7 @@ from prometheus_client import CollectorRegistry, Counter
 
 from backend.access.reach import Reach
 from backend.agent.context import Exchange, Note, Situation
+from backend.citations import as_texts, from_texts
 from backend.observability.tracing import current_span
 from backend.runtime.faults import decode_or_skip
 from backend.storage.memory import Memory, briefly
@@ -234,7 +235,9 @@ class AnswerCache:
         return running
 
     async def _keep(self, slot: Slot, answer: Answer, ttl_s: int) -> None:
-        stored = _StoredAnswer(answer.text, answer.citations, answer.interruptible, answer.untrusted, answer.update)
+        stored = _StoredAnswer(
+            answer.text, as_texts(answer.citations), answer.interruptible, answer.untrusted, answer.update
+        )
         storing = self._memory.cache_put(slot.scope, slot.key, msgspec.json.encode(stored).decode(), ttl_s)
         await briefly(storing, None, within_s=CACHE_WITHIN_S, warning="an answer could not be cached")
 
@@ -261,7 +264,7 @@ class AnswerCache:
             return Answer(
                 found.text,
                 "cache",
-                found.citations,
+                from_texts(found.citations),
                 interruptible=found.interruptible,
                 untrusted=found.untrusted,
                 update=found.update,

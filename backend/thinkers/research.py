@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass, replace
 import msgspec
 
 from backend.agent.turn import say_sample
+from backend.citations import as_texts, from_texts
 from backend.models.base import quoted
 from backend.thinkers.base import Answer, Manifest
 from backend.thinkers.run import ThinkerRun
@@ -203,11 +204,12 @@ async def _searched(run: ThinkerRun, search: Search) -> ToolResult:
     """Search once: an earlier run's result is as good; a failure is tried again by the next run."""
     name = f"{search.source}: {search.query}"
     if (saved := run.checkpoints.load(name)) is not None:
-        return msgspec.convert(saved, ToolResult)
+        result = msgspec.convert(saved | {"citations": ()}, ToolResult)
+        return replace(result, citations=from_texts(saved["citations"]))
     tool, _, parameter = TOOLS[search.source]
     result = await run.call(tool, {parameter: search.query[:200]})
     if result.error is None:
-        await run.checkpoints.save(name, asdict(result))
+        await run.checkpoints.save(name, asdict(result) | {"citations": as_texts(result.citations)})
     return result
 
 

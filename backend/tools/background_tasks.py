@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Literal, Protocol
 
 from backend.access.principal import Tier
+from backend.citations import Citation
 from backend.errors import BadRequest
 from backend.tools.base import Json, Result, ToolContext, tool
 
@@ -54,4 +55,4 @@ async def background_tasks(
     found = await tasks.result(context.user_id, chosen)
     if found is None:
         raise BadRequest("The user has no such task.", hint="List them first.")
-    return Result(found, citations=tuple(found.get("citations") or ()), untrusted=True)
+    return Result(found, citations=tuple(Citation(**each) for each in found.get("citations") or ()), untrusted=True)

@@ -34,6 +34,7 @@ from pydantic.errors import PydanticUserError
 
 from backend.access.principal import Tier
 from backend.access.reach import PUBLIC, Reach
+from backend.citations import Citation
 from backend.errors import BadPlugin, BadRequest
 from backend.runtime.json_objects import Json as Json
 from backend.settings.settings import Settings
@@ -104,8 +105,8 @@ class Result:
     """True for made-up demonstration data, which is labelled wherever it goes and never cached."""
     note: str = ""
     """A remark for the model about the data, e.g. why it is a sample."""
-    citations: tuple[str, ...] = ()
-    """The sources of the data, for the user to follow: 'Title (https://…)'."""
+    citations: tuple[Citation, ...] = ()
+    """The sources of the data, for the user to follow."""
     interruptible: bool = True
     """False for what a caller must hear to its end, such as a legal notice."""
     untrusted: bool = False

@@ -13,6 +13,7 @@ from typing import Annotated, Literal
 from httpx2 import AsyncClient
 from pydantic import Field, PlainSerializer
 
+from backend.citations import Citation
 from backend.settings.settings import Settings
 from backend.tools.base import EVERYONE, Result, tool
 from backend.tools.fetch import ServiceAnswer, ServiceUnreachable, fetch_answer, refused
@@ -175,7 +176,9 @@ def _report(place: Place, forecast: _Forecast, unit: str) -> Result:
         ],
     }
     return Result(
-        report, citations=("Open-Meteo (https://open-meteo.com)",), update=ContextUpdate(places=(place.name,))
+        report,
+        citations=(Citation("Open-Meteo", "https://open-meteo.com"),),
+        update=ContextUpdate(places=(place.name,)),
     )
 
 

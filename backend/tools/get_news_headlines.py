@@ -12,6 +12,7 @@ from typing import Annotated, Literal
 from httpx2 import AsyncClient
 from pydantic import AfterValidator, AliasPath, BeforeValidator, Field
 
+from backend.citations import Citation
 from backend.settings.settings import Settings
 from backend.tools.base import OURS, Clock, Result, tool
 from backend.tools.fetch import ServiceAnswer, ServiceUnreachable, fetch_answer
@@ -65,7 +66,7 @@ async def get_news_headlines(
         headlines = _headlines((await fetch_answer(http, SERVICE, url, _Articles, params, headers)).articles)[:count]
     except ServiceUnreachable as error:
         return _sample(topic or category or "general", count, str(error))
-    citations = tuple(f"{one['title']} ({one['url']})" for one in headlines if one["url"])
+    citations = tuple(Citation(one["title"], one["url"]) for one in headlines if one["url"])
     found = {"topic": topic, "category": category, "headlines": headlines}
     return Result(found, citations=citations, empty=not headlines)
 

@@ -15,6 +15,7 @@ from typing import Annotated
 from httpx2 import AsyncClient
 from pydantic import Field
 
+from backend.citations import Citation
 from backend.errors import ToolFailed
 from backend.settings.settings import Settings
 from backend.tools.base import OURS, Result, tool
@@ -212,7 +213,7 @@ def _report(symbol: str, name: str, quote: _Quote, profile: _Profile, volume: fl
         report["as_of"] = datetime.fromtimestamp(quote.traded_at, UTC).isoformat(timespec="minutes")
     return Result(
         report,
-        citations=("Finnhub (https://finnhub.io)",),
+        citations=(Citation("Finnhub", "https://finnhub.io"),),
         update=ContextUpdate(add_watched_tickers=(symbol,)),
     )
 

@@ -15,6 +15,7 @@ import httpx2
 from pydantic import AfterValidator, AliasPath, Field, PlainSerializer
 
 from backend.access.principal import Tier
+from backend.citations import Citation
 from backend.errors import BadRequest, ToolFailed
 from backend.settings.github import GitHubSettings
 from backend.settings.settings import Settings
@@ -144,7 +145,7 @@ class _Issues:
                 break
         shown = fitting([each.model_dump(include=SUMMARY, exclude_defaults=True) for each in found[:count]])
         cut = {"more": True} if more or len(shown) < len(found) else {}
-        return Result({"repo": self._repo, "issues": shown, **cut}, citations=(f"Issues of {self._repo}",))
+        return Result({"repo": self._repo, "issues": shown, **cut}, citations=(Citation(f"Issues of {self._repo}"),))
 
     async def view(self, number: int) -> Result:
         issue = (await self._api.get(f"{self._path}/{number}", what=self._what(number))).read(Post)
@@ -155,7 +156,7 @@ class _Issues:
             shown["kind"] = "pull request"
         if issue.state == "closed":
             shown |= {"closed": issue.closed, "reason": issue.reason}
-        source = f"{self._repo} issue {issue.number} ({issue.url})"
+        source = Citation(f"{self._repo} issue {issue.number}", issue.url)
         whole = {name: value for name, value in shown.items() if value}
         return Result({"repo": self._repo, "issue": whole}, citations=(source,))
 

@@ -18,6 +18,7 @@ from typing import Annotated
 from pydantic import Field
 
 from backend.access.principal import Tier
+from backend.citations import Citation
 from backend.errors import SetupError, ToolFailed
 from backend.settings.settings import Settings
 from backend.tools.base import OURS, Result, tool
@@ -53,11 +54,10 @@ async def kb_search(
     return Result({"passages": passages}, note=note, citations=citations, empty=not found)
 
 
-def _citation(section: Section) -> str:
+def _citation(section: Section) -> Citation:
     """Return the document and section; never the path, which stays private."""
-    return (
-        f"{section.document}, {section.heading}" if section.heading not in ("", section.document) else section.document
-    )
+    heading = "" if section.heading in ("", section.document) else f", {section.heading}"
+    return Citation(f"{section.document}{heading}")
 
 
 def kb_path(settings: Settings) -> Path:

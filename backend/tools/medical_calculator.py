@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from backend.citations import Citation
 from backend.tools.base import EVERYONE, Result, tool
 from backend.tools.fetch import refused
 
@@ -347,4 +348,4 @@ async def medical_calculator(
         "inputs": dict(values),
         "source": chosen.source,
     }
-    return Result(data, citations=(f"{chosen.title}: {chosen.source}",))
+    return Result(data, citations=(Citation(f"{chosen.title}: {chosen.source}"),))

@@ -14,6 +14,7 @@ from xml.etree import ElementTree
 from httpx2 import AsyncClient
 from pydantic import AfterValidator, AliasPath, Field, PlainSerializer
 
+from backend.citations import Citation
 from backend.errors import ToolFailed
 from backend.settings.settings import Settings
 from backend.tools.base import EVERYONE, Result, tool
@@ -128,6 +129,6 @@ def _abstract(article: ElementTree.Element) -> tuple[str, str]:
     return article.findtext(".//PMID", ""), text
 
 
-def _citation(id_: str, summary: _Summary) -> str:
+def _citation(id_: str, summary: _Summary) -> Citation:
     where = ", ".join(filter(None, (summary.journal, summary.year)))
-    return f"{summary.title}. {where} (https://pubmed.ncbi.nlm.nih.gov/{id_}/)"
+    return Citation(f"{summary.title}. {where}", f"https://pubmed.ncbi.nlm.nih.gov/{id_}/")

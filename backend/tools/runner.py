@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from backend.access.reach import EVERYTHING, Reach
+from backend.citations import Citation, as_json
 from backend.errors import BadPlugin, BadRequest, MemoryUnavailable, PeerError, VoiceError
 from backend.observability.security_log import SecurityEvent, hashed, security_event
 from backend.observability.work_metrics import WorkMetrics
@@ -73,7 +74,7 @@ class ToolResult:
     persistent: bool = False
     """True if the call and its result stay in the conversation for later turns. A call that waits for the user's yes
     always does, since otherwise nobody would know what was agreed to."""
-    citations: tuple[str, ...] = ()
+    citations: tuple[Citation, ...] = ()
     elapsed_ms: int = 0
     interruptible: bool = True
     """False if an answer based on it must be heard to its end."""
@@ -331,7 +332,7 @@ def _packed(tool: Tool, result: Result, *, elapsed_ms: int) -> ToolResult:
         **({"sample": True} if result.sample else {}),
         **({"note": result.note} if result.note else {}),
         **result.data,
-        **({"citations": list(result.citations)} if result.citations else {}),
+        **({"citations": as_json(result.citations)} if result.citations else {}),
     }
     return ToolResult(
         name=tool.name,

@@ -13,6 +13,7 @@ from typing import Annotated, Literal
 from httpx2 import AsyncClient
 from pydantic import AfterValidator, AliasChoices, Field
 
+from backend.citations import Citation
 from backend.settings.settings import Settings
 from backend.tools.base import OURS, Result, tool
 from backend.tools.fetch import ServiceAnswer, fetch_answer, refused
@@ -52,7 +53,7 @@ async def web_search(
             distinct.setdefault(page.url.rstrip("/"), page)
     pages = list(distinct.values())[:count]
     results = [page.model_dump() for page in pages]
-    citations = tuple(f"{page.title} ({page.url})" for page in pages)
+    citations = tuple(Citation(page.title or page.url, page.url) for page in pages)
     return Result({"results": results}, citations=citations, empty=not pages)
 
 

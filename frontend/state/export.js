@@ -1,5 +1,6 @@
 /** The conversation as a document to keep, pure: Markdown for people, JSON for programs. */
 
+import { inWords } from "./citations.js";
 import { isAside, unheard } from "./transcript.js";
 
 const SPEAKER = { user: "You", assistant: "Assistant", note: "", murmur: "You" };
@@ -27,7 +28,7 @@ function paragraph(entry) {
   if (entry.role === "murmur") return `*You, meanwhile: ${entry.text}*`;
   const cut = unheard(entry);
   const words = entry.state === "interrupted" ? [entry.heard, cut && `~~${cut.trim()}~~`] : [entry.text];
-  const sources = entry.answers.map((answer) => `  \n*${[answer.label, answer.source, ...answer.citations].filter(Boolean).join(" · ")}*`);
+  const sources = entry.answers.map((answer) => `  \n*${[answer.label, answer.source, ...answer.citations.map(inWords)].filter(Boolean).join(" · ")}*`);
   return `**${SPEAKER[entry.role]}:** ${words.filter(Boolean).join(" ")}${sources.join("")}`;
 }
 

@@ -1,5 +1,7 @@
 /** Background tasks, pure: work that outlives the call, newest first, bounded. */
 
+import { citationsOf } from "./citations.js";
+
 /**
  * @typedef {"queued" | "running" | "retrying" | "done" | "failed" | "canceled"} TaskState
  *
@@ -11,7 +13,7 @@
  * @property {string} progress the latest
  * @property {string} result
  * @property {string} source
- * @property {readonly string[]} citations
+ * @property {readonly import("./citations.js").Citation[]} citations
  * @property {string} error
  * @property {number} since page clock, ms
  * @property {boolean} cancelling the user has asked, and the server not answered yet
@@ -59,7 +61,7 @@ function updated(tasks, data, at) {
     progress: going ? (data.detail ?? "") : (old?.progress ?? ""),
     result: data.result ?? old?.result ?? "",
     source: data.source ?? old?.source ?? "",
-    citations: data.citations ?? old?.citations ?? [],
+    citations: citationsOf(data.citations) ?? old?.citations ?? [],
     error: going ? "" : (data.detail ?? ""),
     since: old?.since ?? at,
     cancelling: false,
@@ -68,6 +70,7 @@ function updated(tasks, data, at) {
 }
 
 /** @param {Record<string, any>} record as `GET /api/tasks` shows it @returns {Task} */
-function fromRecord({ id, state, kind, instruction, progress, result, source, citations, error, created_at }) {
-  return { id, state, kind, instruction, progress, result, source, citations, error, since: created_at * 1000, cancelling: false };
+function fromRecord({ id, state, kind, instruction, progress, result, source, error, ...record }) {
+  const citations = citationsOf(record.citations) ?? [];
+  return { id, state, kind, instruction, progress, result, source, citations, error, since: record.created_at * 1000, cancelling: false };
 }

@@ -1,5 +1,7 @@
 /** Thinker activity, pure: one entry per call, newest first, bounded. */
 
+import { citationsOf } from "./citations.js";
+
 /**
  * `abandoned` the call ended first
  * @typedef {"routed" | "working" | "complete" | "failed" | "stale" | "cancelled" | "abandoned"} ThinkerState
@@ -14,7 +16,7 @@
  * @property {number} elapsedMs as the server last reported, at `seenAt`
  * @property {number} seenAt page clock, ms
  * @property {string} source
- * @property {readonly string[]} citations
+ * @property {readonly import("./citations.js").Citation[]} citations
  * @property {string} detail
  * @property {string} error
  * @property {readonly Step[]} steps
@@ -85,7 +87,7 @@ function merge(old, data, at) {
     elapsedMs: data.elapsed_ms ?? old?.elapsedMs ?? 0,
     seenAt: at,
     source: data.source ?? old?.source ?? "",
-    citations: data.citations ?? old?.citations ?? [],
+    citations: citationsOf(data.citations) ?? old?.citations ?? [],
     detail: data.detail ?? (data.tool ? old?.detail : undefined) ?? "",
     error: data.error ?? "",
     steps: stepped(old?.steps ?? [], data.tool),

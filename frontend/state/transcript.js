@@ -8,10 +8,12 @@
  * A Thinker's answer waits in `answers` for the reply that speaks it, and stands with that reply from then on.
  */
 
+import { citationsOf } from "./citations.js";
+
 /**
  * `live` words still come · `done` all generated, not all heard yet · `final` said or fully heard · `interrupted`
  * @typedef {"live" | "done" | "final" | "interrupted"} EntryState
- * @typedef {{id: string, domain: string, label: string, source: string, citations: readonly string[]}} Answer
+ * @typedef {{id: string, domain: string, label: string, source: string, citations: readonly import("./citations.js").Citation[]}} Answer
  * @typedef {object} Entry
  * @property {string} id
  * @property {"user" | "assistant" | "note" | "murmur"} role note: a remark of the page's own; murmur: what the user
@@ -102,7 +104,8 @@ export function interrupted(transcript, { item_id, heard, content }, at) {
 export function answered(transcript, { call_id, event, domain, label, source, citations }) {
   const others = transcript.answers.filter((answer) => answer.id !== call_id);
   if (event === "complete") {
-    const answer = { id: call_id, domain, label: label || domain, source: source ?? "", citations: citations ?? [] };
+    const sources = citationsOf(citations) ?? [];
+    const answer = { id: call_id, domain, label: label || domain, source: source ?? "", citations: sources };
     return { ...transcript, answers: [...others, answer].slice(-ANSWERS_LIMIT) };
   }
   return others.length === transcript.answers.length ? transcript : { ...transcript, answers: others };

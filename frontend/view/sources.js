@@ -1,5 +1,6 @@
 /** Where an answer came from: live, kept, made up or known by heart, and the pages it rests on. */
 
+import { inWords } from "../state/citations.js";
 import { make } from "./dom.js";
 
 /** Sample data is named as such: it must never pass for the real thing. @type {Record<string, string>} */
@@ -13,22 +14,22 @@ export function sourceBadge(source) {
   return badge;
 }
 
-/** Addresses as links, other works as they are called. @param {readonly string[]} citations @returns {HTMLElement[]} */
+/** Works with an address as links, others as they are called. @param {readonly import("../state/citations.js").Citation[]} citations @returns {HTMLElement[]} */
 export function citationLinks(citations) {
-  return citations.slice(0, SHOWN).map((citation) => {
-    const address = addressIn(citation);
-    if (!address) return make("span", "citation", citation);
-    const link = make("a", "citation", address.hostname.replace(/^www\./, ""));
+  return citations.slice(0, SHOWN).map(({ title, url }) => {
+    const address = safe(url);
+    if (!address) return make("span", "citation", title);
+    const link = make("a", "citation", title === url ? address.hostname.replace(/^www\./, "") : title);
     link.href = address.href;
     link.target = "_blank";
     link.rel = "noopener noreferrer";
-    link.title = citation;
+    link.title = inWords({ title, url });
     return link;
   });
 }
 
-/** Only what a browser may safely open: never a script, nor the brackets around it. @param {string} citation */
-function addressIn(citation) {
-  const found = /https?:\/\/[^\s()<>"]+/.exec(citation)?.[0].replace(/[.,;:!?\]]+$/, "");
-  return found && URL.canParse(found) ? new URL(found) : null;
+/** Only what a browser may safely open: never a script. @param {string} url */
+function safe(url) {
+  const address = URL.canParse(url) ? new URL(url) : null;
+  return address && ["http:", "https:"].includes(address.protocol) ? address : null;
 }

@@ -297,7 +297,10 @@ async def test_an_answer_that_came_too_late_can_be_asked_for(browser: Browser) -
         await tab.sees("thinker", "Too late to be spoken")
         await tab.page.get_by_role("button", name="Say it now: Weather").click()
         await until(lambda: server.asked == [("c1", "say")])
-        thinker(server, "complete", source="cache", citations=["https://www.example.org/a?b=c", "Some Book, 1971"])
+        thinker(server, "complete", source="cache", citations=[
+            {"title": "https://www.example.org/a?b=c", "url": "https://www.example.org/a?b=c"},
+            {"title": "Some Book, 1971", "url": ""},
+        ])  # fmt: skip
         server.publish("transcript", role="assistant", item_id="a1", content="It rains.")
         await tab.sees("entry-assistant", "Weather")
         assert await tab.page.locator("[data-testid=entry-assistant] .source").inner_text() == "from cache"
@@ -309,20 +312,29 @@ async def test_an_answer_that_came_too_late_can_be_asked_for(browser: Browser) -
         ]
 
 
-async def test_an_address_in_brackets_is_linked_without_them(browser: Browser) -> None:
+@pytest.mark.parametrize(
+    "citation",
+    [
+        {"title": "Open-Meteo", "url": "https://open-meteo.com"},
+        "Open-Meteo (https://open-meteo.com)",  # as an earlier version of the server sends it
+    ],
+)
+async def test_a_source_is_shown_by_its_title_and_leads_to_its_address(browser: Browser, citation: Any) -> None:
     async with page(browser) as (tab, server):
         await tab.connect()
-        thinker(server, "complete", source="live", citations=["Open-Meteo (https://open-meteo.com)"])
+        thinker(server, "complete", source="live", citations=[citation])
         server.publish("transcript", role="assistant", item_id="a1", content="It rains.")
-        await tab.sees("entry-assistant", "open-meteo.com")
-        links = await tab.page.locator(".citation[href]").evaluate_all("links => links.map((link) => link.href)")
-        assert set(links) == {"https://open-meteo.com/"}
+        await tab.sees("entry-assistant", "Open-Meteo")
+        links = await tab.page.locator(".citation[href]").evaluate_all("links => links.map((a) => [a.text, a.href])")
+        assert {tuple(each) for each in links} == {("Open-Meteo", "https://open-meteo.com/")}
 
 
 async def test_a_citation_that_is_no_web_address_is_never_a_link(browser: Browser) -> None:
     async with page(browser) as (tab, server):
         await tab.connect()
-        thinker(server, "complete", source="live", citations=["javascript:alert(1)", "<b>bold</b>"])
+        thinker(server, "complete", source="live", citations=[
+            {"title": "<b>bold</b>", "url": "javascript:alert(1)"}, "javascript:alert(1)", "<b>bold</b>",
+        ])  # fmt: skip
         server.publish("transcript", role="assistant", item_id="a1", content="It rains.")
         await tab.sees("entry-assistant", "<b>bold</b>")
         assert await tab.page.locator(".citation[href], .citation b").count() == 0
@@ -336,7 +348,7 @@ async def recorded_call(tab: Tab, server: StandIn) -> None:
     await tab.connect()
     server.publish("transcript", role="user", item_id="u1", content="Weather in Seattle?")
     thinker(server, "routed")
-    thinker(server, "complete", source="sample", citations=["https://example.org/"])
+    thinker(server, "complete", source="sample", citations=[{"title": "A page", "url": "https://example.org/"}])
     server.publish("turn_metrics", turn=1, total_ms=400)
     server.publish("transcript_interrupted", item_id="a1", heard="It rains", content="It rains all day.")
     server.publish("transcript", role="user", item_id="u2", content="Stop.")
@@ -367,7 +379,7 @@ async def test_the_conversation_can_be_copied_and_saved(browser: Browser, tmp_pa
         copied = await tab.page.evaluate("navigator.clipboard.readText()")
         assert "**You:** Weather in Seattle?\n" in copied
         assert "**Assistant:** It rains ~~all day.~~" in copied
-        assert "*Weather · sample · https://example.org/*" in copied
+        assert "*Weather · sample · A page (https://example.org/)*" in copied
         async with tab.page.expect_download() as downloading:
             await tab.press("save-json")
         file = tmp_path / "saved.json"
@@ -376,7 +388,7 @@ async def test_the_conversation_can_be_copied_and_saved(browser: Browser, tmp_pa
         assert [message["role"] for message in messages] == ["user", "assistant", "user"]
         assert (messages[1]["interrupted"], messages[1]["heard"]) == (True, "It rains")
         assert messages[1]["answers"] == [
-            {"domain": "weather", "source": "sample", "citations": ["https://example.org/"]}
+            {"domain": "weather", "source": "sample", "citations": [{"title": "A page", "url": "https://example.org/"}]}
         ]
 
 

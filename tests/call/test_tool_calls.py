@@ -112,7 +112,7 @@ async def test_an_answer_is_told_once_with_its_source_and_citations() -> None:
         "domain": "good",
         "answer": "About why is the sky blue.",
         "source": "live",
-        "citations": ["a book"],
+        "citations": [{"title": "a book", "url": ""}],
     }
 
 

@@ -12,6 +12,7 @@ from typing import Any
 from backend.call.dependencies import CallDependencies
 from backend.call.engine import CallEngine
 from backend.call.prompts import CallerBackground, brief
+from backend.citations import Citation
 from backend.conversation.commands import ResponderCommand
 from backend.conversation.limits import TurnLimits
 from backend.conversation.patience import EndpointingStyle
@@ -51,7 +52,7 @@ TONE = tone(440, 200)
 
 async def think_at_once(run: ThinkerRun) -> Answer:
     """The shortest way to an answer."""
-    return Answer(f"About {run.question.query}.", "live", ("a book",))
+    return Answer(f"About {run.question.query}.", "live", (Citation("a book"),))
 
 
 def thinkers(**thinks: Think | tuple[Think, dict[str, Any]]) -> ThinkerDispatcher:

@@ -11,6 +11,7 @@ import httpx2
 import pytest
 from fakeredis import FakeAsyncRedis
 
+from backend.citations import Citation
 from backend.storage.outbox import Outbox
 from backend.tasks.model_call_log import ModelCallLog
 from backend.tasks.repository import TaskRepository
@@ -58,9 +59,13 @@ async def test_a_task_is_begun_looked_at_and_done(tmp_path: Path) -> None:
         await at.repository.report_progress(running, "searching")
         told = (await browser.get(f"/api/tasks/{task_id}/progress")).json()
         assert (told["state"], told["progress"][-1]["detail"]) == ("running", "searching")
-        await at.repository.finish(running, TaskResult("It scatters.", "live", ("A book",)))
+        await at.repository.finish(running, TaskResult("It scatters.", "live", (Citation("A book"),)))
         [task] = (await browser.get("/api/tasks")).json()["tasks"]
-        assert (task["state"], task["result"], task["citations"]) == ("done", "It scatters.", ["A book"])
+        assert (task["state"], task["result"], task["citations"]) == (
+            "done",
+            "It scatters.",
+            [{"title": "A book", "url": ""}],
+        )
 
 
 async def test_the_same_again_is_the_same_task(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from backend.agent.context import Exchange, Note, Situation
+from backend.citations import Citation
 from backend.errors import BadPlugin, MemoryUnavailable
 from backend.middleware.base import Amended, Aside, Asked, StepOptions, WholeTurn, step
 from backend.middleware.pipeline import LATER_LIMIT, NO_STEPS, Pipeline
@@ -36,7 +37,7 @@ async def likes(asked: Asked) -> Note:
 async def shops(asked: Asked) -> Exchange:
     note = asked.earlier.get("likes")
     found = note.data["likes"] if isinstance(note, Note) else ["nothing in particular"]
-    return Exchange("find_shop", {"sells": found}, {"shop": "The Kettle"}, citations=("The Kettle",))
+    return Exchange("find_shop", {"sells": found}, {"shop": "The Kettle"}, citations=(Citation("The Kettle"),))
 
 
 @step("shout", stage="post")

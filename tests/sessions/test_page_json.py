@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from backend.citations import Citation
 from backend.conversation import page_events
 from backend.conversation.page_events import (
     ChatStateChanged,
@@ -222,7 +223,7 @@ EXAMPLES: list[tuple[PageEvent, str, dict[str, Any]]] = [
         {"task_id": "t1", "event": "progress", "kind": "research", "instruction": "Why?", "detail": "searching"},
     ),
     (
-        TaskChanged("t1", "done", "research", "Why?", result=TaskFindings("So.", "live", ("A book",))),
+        TaskChanged("t1", "done", "research", "Why?", result=TaskFindings("So.", "live", (Citation("A book"),))),
         "task",
         {
             "task_id": "t1",
@@ -231,7 +232,7 @@ EXAMPLES: list[tuple[PageEvent, str, dict[str, Any]]] = [
             "instruction": "Why?",
             "result": "So.",
             "source": "live",
-            "citations": ["A book"],
+            "citations": [{"title": "A book", "url": ""}],
         },
     ),
     (UserContextChanged(), "user_context", {}),

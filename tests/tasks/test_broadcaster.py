@@ -10,6 +10,7 @@ from typing import Any
 
 from prometheus_client import CollectorRegistry, generate_latest
 
+from backend.citations import Citation
 from backend.conversation.page_events import TaskChanged, TaskFindings
 from backend.storage.client import connect
 from backend.storage.pubsub import PubSub
@@ -82,12 +83,12 @@ async def test_an_owner_with_a_session_here_is_shown_every_change() -> None:
     async with rig("ana") as at:
         task = await at.repository.begin((await at.service.create("ana", "research", "Why?")).id)
         await at.repository.report_progress(task, "searching")
-        await at.repository.finish(task, TaskResult("Because.", "live", ("A book",)))
+        await at.repository.finish(task, TaskResult("Because.", "live", (Citation("A book"),)))
         await until(lambda: len(at.shown) == 4)
         assert at.events() == ["queued", "running", "progress", "done"]
         assert {owner for owner, _ in at.shown} == {"ana"}
         assert at.shown[2][1] == TaskChanged(task.id, "progress", "research", "Why?", "searching")
-        assert at.shown[3][1].result == TaskFindings("Because.", "live", ("A book",))
+        assert at.shown[3][1].result == TaskFindings("Because.", "live", (Citation("A book"),))
 
 
 async def test_nobody_is_shown_the_tasks_of_others() -> None:

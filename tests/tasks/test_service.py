@@ -12,6 +12,7 @@ import pytest
 from fakeredis import FakeAsyncRedis
 from redis.asyncio import Redis
 
+from backend.citations import Citation
 from backend.errors import BadRequest, MemoryUnavailable, TooMany
 from backend.storage.client import connect
 from backend.tasks.repository import COUNTS, EVENTS, OPEN, PROGRESS_LIMIT, RUNNING, TaskRepository, record_key
@@ -20,7 +21,7 @@ from backend.tasks.task import OPEN_LIMIT, Superseded, TaskResult, TaskState
 from tests.support.redis_server import RedisProcess, running_redis
 from tests.support.tasks import RESULTS, FakeQueue, add_to_stream
 
-ANSWER = TaskResult("It is blue.", "live", ("Some source",))
+ANSWER = TaskResult("It is blue.", "live", (Citation("Some source"),))
 
 
 @pytest.fixture(params=["redis", "fakeredis"])

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
+from backend.citations import Citation
 from backend.tasks.task import (
     DEATHS_LIMIT,
     Superseded,
@@ -22,7 +23,7 @@ from backend.tasks.task import (
     progressed,
 )
 
-ANSWER = TaskResult("It is blue.", "live", ("Some source",))
+ANSWER = TaskResult("It is blue.", "live", (Citation("Some source"),))
 
 
 def queued() -> Task:

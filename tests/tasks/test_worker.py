@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 import pytest
 from redis.asyncio import Redis
 
+from backend.citations import Citation
 from backend.errors import BadRequest, MemoryUnavailable, NoAnswer
 from backend.settings.tasks import BackgroundSettings
 from backend.storage.client import connect
@@ -84,7 +85,7 @@ async def published(redis: Redis, event: str) -> None:
 
 
 async def at_once(run: TaskRun) -> TaskResult:
-    return TaskResult(f"About {run.task.instruction}", "live", ("A source",))
+    return TaskResult(f"About {run.task.instruction}", "live", (Citation("A source"),))
 
 
 async def forever(run: TaskRun) -> TaskResult:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from prometheus_client import CollectorRegistry
 
+from backend.citations import Citation
 from backend.errors import ModelUnavailable, NoAnswer
 from backend.storage.messages import Message
 from backend.testing.memory import FakeMemory
@@ -298,4 +299,4 @@ async def test_what_must_be_heard_to_its_end_is_so_from_the_cache_too() -> None:
     ]
     await memory.cache_put("shared", "older", '["Because.", ["A book"]]', 60)
     older = await served.serve(Slots(Slot("shared", "older"), None), 60, compute, lambda _: None)
-    assert (older.text, older.citations, older.interruptible) == ("Because.", ("A book",), True)
+    assert (older.text, older.citations, older.interruptible) == ("Because.", (Citation("A book"),), True)

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from backend.citations import Citation
 from backend.settings.settings import load_settings
 from backend.storage.messages import Message
 from backend.testing.model import Scene, ScriptedModel
@@ -55,7 +56,7 @@ async def test_every_thinker_answers_from_its_services(tmp_path: Path) -> None:
     for own in ("assistant", "memory", "tasks"):
         assert answers.pop(own).citations == ()  # nor do the user's own affairs
     assert all(answer.citations for answer in answers.values())
-    assert "Handbook, Holidays" in answers["research"].citations
+    assert Citation("Handbook, Holidays") in answers["research"].citations
     assert answers["research"].tool_calls == 4
 
 

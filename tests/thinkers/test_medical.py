@@ -24,7 +24,7 @@ async def test_findings_come_with_citations_and_a_word_about_doctors() -> None:
         answer = await w.ask("medical", "Does vitamin D help?")
     assert answer.text == "A review found fewer colds. I am not a doctor, so please check this with one."
     assert answer.source == "live"
-    assert "pubmed.ncbi.nlm.nih.gov/11" in answer.citations[0]
+    assert "pubmed.ncbi.nlm.nih.gov/11" in answer.citations[0].url
 
 
 async def test_a_score_is_computed_and_never_guessed() -> None:

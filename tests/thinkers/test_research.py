@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from backend.citations import Citation
 from backend.errors import NoAnswer
 from backend.settings.settings import Settings, load_settings
 from backend.testing.model import ScriptedModel
@@ -53,8 +54,8 @@ async def test_it_plans_gathers_and_writes_with_citations() -> None:
         written_from = w.model.requests[-1]["messages"][-1]["content"]
         assert "Lanes work." not in w.system()
     assert (answer.text, answer.source, answer.tool_calls) == ("Bikes work.", "live", 3)
-    assert "Trams (https://b.example/trams)" in answer.citations
-    assert any("pubmed" in citation for citation in answer.citations)
+    assert Citation("Trams", "https://b.example/trams") in answer.citations
+    assert any("pubmed" in citation.url for citation in answer.citations)
     assert "Lanes work." in written_from
     assert "Fewer colds." in written_from
     assert answer.tokens == 45

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+from backend.citations import Citation
 from backend.settings.settings import load_settings
 from backend.users.profile import load_profile
 from demo.services import finnhub, newsapi
@@ -50,7 +51,7 @@ async def test_news_come_with_citations_from_the_advanced_model() -> None:
         async with world(HEADLINES, ["A rocket landed, says Daily."], settings=settings) as w:
             answer = await w.ask("news", "What's new in space?")
     assert answer.source == "live"
-    assert answer.citations[0] == "Rocket lands (https://news.example/1)"
+    assert answer.citations[0] == Citation("Rocket lands", "https://news.example/1")
     assert w.model.requests[0]["model"] == "gpt-5.4"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from backend.citations import Citation
 from demo.services import open_meteo
 from demo.services.server import serving
 from tests.support.agents import call
@@ -21,7 +22,7 @@ async def test_it_answers_from_the_service() -> None:
         answer = await w.ask("weather", "weather in Seattle")
     assert answer.text == "In Seattle it is 52 degrees Fahrenheit."
     assert answer.source == "live"
-    assert answer.citations == ("Open-Meteo (https://open-meteo.com)",)
+    assert answer.citations == (Citation("Open-Meteo", "https://open-meteo.com"),)
     assert (answer.tool_calls, answer.tokens) == (1, 30)
 
 

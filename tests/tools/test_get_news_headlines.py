@@ -7,6 +7,7 @@ from typing import Any
 import httpx2
 import pytest
 
+from backend.citations import Citation
 from backend.errors import ToolFailed
 from backend.settings.settings import load_settings
 from backend.tools import fetch
@@ -34,7 +35,7 @@ async def test_a_topic_is_searched_over_the_last_three_days() -> None:
     assert (request.query["q"], request.query["from"]) == ("space", "2026-11-18")
     assert [one["title"] for one in result.data["headlines"]] == ["Rocket lands", "Moon base opens"]
     assert result.data["headlines"][0]["source"] == "Daily"
-    assert result.citations[0] == "Rocket lands (https://news.example/1)"
+    assert result.citations[0] == Citation("Rocket lands", "https://news.example/1")
 
 
 @pytest.mark.parametrize(("arguments", "category"), [({"category": "sports"}, "sports"), ({}, "general")])

@@ -116,7 +116,7 @@ async def test_an_issue_is_shown_with_its_text_and_its_source() -> None:
     async with desk() as d:
         shown = await d.call("view", number=1)
         assert shown["issue"]["text"] == "It squeaks when it is cold." and shown["issue"]["comments"] == 1
-        assert shown["citations"] == [f"{REPO} issue 1 (https://github.com/{REPO}/issues/1)"]
+        assert shown["citations"] == [{"title": f"{REPO} issue 1", "url": f"https://github.com/{REPO}/issues/1"}]
         d.hub.issues[1] |= {"body": "x" * 5_000, "state": "closed", "state_reason": "not_planned", "user": None}
         shown = await d.call("view", number=1)
         assert len(shown["issue"]["text"]) == 1_500 and shown["issue"]["reason"] == "not_planned"

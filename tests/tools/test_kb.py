@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from backend.citations import Citation
 from backend.errors import SetupError, ToolFailed
 from backend.settings.settings import load_settings
 from backend.tools.base import Result
@@ -54,7 +55,7 @@ async def test_a_passage_is_found_with_its_document_and_section(tmp_path: Path) 
         "section": "Holidays",
         "text": "Everybody has thirty days of holiday a year.",
     }
-    assert result.citations[0] == "Handbook, Holidays"
+    assert result.citations[0] == Citation("Handbook, Holidays")
     assert str(tmp_path) not in str(result)
 
 

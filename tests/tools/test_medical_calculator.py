@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from backend.citations import Citation
 from backend.errors import ToolFailed
 from backend.tools.medical_calculator import (
     CHADS_POINTS,
@@ -241,7 +242,7 @@ async def test_json_keeps_truth_apart_from_numbers() -> None:
     content = json.loads(result.content)
     assert content["value"] == 3
     assert content["inputs"]["altered_mental_state"] is True
-    assert result.citations == ("qSOFA: Singer et al., JAMA 2016;315:801-810",)
+    assert result.citations == (Citation("qSOFA: Singer et al., JAMA 2016;315:801-810"),)
 
 
 def within(one: Input) -> st.SearchStrategy[Any]:

@@ -7,6 +7,7 @@ from typing import Any
 import httpx2
 import pytest
 
+from backend.citations import Citation
 from backend.settings.settings import load_settings
 from backend.tools import fetch
 from backend.tools.base import Result
@@ -36,7 +37,7 @@ async def test_articles_come_with_abstracts_and_citations() -> None:
         "abstract": "Background: Colds are common. Results: Fewer colds.",
     }
     assert (second["year"], second["abstract"]) == ("2019", "")
-    assert result.citations[0] == "Vitamin D and colds. Lancet, 2023 (https://pubmed.ncbi.nlm.nih.gov/11/)"
+    assert result.citations[0] == Citation("Vitamin D and colds. Lancet, 2023", "https://pubmed.ncbi.nlm.nih.gov/11/")
 
 
 async def test_filters_enter_the_term() -> None:

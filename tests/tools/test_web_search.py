@@ -7,6 +7,7 @@ from typing import Any
 import httpx2
 import pytest
 
+from backend.citations import Citation
 from backend.errors import ToolFailed
 from backend.settings.settings import load_settings
 from backend.tools import fetch
@@ -37,7 +38,7 @@ async def searched(
 async def test_results_come_plain_distinct_and_with_safe_addresses(provider: str, handler: Handler) -> None:
     result, _ = await searched(provider, handler)
     assert result.data["results"] == EXPECTED
-    assert result.citations[1] == "Trams (https://b.example/trams)"
+    assert result.citations[1] == Citation("Trams", "https://b.example/trams")
 
 
 async def test_the_count_is_kept() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from backend.citations import as_json
 from backend.middleware.base import StepOptions, WholeTurn, step
 from backend.notifications.webhooks import WebhookClient
 
@@ -25,5 +26,5 @@ async def webhook(turn: WholeTurn, webhooks: WebhookClient | None, options: Step
         "answer_characters": len(turn.answer),
     }
     if options.values["words"]:
-        body |= {"question": asked.text, "answer": turn.answer, "citations": list(turn.citations)}
+        body |= {"question": asked.text, "answer": turn.answer, "citations": as_json(turn.citations)}
     await webhooks.send("turn", body)
