@@ -7,7 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
+from hypothesis import given
+from hypothesis import strategies as st
 
+from backend.http.on_behalf import platform_user
 from tests.http.test_chat import shown_to_model
 from tests.http.world import World, world
 
@@ -79,3 +82,9 @@ async def test_a_platforms_user_is_no_user_of_the_page_and_no_operator(tmp_path:
             admin = await bot.get("/api/admin/users", headers={"x-on-behalf-of": "discord:ana"})
             assert admin.status_code in (401, 403, 404)
         assert (await page.get("/api/me/export")).json().keys() == mine.keys()
+
+
+@given(st.sets(st.tuples(st.from_regex(r"[A-Za-z0-9_.-]{1,32}", fullmatch=True), st.text(min_size=1)), min_size=2))
+def test_users_of_different_platforms_never_have_the_same_id(named: set[tuple[str, str]]) -> None:
+    assert len({platform_user(platform, user) for platform, user in named}) == len(named)
+    assert platform_user("a", "b-c") != platform_user("a-b", "c") and platform_user("a", "1") == platform_user("a", "1")
