@@ -2,7 +2,8 @@
 
 Tools marked `always` are offered in every turn, and so are those the conversation has just called: a user's yes must
 reach the tool that asked. Of the others, a cheap model names the ones the words call for. If it fails, is late, or
-names nothing known, all are offered: the turn costs more, and misses nothing.
+names nothing known, all are offered: the turn costs more, and misses nothing. Never are more offered than a request to
+a model may hold (`OFFERED_LIMIT`), also where the operator wants no choice.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import asyncio
 import json
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from backend.access.reach import Reach
@@ -36,18 +37,38 @@ EARLIER_SHOWN = 4
 """Messages of the conversation shown, so that 'and tomorrow?' can be understood."""
 ANSWER_LIMIT = 4_000
 """Characters of an answer that are read."""
-OFFERED_LIMIT = 120
-"""Tools offered when the choice fails: model APIs take no more than 128."""
+OFFERED_LIMIT = 128
+"""Tools that model APIs take in one request."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolRouter:
-    """`model_name` chooses within `deadline_s` seconds where more than `above` tools are at hand; 0: never."""
+    """`model_name` chooses within `deadline_s` seconds where more than `above` tools are at hand.
+
+    With `above` 0, it chooses only where there are more than a request may hold.
+    """
 
     model: ChatModel
     model_name: str
     above: int
     deadline_s: float
+    _warned: set[int] = field(default_factory=set, init=False, compare=False)
+
+    @property
+    def most(self) -> int:
+        """The number of tools that are offered without a choice."""
+        return min(self.above or OFFERED_LIMIT, OFFERED_LIMIT)
+
+    def warn_of_too_many(self, tools: int) -> None:
+        """Log, once, that the router chooses although the setting wants no choice among so many tools."""
+        if tools > OFFERED_LIMIT and not 0 < self.above <= OFFERED_LIMIT and not self._warned:
+            self._warned.add(tools)
+            log.warning(
+                "there are %d tools, and models take %d: each typed turn is offered some, although ROUTER__ABOVE is %d",
+                tools,
+                OFFERED_LIMIT,
+                self.above,
+            )
 
     async def route(
         self,
@@ -67,9 +88,10 @@ class ToolRouter:
         recent = {call.name for message in earlier for call in message.tool_calls}
         kept = [tool.name for tool in offered if tool.always or not recent.isdisjoint(tool.names)]
         catalogue = {tool.name: tool.description for tool in offered if tool.name not in kept}
-        if not self.above or len(offered) <= self.above or not catalogue:
+        if len(offered) <= self.most:
             return box, 0
-        picked, tokens = await self._picked(text, catalogue, earlier, emit)
+        self.warn_of_too_many(len(offered))
+        picked, tokens = await self._picked(text, catalogue, earlier, emit) if catalogue else ([], 0)
         names = [*kept, *(catalogue if picked is None else picked)]
         return box.only(names[:OFFERED_LIMIT]), tokens
 

@@ -155,6 +155,7 @@ def build_thinkers(
     )
     routing = settings.router
     router = ToolRouter(model, routing.model or fast, above=routing.above, deadline_s=routing.deadline_s)
+    router.warn_of_too_many(len(toolbox.offered("chat")))
     dependencies = ThinkerDependencies(
         agent, toolbox, memory, settings, pipeline, reasoner, clock, modes, router, enqueue
     )

@@ -14,6 +14,7 @@ from functools import partial
 from backend.agent.context import Situation
 from backend.agent.events import AgentEvent, StateChanged, ThinkerResponse, TurnState
 from backend.agent.session import ThinkerSession
+from backend.agent.tool_router import OFFERED_LIMIT
 from backend.chat.history import ChatHistory
 from backend.chat.profile_updater import ChatProfileUpdater
 from backend.chat.routing import ThinkerRouting
@@ -215,7 +216,7 @@ class TurnRunner:
             profile=mode.name,
             message_limit=mode.limits.history_messages,
             store=self._history,
-            router=shared.router if mode.tools is None else None,
+            router=shared.router if mode.tools is None or len(mode.tools) > OFFERED_LIMIT else None,
         )
         return agent.create_session(
             request.conversation_id or request.message_id,

@@ -26,7 +26,9 @@ class RouterSettings(BaseModel):
     """The router that chooses the tools of a typed turn."""
 
     above: int = Field(
-        12, ge=0, description="With more tools than this, a model first picks those a typed turn needs; 0: never."
+        12,
+        ge=0,
+        description="With more tools than this, a model first picks those a typed turn needs; 0: with more than 128.",
     )
     model: str = Field("", description="The model that picks; empty: THINKER_MODEL.")
     deadline_s: float = Field(
