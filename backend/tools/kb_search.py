@@ -119,11 +119,15 @@ class KnowledgeBase:
 
     def _open(self) -> sqlite3.Connection:
         database = sqlite3.connect(self.path, timeout=BUSY_S)
-        database.execute("PRAGMA journal_mode=WAL")  # questions are answered while documents are being added
-        database.execute(
-            "CREATE VIRTUAL TABLE IF NOT EXISTS sections USING fts5("
-            "document, heading, text, path UNINDEXED, tokenize = 'porter unicode61 remove_diacritics 2')"
-        )
+        try:
+            database.execute("PRAGMA journal_mode=WAL")  # questions are answered while documents are being added
+            database.execute(
+                "CREATE VIRTUAL TABLE IF NOT EXISTS sections USING fts5("
+                "document, heading, text, path UNINDEXED, tokenize = 'porter unicode61 remove_diacritics 2')"
+            )
+        except sqlite3.Error:
+            database.close()
+            raise
         return database
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sqlite3
 import subprocess
@@ -111,6 +112,21 @@ async def test_an_index_that_is_garbage_is_a_failure(tmp_path: Path) -> None:
     kb_path(settings).write_text("this is no database, and it is long enough to look like one" * 10)
     with pytest.raises(ToolFailed, match="cannot be read"):
         await kb_search(settings, "x")
+
+
+@pytest.mark.filterwarnings("error::ResourceWarning")
+def test_a_connection_that_cannot_be_used_is_closed_at_once(tmp_path: Path) -> None:
+    """From Python 3.13 on, one that is left open is a warning, too; before that, only its file tells."""
+    kb = KnowledgeBase(tmp_path / "kb.sqlite3")
+    kb.path.write_text("this is no database, and it is long enough to look like one" * 10)
+    (tmp_path / "one.md").write_text("# One")
+    with pytest.raises(ToolFailed) as searched:
+        kb.search("x", 1)
+    with pytest.raises(sqlite3.DatabaseError) as added:
+        kb.add(tmp_path / "one.md")
+    assert searched.tb and added.tb, "what the errors refer to is still there"
+    assert kb.path.resolve() not in {each.resolve() for each in Path("/proc/self/fd").iterdir()}
+    gc.collect()
 
 
 def test_adding_again_replaces_and_deleted_files_go(tmp_path: Path) -> None:
