@@ -13,6 +13,7 @@ import { NO_REMINDERS, remindersAfter } from "./state/reminders.js";
 import { NO_STATS, statsAfter } from "./state/stats.js";
 import { NO_TALLY, tallyAfter } from "./state/tally.js";
 import { NO_TASKS, tasksAfter } from "./state/tasks.js";
+import { ALL_READABLE, unreadableAfter } from "./state/unreadable.js";
 import { abandonUnfinished, askedOfThinker, thinkerReported } from "./state/thinkers.js";
 import {
   addDelta,
@@ -65,6 +66,7 @@ import { sessionEndedFailure, reportedError } from "./failures.js";
  * @property {import("./state/tally.js").Tally} tally
  * @property {readonly import("./state/thinkers.js").Thinker[]} thinkers
  * @property {readonly import("./state/tasks.js").Task[]} tasks
+ * @property {import("./state/unreadable.js").Unreadable} unreadable what is missing from the lists of tasks and reminders
  * @property {readonly import("./state/notices.js").Notice[]} notices
  * @property {import("./state/reminders.js").Reminders} reminders
  * @property {readonly import("./state/confirmations.js").Confirmation[]} confirmations
@@ -90,6 +92,7 @@ export const INITIAL_STATE = Object.freeze({
   tally: NO_TALLY,
   thinkers: Object.freeze([]),
   tasks: NO_TASKS,
+  unreadable: ALL_READABLE,
   notices: NO_NOTICES,
   reminders: NO_REMINDERS,
   confirmations: NO_CONFIRMATIONS,
@@ -207,6 +210,7 @@ function partsAfter(state, action) {
   return {
     tally: tallyAfter(state.tally, action),
     tasks: tasksAfter(state.tasks, action),
+    unreadable: unreadableAfter(state.unreadable, action),
     notices: noticesAfter(state.notices, action),
     reminders: remindersAfter(state.reminders, action),
     confirmations: confirmationsAfter(state.confirmations, action),

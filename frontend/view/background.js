@@ -1,6 +1,7 @@
 /** Work beyond the turn: background tasks with their progress, and notices with their state. */
 
 import { isOpen } from "../state/tasks.js";
+import { unreadableWords } from "../state/unreadable.js";
 import { follow, make, part, setText } from "./dom.js";
 import { citationLinks, sourceBadge } from "./sources.js";
 
@@ -18,6 +19,8 @@ const NOTICE_WORDS = { waiting: "Waiting", speaking: "Being spoken", told: "Deli
 /** @type {Record<string, string>} */
 const KIND_WORDS = { result: "Result", decision: "Decision", reminder: "Reminder", note: "Note" };
 
+const PARTS = /** @type {const} */ (["tasks", "notices", "reminders", "unreadable"]);
+
 /** @typedef {import("../state/tasks.js").Task} Task */
 
 /**
@@ -26,12 +29,15 @@ const KIND_WORDS = { result: "Result", decision: "Decision", reminder: "Reminder
  */
 export function showBackground(store, cancel) {
   const section = part("background");
-  const [tasks, notices] = [part("tasks"), part("notices")];
+  const [tasks, notices, unreadable] = [part("tasks"), part("notices"), part("unreadable")];
   const shownTasks = new Map();
   const shownNotices = new Map();
   store.subscribe((state, before) => {
-    if (state.tasks === before.tasks && state.notices === before.notices && state.reminders === before.reminders) return;
-    section.hidden = !state.tasks.length && !state.notices.length && !state.reminders.set.length;
+    if (PARTS.every((each) => state[each] === before[each])) return;
+    const missing = unreadableWords(state.unreadable);
+    section.hidden = !state.tasks.length && !state.notices.length && !state.reminders.set.length && !missing;
+    unreadable.hidden = !missing;
+    setText(unreadable, missing);
     follow(tasks, shownTasks, state.tasks, ({ id }) => id, () => createTask(cancel), updateTask);
     follow(notices, shownNotices, state.notices, ({ id }) => id, createNotice, updateNotice);
   });

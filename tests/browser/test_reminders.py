@@ -45,6 +45,13 @@ async def test_a_reminder_stands_on_the_page_until_it_is_put_away(browser: Brows
         await tab.page.get_by_test_id("reminder-due").wait_for(state="detached")
 
 
+async def test_reminders_that_cannot_be_shown_are_counted_where_they_would_stand(browser: Browser) -> None:
+    async with standing_in() as server, tab_in(browser) as tab:
+        server.unreadable = 2
+        await tab.open(server.url)
+        await tab.sees("unreadable", "2 reminders cannot be shown: they were written by a newer version of the server.")
+
+
 async def test_a_tab_in_the_background_says_so_when_it_is_looked_at(browser: Browser) -> None:
     async with standing_in() as server, tab_in(browser) as tab:
         await tab.open(server.url)

@@ -427,6 +427,19 @@ async def test_on_a_phone_the_thinkers_are_one_press_away_and_escape_leads_back(
 # --- beyond the turn -----------------------------------------------------------------------------------
 
 
+async def test_what_a_newer_version_wrote_is_missing_from_the_lists_with_words(browser: Browser) -> None:
+    async with page(browser) as (tab, server):
+        server.unreadable = 1
+        await tab.connect()
+        server.publish("session_started", session_id="s", responder="r", model="m", offline=False)
+        await tab.sees("unreadable", "One task cannot be shown: it was written by a newer version of the server.")
+        server.unreadable = 0
+        server.publish("task", event="queued", task_id="t1", kind="research", instruction="Compare heat pumps")
+        await tab.press("task-cancel")
+        await tab.sees("task", "Cancelled")
+        await tab.page.get_by_test_id("unreadable").wait_for(state="hidden")
+
+
 async def test_a_background_task_shows_its_progress_and_can_be_cancelled(browser: Browser) -> None:
     async with page(browser) as (tab, server):
         await tab.connect()

@@ -8,13 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import httpx2
+import msgspec
 import pytest
 from fakeredis import FakeAsyncRedis
 
 from backend.citations import Citation
 from backend.storage.outbox import Outbox
+from backend.storage.record_format import FORMAT
 from backend.tasks.model_call_log import ModelCallLog
-from backend.tasks.repository import TaskRepository
+from backend.tasks.repository import TaskRepository, record_key
 from backend.tasks.service import TaskService
 from backend.tasks.task import TaskResult
 from backend.testing.memory import FakeMemory
@@ -31,6 +33,7 @@ class Desk:
     service: TaskService
     model_calls: ModelCallLog
     outbox: Outbox
+    redis: FakeAsyncRedis
 
 
 @asynccontextmanager
@@ -39,7 +42,7 @@ async def desk(folder: Path) -> AsyncIterator[Desk]:
     repository, outbox = TaskRepository(redis, add_to_stream), Outbox(FakeMemory())
     service, model_calls = TaskService(repository, FakeQueue(), kinds={"research"}), ModelCallLog(redis, outbox)
     async with world(folder, tasks=service, model_calls=model_calls) as here:
-        yield Desk(here, repository, service, model_calls, outbox)
+        yield Desk(here, repository, service, model_calls, outbox, redis)
     await outbox.drain(1.0)
     await redis.aclose()
 
@@ -49,6 +52,16 @@ async def begin(browser: httpx2.AsyncClient, instruction: str = "Why is the sky 
     assert response.status_code == 202, response.text
     task_id: str = response.json()["id"]
     return task_id
+
+
+async def test_a_task_of_a_newer_server_is_counted_in_the_list(tmp_path: Path) -> None:
+    async with desk(tmp_path) as at, at.here.browser() as browser:
+        readable, newer = await begin(browser), await begin(browser, "Why is grass green?")
+        key = record_key(newer)
+        stored = msgspec.json.decode(await at.redis.get(key) or b"")
+        await at.redis.set(key, msgspec.json.encode(stored | {"format": FORMAT + 1}))
+        listed = (await browser.get("/api/tasks")).json()
+        assert ([each["id"] for each in listed["tasks"]], listed["unreadable"]) == ([readable], 1)
 
 
 async def test_a_task_is_begun_looked_at_and_done(tmp_path: Path) -> None:

@@ -137,6 +137,8 @@ class StandIn:
         self.seen: list[str] = []
         """Notices the page says its user sees."""
         self.reminders: list[dict[str, Any]] = []
+        self.unreadable = 0
+        """How many tasks, and how many reminders, this version of the server cannot read."""
         self.confirmations: list[dict[str, Any]] = []
         self.decisions: list[tuple[str, bool]] = []
         """Those that are set."""
@@ -240,7 +242,8 @@ class StandIn:
     async def _tasks(self, _: Request) -> Response:
         about = {"kind": "research", "instruction": "Compare heat pumps", "progress": "", "result": "", "source": ""}
         more = {"state": "canceled", "citations": [], "error": "", "created_at": 0}
-        return JSONResponse({"tasks": [{"id": id_, **about, **more} for id_ in self.cancelled_tasks]})
+        tasks = [{"id": id_, **about, **more} for id_ in self.cancelled_tasks]
+        return JSONResponse({"tasks": tasks} | self._unreadable())
 
     async def _cancel_task(self, request: Request) -> Response:
         self.cancelled_tasks.append(request.path_params["id"])
@@ -262,7 +265,10 @@ class StandIn:
         return JSONResponse({"agreed": agreed})
 
     async def _reminders(self, _: Request) -> Response:
-        return JSONResponse({"notifications": self.reminders})
+        return JSONResponse({"notifications": self.reminders} | self._unreadable())
+
+    def _unreadable(self) -> dict[str, int]:
+        return {"unreadable": self.unreadable} if self.unreadable else {}
 
     async def _cancel_reminder(self, request: Request) -> Response:
         self.reminders = [each for each in self.reminders if each["id"] != request.path_params["id"]]
