@@ -54,7 +54,7 @@ ARROWS: dict[str, set[str]] = {
     "agent": {"access", "conversation", "models", "observability", "runtime", "storage", "tools", "users"},
     "mcp": {"access", "runtime", "settings", "tools"},
     "middleware": {"agent", "models", "notifications", "runtime", "storage", "tools", "users"},
-    "reasoning": {"agent", "conversation", "models", "runtime", "settings", "tools"},
+    "reasoning": {"agent", "conversation", "models", "observability", "runtime", "settings", "tools"},
     "thinkers": {
         "access",
         "agent",

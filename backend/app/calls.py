@@ -187,7 +187,7 @@ def _dependencies(
         max_s=settings.session_max_minutes * 60,
         line_patience_s=settings.line_patience_s,
         metrics=foundation.metrics,
-        tracer=foundation.tracer,
+        tracer=foundation.tracing.tracer,
         spent=meter.spent,
         reader=reader,
         subscribe=foundation.notifications.dispatcher.subscribe,

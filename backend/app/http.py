@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from fastapi import FastAPI
 
@@ -30,12 +31,14 @@ from backend.http.context import PageConfig, Services, UserDataStore
 from backend.http.ice_servers import listed
 from backend.http.limits import Buckets
 from backend.notifications.deletions import Deletion, DeletionNotifier, DeletionTarget, DeletionWebhook
-from backend.observability.langsmith import LangSmithTracer
 from backend.runtime.supervisor import supervising
 from backend.sessions.handles import SessionLocator
 from backend.storage.move import MemoryMove
 from backend.transports.websocket import WebSocketTransport
 from backend.users.profile_updates import merged_profile
+
+if TYPE_CHECKING:
+    from backend.observability.langsmith import LangSmithTraces
 
 FRONTEND = Path(__file__).parent.parent.parent / "frontend"
 ERASE_WITHIN_S = 3.0
@@ -110,8 +113,8 @@ async def open_deletions(foundation: Foundation) -> AsyncIterator[DeletionNotifi
         if webhook is not None:
             addresses.add(part.webhook_url)
             targets[name] = DeletionWebhook(webhook)
-    if isinstance(foundation.tracer, LangSmithTracer):
-        targets["traces"] = _Traces(foundation.tracer)
+    if foundation.tracing.langsmith:
+        targets["traces"] = _Traces(foundation.tracing.langsmith)
     notifier = DeletionNotifier(foundation.stores.opened.redis, targets)
     async with supervising("deletions elsewhere", notifier.run):
         try:
@@ -122,12 +125,12 @@ async def open_deletions(foundation: Foundation) -> AsyncIterator[DeletionNotifi
 
 @dataclass(frozen=True, slots=True)
 class _Traces:
-    """Users' traces as a place where they are deleted; the tracer is closed by whoever opened it."""
+    """Users' traces as a place where they are deleted; their delivery is closed by whoever opened it."""
 
-    tracer: LangSmithTracer
+    traces: LangSmithTraces
 
     async def delete(self, deletion: Deletion) -> None:
-        await self.tracer.delete_traces(deletion.user)
+        await self.traces.delete_traces(deletion.user)
 
     async def close(self) -> None: ...
 
@@ -143,7 +146,7 @@ async def open_chat(foundation: Foundation, tasks: TaskSubsystem) -> AsyncIterat
             stores.memory,
             foundation.settings.chat_deadline_s,
             ChatProfileUpdater(stores.outbox.enqueue, thinkers.summaries, tasks.coordinator.ingest),
-            foundation.tracer,
+            foundation.tracing.tracer,
             stores.turns,
             stores.confirmations,
             stores.ledger,
@@ -178,7 +181,7 @@ def user_data_stores(
         "payer": foundation.budgets.payers,
         "model attempts": models.model_calls,
         **({"calls": calls.cluster} if calls.cluster else {}),
-        **({"traces": foundation.tracer} if isinstance(foundation.tracer, LangSmithTracer) else {}),
+        **({"traces": foundation.tracing.langsmith} if foundation.tracing.langsmith else {}),
     }
 
 

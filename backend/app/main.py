@@ -94,9 +94,8 @@ def _banner(foundation: Foundation, calls: CallSubsystem, host: str) -> tuple[st
         f"Thinkers   {', '.join(manifest.domain for manifest in foundation.thinkers.registry.manifests)}",
         f"Detector   {calls.detector}",
     ]
-    if settings.langsmith_tracing_enabled:
-        words = "with what is said" if settings.trace_content else "without what is said"
-        lines.append(f"Tracing    LangSmith project {settings.langsmith_project}, {words}")
+    if foundation.tracing.deliveries:
+        lines.append(f"Tracing    {_tracing(settings)}")
     if summary := mcp_summary(settings.mcp):
         lines.append(f"MCP        {summary}")
     if opened.detail:
@@ -105,6 +104,12 @@ def _banner(foundation: Foundation, calls: CallSubsystem, host: str) -> tuple[st
     if settings.rtc_force_host is None and Path("/.dockerenv").exists():
         lines.append("Network    in a container, set RTC_FORCE_HOST to the address callers reach")
     return (*lines, f"Background {_background(settings.background, foundation.task_store)}")
+
+
+def _tracing(settings: Settings) -> str:
+    places = [f"collector {settings.otel_exporter_otlp_endpoint}"] if settings.otel_exporter_otlp_endpoint else []
+    places += [f"LangSmith project {settings.langsmith_project}"] if settings.langsmith_tracing_enabled else []
+    return f"{', '.join(places)}, {'with' if settings.trace_content else 'without'} what is said"
 
 
 def _background(settings: BackgroundSettings, store: TaskStore) -> str:

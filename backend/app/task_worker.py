@@ -42,7 +42,12 @@ async def open_worker(settings: Settings, concurrency: int | None = None) -> Asy
         background = settings.background.model_copy(update={"concurrency": concurrency} if concurrency else {})
         thinkers = foundation.thinkers.dispatcher
         worker = make_worker(
-            background, foundation.task_store, thinkers, foundation.models.model_calls, foundation.budgets
+            background,
+            foundation.task_store,
+            thinkers,
+            foundation.models.model_calls,
+            foundation.budgets,
+            foundation.tracing.tracer,
         )
         async with worker.working():
             kinds = ", ".join(sorted(background_kinds(thinkers.registry.manifests)))

@@ -16,6 +16,7 @@ from backend.coordinator.coordinator import Coordinator, CoordinatorDependencies
 from backend.coordinator.decider import ModelDecider
 from backend.coordinator.service import CoordinatorService
 from backend.coordinator.store import Channels, CoordinatorState
+from backend.observability.tracing import NO_TRACER, Tracer
 from backend.runtime.prompts import Prompts
 from backend.runtime.supervisor import supervising
 from backend.sessions.page_json import shown_by
@@ -52,7 +53,12 @@ async def open_tasks(foundation: Foundation) -> AsyncIterator[TaskSubsystem]:
     store, thinkers = foundation.task_store, foundation.thinkers.dispatcher
     async with (
         open_background(
-            foundation.settings.background, store, thinkers, foundation.models.model_calls, foundation.budgets
+            foundation.settings.background,
+            store,
+            thinkers,
+            foundation.models.model_calls,
+            foundation.budgets,
+            foundation.tracing.tracer,
         ) as service,
         open_coordinator(foundation, service) as coordinator,
     ):
@@ -75,7 +81,7 @@ async def open_coordinator(foundation: Foundation, tasks: TaskService) -> AsyncI
     if chosen.enabled:
         scope, model = models.model_calls.scope, chosen.model or settings.thinker_model
         prompts = Prompts(settings.prompts_folder)
-        decider = ModelDecider(models.model, model, scope, tasks.kinds, chosen, foundation.tracer, prompts)
+        decider = ModelDecider(models.model, model, scope, tasks.kinds, chosen, foundation.tracing.tracer, prompts)
         decide = paid_by(foundation.budgets, lambda digest: digest.user_id, decider.decide)
     dependencies = CoordinatorDependencies(
         channels, state, tasks, decide, notifier.notify, notifier.is_on_call, shown_by(stores.pubsub.publish_page_event)
@@ -97,6 +103,7 @@ async def open_background(
     thinkers: ThinkerDispatcher,
     model_calls: ModelCallLog,
     budgets: Budgets | None = None,
+    tracer: Tracer = NO_TRACER,
 ) -> AsyncIterator[TaskService]:
     """Open the task service, and a worker unless the settings leave the work to other processes.
 
@@ -104,7 +111,7 @@ async def open_background(
     """
     admit = partial(admit_task, budgets) if budgets else None
     works = settings.worker == "inline" or not store.is_shared
-    worker = make_worker(settings, store, thinkers, model_calls, budgets)
+    worker = make_worker(settings, store, thinkers, model_calls, budgets, tracer)
     async with worker.working() if works else nullcontext():
         kinds = background_kinds(thinkers.registry.manifests)
         yield TaskService(store.repository, store.queue, kinds=kinds, admit=admit, per_owner=settings.per_user)
@@ -116,9 +123,10 @@ def make_worker(
     thinkers: ThinkerDispatcher,
     model_calls: ModelCallLog,
     budgets: Budgets | None = None,
+    tracer: Tracer = NO_TRACER,
 ) -> Worker:
     """Return a worker that asks the Thinkers, not yet at work; what a task costs is charged to its owner."""
-    work = thinker_work(thinkers, model_calls)
+    work = thinker_work(thinkers, model_calls, tracer)
     if budgets:
         work = paid_by(budgets, lambda run: run.task.owner, work)
     return Worker(store.queue, store.repository, work, settings)

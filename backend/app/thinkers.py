@@ -27,7 +27,7 @@ from backend.middleware.plan import discover, steps_of
 from backend.models.base import ChatModel
 from backend.models.embedding import Embedder
 from backend.notifications.webhooks import WebhookClient
-from backend.observability.tracing import Tracer
+from backend.observability.tracing import NO_TRACER, Tracer
 from backend.observability.work_metrics import WorkMetrics
 from backend.reasoning.reasoner import Reasoner
 from backend.runtime.prompts import Prompts
@@ -102,6 +102,7 @@ async def open_thinkers(
             tool_sources=[others] if others else [],
             confirmations=stores.confirmations,
             enqueue=stores.outbox.enqueue,
+            tracer=tracer,
             services=services
             | {UserTasks: user_tasks, UserReminders: notifications.reminders, WorkMetrics: models.metrics},
         )
@@ -121,6 +122,7 @@ def build_thinkers(
     services: Mapping[Any, Any] = MappingProxyType({}),
     confirmations: Confirmations | None = None,
     enqueue: Enqueue | None = None,
+    tracer: Tracer = NO_TRACER,
     clock: Callable[[], float] = time.time,
 ) -> ThinkerDispatcher:
     """Return all Thinkers with their tools and services.
@@ -151,7 +153,7 @@ def build_thinkers(
     if missing := [name for name in settings.reasoning.allowed_tools if not toolbox.knows(name)]:
         log.warning("REASONING__TOOLS names tools that do not exist: %s", ", ".join(missing))
     reasoner = Reasoner(
-        agent, settings.reasoning, fast=fast, advanced=advanced, prompts=Prompts(settings.prompts_folder)
+        agent, settings.reasoning, fast=fast, advanced=advanced, prompts=Prompts(settings.prompts_folder), tracer=tracer
     )
     routing = settings.router
     router = ToolRouter(model, routing.model or fast, above=routing.above, deadline_s=routing.deadline_s)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import secrets
 from collections import deque
 from collections.abc import AsyncGenerator
 from dataclasses import asdict
@@ -55,7 +56,8 @@ async def reason(request: Request, here: Here, caller: Caller) -> Response:
         raise NotFound("Nobody reasons here.")
     body = await read_body(request, ReasoningTask)
     rights = ToolRights(Reach.of(principal_of(request)), attended=False)
-    context = ToolContext(caller.user if caller.known else "", "reasoning", rights=rights)
+    user = caller.user if caller.known else ""
+    context = ToolContext(user, f"reasoning-{secrets.token_hex(6)}", rights=rights)
     task = ReasoningRequest(body.task, body.strategy, context, tools=reasoner.tools)
     await spend(request, TURN)
     permit = await take_permit(request, PermitKind.TURNS)

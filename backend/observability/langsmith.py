@@ -1,96 +1,90 @@
-"""The tracer that sends to LangSmith, through its documented ingest API.
+"""Traces at LangSmith: how they get there, and how a user's are deleted there; both by the official package.
 
-Not through the `langsmith` package, which was measured first: importing it costs a second and a half and 25 MB, it
-words every span on the thread that ends it (60 µs each, where taking notes costs 6), holds up to 10,000 of them at
-14 kB, and takes more than 25 s to give up on a server that does not answer. All we need of it is one request.
+The package takes half a second to import, so `app/tracing.py` imports this file, in a thread, only where LangSmith is
+switched on. Traces go through its exporter of OpenTelemetry spans; LangSmith calls a span a *run*.
 """
 
 from __future__ import annotations
 
 import asyncio
-import time
-from collections.abc import Sequence
-from typing import TypeVar
+import os
+from collections.abc import Mapping, Sequence
+from typing import Literal, TypeVar
 from urllib.parse import urlencode
 
-import httpx2
 import msgspec
+from langsmith import Client
+from langsmith.integrations.otel.processor import OtelExporter
+from langsmith.utils import LangSmithError
+from opentelemetry.sdk.trace import ReadableSpan
+from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
+from opentelemetry.util.types import AttributeValue
+from requests import RequestException
+from urllib3 import Retry
 
 from backend.errors import TracingUnavailable
-from backend.observability.langsmith_runs import USER, erasure, payload, traces_query
+from backend.observability.genai_attributes import CONVERSATION, INPUT, KIND, OUTPUT, USER
+from backend.observability.otlp import header_pairs
 from backend.observability.security_log import hashed
-from backend.observability.trace_exporter import ExportLimits, TraceExporter
-from backend.observability.trace_records import Record, RecordedSpan, Trace
-from backend.observability.tracing import Kind, Tracer
+from backend.observability.span_delivery import DeliveryLimits, SpanDelivery
 
-TIMEOUT = httpx2.Timeout(5.0, connect=3.0)
-ANSWER_WITHIN_S = 5.0
-"""Seconds the whole of an answer may take."""
-ANSWER_LIMIT = 65_536
-"""Bytes of an answer that are read, so that the connection can be used again."""
+REQUEST_S = 5.0
+"""Seconds one request about deletions may take."""
 ERASE_AFTER_S = 3.0
 """Seconds that what waits to be sent is waited for before a user's traces are deleted."""
 ROUNDS_LIMIT = 50
 """Requests to delete traces that are made one after another, as long as each leaves fewer."""
-PASSING = frozenset({408, 425, 429})
-"""Refusals that may pass, like everything from 500."""
-
+QUERY_LIMIT = 100
+"""Runs that a query returns at most."""
+ALWAYS = "2020-01-01T00:00:00Z"
+"""A time before the first trace of this server."""
+USER_HASH = "user_hash"
+"""The metadata by which a user's runs are found."""
+RUN_TYPES: dict[AttributeValue, str] = {"model": "llm", "tool": "tool"}
+"""LangSmith's names; everything else is a chain."""
+METADATA = "langsmith.metadata."
 
 T = TypeVar("T")
 
 
-class _Named(msgspec.Struct):
-    id: str
+class LangSmithTraces:
+    """The traces of one project. `delivery` takes new spans, the rest is about those that are there."""
 
-
-class _Runs(msgspec.Struct):
-    runs: list[_Named]
-
-
-class LangSmithTracer(Tracer):
-    """The tracer to a LangSmith server. Its thread runs from `exporter.start` to `close`."""
-
-    def __init__(
-        self,
-        *,
-        endpoint: str,
-        api_key: str,
-        project: str,
-        content: bool = False,
-        limits: ExportLimits | None = None,
-        timeout: httpx2.Timeout = TIMEOUT,
-    ) -> None:
+    def __init__(self, *, endpoint: str, api_key: str, project: str, limits: DeliveryLimits | None = None) -> None:
+        limits = limits or DeliveryLimits()
         endpoint = endpoint.rstrip("/")
-        self._url = f"{endpoint}/runs/batch"
-        self._api = f"{endpoint.removesuffix('/api/v1')}/api/v1"
-        self._erasures = f"{self._api}/runs/delete"
+        exporter = OtelExporter(
+            f"{endpoint}/otel/v1/traces",
+            api_key=api_key,
+            project=project,
+            headers=_blanked(os.environ.get("OTEL_EXPORTER_OTLP_HEADERS", "")),
+            timeout=limits.request_s,
+        )
+        self.delivery = SpanDelivery("LangSmith", LangSmithExporter(exporter), limits)
         self._project = project
-        self._content = content
-        headers = {"x-api-key": api_key, "content-type": "application/json"}
-        self._http = httpx2.Client(headers=headers, timeout=timeout)
-        self.exporter = TraceExporter(self._send, limits=limits, finish=self._http.close)
+        self._client = Client(
+            f"{endpoint.removesuffix('/api/v1')}/api/v1",
+            api_key=api_key,
+            timeout_ms=round(REQUEST_S * 1000),
+            retry_config=Retry(0),  # the deletion as a whole is repeated
+            auto_batch_tracing=False,
+            info={},
+            disable_prompt_cache=True,
+        )
 
     def __repr__(self) -> str:
-        return f"LangSmithTracer({self._url}, {self.exporter!r})"
-
-    def session(
-        self, session_id: str, kind: Kind = "session", name: str = "session", *, user: str = ""
-    ) -> RecordedSpan:
-        """Open the outermost span of a new trace, and send its beginning."""
-        span = RecordedSpan(kind, name, Trace(session_id, self.exporter.enqueue, self._content, hashed(user)))
-        span.announce()
-        return span
-
-    async def close(self) -> None:
-        await self.exporter.close()
+        return f"LangSmithTraces({self._project}, {self.delivery!r})"
 
     async def export(self, user_id: str, /) -> dict[str, str]:
         """Return where the user's traces are, and under which mark; LangSmith itself shows what is in them."""
-        return {"langsmith_project": self._project, USER: hashed(user_id)}
+        return {"langsmith_project": self._project, USER_HASH: hashed(user_id)}
 
     async def erase(self, user_id: str, /) -> None:
         """Send what waits to be sent, so that `delete_traces`, which comes next, reaches it."""
-        await asyncio.to_thread(self.exporter.settle, ERASE_AFTER_S)
+        await asyncio.to_thread(self.delivery.settle, ERASE_AFTER_S)
+
+    async def move(self, user_id: str, to: str, /) -> None:
+        """Leave the traces where they are: an erasure reaches those of the visitors that a user was, too."""
 
     async def delete_traces(self, user_id: str) -> None:
         """Have LangSmith delete the user's traces, and look whether any is left. May be repeated.
@@ -100,17 +94,10 @@ class LangSmithTracer(Tracer):
         """
         await asyncio.to_thread(self._delete_traces, hashed(user_id))
 
-    async def move(self, user_id: str, to: str, /) -> None:
-        """Leave the traces where they are: an erasure reaches those of the visitors that a user was, too."""
-
-    def _send(self, records: Sequence[Record]) -> None:
-        """Make one request, in the exporter's thread."""
-        self._post(self._url, payload(records, self._project))
-
     def _delete_traces(self, user: str) -> None:
         before: list[str] = []
         for _ in range(ROUNDS_LIMIT):
-            self._post(self._erasures, erasure(user))
+            self._answer("POST", "/runs/delete", deletion(user))
             left = self._traces_of(user)
             if not left:
                 return
@@ -121,42 +108,104 @@ class LangSmithTracer(Tracer):
 
     def _traces_of(self, user: str) -> list[str]:
         """Return the ids of the user's traces, the first hundred."""
-        projects = self._answered(
-            "GET", f"{self._api}/sessions?{urlencode({'name': self._project})}", type_=list[_Named]
-        )
+        projects = _decoded(self._answer("GET", f"/sessions?{urlencode({'name': self._project})}"), list[_Named])
         if not projects:
             return []
-        asked = traces_query([each.id for each in projects], user)
-        found = self._answered("POST", f"{self._api}/runs/query", asked, type_=_Runs)
+        found = _decoded(self._answer("POST", "/runs/query", traces_query([each.id for each in projects], user)), _Runs)
         return sorted(run.id for run in found.runs)
 
-    def _answered(self, method: str, url: str, body: bytes | None = None, *, type_: type[T]) -> T:
-        """Return the answer to a question as `type_`. Raises `TracingUnavailable`."""
-        answer = self._post(url, body, method)
+    def _answer(self, method: Literal["GET", "POST"], path: str, body: bytes | None = None) -> bytes:
+        """Return the body of an answer. Raises `TracingUnavailable`, whose words say nothing of the request."""
         try:
-            return msgspec.json.decode(answer, type=type_)
-        except msgspec.DecodeError as error:
-            raise TracingUnavailable("LangSmith's answer cannot be read.") from error
-
-    def _post(self, url: str, body: bytes | None, method: str = "POST") -> bytes:
-        """Make a request, and return the beginning of its answer. Raises `TracingUnavailable`."""
-        try:
-            status, answer = self._exchanged(method, url, body)
-        except httpx2.HTTPError as error:
-            raise TracingUnavailable(f"LangSmith cannot be reached ({type(error).__name__}).") from error
-        if status >= 300:
-            refusal = TracingUnavailable(f"LangSmith refuses ({status}).")
-            refusal.retryable = status in PASSING or status >= 500
-            raise refusal
+            answer: bytes = self._client.request_with_retries(method, path, data=body).content
+        except (LangSmithError, RequestException) as error:
+            raise TracingUnavailable(f"LangSmith refuses or cannot be reached ({type(error).__name__}).") from error
         return answer
 
-    def _exchanged(self, method: str, url: str, body: bytes | None) -> tuple[int, bytes]:
-        """Return the answer's status and body. The rest of a long or slow answer is left unread."""
-        deadline = time.monotonic() + ANSWER_WITHIN_S
-        read = b""
-        with self._http.stream(method, url, content=body) as answer:
-            for piece in answer.iter_bytes():
-                read += piece
-                if len(read) > ANSWER_LIMIT or time.monotonic() > deadline:
-                    break
-            return answer.status_code, read
+
+class LangSmithExporter(SpanExporter):
+    """Adds to each span what LangSmith reads under names of its own, and hands it on.
+
+    See https://docs.langchain.com/langsmith/trace-with-opentelemetry.
+    """
+
+    def __init__(self, to: SpanExporter) -> None:
+        self._to = to
+
+    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+        return self._to.export([_as_run(span) for span in spans])
+
+    def shutdown(self) -> None:
+        self._to.shutdown()
+
+
+class _Named(msgspec.Struct):
+    id: str
+
+
+class _Runs(msgspec.Struct):
+    runs: list[_Named]
+
+
+def _decoded(answer: bytes, type_: type[T]) -> T:
+    """Return an answer as `type_`. Raises `TracingUnavailable`."""
+    try:
+        return msgspec.json.decode(answer, type=type_)
+    except msgspec.DecodeError as error:
+        raise TracingUnavailable("LangSmith's answer cannot be read.") from error
+
+
+def _blanked(headers: str) -> dict[str, str]:
+    """Return the collector's headers without their values: the exporter would send them to LangSmith, too."""
+    return dict.fromkeys(set(header_pairs(headers)) - {"x-api-key"}, "")
+
+
+def deletion(user: str) -> bytes:
+    """Return the body of `POST /api/v1/runs/delete` that deletes every trace of the user with this hash.
+
+    See https://docs.langchain.com/langsmith/smith-api/run/delete-runs: traces that match the metadata, from a time on.
+    """
+    return msgspec.json.encode({"metadata": {USER_HASH: user}, "start_time": ALWAYS})
+
+
+def traces_query(projects: Sequence[str], user: str) -> bytes:
+    """Return the body of `POST /api/v1/runs/query` that finds the outermost runs of the user with this hash.
+
+    See https://docs.langchain.com/langsmith/trace-query-syntax: a condition on metadata is one on a key and its value.
+    """
+    of_user = f'and(eq(metadata_key, "{USER_HASH}"), eq(metadata_value, "{user}"))'
+    return msgspec.json.encode(
+        {"session": projects, "is_root": True, "filter": of_user, "select": ["id"], "limit": QUERY_LIMIT}
+    )
+
+
+def run_attributes(attributes: Mapping[str, AttributeValue]) -> dict[str, AttributeValue]:
+    """Return what LangSmith reads of a span beside the conventions: its kind, its words, and metadata to filter by."""
+    more: dict[str, AttributeValue] = {
+        "langsmith.span.kind": RUN_TYPES.get(attributes[KIND], "chain"),
+        f"{METADATA}session_id": attributes[CONVERSATION],  # the runs of one session are shown as a thread
+    }
+    for name, value in attributes.items():
+        if name.startswith("voice."):
+            more[METADATA + name.removeprefix("voice.")] = value
+    if USER in attributes:
+        more[METADATA + USER_HASH] = attributes[USER]
+    asked = attributes.get(INPUT) or attributes.get("gen_ai.tool.call.arguments")
+    said = attributes.get(OUTPUT) or attributes.get("gen_ai.tool.call.result")
+    return more | ({"gen_ai.prompt": asked} if asked else {}) | ({"gen_ai.completion": said} if said else {})
+
+
+def _as_run(span: ReadableSpan) -> ReadableSpan:
+    attributes = span.attributes or {}
+    return ReadableSpan(
+        span.name,
+        span.context,
+        span.parent,
+        span.resource,
+        {**attributes, **run_attributes(attributes)},
+        kind=span.kind,
+        status=span.status,
+        start_time=span.start_time,
+        end_time=span.end_time,
+        instrumentation_scope=span.instrumentation_scope,
+    )

@@ -3,7 +3,8 @@
     session ─► turn ─► thinker ─┬─► model
                                 └─► tool
 
-A typed turn, a summary and a digest belong to no call and are traces of their own. See `rooted`.
+A typed turn, a background task, a task of the reasoner, a summary and a digest belong to no call and are traces of
+their own. See `rooted`.
 
 A span is opened under another, takes facts meanwhile, and is ended once. Nothing here waits, and nothing here fails:
 whoever is traced need not know whether anybody is watching. A caller's own words (`asked`, `said`) leave this process
@@ -18,7 +19,7 @@ from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from typing import Any, Literal
 
-Kind = Literal["session", "turn", "summary", "digest", "thinker", "model", "tool"]
+Kind = Literal["session", "turn", "summary", "digest", "task", "reasoning", "thinker", "model", "tool"]
 Outcome = Literal["complete", "failed", "stale", "cancelled"]
 Fact = str | int | float | bool | None
 """A label or a figure; never a caller's words."""
@@ -72,9 +73,6 @@ class Tracer:
         """
         return NO_SPAN
 
-    async def close(self) -> None:
-        """Send what can be sent in a moment; the rest is given up."""
-
 
 NO_TRACER = Tracer()
 
@@ -104,6 +102,15 @@ def rooted(tracer: Tracer, kind: Kind, name: str, session_id: str, *, user: str 
 def opened(kind: Kind, name: str) -> AbstractContextManager[Span]:
     """Trace a block as a span within the current one; the span ends with the block, unless the block has ended it."""
     return _ended_with(current_span().open(kind, name))
+
+
+def opened_or_rooted(
+    tracer: Tracer, kind: Kind, name: str, session_id: str, *, user: str = ""
+) -> AbstractContextManager[Span]:
+    """Trace a block as a span within the current one, or by itself where there is none."""
+    if current_span() is NO_SPAN:
+        return rooted(tracer, kind, name, session_id, user=user)
+    return opened(kind, name)
 
 
 @contextmanager

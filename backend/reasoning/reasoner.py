@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from backend.agent.session import Agent
 from backend.errors import BadRequest, ModelUnavailable, NoAnswer, TooMany
+from backend.observability.tracing import NO_TRACER, Tracer, opened_or_rooted
 from backend.reasoning.base import (
     REFLECTION_LIMIT,
     ROUND_LIMIT,
@@ -37,7 +38,14 @@ class Reasoner:
     """Thinks any number of tasks through at once. `agent` holds the model and every tool there is."""
 
     def __init__(
-        self, agent: Agent, settings: ReasoningSettings, *, fast: str, advanced: str, prompts: Prompts | None = None
+        self,
+        agent: Agent,
+        settings: ReasoningSettings,
+        *,
+        fast: str,
+        advanced: str,
+        prompts: Prompts | None = None,
+        tracer: Tracer = NO_TRACER,
     ) -> None:
         """`fast` and `advanced` are the models taken where the settings name none."""
         self._planner = settings.planner_model or advanced
@@ -48,6 +56,7 @@ class Reasoner:
         self._deadline_s = settings.deadline_s
         self._allowed = settings.allowed_tools
         self._prompts = prompts or Prompts()
+        self._tracer = tracer
         self._working = 0
 
     def __repr__(self) -> str:
@@ -80,10 +89,15 @@ class Reasoner:
         if self._working >= AT_ONCE:
             raise TooMany("Too much is being thought about at once.", retry_after_s=10)
         self._working += 1
+        context = task.context
+        session = context.conversation_id or "reasoning"
         try:
-            return await self._within(ReasoningRun(self._agent, task, on_stage, self._prompts), deadline_s)
+            with opened_or_rooted(self._tracer, "reasoning", "reasoning", session, user=context.user_id) as span:
+                reasoned = await self._within(ReasoningRun(self._agent, task, on_stage, self._prompts), deadline_s)
+                span.note(strategy=task.strategy, state=reasoned.state, tool_calls=reasoned.tool_calls)
         finally:
             self._working -= 1
+        return reasoned
 
     async def _within(self, run: ReasoningRun, deadline_s: float | None) -> Reasoned:
         began = time.monotonic()

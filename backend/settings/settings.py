@@ -188,6 +188,13 @@ class Settings(BaseSettings):
     )
 
     # Tracing
+    otel_exporter_otlp_endpoint: str | None = Field(
+        None, description="OpenTelemetry collector (OTLP over HTTP), e.g. http://localhost:4318; unset: none."
+    )
+    otel_exporter_otlp_headers: SecretStr | None = Field(
+        None, description="Headers for the collector: name=value, comma-separated, values percent-encoded."
+    )
+    otel_service_name: str = Field("responder-thinker", description="Name of this service in traces.")
     langsmith_tracing_enabled: bool = Field(
         False, description="Trace calls, turns, Thinkers, models and tools to LangSmith."
     )
@@ -361,12 +368,20 @@ class Settings(BaseSettings):
             )
         return value
 
-    @field_validator("openai_base_url", "langsmith_endpoint")
+    @field_validator("openai_base_url", "langsmith_endpoint", "otel_exporter_otlp_endpoint")
     @classmethod
-    def _http_url(cls, value: str) -> str:
-        if not re.match(r"https?://[^/\s]+", value):
+    def _http_url(cls, value: str | None) -> str | None:
+        if value and not re.match(r"https?://[^/\s]+", value):
             raise ValueError("must start with http:// or https:// and name a host, e.g. https://us.api.openai.com/v1")
-        return value.rstrip("/")
+        return value.rstrip("/") if value else None
+
+    @field_validator("otel_exporter_otlp_headers")
+    @classmethod
+    def _headers(cls, value: SecretStr | None) -> SecretStr | None:
+        parts = value.get_secret_value().split(",") if value else []
+        if not all(re.fullmatch(r"\s*([^\s=]+=.*)?", part) for part in parts):
+            raise ValueError("must be name=value pairs, comma-separated, e.g. x-api-key=secret")
+        return value
 
     @field_validator("redis_url")
     @classmethod

@@ -31,6 +31,7 @@ from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_attempt,
 
 from backend.errors import BadRequest, MemoryUnavailable, PeerError, VoiceError
 from backend.observability.logs import log_ids
+from backend.observability.tracing import NO_TRACER, Tracer, opened, rooted
 from backend.runtime.supervisor import supervised
 from backend.settings.tasks import BackgroundSettings
 from backend.tasks.fair_queue import FairQueue
@@ -102,8 +103,11 @@ def background_kinds(manifests: tuple[Manifest, ...]) -> frozenset[str]:
     return frozenset(manifest.domain for manifest in manifests if manifest.background)
 
 
-def thinker_work(thinkers: ThinkerDispatcher, model_calls: ModelCallLog) -> TaskWork:
-    """Return the work of asking a Thinker, with no deadline but the run's; errors are those of `ThinkerDispatcher`."""
+def thinker_work(thinkers: ThinkerDispatcher, model_calls: ModelCallLog, tracer: Tracer = NO_TRACER) -> TaskWork:
+    """Return the work of asking a Thinker, with no deadline but the run's; errors are those of `ThinkerDispatcher`.
+
+    Each run is a trace of its own, beside those of the conversation it belongs to.
+    """
 
     async def work(run: TaskRun) -> TaskResult:
         task = run.task
@@ -122,8 +126,17 @@ def thinker_work(thinkers: ThinkerDispatcher, model_calls: ModelCallLog) -> Task
             rights=ToolRights(task.reach).alone(),
         )
         scope = model_calls.scope(task.id, task.owner, while_exists=record_key(task.id))
-        with log_ids(task=task.id, conversation=task.conversation_id), scope:
+        conversation = task.conversation_id or task.id
+        with (
+            log_ids(task=task.id, conversation=task.conversation_id),
+            scope,
+            rooted(tracer, "task", f"task {task.kind}", conversation, user=task.owner) as trace,
+            opened("thinker", task.kind) as span,
+        ):
+            trace.note(task=task.id)
+            span.asked(task.instruction)
             answer = await thinkers.answer(question, on_progress, checkpoints=run, patient=True)
+            span.note(source=answer.source, citations=len(answer.citations))
         return TaskResult(answer.text, answer.source, answer.citations)
 
     return work

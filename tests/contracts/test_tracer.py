@@ -1,4 +1,4 @@
-"""What every `Tracer` keeps to: run on none at all, on the fake, and on LangSmith's against a local server."""
+"""What every `Tracer` keeps to: run on none at all, the fake, and those to a local collector and LangSmith server."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ import pytest
 
 from backend.observability.tracing import NO_SPAN, NO_TRACER, Tracer, current_span, within
 from backend.testing.tracer import FakeTracer
-from tests.observability.world import tracer_to
+from tests.observability.world import CollectorTracer, LangSmithTracer
 from tests.support.langsmith_api import langsmith
+from tests.support.otlp import collector
 
 
 @asynccontextmanager
@@ -28,17 +29,25 @@ async def fake() -> AsyncIterator[Tracer]:
 @asynccontextmanager
 async def to_langsmith() -> AsyncIterator[Tracer]:
     async with langsmith() as server:
-        tracer = tracer_to(server.url)
-        try:
-            yield tracer
-        finally:
-            await tracer.close()
+        tracer = LangSmithTracer(server.url)
+        yield tracer
+        await tracer.close()
+        assert tracer.delivery.lost == 0
 
 
-OPEN: list[Callable[[], AbstractAsyncContextManager[Tracer]]] = [none, fake, to_langsmith]
+@asynccontextmanager
+async def to_a_collector() -> AsyncIterator[Tracer]:
+    async with collector() as server:
+        tracer = CollectorTracer(server.url)
+        yield tracer
+        await tracer.close()
+        assert tracer.delivery.lost == 0
 
 
-@pytest.fixture(params=OPEN, ids=["none", "fake", "langsmith"])
+OPEN: list[Callable[[], AbstractAsyncContextManager[Tracer]]] = [none, fake, to_langsmith, to_a_collector]
+
+
+@pytest.fixture(params=OPEN, ids=["none", "fake", "langsmith", "collector"])
 async def tracer(request: pytest.FixtureRequest) -> AsyncIterator[Tracer]:
     async with request.param() as opened:
         yield opened
@@ -77,12 +86,6 @@ async def test_the_current_span_reaches_tasks_begun_within_and_no_others(tracer:
         inside = asyncio.create_task(current())
     assert await inside is session
     assert await outside is NO_SPAN is current_span()
-
-
-async def test_it_can_be_closed_twice(tracer: Tracer) -> None:
-    tracer.session("s1").end()
-    await tracer.close()
-    await tracer.close()
 
 
 def test_no_span_costs_less_than_a_microsecond() -> None:

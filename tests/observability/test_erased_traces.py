@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from backend.errors import TracingUnavailable
-from backend.observability.langsmith import LangSmithTracer
-from backend.observability.trace_exporter import ExportLimits
-from tests.observability.world import tracer_to
+from backend.observability.span_delivery import DeliveryLimits
+from tests.observability.world import LangSmithTracer
 from tests.support import langsmith_api
 from tests.support.langsmith_api import langsmith, told
 from tests.support.waiting import until
@@ -24,65 +23,65 @@ def trace(tracer: LangSmithTracer, user: str, session: str) -> None:
 
 async def test_every_run_bears_a_hash_and_never_the_user_id() -> None:
     async with langsmith() as server:
-        tracer = tracer_to(server.url)
+        tracer = LangSmithTracer(server.url)
         trace(tracer, ANA, "s1")
         await tracer.close()
-        assert len({told(run)["user_hash"] for run in server.runs.values()}) == 1
-        assert ANA not in str(server.batches)
+        assert len({told(span)["user_hash"] for span in server.spans}) == 1
+        assert ANA not in server.text
 
 
 async def test_erasure_deletes_all_traces_of_the_user_even_those_still_waiting() -> None:
     async with langsmith() as server:
-        tracer = tracer_to(server.url)
+        tracer = LangSmithTracer(server.url)
         for user, session in ((ANA, "s1"), (BEN, "s2"), (ANA, "s3")):
             trace(tracer, user, session)
-        await tracer.erase(ANA)
-        await tracer.delete_traces(ANA)
+        await tracer.traces.erase(ANA)
+        await tracer.traces.delete_traces(ANA)
         await tracer.close()
-        assert {run["name"] for run in server.runs.values()} == {"turn of s2", "model of s2"}
+        assert {span.name for span in server.spans} == {"turn of s2", "chat model of s2"}
 
 
 async def test_the_export_tells_where_the_traces_are() -> None:
     async with langsmith() as server:
-        tracer = tracer_to(server.url)
+        tracer = LangSmithTracer(server.url)
         trace(tracer, ANA, "s1")
-        shown = await tracer.export(ANA)
+        shown = await tracer.traces.export(ANA)
         await tracer.close()
-        assert shown["langsmith_project"] == server.run("turn of s1")["session_name"]
-        assert shown["user_hash"] == told(server.run("turn of s1"))["user_hash"]
+        assert shown["langsmith_project"] == server.project == "tests"
+        assert shown["user_hash"] == told(server.span("turn of s1"))["user_hash"]
 
 
 async def test_more_traces_than_one_request_deletes_are_all_deleted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(langsmith_api, "TRACES_OF_A_DELETION", 200)
     async with langsmith() as server:
-        tracer = tracer_to(server.url, limits=ExportLimits(limit=5_000, every_s=0.05))
+        tracer = LangSmithTracer(server.url, limits=DeliveryLimits(queue=5_000, every_s=0.05))
         for number in range(1_050):
             trace(tracer, ANA, f"a{number}")
         trace(tracer, BEN, "b1")
-        await until(lambda: server.over("turn of b1"), 20.0)
-        await tracer.delete_traces(ANA)
+        await until(lambda: server.has("turn of b1"), 20.0)
+        await tracer.traces.delete_traces(ANA)
         await tracer.close()
-        assert {run["name"] for run in server.runs.values()} == {"turn of b1", "model of b1"}
+        assert {span.name for span in server.spans} == {"turn of b1", "chat model of b1"}
         assert server.deletions == 6
 
 
 async def test_a_deletion_that_was_taken_and_not_carried_out_is_not_done() -> None:
     async with langsmith() as server:
         server.deletes_at_once = False
-        tracer = tracer_to(server.url)
+        tracer = LangSmithTracer(server.url)
         trace(tracer, ANA, "s1")
-        await tracer.erase(ANA)
+        await tracer.traces.erase(ANA)
         with pytest.raises(TracingUnavailable, match="traces are left"):
-            await tracer.delete_traces(ANA)
+            await tracer.traces.delete_traces(ANA)
         assert server.deletions == 2, "and is not asked for again and again at once"
         server.deletes_at_once = True
-        await tracer.delete_traces(ANA)
+        await tracer.traces.delete_traces(ANA)
         await tracer.close()
 
 
 async def test_an_erasure_that_is_not_taken_is_reported() -> None:
     async with langsmith(mood=500) as server:
-        tracer = tracer_to(server.url)
-        with pytest.raises(TracingUnavailable, match="500"):
-            await tracer.delete_traces(ANA)
+        tracer = LangSmithTracer(server.url)
+        with pytest.raises(TracingUnavailable, match="LangSmithAPIError"):
+            await tracer.traces.delete_traces(ANA)
         await tracer.close()

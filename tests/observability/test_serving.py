@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.langsmith_api import KEY, LangSmith, langsmith, lasts_within, told
+from tests.support.langsmith_api import KEY, LangSmith, langsmith, told
 from tests.support.offline_peer import OfflinePeer, running_peer
 from tests.support.running_server import RunningServer, placed_call, running_server
 from tests.support.waiting import until
@@ -64,22 +64,22 @@ async def test_a_real_call_is_traced_whole_and_without_its_words(peer: OfflinePe
             assert "LangSmith project responder-thinker, without what is said" in running.printed
             await peer.follow(SCRIPT)
             await one_turn(running)
-            await until(lambda: server.over("session"))
+            await until(lambda: server.has("session"))
             await ended(running)
             log = (running.folder / "stderr.log").read_text()
-    session = server.run("session")
+    session = server.span("session")
     [turn] = server.children(session)
     [thinker] = server.children(turn)
     [model] = server.children(thinker)
-    assert [run["name"] for run in (turn, thinker)] == ["turn 1", "knowledge"]
-    assert model["run_type"] == "llm" and told(model)["usage_metadata"]["total_tokens"] > 0
+    assert [span.name for span in (turn, thinker)] == ["turn 1", "invoke_agent knowledge"]
+    assert model.attributes["langsmith.span.kind"] == "llm" and model.attributes["gen_ai.usage.input_tokens"] > 0
     assert (told(turn)["outcome"], told(thinker)["source"], told(session)["reason"]) == (
         *("complete", "model"),
         "disconnected",
     )
     assert told(turn)["total_ms"] > 0
-    assert lasts_within(model, thinker) and lasts_within(thinker, turn) and lasts_within(turn, session)
-    assert "private" not in repr(server.batches) and "Eiffel" not in repr(server.batches)
+    assert model.lasts_within(thinker) and thinker.lasts_within(turn) and turn.lasts_within(session)
+    assert "private" not in server.text and "Eiffel" not in server.text
     assert KEY not in log + running.printed
 
 

@@ -6,20 +6,32 @@ import asyncio
 import json
 from typing import Any
 
+from opentelemetry.semconv._incubating.attributes import gen_ai_attributes as conventions
+
 from backend.agent.session import Agent
 from backend.call.call_trace import CallTrace
 from backend.conversation import events as ev
 from backend.conversation import page_events as page
 from backend.errors import ModelUnavailable
 from backend.models.base import Finished
-from backend.observability.trace_records import Record
 from backend.observability.tracing import within
 from backend.sessions.registry import Session
 from backend.testing.model import ScriptedModel
-from backend.testing.tracer import FakeTracer
-from tests.observability.world import SPOKEN, answered, begin_turn, hang_up, route, speak_reply, traced_call, tracer_to
+from backend.testing.tracer import FakeTracer, TracedSpan
+from tests.observability.world import (
+    SPOKEN,
+    CollectorTracer,
+    LangSmithTracer,
+    answered,
+    begin_turn,
+    hang_up,
+    route,
+    speak_reply,
+    traced_call,
+)
 from tests.support.agents import Slow, agent, call, echo
-from tests.support.langsmith_api import langsmith, lasts_within, told
+from tests.support.langsmith_api import langsmith, told
+from tests.support.otlp import collector
 from tests.support.waiting import until
 from tests.thinkers.world import world
 
@@ -37,52 +49,103 @@ async def ask_weather(placed: Any, id_: str = "c1") -> None:
     await speak_reply(placed)
 
 
-async def test_a_call_becomes_a_tree_at_langsmith() -> None:
-    async with langsmith() as server:
-        tracer = tracer_to(server.url)
+async def test_a_call_becomes_a_tree_at_a_collector() -> None:
+    async with collector() as server:
+        tracer = CollectorTracer(server.url)
         async with traced_call(tracer, *scenes()) as placed:
             await ask_weather(placed)
             await hang_up(placed)
         await tracer.close()
-    session = server.run("session")
+    session = server.span("session")
     [turn] = server.children(session)
     [thinker] = server.children(turn)
     inside = server.children(thinker)
-    assert [(run["name"], run["run_type"]) for run in (session, turn, thinker)] == [
-        *[("session", "chain"), ("turn 1", "chain"), ("weather", "chain")],
+    assert [span.name for span in (turn, thinker, *inside)] == [
+        "turn 1",
+        "invoke_agent weather",
+        "chat gpt-5.4-mini",
+        "execute_tool get_current_weather",
+        "chat gpt-5.4-mini",
     ]
-    assert [(run["name"], run["run_type"]) for run in inside] == [
-        ("gpt-5.4-mini", "llm"),
-        ("get_current_weather", "tool"),
-        ("gpt-5.4-mini", "llm"),
-    ]
-    assert {run["trace_id"] for run in server.runs.values()} == {session["id"]}
-    assert {told(run)["session_id"] for run in server.runs.values()} == {placed.session.id}
-    assert {run["session_name"] for run in server.runs.values()} == {"tests"}
+    assert [span.client for span in inside] == [True, False, True]
+    assert {span.trace for span in server.spans} == {session.trace} and not session.parent
+    assert {span.attributes["gen_ai.conversation.id"] for span in server.spans} == {placed.session.id}
+    assert all(each.lasts_within(span) for span in server.spans for each in server.children(span))
+    assert server.requests[0].headers["x-secret"] == "a b"
 
 
-async def test_times_lie_within_each_other() -> None:
+async def test_the_same_tree_reaches_langsmith_with_what_it_reads() -> None:
     async with langsmith() as server:
-        tracer = tracer_to(server.url)
+        tracer = LangSmithTracer(server.url)
         async with traced_call(tracer, *scenes()) as placed:
             await ask_weather(placed)
             await hang_up(placed)
         await tracer.close()
-    for run in server.runs.values():
-        assert all(lasts_within(child, run) for child in server.children(run)), run["name"]
+    session = server.span("session")
+    [turn] = server.children(session)
+    [thinker] = server.children(turn)
+    kinds = [span.attributes["langsmith.span.kind"] for span in (session, turn, thinker, *server.children(thinker))]
+    assert kinds == ["chain", "chain", "chain", "llm", "tool", "llm"]
+    assert {told(span)["session_id"] for span in server.spans} == {placed.session.id}
+    assert (told(session)["reason"], told(turn)["outcome"], told(thinker)["domain"]) == (
+        *("disconnected", "complete"),
+        "weather",
+    )
+    assert server.project == "tests"
+
+
+async def test_spans_speak_the_conventions_for_generative_ai() -> None:
+    tracer = FakeTracer(content=True)
+    first = [*WEATHER, Finished("tool_calls", tokens_in=100, tokens_out=7)]
+    async with traced_call(tracer, first, ["Mild.", Finished("stop", 200, 3)]) as placed:
+        await ask_weather(placed)
+        await hang_up(placed)
+    [thinker] = tracer.ended("thinker")
+    asked, tool, answered_ = tracer.under(thinker)
+    expected: list[tuple[TracedSpan, dict[str, Any]]] = [
+        (thinker, {conventions.GEN_AI_OPERATION_NAME: "invoke_agent", conventions.GEN_AI_AGENT_NAME: "weather"}),
+        (
+            asked,
+            {
+                conventions.GEN_AI_OPERATION_NAME: "chat",
+                conventions.GEN_AI_PROVIDER_NAME: "openai",
+                conventions.GEN_AI_REQUEST_MODEL: "gpt-5.4-mini",
+                conventions.GEN_AI_RESPONSE_FINISH_REASONS: ("tool_calls",),
+                conventions.GEN_AI_USAGE_INPUT_TOKENS: 100,
+                conventions.GEN_AI_USAGE_OUTPUT_TOKENS: 7,
+            },
+        ),
+        (
+            tool,
+            {
+                conventions.GEN_AI_OPERATION_NAME: "execute_tool",
+                conventions.GEN_AI_TOOL_NAME: "get_current_weather",
+                conventions.GEN_AI_TOOL_TYPE: "function",
+                conventions.GEN_AI_TOOL_CALL_ARGUMENTS: '{"location": "Seattle"}',
+            },
+        ),
+    ]
+    for span, attributes in expected:
+        assert span.attributes.items() >= attributes.items(), span.name
+    first_chunk = answered_.attributes[conventions.GEN_AI_RESPONSE_TIME_TO_FIRST_CHUNK]
+    assert isinstance(first_chunk, float) and 0 <= first_chunk < 5
+    messages = json.loads(str(answered_.attributes[conventions.GEN_AI_INPUT_MESSAGES]))
+    assert [message["role"] for message in messages] == ["system", "user", "assistant", "tool"]
+    [called], [response] = messages[2]["parts"], messages[3]["parts"]
+    assert (called["type"], called["name"]) == ("tool_call", "get_current_weather")
+    assert (response["type"], response["id"]) == ("tool_call_response", called["id"])
+    [said] = json.loads(str(answered_.attributes[conventions.GEN_AI_OUTPUT_MESSAGES]))
+    assert said == {"role": "assistant", "parts": [{"type": "text", "content": "Mild."}], "finish_reason": "stop"}
 
 
 async def test_tokens_add_up_from_the_model_to_the_session() -> None:
-    async with langsmith() as server:
-        tracer = tracer_to(server.url)
-        first = [*WEATHER, Finished("tool_calls", tokens_in=100, tokens_out=7)]
-        async with traced_call(tracer, first, ["Mild.", Finished("stop", 200, 3)]) as placed:
-            await ask_weather(placed)
-            await hang_up(placed)
-        await tracer.close()
-    models = [run for run in server.runs.values() if run["run_type"] == "llm"]
-    assert sorted(told(run)["usage_metadata"]["total_tokens"] for run in models) == [107, 203]
-    assert [told(server.run(name))["tokens"] for name in ("weather", "turn 1", "session")] == [310, 310, 310]
+    tracer = FakeTracer()
+    first = [*WEATHER, Finished("tool_calls", tokens_in=100, tokens_out=7)]
+    async with traced_call(tracer, first, ["Mild.", Finished("stop", 200, 3)]) as placed:
+        await ask_weather(placed)
+        await hang_up(placed)
+    assert sorted(span.tokens for span in tracer.ended("model")) == [107, 203]
+    assert [tracer.ended(kind)[0].tokens for kind in ("thinker", "turn", "session")] == [310, 310, 310]
 
 
 async def test_the_turn_tells_its_legs_and_the_session_how_it_ended() -> None:
@@ -151,10 +214,10 @@ async def test_an_answer_that_comes_after_its_turn_is_stale_in_its_own_turn() ->
         await answered(placed)
         await hang_up(placed)
     [thinker] = tracer.ended("thinker")
-    first, second = sorted(tracer.ended("turn"), key=lambda turn: turn.path[-1].began)
-    assert (thinker.outcome, thinker.path[:-1]) == ("stale", first.path)
+    first, second = sorted(tracer.ended("turn"), key=lambda turn: turn.began)
+    assert (thinker.outcome, thinker.parent) == ("stale", first.id)
     assert (first.outcome, second.outcome) == ("cancelled", "cancelled")
-    assert first.ended is not None and thinker.ended is not None and first.ended >= thinker.ended
+    assert first.ended >= thinker.ended
 
 
 async def test_an_answer_that_was_complete_and_never_spoken_is_stale() -> None:
@@ -190,7 +253,7 @@ async def test_thinkers_of_one_turn_lie_side_by_side() -> None:
         await answered(placed, 1)
         await hang_up(placed)
     [turn] = tracer.ended("turn")
-    assert all(thinker.path[:-1] == turn.path for thinker in tracer.ended("thinker"))
+    assert all(thinker.parent == turn.id for thinker in tracer.ended("thinker"))
 
 
 async def test_a_thinkers_own_tool_calls_are_traced() -> None:
@@ -204,13 +267,16 @@ async def test_a_thinkers_own_tool_calls_are_traced() -> None:
     [thinker] = tracer.ended("thinker")
     inside = [(record.kind, record.name) for record in tracer.under(thinker)]
     assert [kind for kind, _ in inside][:1] == ["model"]
-    assert {name for kind, name in inside if kind == "tool"} == {"kb_search", "get_news_headlines"}
+    assert {name for kind, name in inside if kind == "tool"} == {
+        "execute_tool kb_search",
+        "execute_tool get_news_headlines",
+    }
 
 
 # --- the agent by itself ------------------------------------------------------------------------------
 
 
-async def think_under(tracer: FakeTracer, who: Agent, text: str = "x") -> list[Record]:
+async def think_under(tracer: FakeTracer, who: Agent, text: str = "x") -> list[TracedSpan]:
     """One turn of the agent inside a session's span; the spans within it."""
     span = tracer.session("s1")
     with within(span):
@@ -226,14 +292,14 @@ async def test_calls_made_at_once_are_spans_of_their_own() -> None:
     inside = await think_under(tracer, agent(ScriptedModel(calls, ["Done."]), slow.tool))
     _, first, second, _ = inside
     assert [record.kind for record in inside] == ["model", "tool", "tool", "model"]
-    assert first.ended and second.path[-1].began < first.ended, "they overlap"
+    assert second.began < first.ended, "they overlap"
 
 
 async def test_a_tool_nobody_has_is_not_traced_by_the_name_the_model_gave_it() -> None:
     tracer = FakeTracer()
     model = ScriptedModel([call("my_private_words")], ["Sorry."])
     inside = await think_under(tracer, agent(model, echo))
-    assert [(record.name, record.outcome) for record in inside][1] == ("unknown_tool", "failed")
+    assert [(record.name, record.outcome) for record in inside][1] == ("execute_tool unknown_tool", "failed")
 
 
 async def test_cancelling_in_a_tool_cancels_its_span() -> None:
@@ -244,7 +310,7 @@ async def test_cancelling_in_a_tool_cancels_its_span() -> None:
     await until(lambda: slow.running == 1)
     session.cancel()
     await task
-    assert [(record.kind, record.outcome) for record in tracer.records[1:]] == [
+    assert [(record.kind, record.outcome) for record in tracer.spans] == [
         ("model", "complete"),
         ("tool", "cancelled"),
     ]
@@ -254,15 +320,16 @@ async def test_the_first_word_and_the_answering_model_are_told() -> None:
     tracer = FakeTracer()
     model = ScriptedModel([0.02, "Hi.", Finished("stop", 5, 2, model="the-fallback")])
     [record] = await think_under(tracer, agent(model, echo))
-    first = record.facts["first_token_ms"]
-    assert isinstance(first, float) and first >= 20
-    assert (record.name, record.facts["model"], record.tokens) == ("test-model", "the-fallback", 7)
+    first = record.facts[conventions.GEN_AI_RESPONSE_TIME_TO_FIRST_CHUNK]
+    assert isinstance(first, float) and first >= 0.02
+    assert (record.name, record.tokens) == ("chat test-model", 7)
+    assert record.facts[conventions.GEN_AI_RESPONSE_MODEL] == "the-fallback"
 
 
 async def test_outside_of_a_call_nothing_is_traced() -> None:
     tracer = FakeTracer()
     await agent(ScriptedModel(["Hi."]), echo).create_session("c").think(SPOKEN)
-    assert tracer.records == []
+    assert tracer.spans == []
 
 
 async def test_a_turns_span_tells_its_murmurs_and_what_discarded_replies_cost_but_none_of_the_words() -> None:
@@ -279,4 +346,4 @@ async def test_a_turns_span_tells_its_murmurs_and_what_discarded_replies_cost_bu
     first, second = tracer.ended("turn")
     assert (first.facts["murmurs"], first.facts["discarded_tokens"]) == (2, 1420)
     assert "murmurs" not in second.facts and "discarded_tokens" not in second.facts
-    assert SPOKEN not in str(tracer.records)
+    assert SPOKEN not in tracer.text

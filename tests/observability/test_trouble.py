@@ -1,4 +1,4 @@
-"""A LangSmith that is slow, broken or gone: calls do not notice, memory stays bounded, the end comes soon."""
+"""A collector that is slow, broken or gone: calls do not notice, memory stays bounded, the end comes soon."""
 
 from __future__ import annotations
 
@@ -6,26 +6,42 @@ import asyncio
 import logging
 import threading
 import time
+from collections.abc import Sequence
 from itertools import chain
 from statistics import median
 from typing import Any
 
 import pytest
+from opentelemetry.sdk.trace import ReadableSpan
+from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 
-from backend.errors import SettingsError, TracingUnavailable
+from backend.errors import SettingsError
 from backend.observability.call_metrics import CallMetrics
-from backend.observability.langsmith import LangSmithTracer
-from backend.observability.trace_exporter import ExportLimits, TraceExporter
-from backend.observability.trace_records import Record, TracedWords
+from backend.observability.genai_attributes import INPUT, OUTPUT
+from backend.observability.otlp import header_pairs
+from backend.observability.span_delivery import DeliveryLimits, SpanDelivery
 from backend.observability.tracing import NO_TRACER, Tracer
 from backend.settings.settings import load_settings
 from demo.services.server import Reply, serving
-from tests.observability.world import QUICK, answered, begin_turn, hang_up, route, speak_reply, traced_call, tracer_to
-from tests.support.langsmith_api import KEY, LangSmith, langsmith
+from tests.observability.world import (
+    QUICK,
+    CollectorTracer,
+    DeliveringTracer,
+    LangSmithTracer,
+    answered,
+    begin_turn,
+    hang_up,
+    route,
+    speak_reply,
+    traced_call,
+)
+from tests.support.langsmith_api import KEY, langsmith
+from tests.support.otlp import collector
 from tests.support.waiting import until
 
 NOWHERE = "http://127.0.0.1:9"
 TURNS = 12
+PATIENT = DeliveryLimits(every_s=0.02, request_s=4.0)
 
 
 async def turn_times(tracer: Tracer) -> list[float]:
@@ -45,9 +61,13 @@ async def turn_times(tracer: Tracer) -> list[float]:
 
 @pytest.mark.alone
 @pytest.mark.parametrize("mood", ["well", "hangs", 500, 401, "gone", "slow"])
-async def test_a_turn_takes_as_long_as_without_tracing(mood: str | int) -> None:
-    async with langsmith("well" if mood == "slow" else mood, delay_s=0.2 if mood == "slow" else 0.0) as server:
-        tracer = tracer_to(NOWHERE if mood == "gone" else server.url)
+@pytest.mark.parametrize("to", [LangSmithTracer, CollectorTracer])
+async def test_a_turn_takes_as_long_as_without_tracing(
+    mood: str | int, to: type[LangSmithTracer | CollectorTracer]
+) -> None:
+    serving_it = langsmith if to is LangSmithTracer else collector
+    async with serving_it("well" if mood == "slow" else mood, 0.2 if mood == "slow" else 0.0) as server:
+        tracer = to(NOWHERE if mood == "gone" else server.url)
         without = await turn_times(NO_TRACER)
         with_tracing = await turn_times(tracer)
         began = time.perf_counter()
@@ -56,23 +76,57 @@ async def test_a_turn_takes_as_long_as_without_tracing(mood: str | int) -> None:
     # Waiting for a Thinker goes by steps of 20 ms; sending on the way would cost the 200 or 300 ms of a slow server.
     assert median(with_tracing) < median(without) + 25
     assert closed_in < QUICK.close_within_s + 0.5
-    assert tracer.exporter.lost + len(server.runs) >= 3 * TURNS or mood == "well"
+    assert tracer.delivery.lost + len(server.spans) >= 3 * TURNS
+    assert (tracer.delivery.lost == 0) is (mood in ("well", "slow"))
 
 
-def records(number: int) -> list[Record]:
-    none = TracedWords()
-    return [Record("s", (), "tool", str(index), 1, "complete", 0, {}, none, none) for index in range(number)]
+class Kept(SpanExporter):
+    """Keeps what arrives; fails at the batches whose numbers are in `fails`, or raises there."""
+
+    def __init__(self, *fails: int, error: Exception | None = None) -> None:
+        self.batches: list[list[str]] = []
+        self.fails = fails
+        self.error = error
+        self.tries = 0
+        self.may_go_on = threading.Event()
+        self.may_go_on.set()
+
+    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+        self.may_go_on.wait(5)
+        self.tries += 1
+        if self.tries in self.fails:
+            if self.error:
+                raise self.error
+            return SpanExportResult.FAILURE
+        self.batches.append([span.name for span in spans])
+        return SpanExportResult.SUCCESS
+
+    def shutdown(self) -> None:
+        self.may_go_on.set()
+
+
+def delivering(exporter: Kept, **limits: Any) -> DeliveringTracer:
+    """A tracer to the exporter."""
+    return DeliveringTracer(SpanDelivery("the test", exporter, DeliveryLimits(**limits)))
 
 
 async def test_a_full_queue_drops_the_oldest_and_counts() -> None:
-    arrived: list[Record] = []
-    exporter = TraceExporter(arrived.extend, limits=ExportLimits(limit=10, every_s=0.01))
-    for record in records(25):
-        exporter.enqueue(record)
-    assert (exporter.depth, exporter.dropped) == (10, 15)
-    exporter.start()
-    await exporter.close()
-    assert [record.name for record in arrived] == [str(number) for number in range(15, 25)]
+    kept = Kept()
+    tracer = delivering(kept, queue=10, batch=10, every_s=60)
+    kept.may_go_on.clear()
+    for number in range(35):
+        tracer.session("s", "turn", str(number)).end()
+        if number == 9:  # the first batch is being sent from here on
+            await until(lambda: tracer.delivery.depth == 10 and tracer.delivery.dropped == 0 and sending(tracer) == 10)
+    assert (tracer.delivery.depth, tracer.delivery.dropped) == (20, 15)
+    kept.may_go_on.set()
+    await tracer.close()
+    assert list(chain(*kept.batches)) == [str(number) for number in (*range(10), *range(25, 35))]
+    assert (tracer.delivery.delivered, tracer.delivery.lost, tracer.delivery.depth) == (20, 15, 0)
+
+
+def sending(tracer: DeliveringTracer) -> int:
+    return tracer.delivery._counted.sending
 
 
 def test_what_was_lost_is_counted_in_the_metrics() -> None:
@@ -81,211 +135,147 @@ def test_what_was_lost_is_counted_in_the_metrics() -> None:
     assert metrics.registry.get_sample_value("voice_traces_dropped_total") == 15
 
 
-async def test_records_arrive_in_batches_and_in_order() -> None:
-    batches: list[list[str]] = []
-    exporter = TraceExporter(
-        lambda batch: batches.append([record.name for record in batch]), limits=ExportLimits(batch=4, every_s=0.01)
-    )
-    for record in records(10):
-        exporter.enqueue(record)
-    exporter.start()
-    await exporter.close()
-    assert [len(batch) for batch in batches] == [4, 4, 2]
-    assert list(chain(*batches)) == [str(number) for number in range(10)]
+async def test_spans_arrive_in_batches_and_in_order() -> None:
+    kept = Kept()
+    tracer = delivering(kept, batch=4, every_s=60)
+    for number in range(10):
+        tracer.session("s", "turn", str(number)).end()
+    await tracer.close()
+    assert max(map(len, kept.batches)) <= 4
+    assert list(chain(*kept.batches)) == [str(number) for number in range(10)]
 
 
-class Flaky:
-    """Fails as often as told, then delivers."""
-
-    def __init__(self, failures: int, *, retryable: bool = True) -> None:
-        self.failures = failures
-        self.retryable = retryable
-        self.tries: list[float] = []
-        self.arrived: list[Record] = []
-
-    def __call__(self, batch: Any) -> None:
-        self.tries.append(time.monotonic())
-        if len(self.tries) <= self.failures:
-            error = TracingUnavailable("not now")
-            error.retryable = self.retryable
-            raise error
-        self.arrived.extend(batch)
-
-
-async def test_a_batch_that_failed_is_tried_again_after_a_growing_pause(caplog: pytest.LogCaptureFixture) -> None:
-    send = Flaky(2)
-    exporter = TraceExporter(send, limits=ExportLimits(every_s=0.001, rest_s=0.04, longest_rest_s=1))
-    exporter.enqueue(records(1)[0])
-    exporter.start()
-    await until(lambda: len(send.arrived) == 1)
-    await exporter.close()
-    first, second, third = send.tries
-    assert second - first >= 0.04 and third - second >= 0.08
-    assert exporter.lost == 0
-    assert [entry.levelname for entry in caplog.records] == ["WARNING", "WARNING"], "once gone, once back"
-
-
-async def test_a_batch_is_given_up_after_three_attempts_and_the_next_goes_on() -> None:
-    send = Flaky(3)
-    exporter = TraceExporter(send, limits=ExportLimits(batch=1, every_s=0.001, rest_s=0.005, longest_rest_s=0.005))
-    for record in records(2):
-        exporter.enqueue(record)
-    exporter.start()
-    await until(lambda: len(send.arrived) == 1)
-    await exporter.close()
-    assert (exporter.failed, send.arrived[0].name) == (1, "1")
-
-
-async def test_a_batch_that_is_refused_for_good_is_not_tried_again() -> None:
-    send = Flaky(1, retryable=False)
-    exporter = TraceExporter(send, limits=ExportLimits(every_s=0.001, rest_s=0.005))
-    exporter.enqueue(records(1)[0])
-    exporter.start()
-    await until(lambda: exporter.failed == 1)
-    await exporter.close()
-    assert len(send.tries) == 1
+async def test_one_line_says_that_deliveries_fail_and_one_that_they_are_back(caplog: pytest.LogCaptureFixture) -> None:
+    kept = Kept(1, 2)
+    tracer = delivering(kept, batch=1, every_s=0.01)
+    for number in range(3):
+        tracer.session("s", "turn", str(number)).end()
+    await until(lambda: tracer.delivery.delivered == 1)
+    await tracer.close()
+    assert tracer.delivery.lost == 2
+    assert [entry.levelname for entry in caplog.records] == ["WARNING", "WARNING"]
 
 
 async def test_a_fault_of_ours_does_not_end_the_thread(caplog: pytest.LogCaptureFixture) -> None:
-    arrived: list[Record] = []
-
-    def send(batch: Any) -> None:
-        if batch[0].name == "0":
-            raise ValueError("somebody's words")
-        arrived.extend(batch)
-
-    exporter = TraceExporter(send, limits=ExportLimits(batch=1, every_s=0.001, rest_s=0.001, longest_rest_s=0.001))
-    for record in records(2):
-        exporter.enqueue(record)
-    exporter.start()
-    await until(lambda: len(arrived) == 1)
-    await exporter.close()
+    kept = Kept(1, error=ValueError("somebody's words"))
+    tracer = delivering(kept, batch=1, every_s=0.01)
+    for number in range(2):
+        tracer.session("s", "turn", str(number)).end()
+    await until(lambda: tracer.delivery.delivered == 1)
+    await tracer.close()
     assert "ValueError" in caplog.text and "words" not in caplog.text
 
 
-@pytest.mark.parametrize(("status", "again"), [(429, True), (500, True), (503, True), (401, False), (422, False)])
+@pytest.mark.parametrize(("status", "again"), [(429, True), (503, True), (401, False), (422, False)])
 async def test_only_what_may_pass_is_sent_again(status: int, again: bool) -> None:
-    async with langsmith(status) as server:
-        tracer = tracer_to(server.url)
+    async with collector(status) as server:
+        tracer = CollectorTracer(server.url, limits=PATIENT)
         tracer.session("s1").end()
-        await until(lambda: server.asked == (3 if again else 1))
-        await until(lambda: tracer.exporter.lost == 2)
-        await tracer.close()
-    assert server.asked == (3 if again else 1)
-
-
-async def test_what_was_kept_arrives_once_langsmith_is_back() -> None:
-    async with langsmith(503) as server:
-        tracer = tracer_to(server.url)
-        tracer.session("s1").end()
-        await until(lambda: server.asked >= 1)
+        await until(lambda: server.asked > again)
         server.mood = "well"
-        await until(lambda: server.over("session"))
+        await until(lambda: tracer.delivery.depth == 0)
         await tracer.close()
-    assert tracer.exporter.lost == 0
+    assert (tracer.delivery.lost, len(server.spans)) == ((0, 1) if again else (1, 0))
 
 
-async def test_the_end_of_a_long_call_is_sent_whole_in_case_its_beginning_was_lost() -> None:
-    async with langsmith() as server:
-        tracer = tracer_to(server.url)
-        span = tracer.session("s1")
-        await until(lambda: len(server.batches) == 1)
-        server.runs.clear()
-        span.end("failed")
-        await tracer.close()
-    [run] = server.runs.values()
-    assert [len(batch["patch"]) for batch in server.batches] == [0, 1]
-    assert (run["name"], run["error"], run["trace_id"]) == ("session", "failed", run["id"])
-
-
-async def test_closing_a_tracer_whose_server_hangs_is_bounded_and_leaves_no_thread() -> None:
-    before = threading.active_count()
-    async with langsmith("hangs") as server:
-        tracer = tracer_to(server.url, limits=ExportLimits(every_s=0.01, close_within_s=0.1))
+async def test_closing_while_the_collector_hangs_is_bounded_and_counts_what_is_left() -> None:
+    async with collector("hangs") as server:
+        tracer = CollectorTracer(server.url, limits=DeliveryLimits(every_s=0.01, close_within_s=0.1))
         tracer.session("s1").end()
         await until(lambda: server.asked == 1)
+        tracer.session("s2").end()
         began = time.perf_counter()
         await tracer.close()
         assert time.perf_counter() - began < 0.4
-        assert tracer.exporter.lost == 2
-        await until(lambda: "trace exporter" not in {thread.name for thread in threading.enumerate()})
-    assert threading.active_count() <= before + 1, "the loop keeps one helper"
-
-
-async def test_an_endless_answer_is_left_unread() -> None:
-    async with serving(lambda _: Reply(202, parts=[b"x" * 65_536, 0.02] * 500)) as api:
-        tracer = tracer_to(api.url)
-        tracer.session("s1").end()
-        await until(lambda: api.hung_up.is_set())
-        await tracer.close()
-    assert tracer.exporter.lost == 0
+        assert (tracer.delivery.lost, tracer.delivery.depth) == (2, 0)
 
 
 # --- secrets and words --------------------------------------------------------------------------------
 
 
-async def call_in_trouble(server: LangSmith, *, content: bool) -> LangSmithTracer:
-    """A turn traced to a server that first fails, then takes everything."""
-    server.mood = 500
-    tracer = tracer_to(server.url, content=content)
-    weather = ["Mild, my private answer."]
-    async with traced_call(tracer, weather) as placed:
+async def call_with(tracer: Tracer) -> None:
+    """A call of one turn."""
+    async with traced_call(tracer, ["Mild, my private answer."]) as placed:
         await begin_turn(placed)
         await route(placed, "knowledge", "my private query")
         await answered(placed)
         await speak_reply(placed, "my private reply")
-        await until(lambda: server.asked > 0)
-        server.mood = "well"
         await hang_up(placed)
-    await until(lambda: server.over("session"))
-    await tracer.close()
-    return tracer
 
 
-async def test_the_key_is_sent_as_the_documented_header_and_never_logged(caplog: pytest.LogCaptureFixture) -> None:
+async def test_keys_are_sent_as_documented_headers_and_never_logged(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     async with langsmith() as server:
-        tracer = await call_in_trouble(server, content=False)
-        refused = tracer_to(NOWHERE)
-        refused.session("s1").end()
-        await until(lambda: "cannot be reached" in caplog.text)
-        await refused.close()
+        tracer = LangSmithTracer(server.url)
+        tracer.session("s1").end()
+        await tracer.close()
+    refused = LangSmithTracer(NOWHERE), CollectorTracer(NOWHERE)
+    for each in refused:
+        each.session("s1").end()
+        await each.close()
     assert server.keys == {KEY}
-    assert KEY not in caplog.text + repr(tracer) + repr(refused)
+    assert caplog.text.count("Traces cannot be delivered") == 2
+    told = caplog.text + repr(tracer) + repr(tracer.delivery) + repr(refused) + repr(refused[1].delivery)
+    assert KEY not in told and "a b" not in told and "a%20b" not in told
+
+
+async def test_the_collectors_headers_never_reach_langsmith(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", "x-honeycomb-team=the-collectors,x-api-key=other")
+    async with langsmith() as server:
+        tracer = LangSmithTracer(server.url)
+        tracer.session("s1").end()
+        await tracer.close()
+    assert tracer.delivery.lost == 0 and server.keys == {KEY}
+    assert "the-collectors" not in repr(server.requests)
 
 
 async def test_nothing_of_what_was_said_leaves_the_server_by_default(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG, "backend.observability")
-    async with langsmith() as server:
-        await call_in_trouble(server, content=False)
-    sent = repr(server.batches)
-    assert "private" not in sent + caplog.text
-    assert server.run("turn 1")["inputs"] == {"chars": len("my very private question about Seattle")}
-    assert server.run("knowledge")["inputs"] == {"chars": len("my private query")}
-    model = next(run for run in server.runs.values() if run["run_type"] == "llm")
-    assert set(model["inputs"]) == {"messages", "chars"} and model["inputs"]["messages"] == 2
+    async with collector() as server:
+        tracer = CollectorTracer(server.url)
+        await call_with(tracer)
+        await tracer.close()
+    assert "private" not in server.text + caplog.text
+    turn, thinker = server.span("turn 1"), server.span("invoke_agent knowledge")
+    assert turn.attributes["voice.input.chars"] == len("my very private question about Seattle")
+    assert thinker.attributes["voice.input.chars"] == len("my private query")
+    [model] = server.children(thinker)
+    assert model.attributes["voice.input.messages"] == 2 and INPUT not in model.attributes
 
 
 async def test_what_was_said_is_sent_when_the_operator_says_so() -> None:
     async with langsmith() as server:
-        await call_in_trouble(server, content=True)
-    assert server.run("turn 1")["inputs"]["text"] == "my very private question about Seattle"
-    assert server.run("turn 1")["outputs"]["text"] == "my private reply"
-    model = next(run for run in server.runs.values() if run["run_type"] == "llm")
-    assert [message["role"] for message in model["inputs"]["messages"]] == ["system", "user"]
-    assert model["outputs"]["text"] == "Mild, my private answer."
+        tracer = LangSmithTracer(server.url, content=True)
+        await call_with(tracer)
+        await tracer.close()
+    turn = server.span("turn 1")
+    assert "my very private question about Seattle" in turn.attributes[INPUT]
+    assert "my private reply" in turn.attributes[OUTPUT]
+    [model] = server.children(server.span("invoke_agent knowledge"))
+    assert model.attributes[INPUT].count('"role"') == 2 and "Mild, my private answer." in model.attributes[OUTPUT]
+    assert model.attributes["gen_ai.prompt"] == model.attributes[INPUT], "which is where LangSmith looks"
 
 
 async def test_long_words_are_cut() -> None:
-    async with langsmith() as server:
-        tracer = tracer_to(server.url, content=True)
+    async with collector() as server:
+        tracer = CollectorTracer(server.url, content=True)
         span = tracer.session("s1")
         span.asked([{"role": "user", "content": "y" * 20_000}] * 10)
         span.said("x" * 1_000_000)
         span.end()
         await tracer.close()
-    assert server.run("session")["outputs"]["chars"] == 1_000_000
-    assert len(repr(server.batches)) < 60_000
+    assert server.span("session").attributes["voice.output.chars"] == 1_000_000
+    assert len(server.text) < 60_000
+
+
+async def test_an_endless_answer_does_not_hold_the_delivery_for_long() -> None:
+    async with serving(lambda _: Reply(200, parts=[b"x" * 65_536, 0.02] * 500)) as api:
+        tracer = CollectorTracer(api.url, limits=DeliveryLimits(every_s=0.01, close_within_s=0.5))
+        tracer.session("s1").end()
+        await until(lambda: bool(api.requests))
+        began = time.perf_counter()
+        await tracer.close()
+    assert time.perf_counter() - began < 1.0
 
 
 # --- settings -----------------------------------------------------------------------------------------
@@ -294,6 +284,15 @@ async def test_long_words_are_cut() -> None:
 def test_tracing_without_a_key_is_refused_with_advice() -> None:
     with pytest.raises(SettingsError, match="LANGSMITH_TRACING_ENABLED needs LANGSMITH_API_KEY"):
         load_settings(_env_file=None, langsmith_tracing_enabled=True)
+
+
+def test_headers_are_read_as_the_specification_writes_them() -> None:
+    settings = load_settings(_env_file=None, otel_exporter_otlp_headers="A=b%20c, d=e=f,")
+    assert settings.otel_exporter_otlp_headers is not None
+    assert header_pairs(settings.otel_exporter_otlp_headers.get_secret_value()) == {"a": "b c", "d": "e=f"}
+    with pytest.raises(SettingsError, match=r"OTEL_EXPORTER_OTLP_HEADERS.*name=value") as refused:
+        load_settings(_env_file=None, otel_exporter_otlp_headers="very-secret")
+    assert "very-secret" not in str(refused.value)
 
 
 async def test_a_call_that_is_not_traced_asks_nothing_of_anybody() -> None:

@@ -16,6 +16,7 @@ from backend.coordinator.decider import ModelDecider
 from backend.coordinator.store import ChannelEntry
 from backend.errors import ModelUnavailable, VoiceError
 from backend.models.base import Finished
+from backend.observability.genai_attributes import INPUT, OUTPUT
 from backend.observability.tracing import Tracer
 from backend.responders.base import PastMessage
 from backend.testing.memory import FakeMemory
@@ -24,10 +25,10 @@ from backend.testing.tracer import FakeTracer
 from backend.users.summaries import Summaries
 from tests.coordinator.world import options
 from tests.http.world import settings_with
-from tests.observability.world import tracer_to
+from tests.observability.world import CollectorTracer
 from tests.support.agents import call
 from tests.support.chats import chat_over
-from tests.support.langsmith_api import KEY, langsmith, lasts_within, told
+from tests.support.otlp import collector
 from tests.support.running_server import a_browser, running_server
 from tests.support.waiting import until
 
@@ -53,22 +54,22 @@ async def test_a_typed_turn_is_a_trace_down_to_its_thinkers_models(tmp_path: Pat
         ["Air.", Finished("stop", 20, 2)],
         ["Air!", Finished("stop", 3, 3)],
     )
-    async with langsmith() as server:
-        tracer = tracer_to(server.url)
+    async with collector() as server:
+        tracer = CollectorTracer(server.url)
         reply = await answered(chat_with(tmp_path, tracer, *scenes), platform="terminal")
         await tracer.close()
-    turn = server.run("typed turn")
-    assert turn["parent_run_id"] is None and told(turn)["session_id"] == "c1"
-    assert [(run["name"], run["run_type"]) for run in server.children(turn)] == [
-        ("gpt-5.4-mini", "llm"),
-        ("route_to_thinker", "tool"),
-        ("knowledge", "chain"),
-        ("gpt-5.4-mini", "llm"),
+    turn = server.span("typed turn")
+    assert not turn.parent and turn.attributes["gen_ai.conversation.id"] == "c1"
+    assert [span.name for span in server.children(turn)] == [
+        "chat gpt-5.4-mini",
+        "execute_tool route_to_thinker",
+        "invoke_agent knowledge",
+        "chat gpt-5.4-mini",
     ]
-    thinker = server.run("knowledge")
-    assert [run["run_type"] for run in server.children(thinker)] == ["llm"]
-    assert all(lasts_within(each, turn) for each in server.runs.values()) and reply.thinkers == ("knowledge",)
-    facts = told(turn)
+    thinker = server.span("invoke_agent knowledge")
+    assert [span.name for span in server.children(thinker)] == ["chat gpt-5.4"]
+    assert all(span.lasts_within(turn) for span in server.spans) and reply.thinkers == ("knowledge",)
+    facts = {name.removeprefix("voice."): value for name, value in turn.attributes.items()}
     assert (facts["outcome"], facts["platform"], facts["mode"], facts["tokens"]) == (
         "complete",
         "terminal",
@@ -76,7 +77,7 @@ async def test_a_typed_turn_is_a_trace_down_to_its_thinkers_models(tmp_path: Pat
         39,
     )
     assert (facts["thinkers"], facts["history"]) == ("knowledge", "kept")
-    assert SECRET not in repr(server.batches) and "Air" not in repr(server.batches)
+    assert SECRET not in server.text and "Air" not in server.text
 
 
 async def test_a_turn_of_no_conversation_is_one_and_words_are_sent_where_that_is_wanted(tmp_path: Path) -> None:
@@ -84,7 +85,7 @@ async def test_a_turn_of_no_conversation_is_one_and_words_are_sent_where_that_is
     reply = await answered(chat_with(tmp_path, tracer, ["Hello."]), conversation=None, message_id="m1")
     [turn] = tracer.ended("turn")
     assert (turn.session_id, turn.name, turn.outcome, reply.history) == ("m1", "typed turn", "complete", "none")
-    assert (turn.asked.text, turn.said.text) == (SECRET, "Hello.")
+    assert (SECRET in str(turn.attributes[INPUT]), "Hello." in str(turn.attributes[OUTPUT])) == (True, True)
     assert [record.kind for record in tracer.under(turn)] == ["model"]
 
 
@@ -115,8 +116,8 @@ async def test_a_summary_is_a_trace_with_its_model() -> None:
     good, bad = tracer.ended("summary")
     assert (good.session_id, good.outcome, good.tokens, bad.outcome) == ("s1", "complete", 34, "failed")
     [asked] = tracer.under(good)
-    assert (asked.kind, asked.name, asked.outcome, asked.facts["tokens_in"]) == ("model", "fast", "complete", 30)
-    assert "dog" not in repr(tracer.records)
+    assert (asked.name, asked.outcome, asked.facts["gen_ai.usage.input_tokens"]) == ("chat fast", "complete", 30)
+    assert "dog" not in tracer.text
 
 
 async def test_a_digest_is_a_trace_with_its_model_and_actions() -> None:
@@ -131,8 +132,8 @@ async def test_a_digest_is_a_trace_with_its_model_and_actions() -> None:
 
 
 async def test_a_whole_server_traces_what_is_typed_in_a_chat() -> None:
-    async with langsmith() as server:
-        settings = {"LANGSMITH_TRACING_ENABLED": "true", "LANGSMITH_API_KEY": KEY, "LANGSMITH_ENDPOINT": server.url}
+    async with collector() as server:
+        settings = {"OTEL_EXPORTER_OTLP_ENDPOINT": server.url, "OTEL_SERVICE_NAME": "voice-of-the-tests"}
         with running_server(None, **settings) as running:
             async with a_browser(running) as browser:
                 said = await browser.post(
@@ -140,11 +141,10 @@ async def test_a_whole_server_traces_what_is_typed_in_a_chat() -> None:
                 )
                 assert said.status_code == 200, said.text
                 await _single(browser)
-            await until(
-                lambda: sum(run["name"] == "typed turn" and "end_time" in run for run in server.runs.values()) == 2, 10
-            )
-    assert {told(run)["session_id"] for run in server.runs.values() if run["name"] == "typed turn"} >= {"c9"}
-    assert "Ana" not in repr(server.batches)
+            await until(lambda: len(server.named("typed turn")) == 2, 10)
+    assert "c9" in {span.attributes["session.id"] for span in server.named("typed turn")}
+    assert {span.resource["service.name"] for span in server.spans} == {"voice-of-the-tests"}
+    assert "Ana" not in server.text
 
 
 async def _single(browser: httpx2.AsyncClient) -> None:

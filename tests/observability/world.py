@@ -8,11 +8,13 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-import httpx2
+from opentelemetry.sdk.trace import TracerProvider
 
 from backend.conversation import events as ev
-from backend.observability.langsmith import LangSmithTracer
-from backend.observability.trace_exporter import ExportLimits
+from backend.observability.langsmith import LangSmithTraces
+from backend.observability.otel_spans import OtelTracer
+from backend.observability.otlp import otlp_delivery
+from backend.observability.span_delivery import DeliveryLimits, SpanDelivery
 from backend.observability.tracing import Tracer
 from backend.testing.memory import FakeMemory
 from tests.call.world import TONE, PlacedCall, placed_call, settle
@@ -20,18 +22,37 @@ from tests.support.langsmith_api import KEY
 from tests.support.waiting import until
 from tests.thinkers.world import world
 
-QUICK = ExportLimits(every_s=0.02, rest_s=0.02, longest_rest_s=0.05, close_within_s=1.0)
-IMPATIENT = httpx2.Timeout(0.3)
+QUICK = DeliveryLimits(every_s=0.02, request_s=0.3, close_within_s=1.0)
 SPOKEN = "my very private question about Seattle"
 
 
-def tracer_to(url: str, *, content: bool = False, limits: ExportLimits = QUICK, key: str = KEY) -> LangSmithTracer:
-    """A tracer whose thread runs."""
-    tracer = LangSmithTracer(
-        endpoint=url, api_key=key, project="tests", content=content, limits=limits, timeout=IMPATIENT
-    )
-    tracer.exporter.start()
-    return tracer
+class DeliveringTracer(OtelTracer):
+    """A tracer with one delivery."""
+
+    def __init__(self, delivery: SpanDelivery, *, content: bool = False) -> None:
+        provider = TracerProvider(shutdown_on_exit=False)
+        provider.add_span_processor(delivery)
+        super().__init__(provider, content=content)
+        self.delivery = delivery
+
+    async def close(self) -> None:
+        """End the delivery."""
+        await self.delivery.close()
+
+
+class LangSmithTracer(DeliveringTracer):
+    """A tracer to a LangSmith server."""
+
+    def __init__(self, url: str, *, content: bool = False, limits: DeliveryLimits = QUICK, key: str = KEY) -> None:
+        self.traces = LangSmithTraces(endpoint=url, api_key=key, project="tests", limits=limits)
+        super().__init__(self.traces.delivery, content=content)
+
+
+class CollectorTracer(DeliveringTracer):
+    """A tracer to a collector."""
+
+    def __init__(self, url: str, *, content: bool = False, limits: DeliveryLimits = QUICK) -> None:
+        super().__init__(otlp_delivery(url, "x-secret=a%20b", limits), content=content)
 
 
 @asynccontextmanager

@@ -34,14 +34,14 @@ async def test_erasing_a_user_reaches_webhooks_and_traces(workers: str) -> None:
                 for browser in (ana, ben):
                     await browser.get("/api/me")
                     await browser.post("/api/multiturn", json={"message": "Hello."}, timeout=30)
-                await until(lambda: len({told(run)["user_hash"] for run in traces.runs.values()}) == 2)
+                await until(lambda: len({told(span)["user_hash"] for span in traces.spans}) == 2)
                 hash_of_ana = (await ana.get("/api/me/export")).json()["traces"]["user_hash"]
                 answer = await ana.delete("/api/me", timeout=15)
                 assert (answer.status_code, answer.json()) == (200, {"ok": True})
                 await until(lambda: {request.path for request in hook.requests} >= {"/turns", "/reminders"})
                 deleted = [request.json() for request in hook.requests if request.json()["event"] == "user.deleted"]
                 assert len(deleted) == 2 and len({body["user"] for body in deleted}) == 1
-                left = {told(run)["user_hash"] for run in traces.runs.values()}
+                left = {told(span)["user_hash"] for span in traces.spans}
                 assert len(left) == 1 and hash_of_ana not in left
             log = server.folder / "security.log"
             await until(lambda: "data_erased" in log.read_text())

@@ -234,11 +234,7 @@ async def test_a_trace_tells_figures_of_thoughts_and_no_words_even_with_content_
     with within(session.open("thinker", "reason")):
         await reasoner(model, echo).infer("SECRET task", "dual")
     session.end()
-    assert [record.kind for record in tracer.records if record.ended is not None][:4] == [
-        "model",
-        "model",
-        "tool",
-        "model",
-    ]
-    assert sum(record.tokens for record in tracer.ended("model")) == 45
-    assert "SECRET" not in repr([record._asdict() for record in tracer.records])
+    assert [span.kind for span in tracer.spans][:4] == ["model", "model", "tool", "model"]
+    [reasoning] = tracer.ended("reasoning")
+    assert (reasoning.tokens, len(tracer.under(reasoning))) == (45, 4)
+    assert "SECRET" not in tracer.text
