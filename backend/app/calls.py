@@ -186,6 +186,7 @@ def _dependencies(
         limits=limits,
         max_s=settings.session_max_minutes * 60,
         line_patience_s=settings.line_patience_s,
+        connection_max_s=settings.connection_max_s,
         metrics=foundation.metrics,
         tracer=foundation.tracing.tracer,
         spent=meter.spent,

@@ -61,5 +61,7 @@ class CallDependencies:
     """Keeps what was said for longer than memory; None: nothing does."""
     line_patience_s: float = 90
     """Seconds a call waits for a Responder that cannot be reached before it ends with a word."""
+    connection_max_s: float = 0
+    """Seconds a connection to a Responder lasts at most; 0: as long as the provider lets it."""
     take_answer: TakeAnswer | None = None
     """Hears what callers answer to the question whether something shall be done; None: nobody is asked."""

@@ -74,8 +74,10 @@ class CallEngine:
         self._replying = False  # a reply is spoken, so that it matters whose voice is heard
         self._muffled = False  # the voice under way, as the machine knows it
         self._tap = UtteranceTap(dependencies.reader, self.dispatch)
-        providers, patience_s = dependencies.providers, dependencies.line_patience_s
-        self._link = ResponderLink(providers, self._history, self._on_link_event, self._is_at_rest, patience_s)
+        patience_s, lasts_s = dependencies.line_patience_s, dependencies.connection_max_s
+        self._link = ResponderLink(
+            dependencies.providers, self._history, self._on_link_event, self._is_at_rest, patience_s, lasts_s
+        )
         view = CallView(
             question=self._question,
             turn=lambda: self._machine.turn,

@@ -20,6 +20,11 @@ SPREAD_S = 0.3
 """A pause is longer by up to this, so that not all calls of a server connect in the same moment."""
 GO_BACK_EVERY_S = 2.0
 """Seconds between two looks whether a preferred provider is back, and the caller between two turns."""
+RENEW_BEFORE_S = 180.0
+"""Seconds before a provider ends a connection from which on the next pause between two turns is taken for a new one."""
+RENEW_LOOK_S = 0.5
+"""Seconds between two looks whether there is such a pause."""
+LONGEST_SLEEP_S = 3600.0
 LATE_AFTER_S = 1.5
 """Seconds after which a caller who has just called is told that connecting takes longer."""
 
@@ -29,7 +34,8 @@ class ResponderLink:
 
     A connection that is lost is made again for `patience_s` seconds, with another provider where there are several; the
     call goes on meanwhile. One that stands and is mute is left for another provider's. Between two turns, while
-    `at_rest`, it goes back to a provider that is preferred.
+    `at_rest`, it goes back to a provider that is preferred, and to a new connection before the provider ends the old
+    one: after `connection_max_s`, or where that is 0, after what is known of the provider.
     """
 
     def __init__(
@@ -39,11 +45,14 @@ class ResponderLink:
         on_event: Callable[[ev.Event], None],
         at_rest: Callable[[], bool],
         patience_s: float,
+        connection_max_s: float = 0,
     ) -> None:
         self._choice = ProviderChoice(providers)
         self._at_rest = at_rest
         self._patience_s = patience_s
-        self._returning: asyncio.Task[None] | None = None
+        self._connection_max_s = connection_max_s
+        self._connected_at = 0.0
+        self._moving: asyncio.Task[None] | None = None
         self._receiving: asyncio.Timeout | None = None  # without a time: it ends when the provider is left
         self._history = history
         self._on_event = on_event
@@ -77,10 +86,10 @@ class ResponderLink:
         if was_late:
             self._report_restored()
         while True:
-            if self._choice.is_second_best and self._returning is None:
-                self._returning = asyncio.create_task(self._go_back(), name="back to a preferred provider")
             responder = self.connection
             assert responder is not None
+            if self._moving is None:
+                self._moving = asyncio.create_task(self._move(), name="over to another connection between turns")
             try:
                 await self._receive(responder)
             except ResponderUnavailable as error:
@@ -98,7 +107,7 @@ class ResponderLink:
 
     async def close(self) -> None:
         """Close the connection, if one stands. Safe to call twice."""
-        await self._stop_returning()
+        await self._stop_moving()
         responder, self.connection = self.connection, None
         self._choice.release()
         if responder:
@@ -123,35 +132,50 @@ class ResponderLink:
             raise error
         self._on_event(ev.ResponderLost(str(error)))
         await self.close()
-        self.connection = await self._connected()
+        self._stands(await self._connected())
         self._report_restored()
 
     def _report_restored(self) -> None:
         self._on_event(ev.ResponderRestored(self.about.responder, self.about.model))
 
-    async def _go_back(self) -> None:
-        """Wait for a provider that is preferred to the current one, and go over to it between two turns."""
-        while self._choice.is_second_best:
-            await asyncio.sleep(GO_BACK_EVERY_S)
-            if not self._at_rest() or self.connection is None:
+    async def _move(self) -> None:
+        """Go over to a preferred provider, or to a new connection before this one expires, between two turns."""
+        while True:
+            returns = self._choice.is_second_best
+            renewal_s = self._renew_at() - asyncio.get_running_loop().time()
+            await asyncio.sleep(max(RENEW_LOOK_S, min(renewal_s, GO_BACK_EVERY_S if returns else LONGEST_SLEEP_S)))
+            due = self._renew_at() <= asyncio.get_running_loop().time()
+            if not self._at_rest() or not (returns or due) or (old := self.connection) is None:
                 continue
+            connect = self._choice.connect_again if due else self._choice.connect_better
             try:
-                better = await self._attempt(self._choice.connect_better)
+                newer = await self._attempt(connect)
             except ResponderUnavailable:
+                await asyncio.sleep(GO_BACK_EVERY_S)
                 continue
-            old = self.connection
-            if not self._at_rest() or old is None:
-                await better.close()
+            if not self._at_rest() or self.connection is not old:
+                await newer.close()
                 continue
-            self._choice.take(better)
-            self.connection = better  # `run` receives from it as soon as the old one is closed
-            self._report_restored()
-            self._returning = None if self._choice.is_second_best else self._returning
+            before = self.about
+            self._choice.take(newer)
+            self._stands(newer)  # `run` receives from it as soon as the old one is closed
+            if self.about != before:
+                self._report_restored()
             await old.close()
-            return
 
-    async def _stop_returning(self) -> None:
-        task, self._returning = self._returning, None
+    def _renew_at(self) -> float:
+        """Return the moment from which on a new connection is due, on the event loop's clock."""
+        if self.connection is None:
+            return float("inf")
+        can = self.connection.capabilities
+        lasts_s = self._connection_max_s or (float("inf") if can.resumes else can.session_s)
+        return self._connected_at + max(lasts_s - RENEW_BEFORE_S, lasts_s / 2)
+
+    def _stands(self, responder: Responder) -> None:
+        self.connection, self._connected_at = responder, asyncio.get_running_loop().time()
+
+    async def _stop_moving(self) -> None:
+        task, self._moving = self._moving, None
         if task and task is not asyncio.current_task():
             task.cancel()
             await asyncio.wait([task])
@@ -167,7 +191,7 @@ class ResponderLink:
 
         reporting = asyncio.get_running_loop().call_later(LATE_AFTER_S, report)
         try:
-            self.connection = await self._connected()
+            self._stands(await self._connected())
         finally:
             reporting.cancel()
         return is_late

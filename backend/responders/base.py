@@ -54,6 +54,8 @@ class Capabilities:
     output_rate_hz: int
     session_s: float
     """Seconds after which the provider ends a connection."""
+    resumes: bool = False
+    """It goes over to another connection by itself before that."""
 
     def fit(self, command: ResponderCommand) -> ResponderCommand | None:
         """Return `command` as this provider can take it; None where there is nothing it could be told."""

@@ -239,8 +239,18 @@ class ProviderChoice:
                 return responder
         raise ResponderUnavailable("No preferred provider is healthy.")
 
+    async def connect_again(self, briefing: Briefing, history: Sequence[PastMessage]) -> Responder:
+        """Make another connection with the current provider; the call goes over to it with `take`.
+
+        Raises `ResponderUnavailable`.
+        """
+        assert self._current
+        responder = await self._current.connect(briefing, history, None)
+        self._offered = self._current
+        return responder
+
     def take(self, responder: Responder) -> None:
-        """Go over to the provider of the connection that `connect_better` has made."""
+        """Go over to the connection that `connect_better` or `connect_again` has made."""
         assert self._offered
         self.release()
         self._taken(self._offered, responder)

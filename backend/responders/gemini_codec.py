@@ -51,6 +51,7 @@ CAPABILITIES = Capabilities(
     input_rate_hz=16_000,
     output_rate_hz=24_000,
     session_s=600.0,
+    resumes=True,
 )
 AUDIO_TYPE = "audio/pcm;rate=16000"
 BYTES_PER_MS = 32

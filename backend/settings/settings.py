@@ -108,6 +108,11 @@ class Settings(BaseSettings):
     line_patience_s: float = Field(
         90, ge=5, le=600, description="Seconds a call waits for a Responder that cannot be reached before it ends."
     )
+    connection_max_s: float = Field(
+        0,
+        ge=0,
+        description="Seconds a provider lets a connection stand; another is made before, between two turns. 0: as known.",
+    )
     greeting: str = Field("", description="The Responder's first words in a call; empty: it waits for the caller.")
     offline_script: Path | None = Field(
         None, description="Script that the local Responder follows instead of listening, for tests and load."

@@ -113,3 +113,54 @@ async def test_a_responder_that_refuses_us_is_not_asked_again() -> None:
         assert len(call.histories) == 1
         call.transport.tick(1000)
         assert await call.task == "responder_gone"
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(responder_link, "RENEW_LOOK_S", 0.01)
+    monkeypatch.setattr(responder_link, "GO_BACK_EVERY_S", 0.01)
+
+
+@pytest.mark.usefixtures("quick")
+async def test_before_a_provider_ends_the_connection_the_call_goes_over_to_a_new_one_unheard() -> None:
+    async with placed_call(connection_max_s=0.2) as call:
+        call.session.live_call().type_text("hello")
+        await begin_reply(call)
+        await finish_reply(call)
+        await play_out(call)
+        first = call.responder
+        await until(lambda: len(call.responders) == 2)
+        await until(lambda: first.closed)
+        assert call.histories[1] == [PastMessage("user", "hello"), PastMessage("assistant", "one two three four")]
+        assert call.told("responder_changed") == [] and call.told("error") == []
+        call.session.live_call().type_text("go on")
+        await settle()
+        assert [len(each.requests) for each in (first, call.responder)] == [1, 1]
+        await begin_reply(call)
+        await finish_reply(call)
+        await play_out(call)
+        await until(lambda: len(call.responders) == 3)
+
+
+@pytest.mark.usefixtures("quick")
+async def test_a_connection_is_not_renewed_while_something_is_said_or_owed() -> None:
+    async with placed_call(connection_max_s=0.1) as call:
+        call.session.live_call().type_text("hello")
+        await begin_reply(call)
+        await asyncio.sleep(0.3)
+        assert len(call.responders) == 1
+        await finish_reply(call)
+        await play_out(call)
+        await until(lambda: len(call.responders) == 2)
+
+
+@pytest.mark.usefixtures("quick")
+async def test_where_no_new_connection_can_be_made_the_old_one_is_kept() -> None:
+    async with placed_call(
+        ScriptedResponder(), ResponderUnavailable("busy"), ScriptedResponder(), connection_max_s=0.1
+    ) as call:
+        first = call.responder
+        await until(lambda: len(call.histories) >= 2)
+        assert not first.closed and call.told("error") == []
+        await until(lambda: first.closed)
+        assert len(call.responders) == 2
