@@ -111,7 +111,7 @@ class Settings(BaseSettings):
     connection_max_s: float = Field(
         0,
         ge=0,
-        description="Seconds a provider lets a connection stand; another is made before, between two turns. 0: as known.",
+        description="Seconds a provider lets a connection stand; a new one is made before that. 0: as known.",
     )
     greeting: str = Field("", description="The Responder's first words in a call; empty: it waits for the caller.")
     offline_script: Path | None = Field(
