@@ -135,7 +135,7 @@ def filler_hint(sentence: str) -> str:
 
 @cache
 def clip_audio(clip: Clip) -> bytes:
-    """Return the recording of `clip`, 24 kHz mono PCM16, read once. It was made by `scripts/make_clips.sh`."""
+    """Return the recording of `clip`, 24 kHz mono PCM16, read once. It was made by `scripts/make_clips.py`."""
     return read_wav(CLIPS / f"{clip.value}.wav")
 
 

@@ -29,6 +29,7 @@ class Clip(StrEnum):
     WAITING = "waiting"
     LOST = "lost"
     GOODBYE = "goodbye"
+    LIMIT = "limit"
 
 
 CLIP_WORDS = {
@@ -37,6 +38,7 @@ CLIP_WORDS = {
     Clip.WAITING: "I am still here. The connection is not back yet.",
     Clip.LOST: "Sorry, I have lost the line. Please call again.",
     Clip.GOODBYE: "I have to go now. Goodbye!",
+    Clip.LIMIT: "We have reached the limit for this call. Thank you, and goodbye!",
 }
 
 

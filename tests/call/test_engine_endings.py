@@ -60,6 +60,18 @@ async def test_a_call_does_not_last_longer_than_it_may() -> None:
         await play_out(call, 500)
         async with asyncio.timeout(1):
             assert await call.task == "max_minutes"
+        assert call.told("transcript")[-1]["content"] == do.CLIP_WORDS[do.Clip.LIMIT]
+
+
+async def test_a_call_whose_budget_is_used_up_ends_with_a_sentence_that_says_so() -> None:
+    async with placed_call() as call:
+        await type_and_answer(call)
+        call.live.hang_up("budget")
+        await settle()
+        assert not call.task.done() and any(call.transport.tick(10))
+        await play_out(call, 500)
+        assert await call.task == "budget"
+        assert call.told("transcript")[-1]["content"] == do.CLIP_WORDS[do.Clip.LIMIT]
 
 
 async def test_silence_is_nudged_then_said_goodbye_to() -> None:

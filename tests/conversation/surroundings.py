@@ -146,7 +146,7 @@ class Surroundings:
             case do.Play(item, pcm):
                 self._enqueue(item, len(pcm) // MS)
             case do.PlayClip(clip):
-                self.saying_goodbye |= clip in (Clip.GOODBYE, Clip.LOST)
+                self.saying_goodbye |= clip in (Clip.GOODBYE, Clip.LIMIT, Clip.LOST)
                 self._enqueue(f"clip:{clip}", 1500)
             case do.HoldPlayback():
                 self.held = True

@@ -10,6 +10,8 @@ from backend.conversation.spoken import SpokenItem
 
 MAX_UNTRANSCRIBED = 4
 """Turns whose words are still waited for; those of older ones are given up."""
+LIMITS = frozenset({"max_minutes", "budget"})
+"""Reasons for a call's end that its caller is told of as a limit."""
 MUTE_AFTER = 2
 """Replies in a row without a sound after which a provider counts as mute, where there is another."""
 
@@ -133,7 +135,7 @@ def on_hang_up_requested(s: State, reason: str, now: float) -> None:
     if reason in ("deleted", "signed_in"):
         close(s, reason)
     elif s.leaving is None or s.leaving == IDLE:
-        leave(s, reason, Clip.GOODBYE, now)
+        leave(s, reason, Clip.LIMIT if reason in LIMITS else Clip.GOODBYE, now)
 
 
 def leave(s: State, reason: str, clip: Clip, now: float) -> None:

@@ -1,0 +1,28 @@
+"""Speaks the server's own words (`CLIP_WORDS` in `backend/conversation/commands.py`) into `backend/call/clips/`.
+
+`python -m scripts.make_clips`, after the words have changed. The voice is the local Responder's.
+"""
+
+from __future__ import annotations
+
+import wave
+from pathlib import Path
+
+from backend.conversation.commands import CLIP_WORDS
+from backend.media.frame import SAMPLE_RATE
+from local_responder.synthesis.voice import speak
+
+CLIPS = Path(__file__).parent.parent / "backend" / "call" / "clips"
+
+
+def main() -> None:
+    """Write all of them anew."""
+    for clip, words in CLIP_WORDS.items():
+        with wave.open(str(CLIPS / f"{clip.value}.wav"), "wb") as file:
+            file.setparams((1, 2, SAMPLE_RATE, 0, "NONE", ""))
+            file.writeframes(speak(words))
+        print(f"wrote {clip.value}.wav: {words}")
+
+
+if __name__ == "__main__":
+    main()
