@@ -18,7 +18,7 @@ from backend.agent.tool_router import ToolRouter
 from backend.app.mcp import other_servers
 from backend.app.models import Models
 from backend.app.notifications import Notifications, webhook_of
-from backend.app.stores import Stores
+from backend.app.stores import Stores, retention_s
 from backend.budgets.metered import MeteredEmbedder
 from backend.calendar.calendars import Calendars, open_calendars
 from backend.errors import BadPlugin
@@ -48,6 +48,8 @@ from backend.users.memories import Memories
 from backend.users.modes import Modes, load_modes
 from backend.users.notes import Notes
 from backend.users.summaries import Summaries
+from backend.users.text_search import TextSearch
+from backend.users.text_vectors import TextVectors
 
 if TYPE_CHECKING:
     from backend.mcp.remote_servers import RemoteServers
@@ -89,8 +91,13 @@ async def open_thinkers(
     """Open the Thinkers; they are ended after the block. Raises `BadPlugin`."""
     async with AsyncExitStack() as stack:
         services: dict[Any, Any] = {Memories: stores.memories, Notes: stores.notes}
-        if isinstance(models.embedder, MeteredEmbedder):  # the bundled model is no better at memories than words are
-            services[Embedder] = models.embedder
+        # The bundled model is no better at memories than words are.
+        embedder = models.embedder if isinstance(models.embedder, MeteredEmbedder) else None
+        vectors = TextVectors(stores.opened.redis, models.embedder.model, ttl_s=retention_s(settings))
+        services[TextSearch] = search = TextSearch(embedder, vectors)
+        if embedder:
+            services[Embedder] = embedder
+        stack.push_async_callback(search.close)
         pipeline = _open_pipeline(settings, stores, models, services, stack)
         others = await stack.enter_async_context(other_servers(settings.mcp))
         dispatcher = build_thinkers(

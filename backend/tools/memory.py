@@ -1,7 +1,7 @@
 """The user's memories: what they asked to have remembered, to be searched, added to, corrected and deleted.
 
-`users.memories` stores them, each user's apart; `users.ranking` decides what fits a question, here as for every turn,
-so that a search finds what an answer would be based on.
+`users.memories` stores them, each user's apart; `users.text_search` decides what fits a question, here as for every
+turn, so that a search finds what an answer would be based on.
 
 Deleting one needs no second consent: the user has asked for it, nobody else sees these words, and the deleted text
 comes back with the result, so that it can be restored. All memories cannot be deleted at once here.
@@ -16,11 +16,10 @@ from pydantic import Field
 
 from backend.access.principal import Tier
 from backend.errors import BadRequest, NotFound
-from backend.models.embedding import Embedder
 from backend.tools.base import OURS, Result, ToolContext, tool
 from backend.tools.fetch import refused
 from backend.users.memories import LIMIT, TAG_CHARS, TAG_LIMIT, TEXT_LIMIT, Memories, StoredMemory
-from backend.users.ranking import fitting
+from backend.users.text_search import WORDS_ONLY, TextSearch
 
 Action = Literal["search", "create", "update", "delete", "list", "get"]
 ARGUMENTS: dict[Action, tuple[str, ...]] = {
@@ -58,7 +57,7 @@ USUAL = 10
 async def memory(
     context: ToolContext,
     memories: Memories | None,
-    embedder: Embedder | None,
+    texts: TextSearch | None,
     action: Action,
     query: Annotated[str, Field(max_length=500, description="search: what it is about.")] = "",
     memory_id: Annotated[str, Field(max_length=64, description="update, delete, get: its id, as found.")] = "",
@@ -77,7 +76,7 @@ async def memory(
     match action:
         case "search":
             stored = await memories.all(user)
-            places = await fitting(query, [one.text for one in stored], embedder, limit or USUAL)
+            places = await (texts or WORDS_ONLY).fitting(user, query, [one.text for one in stored], limit or USUAL)
             return _list([stored[place] for place in places], len(stored))
         case "create":
             return await _create(memories, user, text, tags or [])

@@ -74,9 +74,13 @@ class UserLists(RedisStore, Generic[T]):
                 pipe.delete(key)
             elif new != old:
                 pipe.set(key, msgspec.json.encode([*unreadable, *new]), ex=self._ttl_s)
+            self.on_changed(pipe, user_id, old, new)
             return new
 
         return await self._client.transact(key, read=lambda pipe: pipe.get(key), write=write)
+
+    def on_changed(self, pipe: Pipe, user_id: str, old: list[T], new: list[T]) -> None:
+        """Queue on `pipe` what else must change with the list; by default nothing."""
 
     async def erase(self, user_id: str) -> None:
         """Delete the user's list."""

@@ -12,8 +12,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from backend.errors import BadRequest
+from backend.storage.client import Pipe
 from backend.storage.record_format import FORMAT, Format
 from backend.users.lists import UserLists, one_line
+from backend.users.text_vectors import digest, vectors_key
 
 LIMIT = 200
 """Memories of one user; the oldest is dropped."""
@@ -87,6 +89,20 @@ class Memories(UserLists[StoredMemory]):
 
         await self.change(user_id, without)
         return found
+
+    def on_changed(self, pipe: Pipe, user_id: str, old: list[StoredMemory], new: list[StoredMemory]) -> None:
+        """Delete the vectors of texts that are gone."""
+        if gone := {one.text for one in old} - {one.text for one in new}:
+            pipe.hdel(vectors_key(user_id), *map(digest, gone))
+
+    async def erase(self, user_id: str) -> None:
+        """Delete the user's memories and the vectors of all their texts."""
+        await self._client.call(lambda redis: redis.delete(self._key(user_id), vectors_key(user_id)))
+
+    async def move(self, user_id: str, to: str) -> None:
+        """Give a user's memories to another; their vectors are made anew."""
+        await super().move(user_id, to)
+        await self._client.call(lambda redis: redis.delete(vectors_key(user_id)))
 
     def combined(self, theirs: list[StoredMemory], own: list[StoredMemory]) -> list[StoredMemory]:
         return sorted([*theirs, *own], key=lambda one: one.created)[-LIMIT:]

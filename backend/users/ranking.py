@@ -1,24 +1,18 @@
-"""Find those of many short texts that fit a question: by their meaning if vectors come in time, else by shared words.
-
-This is the one ranking of everything that is remembered: what a turn is shown unasked, and what is searched for.
-"""
+"""Which of many short texts fit a question: by the words they share with it, by their meaning, and by both. Pure."""
 
 from __future__ import annotations
 
-import asyncio
 import math
 import re
 import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 
-from backend.errors import PeerError
-from backend.models.embedding import Embedder
+import numpy as np
+from numpy.typing import NDArray
 
-EMBED_WITHIN_S = 0.6
-"""Seconds the embedding model may take; then words must do."""
-CANDIDATES = 64
-"""Texts compared by meaning at most: the first ones."""
+Vector = NDArray[np.float32]
+"""The meaning of a text, as numbers; of any length but 0."""
 _WORD = re.compile(r"[^\W_]+")
 STOP_WORDS = frozenset(
     {
@@ -36,19 +30,7 @@ MIN_SCORE = 0.12
 """Of 1, the share of a question's weight that must be found in a text."""
 MIN_SIMILARITY = 0.35
 """Cosine from which two vectors are about the same."""
-
-
-async def fitting(question: str, texts: Sequence[str], embedder: Embedder | None, limit: int) -> list[int]:
-    """Return the places in `texts`, newest first, of at most `limit` that fit `question`, best first. Never raises."""
-    if embedder is not None and texts:
-        try:
-            async with asyncio.timeout(EMBED_WITHIN_S):
-                made = await embedder.embed([question, *texts[:CANDIDATES]])
-        except (PeerError, TimeoutError):
-            made = []
-        if len(made) > 1:
-            return by_vectors(made[0], made[1:], limit)
-    return by_words(question, texts, limit)
+RANK_CONSTANT = 60
 
 
 def words(text: str) -> list[str]:
@@ -70,15 +52,33 @@ def by_words(question: str, texts: Sequence[str], limit: int) -> list[int]:
     return _best(scores, MIN_SCORE, limit)
 
 
-def by_vectors(question: Sequence[float], texts: Sequence[Sequence[float]], limit: int) -> list[int]:
-    """Return the places of the texts whose vectors point where the question's does, the best first."""
-    return _best([cosine(question, text) for text in texts], MIN_SIMILARITY, limit)
+def by_vectors(question: Vector, texts: Sequence[Vector | None], limit: int) -> list[int]:
+    """Return the places of the texts whose vectors point where the question's does, the best first.
+
+    A text without a vector, or with one of another length, is none of them.
+    """
+    comparable = [place for place, text in enumerate(texts) if text is not None and len(text) == len(question)]
+    if not comparable or not (own := float(np.linalg.norm(question))):
+        return []
+    matrix = np.stack([vector for place in comparable if (vector := texts[place]) is not None])
+    lengths = np.linalg.norm(matrix, axis=1)
+    cosines = matrix @ question / np.where(lengths > 0, lengths * own, np.inf)
+    scores = [0.0] * len(texts)
+    for place, cosine in zip(comparable, cosines.tolist(), strict=True):
+        scores[place] = cosine
+    return _best(scores, MIN_SIMILARITY, limit)
 
 
-def cosine(one: Sequence[float], other: Sequence[float]) -> float:
-    """Return the cosine of the angle between two vectors, from -1 to 1; 0 where either has no length."""
-    lengths = math.sqrt(sum(x * x for x in one)) * math.sqrt(sum(x * x for x in other))
-    return sum(x * y for x, y in zip(one, other, strict=True)) / lengths if lengths else 0.0
+def by_both(words: Sequence[int], vectors: Sequence[int], limit: int) -> list[int]:
+    """Return the places of two rankings as one, by reciprocal rank: what both have comes first.
+
+    The first of either is never lost while there is room for two. See Cormack et al., SIGIR 2009, for the constant.
+    """
+    scores: dict[int, float] = {}
+    for ranking in (words, vectors):
+        for rank, place in enumerate(ranking, 1):
+            scores[place] = scores.get(place, 0.0) + 1 / (RANK_CONSTANT + rank)
+    return sorted(scores, key=lambda place: -scores[place])[:limit]
 
 
 def _best(scores: Sequence[float], least: float, limit: int) -> list[int]:

@@ -8,17 +8,20 @@ from typing import Any
 
 from fakeredis import FakeAsyncRedis
 
-from backend.agent.context import Note
-from backend.errors import PeerError
+from backend.agent.context import Exchange, Note
+from backend.errors import ModelUnavailable, PeerError
 from backend.middleware.base import Asked
 from backend.middleware.pipeline import Pipeline, Prepared
 from backend.middleware.plan import discover
-from backend.models.embedding import Embedder
+from backend.models.base import ChatModel
 from backend.storage.memory import Memory
 from backend.storage.messages import Message
 from backend.testing.memory import FakeMemory
+from backend.testing.model import ScriptedModel
 from backend.users.memories import Memories
 from backend.users.profile_updates import AddFact, SetPreference, update_profile
+from backend.users.text_search import TextSearch
+from backend.users.text_vectors import TextVectors
 
 
 class Vectors:
@@ -40,7 +43,8 @@ class Vectors:
 
 async def home(**services: Any) -> tuple[Pipeline, FakeMemory, Memories]:
     """All steps over a memory in which Ada is known."""
-    memory, memories = FakeMemory(), Memories(FakeAsyncRedis())
+    memory, redis = FakeMemory(), FakeAsyncRedis()
+    memories = Memories(redis)
     await update_profile(memory, "ada", SetPreference("name", "Ada"), SetPreference("default_location", "Bergen"))
     await update_profile(memory, "ada", AddFact("has a cat called Rex"), AddFact("plays the cello"))
     await memories.add("ada", "The bike is in the cellar.")
@@ -48,8 +52,11 @@ async def home(**services: Any) -> tuple[Pipeline, FakeMemory, Memories]:
     await memory.append_messages("ada", "old", Message("assistant", "Chess is a fine game.", 2.0))
     await memory.append_messages("ada", "now", Message("user", "I said chess just now.", 3.0))
     await memory.append_messages("bo", "his", Message("user", "Bo plays chess in secret.", 4.0))
-    kinds: dict[Any, Any] = {Memory: memory, Memories: memories, Embedder: services.pop("embedder", None)}
-    return Pipeline(discover(), {kind: each for kind, each in kinds.items() if each is not None}), memory, memories
+    texts = TextSearch(services.get("embedder"), TextVectors(redis, "animals"))
+    kinds: dict[Any, Any] = {Memory: memory, Memories: memories, TextSearch: texts, ChatModel: services.get("model")}
+    known = {kind: each for kind, each in kinds.items() if each is not None}
+    options = {"memory_search": services.get("options", {})}
+    return Pipeline(discover(), known, options=options, models={"fast": "the-fast"}), memory, memories
 
 
 def found(prepared: Prepared, name: str) -> Any:
@@ -100,6 +107,26 @@ async def test_with_an_embedding_model_it_is_found_by_meaning() -> None:
         pipeline, _, _ = await home(embedder=embedder)
         (only,) = found(await asked(pipeline, "Where is my bike?"), "memory_search")
         assert only["text"] == "The bike is in the cellar."
+
+
+async def test_a_model_may_name_further_words_to_search_by() -> None:
+    model = ScriptedModel(["bicycle\nbike "], [ModelUnavailable("no")])
+    pipeline, _, _ = await home(model=model, options={"keywords": True})
+    (only,) = found(await asked(pipeline, "How do I get to work?"), "memory_search")
+    assert only["text"] == "The bike is in the cellar."
+    [request] = model.requests
+    assert request["model"] == "the-fast" and "How do I get to work?" in str(request["messages"])
+    (first, *_) = found(await asked(pipeline, "Who plays chess?"), "memory_search")
+    assert first["text"] == "My sister plays chess.", "without the model, by its own words"
+
+
+async def test_findings_may_be_the_result_of_a_tool_call() -> None:
+    pipeline, _, _ = await home(options={"tool_result": True})
+    prepared = await asked(pipeline, "Where is my bike?")
+    exchange = prepared.outputs["memory_search"]
+    assert isinstance(exchange, Exchange) and exchange.personal
+    assert (exchange.tool, exchange.arguments) == ("memory_search", {"query": "Where is my bike?"})
+    assert exchange.result == {"found": [{"from": "memory", "text": "The bike is in the cellar."}]}
 
 
 async def test_thinkers_that_serve_everybody_are_told_nothing_personal() -> None:

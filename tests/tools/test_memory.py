@@ -14,6 +14,8 @@ from backend.tools.base import EVERYONE, Client, ToolContext
 from backend.tools.memory import ARGUMENTS, Action, memory
 from backend.tools.registry import Registry
 from backend.users.memories import LIMIT, TEXT_LIMIT, Memories
+from backend.users.text_search import TextSearch
+from backend.users.text_vectors import TextVectors
 from tests.support.agents import toolbox
 from tests.support.consent import tool_context
 
@@ -31,8 +33,10 @@ class Animals:
 
 def box(store: Memories | None = None, embedder: Embedder | None = None) -> Registry:
     """The tool over a store of its own."""
-    kept = store or Memories(FakeAsyncRedis())
-    return toolbox(memory, services={Memories: kept, Embedder: embedder})
+    redis = FakeAsyncRedis()
+    kept = store or Memories(redis)
+    texts = TextSearch(embedder, TextVectors(redis, "animals"))
+    return toolbox(memory, services={Memories: kept, TextSearch: texts})
 
 
 async def done(tools: Registry, who: ToolContext = ADA, **arguments: Any) -> dict[str, Any]:
@@ -90,7 +94,7 @@ async def test_said_again_it_is_one_memory() -> None:
     assert (await done(tools, action="list"))["of"] == 1
 
 
-async def test_where_meanings_can_be_compared_they_are_what_is_searched_by() -> None:
+async def test_where_meanings_can_be_compared_they_are_searched_by_too() -> None:
     tools = box(embedder=Animals())
     await done(tools, action="create", text="Her dog is called Rex.")
     await done(tools, action="create", text="The bike is in the cellar.")
@@ -160,7 +164,7 @@ async def test_when_there_is_no_more_room_it_is_said_what_gives_way() -> None:
 
 async def test_only_a_known_user_has_any_and_only_where_they_are_kept() -> None:
     assert (await refused(box(), tool_context(""), action="list"))[0] == "not_allowed"
-    kind, told = await refused(toolbox(memory, services={Memories: None, Embedder: None}), action="list")
+    kind, told = await refused(toolbox(memory, services={Memories: None, TextSearch: None}), action="list")
     assert (kind, told) == ("failed", "Nothing can be remembered on this server.")
 
 

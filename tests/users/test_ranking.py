@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.users.ranking import by_vectors, by_words, cosine, words
+from backend.users.ranking import Vector, by_both, by_vectors, by_words, words
 
 TEXTS = [
     "My bike is red and stands in the cellar.",
@@ -54,5 +56,34 @@ def test_words_are_found_quickly_exactly_where_they_are(asked: tuple[str, list[s
 
 
 def test_vectors_are_compared_by_direction() -> None:
-    assert by_vectors([1.0, 0.0], [[0.0, 1.0], [2.0, 0.1], [1.0, 1.0], [-1.0, 0.0]], 5) == [1, 2]
-    assert cosine([0.0, 0.0], [1.0, 0.0]) == 0.0
+    texts = [vector(0, 1), vector(2, 0.1), None, vector(1, 1), vector(-1, 0), vector(1, 0, 0)]
+    assert by_vectors(vector(1, 0), texts, 5) == [1, 3]
+    assert by_vectors(vector(0, 0), [vector(1, 0)], 5) == by_vectors(vector(1, 0), [vector(0, 0), None], 5) == []
+
+
+def vector(*numbers: float) -> Vector:
+    return np.array(numbers, np.float32)
+
+
+@pytest.mark.parametrize(
+    ("words", "vectors", "both"),
+    [
+        ([], [], []),
+        ([4, 2], [], [4, 2]),
+        ([], [7], [7]),
+        ([1, 2, 3], [3, 9], [3, 1, 2, 9]),
+        ([5], [6], [5, 6]),
+    ],
+)
+def test_two_rankings_become_one_in_which_what_both_have_comes_first(
+    words: list[int], vectors: list[int], both: list[int]
+) -> None:
+    assert by_both(words, vectors, 10) == both
+
+
+@given(st.lists(st.integers(0, 30), unique=True), st.lists(st.integers(0, 30), unique=True), st.integers(2, 9))
+def test_the_best_of_either_ranking_is_never_lost(words: list[int], vectors: list[int], limit: int) -> None:
+    both = by_both(words, vectors, limit)
+    agreed = set(words) & set(vectors)
+    assert len(both) == len(set(both)) <= limit and set(both) <= set(words) | set(vectors)
+    assert agreed or all(first[0] in both for first in (words, vectors) if first)
