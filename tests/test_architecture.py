@@ -50,7 +50,9 @@ ARROWS: dict[str, set[str]] = {
         "storage",
         "users",
     },
+    "agent": {"access", "conversation", "models", "observability", "runtime", "storage", "tools", "users"},
     "mcp": {"access", "runtime", "settings", "tools"},
+    "middleware": {"agent", "models", "notifications", "runtime", "storage", "tools", "users"},
     "reasoning": {"agent", "conversation", "models", "observability", "runtime", "settings", "tools"},
     "thinkers": {
         "access",
