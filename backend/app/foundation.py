@@ -14,6 +14,7 @@ from backend.app.stores import Stores, TaskStore, open_stores, open_task_store, 
 from backend.app.thinkers import ThinkerSubsystem, open_thinkers
 from backend.app.tracing import Tracing, open_tracing
 from backend.budgets.budgets import Budgets
+from backend.observability.blocking import BLOCKED
 from backend.observability.call_metrics import CallMetrics
 from backend.observability.security_log import open_security_log
 from backend.settings.settings import Settings
@@ -81,4 +82,5 @@ def _open_metrics(stores: Stores, thinkers: ThinkerSubsystem) -> CallMetrics:
     metrics.watch_queue("post_steps", lambda: pipeline.depth)
     pipeline.counts.show_in(metrics.registry)
     thinkers.dispatcher.cache.show_in(metrics.registry)
+    metrics.registry.register(BLOCKED)
     return metrics

@@ -7,13 +7,14 @@ server there. The steps a turn leaves out (another stage, another mode, not name
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from types import ModuleType
 
 from backend.errors import BadPlugin
 from backend.middleware.base import Asked, MiddlewareStep, Stage
-from backend.tools.discovery import declared_in, folder_modules, package_modules
+from backend.tools.discovery import declared_in, folder_modules, package_modules, watched
 
 PACKAGE = "backend.middleware.steps"
 HINT = "Steps are files in backend/middleware/steps and in PLUGIN_FOLDERS; depends_on names other steps."
@@ -86,4 +87,5 @@ def discover(folders: Iterable[Path] = ()) -> list[MiddlewareStep]:
 
 def steps_of(module: ModuleType) -> list[MiddlewareStep]:
     """Return the steps declared in `module` itself, not those it imports."""
-    return declared_in(module, "__step__", MiddlewareStep)
+    declared = declared_in(module, "__step__", MiddlewareStep)
+    return [replace(step, function=watched(module, step.function)) for step in declared]

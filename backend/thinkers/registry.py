@@ -18,7 +18,7 @@ from backend.errors import BadPlugin, BadRequest
 from backend.runtime.json_objects import Json
 from backend.thinkers.base import Answer, Manifest
 from backend.thinkers.run import ThinkerDependencies, ThinkerRun
-from backend.tools.discovery import check_names, file_of, folder_modules, package_modules
+from backend.tools.discovery import check_names, file_of, folder_modules, package_modules, watched
 from backend.tools.registry import Registry
 
 log = logging.getLogger(__name__)
@@ -196,4 +196,4 @@ def thinker_of(module: ModuleType) -> Thinker:
     manifest = getattr(module, "MANIFEST", None)
     if not isinstance(manifest, Manifest):
         raise BadPlugin(f"{file_of(module)} has no MANIFEST, or one that is not a Manifest.")
-    return Thinker(manifest, getattr(module, "think", ThinkerRun.answer), file_of(module))
+    return Thinker(manifest, watched(module, getattr(module, "think", ThinkerRun.answer)), file_of(module))

@@ -8,14 +8,19 @@ import importlib
 import importlib.util
 import pkgutil
 import sys
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
 from types import ModuleType
-from typing import TypeVar
+from typing import ParamSpec, TypeVar
 
 from backend.errors import BadPlugin, SettingsError, VoiceError
+from backend.observability.blocking import watch_blocking
 
+P = ParamSpec("P")
 T = TypeVar("T")
+
+PLUGIN = "plugin_"
+"""What the name of a plugin's module begins with."""
 
 
 def package_modules(package: str) -> list[ModuleType]:
@@ -43,6 +48,12 @@ def file_of(module: ModuleType) -> str:
     return str(getattr(module, "__file__", None) or module.__name__)
 
 
+def watched(module: ModuleType, function: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
+    """Return a function of `module`: one of a plugin is named where it holds the event loop."""
+    is_plugin = module.__name__.startswith(PLUGIN)
+    return watch_blocking(function, Path(file_of(module)).name) if is_plugin else function
+
+
 def check_names(setting: str, wanted: Iterable[str], known: Iterable[str]) -> None:
     """Raise `SettingsError` if a setting names what is not known, with the nearest name that is."""
     names = sorted(known)
@@ -65,7 +76,7 @@ def _imported(name: str) -> ModuleType:
 def _loaded(path: Path) -> ModuleType:
     """Return the file as a module of its own, loaded once per path and content."""
     mark = hashlib.sha256(str(path.resolve()).encode() + path.read_bytes()).hexdigest()[:12]
-    name = f"plugin_{path.stem}_{mark}"
+    name = f"{PLUGIN}{path.stem}_{mark}"
     if name in sys.modules:
         return sys.modules[name]
     spec = importlib.util.spec_from_file_location(name, path)
