@@ -6,10 +6,17 @@ import json
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 
-from backend.errors import SettingsError
+from backend.app.plugins import load_plugins
+from backend.app.thinkers import build_thinkers
+from backend.errors import SettingsError, SetupError
 from backend.settings.settings import load_settings
+from backend.settings.unknown import unknown_settings
+from backend.testing.memory import FakeMemory
+from backend.testing.model import ScriptedModel
+from backend.thinkers.base import Question
 from tests.support.offline_peer import offline_peer
 from tests.support.running_server import placed_call, running_server
 from tests.support.waiting import until
@@ -78,3 +85,74 @@ def test_a_plugin_folder_that_is_not_there_is_told_at_the_start(tmp_path: Path) 
         load_settings(_env_file=None, plugin_folders=f"{tmp_path}, {tmp_path}/nowhere")
     settings = load_settings(_env_file=None, plugin_folders=f"{tmp_path},{tmp_path}")
     assert settings.plugin_folders == [tmp_path, tmp_path]
+
+
+WITH_SETTINGS = """
+from pydantic import Field, SecretStr
+from backend.settings.plugin import PluginSettings, plugin_settings
+from backend.thinkers.base import Answer, Manifest
+from backend.tools.base import Result, tool
+
+class MoonSettings(PluginSettings, env_prefix="MOON__"):
+    api_key: SecretStr = Field(SecretStr(""), description="A key of the moon's service.")
+    crater_km: int = Field(5, gt=0, description="Least width of a crater that is named, in kilometres.")
+
+MANIFEST = Manifest(domain="moon", label="Moon", description="d", example="e", prompt="p", tools=("craters",))
+
+async def think(run):
+    return Answer(f"From {plugin_settings(MoonSettings).crater_km} km.", "model")
+
+@tool("craters", "The craters of the moon.")
+async def craters(settings: MoonSettings) -> Result:
+    return Result({"from_km": settings.crater_km, "with_key": bool(settings.api_key.get_secret_value())})
+"""
+
+
+@pytest.fixture
+def moon(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with the plugin, in a place of its own for `.env`."""
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "plugins"
+    folder.mkdir()
+    (folder / "moon.py").write_text(WITH_SETTINGS)
+    return folder
+
+
+async def test_a_plugin_has_settings_of_its_own(moon: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (moon.parent / ".env").write_text("MOON__API_KEY=very-secret\n")
+    monkeypatch.setenv("MOON__CRATER_KM", "12")
+    dispatcher = build_thinkers(
+        load_settings(plugin_folders=str(moon)),
+        model=ScriptedModel(),
+        memory=FakeMemory(),
+        http=httpx2.AsyncClient(),
+    )
+    result = await dispatcher.registry.dependencies.toolbox.call_tool("craters", {})
+    assert json.loads(result.content) == {"from_km": 12, "with_key": True}
+    answer = await dispatcher.answer(Question("moon", "Which craters?", "s1", ""), lambda _: None)
+    assert answer.text == "From 12 km."
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "told"),
+    [
+        ("", "MOON__CRATER_KM=none", r"MOON__CRATER_KM: .*integer.*moon\.py"),
+        ('env_prefix="MOON__"', 'env_prefix="VAD__"', r"moon\.py: MoonSettings needs a prefix of its own, not VAD__"),
+        (', env_prefix="MOON__"', "", r"needs a prefix of its own, not none"),
+    ],
+)
+def test_a_wrong_setting_or_prefix_is_refused_with_the_file(moon: Path, before: str, after: str, told: str) -> None:
+    if before:
+        (moon / "moon.py").write_text(WITH_SETTINGS.replace(before, after))
+    else:
+        (moon.parent / ".env").write_text(after)
+    with pytest.raises(SetupError, match=told):
+        load_plugins([moon])
+
+
+def test_what_a_plugin_declares_is_a_setting_and_the_rest_of_its_prefix_is_none(moon: Path) -> None:
+    plugins = load_plugins([moon])
+    found = {"MOON__CRATER_KM": "7", "MOON__CRATR_KM": "7"}
+    assert unknown_settings(found, Path("nowhere"), plugins.settings) == [
+        "MOON__CRATR_KM is no setting. Did you mean MOON__CRATER_KM?"
+    ]

@@ -86,7 +86,7 @@ async def open_app(settings: Settings, host: str) -> AsyncIterator[App]:
 
 def _banner(foundation: Foundation, calls: CallSubsystem, host: str) -> tuple[str, ...]:
     """Return a line each for access, Responder, memory, Thinkers, speech detection, and whatever else is on."""
-    settings, opened = foundation.settings, foundation.stores.opened
+    settings, opened, plugins = foundation.settings, foundation.stores.opened, foundation.thinkers.plugins.settings
     lines = [
         f"Access     {access_summary(settings, host)}",
         f"Responder  {_responder(foundation)}",
@@ -100,7 +100,7 @@ def _banner(foundation: Foundation, calls: CallSubsystem, host: str) -> tuple[st
         lines.append(f"MCP        {summary}")
     if opened.detail:
         lines.append(f"           {opened.detail}")
-    lines += [f"Settings   {sentence}" for sentence in unknown_settings(os.environ)]
+    lines += [f"Settings   {sentence}" for sentence in unknown_settings(os.environ, plugins=plugins)]
     if settings.rtc_force_host is None and Path("/.dockerenv").exists():
         lines.append("Network    in a container, set RTC_FORCE_HOST to the address callers reach")
     return (*lines, f"Background {_background(settings.background, foundation.task_store)}")

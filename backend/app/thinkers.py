@@ -18,12 +18,12 @@ from backend.agent.tool_router import ToolRouter
 from backend.app.mcp import other_servers
 from backend.app.models import Models
 from backend.app.notifications import Notifications, webhook_of
+from backend.app.plugins import Plugins, load_plugins
 from backend.app.stores import Stores, retention_s
 from backend.budgets.metered import MeteredEmbedder
 from backend.calendar.calendars import Calendars, open_calendars
-from backend.errors import BadPlugin
 from backend.middleware.pipeline import NO_STEPS, Pipeline
-from backend.middleware.plan import discover, steps_of
+from backend.middleware.plan import discover
 from backend.models.base import ChatModel
 from backend.models.embedding import Embedder
 from backend.notifications.webhooks import WebhookClient
@@ -41,7 +41,6 @@ from backend.tools import registry as tools
 from backend.tools.background_tasks import UserTasks
 from backend.tools.base import Clock
 from backend.tools.confirmations import Confirmations
-from backend.tools.discovery import folder_modules
 from backend.tools.reminders import UserReminders
 from backend.tools.runner import ToolSource
 from backend.users.memories import Memories
@@ -72,6 +71,7 @@ class ThinkerSubsystem:
     """The tools of other MCP servers; None when the settings name none."""
     summaries: Summaries
     """Writes the summaries of finished conversations."""
+    plugins: Plugins
 
     @property
     def registry(self) -> ThinkerRegistry:
@@ -115,7 +115,7 @@ async def open_thinkers(
         )
         summaries = Summaries(models.model, settings.thinker_model, stores.memory, tracer)
         stack.push_async_callback(summaries.close, SUMMARIES_WITHIN_S)
-        yield ThinkerSubsystem(dispatcher, pipeline, others, summaries)
+        yield ThinkerSubsystem(dispatcher, pipeline, others, summaries, load_plugins(settings.plugin_folders))
 
 
 def build_thinkers(
@@ -139,9 +139,6 @@ def build_thinkers(
     The caller keeps ownership of `model`, `memory` and `http`. Raises `BadPlugin`.
     """
     folders = settings.plugin_folders
-    for module in (module for folder in folders for module in folder_modules(folder)):
-        if not hasattr(module, "MANIFEST") and not tools.tools_of(module) and not steps_of(module):
-            raise BadPlugin(f"{module.__file__} holds neither a MANIFEST, nor a tool, nor a step.")
     modes = load_modes(settings.modes_file, check_steps=pipeline.check_names)
     known: dict[Any, Any] = {
         httpx2.AsyncClient: http,
@@ -150,6 +147,7 @@ def build_thinkers(
         Clock: Clock(clock),
         Calendars: open_calendars(settings, http),
         Modes: modes,
+        **load_plugins(folders).services,
         **services,
     }
     toolbox = tools.discover(known, folders, tool_sources, confirmations)
@@ -190,6 +188,7 @@ def _open_pipeline(
         Memory: stores.memory,
         Settings: settings,
         Clock: Clock(time.time),
+        **load_plugins(settings.plugin_folders).services,
         **services,
     }
     if webhook := webhook_of(settings.pipeline, "PIPELINE__WEBHOOK"):

@@ -9,6 +9,7 @@ from pathlib import Path
 from dotenv import dotenv_values
 from pydantic import BaseModel
 
+from backend.settings.plugin import PluginSettings
 from backend.settings.settings import Settings
 
 ALIKE, ALIKE_IN_FILE = 0.88, 0.75
@@ -17,13 +18,14 @@ BESIDES = frozenset({"LOG_LEVEL", "LOG_FORMAT", "HTTP_PORT", "HTTPS_PORT", "REDI
 """What else may stand in `.env`: options of the command line, and variables of the compose files."""
 
 
-def unknown_settings(environment: Mapping[str, str], env_file: Path = Path(".env")) -> list[str]:
+def unknown_settings(
+    environment: Mapping[str, str], env_file: Path = Path(".env"), plugins: Iterable[type[PluginSettings]] = ()
+) -> list[str]:
     """Return a sentence for each variable that is no setting but nearly one, or that no group has, as in `VAD__X`.
 
-    Of the environment only those are named that are very much like a setting: it has many variables of others. The file
-    may hold some of plugins.
+    Of the environment only those are named that are very much like a setting: it has many variables of others.
     """
-    known = frozenset(_names(Settings)) | BESIDES
+    known = frozenset(_names(Settings)) | BESIDES | {name for each in plugins for name in each.names()}
     groups = tuple({name.partition("__")[0] + "__" for name in known if "__" in name})
     ours = {name.upper() for name in _in_file(env_file)}
     sentences = []
@@ -35,6 +37,11 @@ def unknown_settings(environment: Mapping[str, str], env_file: Path = Path(".env
         if near or of_group:
             sentences.append(f"{name} is no setting." + (f" Did you mean {near[0]}?" if near else ""))
     return sentences
+
+
+def groups_of_settings() -> frozenset[str]:
+    """Return the prefixes of the server's own settings, e.g. `VAD__`."""
+    return frozenset(name.partition("__")[0] + "__" for name in _names(Settings) if "__" in name)
 
 
 def _names(model: type[BaseModel], prefix: str = "") -> Iterator[str]:
