@@ -1,9 +1,14 @@
-"""Requests to a service over HTTP: answers as types, and failures as errors of this server."""
+"""Requests to a service over HTTP, by any verb: answers as types, and failures as errors of this server.
+
+    crater = await fetch_answer(http, "The moon", f"{url}/craters", Crater, method="POST", json={"name": "Tycho"})
+
+A request is made once. Whether one that changes something may be repeated only its caller knows.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import httpx2
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -30,6 +35,7 @@ class ServiceAnswer(BaseModel):
 
 
 A = TypeVar("A", bound=ServiceAnswer)
+Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
 
 
 async def fetch_answer(
@@ -39,9 +45,14 @@ async def fetch_answer(
     form: type[A],
     params: Mapping[str, Any] | None = None,
     headers: Mapping[str, str] | None = None,
+    *,
+    method: Method = "GET",
+    json: Any = None,
+    timeout_s: float = TIMEOUT_S,
 ) -> A:
-    """Return the JSON at `url` as a `form`. `service` names the service in errors. Raise as `fetch_text` does."""
-    text = await fetch_text(http, service, url, params, {"accept": "application/json", **(headers or {})})
+    """Return the JSON of the answer as a `form`. `service` names the service in errors. Raise as `fetch_text` does."""
+    accepting = {"accept": "application/json", **(headers or {})}
+    text = await fetch_text(http, service, url, params, accepting, method=method, json=json, timeout_s=timeout_s)
     try:
         return form.model_validate_json(text)
     except ValidationError as error:
@@ -54,13 +65,17 @@ async def fetch_text(
     url: str,
     params: Mapping[str, Any] | None = None,
     headers: Mapping[str, str] | None = None,
+    *,
+    method: Method = "GET",
+    json: Any = None,
+    timeout_s: float = TIMEOUT_S,
 ) -> str:
-    """Return the text at `url`, decoded as UTF-8.
+    """Return the text of the answer, decoded as UTF-8; `json` is sent as the body, unless it is None.
 
     Raise `ServiceUnreachable`, or `ToolFailed` (not retryable) when the service refuses the request itself.
     """
     try:
-        async with http.stream("GET", url, params=params, headers=headers, timeout=TIMEOUT_S) as response:
+        async with http.stream(method, url, params=params, headers=headers, json=json, timeout=timeout_s) as response:
             body = await read_body(service, response)
             status = response.status_code
     except httpx2.TimeoutException as error:

@@ -9,12 +9,11 @@ answer. The display draws text over the picture that this API sent last (`Draw/S
 
 from __future__ import annotations
 
-from json import JSONDecodeError
-
 import httpx2
 
 from backend.errors import PeerError
 from backend.middleware.base import StepOptions, WholeTurn, step
+from backend.tools.fetch import ServiceAnswer, fetch_answer
 
 TEXT_BYTES = 511
 """Bytes of UTF-8 that the display takes."""
@@ -48,13 +47,16 @@ async def divoom(turn: WholeTurn, http: httpx2.AsyncClient, options: StepOptions
         "color": options.values["color"],
         "align": 1,
     }
-    try:
-        response = await http.post(f"http://{device}/post", json=command)
-        code = response.raise_for_status().json().get("error_code")
-    except (httpx2.HTTPError, httpx2.InvalidURL, JSONDecodeError, AttributeError) as error:
-        raise PeerError(f"The Divoom display at {device} failed: {type(error).__name__}.") from error
-    if code != 0:
-        raise PeerError(f"The Divoom display at {device} refused the text: error_code {code}.")
+    display = f"The Divoom display at {device}"
+    answer = await fetch_answer(http, display, f"http://{device}/post", Taken, method="POST", json=command)
+    if answer.error_code != 0:
+        raise PeerError(f"{display} refused the text: error_code {answer.error_code}.")
+
+
+class Taken(ServiceAnswer):
+    """What the display answers."""
+
+    error_code: int
 
 
 def shown(answer: str) -> str:
