@@ -76,7 +76,7 @@ async def open_http(
             accept_offer=calls.accept_offer,
             ice_servers=calls.ice_servers,
             attach_socket=WebSocketTransport,
-            page_config=_page_config(foundation, calls),
+            page_config=lambda: _page_config(foundation, calls),
             loading=lambda: foundation.endpoints.loading,
             readiness=lambda: _readiness(foundation, calls),
             responders=calls.providers.states,

@@ -19,6 +19,7 @@ from backend.app.mcp import other_servers
 from backend.app.models import Models
 from backend.app.notifications import Notifications, webhook_of
 from backend.app.plugins import Plugins, load_plugins
+from backend.app.reload import PluginReloader, Swap
 from backend.app.stores import Stores, retention_s
 from backend.budgets.metered import MeteredEmbedder
 from backend.calendar.calendars import Calendars, open_calendars
@@ -31,6 +32,7 @@ from backend.observability.tracing import NO_TRACER, Tracer
 from backend.observability.work_metrics import WorkMetrics
 from backend.reasoning.reasoner import Reasoner
 from backend.runtime.prompts import Prompts
+from backend.runtime.supervisor import supervising
 from backend.settings.settings import Settings
 from backend.storage.memory import Memory
 from backend.storage.outbox import Enqueue
@@ -98,21 +100,47 @@ async def open_thinkers(
         if embedder:
             services[Embedder] = embedder
         stack.push_async_callback(search.close)
-        pipeline = _open_pipeline(settings, stores, models, services, stack)
         others = await stack.enter_async_context(other_servers(settings.mcp))
-        dispatcher = build_thinkers(
-            settings,
-            model=models.model,
-            memory=stores.memory,
-            http=models.http,
-            pipeline=pipeline,
-            tool_sources=[others] if others else [],
-            confirmations=stores.confirmations,
-            enqueue=stores.outbox.enqueue,
-            tracer=tracer,
-            services=services
-            | {UserTasks: user_tasks, UserReminders: notifications.reminders, WorkMetrics: models.metrics},
-        )
+        for_tools = {UserTasks: user_tasks, UserReminders: notifications.reminders, WorkMetrics: models.metrics}
+        for_steps = _step_services(settings, stores, models, stack)
+
+        def load_steps() -> Pipeline:
+            tiers = {"fast": settings.thinker_model, "advanced": settings.thinker_model_advanced}
+            known = {**for_steps, **load_plugins(settings.plugin_folders).services, **services}
+            return Pipeline(discover(settings.plugin_folders), known, options=settings.pipeline.options, models=tiers)
+
+        def load_thinkers(pipeline: Pipeline) -> ThinkerDispatcher:
+            return build_thinkers(
+                settings,
+                model=models.model,
+                memory=stores.memory,
+                http=models.http,
+                pipeline=pipeline,
+                tool_sources=[others] if others else [],
+                confirmations=stores.confirmations,
+                enqueue=stores.outbox.enqueue,
+                tracer=tracer,
+                services=services | for_tools,
+            )
+
+        pipeline = load_steps()
+        stack.push_async_callback(pipeline.close, POST_STEPS_WITHIN_S)
+        dispatcher = load_thinkers(pipeline)
+
+        def load_anew() -> Swap:
+            steps = load_steps()
+            fresh = load_thinkers(steps).registry
+
+            def swap() -> None:
+                dispatcher.registry.dependencies.toolbox.take_over(fresh.dependencies.toolbox)
+                dispatcher.registry.take_over(fresh)
+                pipeline.take_over(steps)
+
+            return swap
+
+        if settings.reload:
+            reloader = PluginReloader(settings.plugin_folders, load_anew)
+            await stack.enter_async_context(supervising("plugins", reloader.run))
         summaries = Summaries(models.model, settings.thinker_model, stores.memory, tracer)
         stack.push_async_callback(summaries.close, SUMMARIES_WITHIN_S)
         yield ThinkerSubsystem(dispatcher, pipeline, others, summaries, load_plugins(settings.plugin_folders))
@@ -178,23 +206,16 @@ def _turns_without_model(settings: Settings) -> frozenset[SourceMode]:
     return frozenset(turns for turns, is_local in local.items() if is_local)
 
 
-def _open_pipeline(
-    settings: Settings, stores: Stores, models: Models, services: Mapping[Any, Any], stack: AsyncExitStack
-) -> Pipeline:
-    """Return the steps around every turn; closed with `stack`, where waiting post-steps are given a moment."""
+def _step_services(settings: Settings, stores: Stores, models: Models, stack: AsyncExitStack) -> dict[Any, Any]:
+    """Return the services that steps have besides those of tools; closed with `stack`."""
     known: dict[Any, Any] = {
         httpx2.AsyncClient: models.http,
         ChatModel: models.model,
         Memory: stores.memory,
         Settings: settings,
         Clock: Clock(time.time),
-        **load_plugins(settings.plugin_folders).services,
-        **services,
     }
     if webhook := webhook_of(settings.pipeline, "PIPELINE__WEBHOOK"):
         known[WebhookClient] = webhook
         stack.push_async_callback(webhook.close)
-    tiers = {"fast": settings.thinker_model, "advanced": settings.thinker_model_advanced}
-    pipeline = Pipeline(discover(settings.plugin_folders), known, options=settings.pipeline.options, models=tiers)
-    stack.push_async_callback(pipeline.close, POST_STEPS_WITHIN_S)
-    return pipeline
+    return known

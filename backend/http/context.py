@@ -195,7 +195,7 @@ class Services:
     """The STUN and TURN servers of callers."""
     attach_socket: Callable[[WebSocket], Transport]
     """An accepted WebSocket → its transport."""
-    page_config: PageConfig
+    page_config: Callable[[], PageConfig]
     readiness: Callable[[], Awaitable[dict[str, str]]]
     """Name of each check → `ok`, or what is wrong."""
     user_data: Mapping[str, UserDataStore]

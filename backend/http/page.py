@@ -21,7 +21,7 @@ router = APIRouter(tags=["page"])
 @router.get("/api/config", response_model_exclude_none=True)
 async def config(here: Here) -> PageConfig:
     """Return the Responder, the memory, the ICE servers, the Thinkers and the limits of this server."""
-    return replace(here.services.page_config, loading=here.services.loading())
+    return replace(here.services.page_config(), loading=here.services.loading())
 
 
 def serve_page(app: FastAPI, frontend: Path) -> None:

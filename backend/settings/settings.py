@@ -191,6 +191,7 @@ class Settings(BaseSettings):
     plugin_folders: Annotated[list[Path], NoDecode] = Field(
         [], description="Folders with further Thinker and tool files, comma-separated."
     )
+    reload: bool = Field(False, description="Load plugins anew when a file of theirs changes; for development.")
 
     # Tracing
     otel_exporter_otlp_endpoint: str | None = Field(

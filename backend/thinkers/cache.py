@@ -115,6 +115,7 @@ def slots_for(manifest: Manifest, question: Question, situation: Situation, day:
     personal = [preferences, known, list(situation.history), own]
     material = [
         normalised(question.query),
+        manifest.prompt,
         question.source_mode,
         question.mode,
         _reached(question.rights.reach),

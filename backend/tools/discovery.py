@@ -8,6 +8,7 @@ import importlib
 import importlib.util
 import pkgutil
 import sys
+import traceback
 from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
 from types import ModuleType
@@ -90,5 +91,13 @@ def _loaded(path: Path) -> ModuleType:
         del sys.modules[name]
         if isinstance(error, VoiceError):
             raise
-        raise BadPlugin(f"{path} cannot be loaded: {error}.") from error
+        raise BadPlugin(f"{_place(path, error)} cannot be loaded: {error}.") from error
     return module
+
+
+def _place(path: Path, error: Exception) -> str:
+    """Return the file, with the line of it in which it failed."""
+    frames = traceback.extract_tb(error.__traceback__)
+    lines = [frame.lineno for frame in frames if frame.filename == str(path)]
+    line = error.lineno if isinstance(error, SyntaxError) else lines[-1] if lines else None
+    return f"{path}:{line}" if line else str(path)

@@ -98,7 +98,7 @@ async def parrot_server(folder: Path, run_call: RunCall = parrot, cap: int = 0) 
         memory=memory,
         accept_offer=partial(accept_offer, config=IceConfig()),
         attach_socket=WebSocketTransport,
-        page_config=PageConfig({}, {}, [], [], {}),
+        page_config=lambda: PageConfig({}, {}, [], [], {}),
         readiness=all_well,
         user_data={},
         frontend=folder / "none",

@@ -266,7 +266,7 @@ async def world(
         embedder=embedder or NoEmbeddings(),
         accept_offer=accept_offer,
         attach_socket=SocketLine,
-        page_config=PageConfig({"name": "fake", "model": "none", "offline": True}, {}, [], [], {}),
+        page_config=lambda: PageConfig({"name": "fake", "model": "none", "offline": True}, {}, [], [], {}),
         readiness=readiness,
         frontend=frontend,
         tasks=tasks,
