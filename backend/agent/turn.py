@@ -49,7 +49,7 @@ WRAP_UP = (
 )
 INCOMPLETE = "I could not look everything up."
 CUT_SHORT = "I had to stop there."
-SAMPLE = "This is sample data, since the live service could not be used."
+SAMPLE = "That was sample data: live data cannot be reached from here."
 _SAID_SAMPLE = re.compile(
     r"\b(?:sample|demonstration|made[- ]up|not (?:real|live)) ?"
     r"(?:data|weather|forecasts?|conditions|news|headlines?|prices?|quotes?|figures|numbers|values|results?)\b",
@@ -296,8 +296,8 @@ class Turn:
 
 
 def say_sample(text: str) -> str:
-    """Return `text`, which rests on sample data, with a sentence that says so if it has none."""
-    return text if _SAID_SAMPLE.search(text) else f"{SAMPLE} {text}"
+    """Return `text`, which rests on sample data, with a sentence after it that says so if it has none."""
+    return text if _SAID_SAMPLE.search(text) else f"{text} {SAMPLE}"
 
 
 def _distinct(calls: tuple[ToolCall, ...]) -> list[ToolCall]:

@@ -208,6 +208,7 @@ def _limits(settings: Settings, endpointing: Endpointer, *, reads: bool, others:
         idle_nudge_s=settings.idle_nudge_s,
         idle_disconnect_s=settings.idle_disconnect_s,
         filler_after_s=settings.filler_after_s,
+        late_answer_max_s=settings.late_answer_max_s,
         endpointing=endpointing,
         greeting=bool(settings.greeting),
         other_providers=others,

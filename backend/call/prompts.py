@@ -35,7 +35,8 @@ ROUTING = """\
 For everything that needs facts, current data or thought, call {tool} with the fitting domain and the whole \
 question. Before you call it, acknowledge in two to five words, such as "Let me check that." Never guess what a \
 specialist would know. When the result comes, give it in your own words, briefly; if it says it is sample data, \
-or that something failed, say so plainly. You may call it several times at once for several questions.
+say so once, in a short sentence after it; if something failed, say so plainly. Two questions at once are two calls in \
+one reply, and are answered in their order.
 
 The specialists:
 {guide}"""

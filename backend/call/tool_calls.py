@@ -9,6 +9,7 @@ from collections.abc import Callable
 from msgspec import Struct
 
 from backend.call.record import CallRecord
+from backend.call.topic import topic_of
 from backend.citations import as_json
 from backend.conversation.events import ThinkerFailed, ThinkerFinished
 from backend.conversation.page_events import ThinkerChanged, ThinkerStage
@@ -181,13 +182,13 @@ class ToolCallDispatcher:
         if call.answer is None:
             self._call.dispatch(ThinkerFailed(call.id, call.error))
             return
-        domain = call.question.domain
-        is_late = call.turn != self._call.turn()
-        if is_late and not call.answer.task_id and self._thinkers.registry.manifest_of(domain).late == "drop":
+        domain, answer = call.question.domain, call.answer
+        dropped = self._thinkers.registry.manifest_of(domain).late == "drop"
+        late = "" if dropped or answer.task_id else f"About {topic_of(call.question.query)}: {answer.text}"
+        output = _output(domain, answer)
+        if call.turn != self._call.turn() and not answer.task_id and dropped:
             output = json.dumps({"domain": domain, "dropped": NOT_WANTED})
-        else:
-            output = _output(domain, call.answer)
-        self._call.dispatch(ThinkerFinished(call.id, output, call.answer.interruptible))
+        self._call.dispatch(ThinkerFinished(call.id, output, answer.interruptible, late))
 
     def _count_cancelled(self, call: ThinkerCall, task: asyncio.Task[None]) -> None:
         if task.cancelled():

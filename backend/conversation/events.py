@@ -242,12 +242,14 @@ class ProviderComplained(ResponderEvent):
 class ThinkerFinished(Event):
     """A Thinker answered tool call `call` with `output`, ready for the Responder to put in its own words.
 
-    The reply that speaks it cannot be interrupted unless `interruptible`.
+    The reply that speaks it cannot be interrupted unless `interruptible`. `late` is what is told of it, unasked, should
+    the caller have moved on; empty where it is then not told.
     """
 
     call: str
     output: str
     interruptible: bool = True
+    late: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,6 +49,8 @@ class TurnLimits:
     first_audio_within_s: float = 4.5
     """A reply must begin to sound in this time, or is asked for once more, or apologised for: twice this is
     under the ten seconds in which every turn has to end in speech."""
+    late_answer_max_s: float = 120
+    """An answer that comes when the caller has moved on is told unasked this long after its question; 0: never."""
     stall_after_s: float = 8
     """A reply that began and then says nothing for this long is given up."""
     cancel_within_s: float = 3

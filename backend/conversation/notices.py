@@ -1,4 +1,4 @@
-"""The notices of one call: results of long work, reminders and decisions that are spoken without being asked for.
+"""The notices of one call: results of long work, reminders, late answers: what is spoken without being asked for.
 
 A notice waits until the floor is free and quiet, nobody owes the caller anything, and the call has been opened (the
 caller was greeted, or has said something). Those that wait by then are spoken together, in one reply:
@@ -17,6 +17,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from math import inf
 
 from backend.conversation.commands import AddNote, Command, NoticeDelivered, Publish
 from backend.conversation.page_events import NoticeChanged, NoticeState
@@ -40,6 +41,8 @@ NOTE = (
     "Do not mention it until you are asked to tell it:\n{text}"
 )
 
+LATE_HINT = " What answers an earlier question begins with what it is about, as in its note."
+
 
 @dataclass(slots=True)
 class Pending:
@@ -55,6 +58,10 @@ class Pending:
     noted: bool = False
     """The Responder's conversation holds it already."""
     withdrawn: bool = False
+    late_answer: bool = False
+    """It is the answer of a Thinker's call, whose id it has, and is in no list of the user's notices."""
+    expires_at: float = inf
+    """The moment from which it is not worth telling."""
 
 
 @dataclass(slots=True)
@@ -84,6 +91,7 @@ class Notices:
         self.parked: dict[str, Pending] = {}
         """The notices that are not tried again in this call, by id."""
         self._done: dict[str, None] = {}
+        self._told_answers: list[str] = []
         self._cut_short = ""
         self._count = 0
         self.reply: NoticeReply | None = None
@@ -102,15 +110,18 @@ class Notices:
         """False while a notice is being spoken that must be heard to its end."""
         return self.reply is None or all(pending.interruptible for pending in self.reply.notices)
 
-    def arrive(self, notice: str, text: str, interruptible: bool = True) -> list[Command]:
+    def arrive(
+        self, notice: str, text: str, interruptible: bool = True, *, late_answer: bool = False, expires_at: float = inf
+    ) -> list[Command]:
         """Accept a notice, unless it is known already; one that was withdrawn is accepted again."""
         if spoken := self._being_spoken(notice):
             spoken.withdrawn = False
         if spoken or notice in self._waiting or notice in self.parked or notice in self._done:
             return []
         self._count += 1
-        self._waiting[notice] = Pending(notice, text, self._count, interruptible)
-        return [_shown(notice, "waiting")]
+        pending = Pending(notice, text, self._count, interruptible, late_answer=late_answer, expires_at=expires_at)
+        self._waiting[notice] = pending
+        return _shown(pending, "waiting")
 
     def withdraw(self, notice: str) -> None:
         """Speak a notice here no more; one that is being spoken is spoken to its end."""
@@ -118,6 +129,23 @@ class Notices:
         self.parked.pop(notice, None)
         if spoken := self._being_spoken(notice):
             spoken.withdrawn = True
+
+    def speaks(self, notice: str) -> bool:
+        """Return whether it is being spoken now."""
+        return self._being_spoken(notice) is not None
+
+    def late_answers(self) -> list[str]:
+        """Return the calls whose answers wait to be told."""
+        return [pending.notice for pending in self._waiting.values() if pending.late_answer]
+
+    def take_told_answers(self) -> list[str]:
+        """Return the calls whose answers were told since this was last asked."""
+        told, self._told_answers = self._told_answers, []
+        return told
+
+    def drop_expired(self, now: float) -> None:
+        """Forget what is too old to be told."""
+        self._waiting = {notice: pending for notice, pending in self._waiting.items() if now < pending.expires_at}
 
     def begin(self, request: str) -> tuple[list[Command], str]:
         """Choose the notices of a reply; return the notes the Responder needs for it, and a hint for the reply."""
@@ -137,7 +165,7 @@ class Notices:
         if reply is None or reply.shown or reply.request != request:
             return []
         reply.shown = True
-        return [_shown(pending.notice, "speaking") for pending in reply.notices]
+        return [shown for pending in reply.notices for shown in _shown(pending, "speaking")]
 
     def completed(self, request: str) -> None:
         """Note that the provider has generated all of reply `request`."""
@@ -172,7 +200,10 @@ class Notices:
         self._done[pending.notice] = None
         while len(self._done) > KNOWN_LIMIT:
             del self._done[next(iter(self._done))]
-        return [NoticeDelivered(pending.notice), _shown(pending.notice, "told")]
+        if pending.late_answer:
+            self._told_answers.append(pending.notice)
+            return []
+        return [NoticeDelivered(pending.notice), *_shown(pending, "told")]
 
     def _not_delivered(self, pending: Pending, reply: NoticeReply) -> list[Command]:
         if pending.withdrawn:
@@ -184,7 +215,7 @@ class Notices:
             pending.vain += 1
         enough_tried = pending.cuts >= MAX_CUTS or pending.vain >= MAX_VAIN
         (self.parked if enough_tried else self._waiting)[pending.notice] = pending
-        return [_shown(pending.notice, "waiting")]
+        return _shown(pending, "waiting")
 
     def _being_spoken(self, notice: str) -> Pending | None:
         reply = self.reply.notices if self.reply else ()
@@ -192,6 +223,8 @@ class Notices:
 
     def _hint(self, chosen: list[Pending]) -> str:
         hint = f"Tell the news {' and '.join(str(pending.number) for pending in chosen)}."
+        if any(pending.late_answer for pending in chosen):
+            hint += LATE_HINT
         if any(pending.cuts for pending in chosen):
             heard = f" after {_quoted(self._cut_short)}" if self._cut_short else ""
             hint += f" You were cut short{heard}: tell it once more, in one short sentence."
@@ -213,5 +246,5 @@ def _quoted(text: str) -> str:
     return json.dumps(text, ensure_ascii=False).replace("<", "\\u003c").replace(">", "\\u003e")
 
 
-def _shown(notice: str, state: NoticeState) -> Publish:
-    return Publish(NoticeChanged(notice, state))
+def _shown(pending: Pending, state: NoticeState) -> list[Command]:
+    return [] if pending.late_answer else [Publish(NoticeChanged(pending.notice, state))]

@@ -200,8 +200,8 @@ def _dispatch(s: State, event: ev.Event, now: float) -> None:
             replies.on_refused(s, event, now)
         case ev.ToolCalled():
             thinkers.on_tool_called(s, event, now)
-        case ev.ThinkerFinished(call, output, interruptible):
-            thinkers.on_finished(s, call, output, interruptible=interruptible)
+        case ev.ThinkerFinished():
+            thinkers.on_finished(s, event)
         case ev.ThinkerFailed(call, reason):
             thinkers.on_failed(s, call, reason)
         case ev.ThinkerDismissed(call):

@@ -299,6 +299,10 @@ class Settings(BaseSettings):
         "auto", description="Cancel echo in calls in which the assistant's voice comes back (auto), or in none (off)."
     )
     filler_after_s: Seconds = Field(4, description="Seconds without news of a Thinker before a filler is spoken.")
+    late_answer_max_s: Seconds = Field(
+        120,
+        description="Seconds after its question in which an answer is told though the caller has moved on; 0: never.",
+    )
     thinker_deadline_s: float = Field(15, gt=0, description="Seconds a Thinker has to answer.")
 
     # Chat

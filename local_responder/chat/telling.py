@@ -58,6 +58,7 @@ _MOST = 5
 """Entries that are told."""
 _LONGEST = 240
 """Characters of a page that are read aloud."""
+SAMPLE = "That was sample data: live data cannot be reached from here."
 UNWORDED = "I got an answer that I cannot put into words."
 _NOT_NAMED = re.compile(r"^No \w+ was named\b.* Ask which (\w+) is meant")
 _WEEKDAY = re.compile(r"\b(?:mon|tues|wednes|thurs|fri|satur|sun)day\b", re.IGNORECASE)
@@ -80,7 +81,7 @@ def worded(asked: Asked, tool: str, output: str) -> str:
         return f"I am sorry, I could not find that out. {reason if message else ''}".strip()
     words = "All right." if "cancelled" in result else told(asked, tool, result) or UNWORDED
     is_sample = result.get("sample") is True or result.get("source") == "sample"
-    return f"This is sample data: {words}" if is_sample and "sample" not in words.lower() else words
+    return f"{words} {SAMPLE}" if is_sample and "sample" not in words.lower() else words
 
 
 def told(asked: Asked, tool: str, result: Result) -> str:

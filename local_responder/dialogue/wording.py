@@ -37,7 +37,10 @@ def news(instructions: str, notes: Sequence[str]) -> str:
     texts = [spoken(str(read(note.partition("\n")[2]))) for note in found]
     if told and "once more" in told[2]:
         return "As I was saying: " + " ".join(sentences(text)[0] for text in texts if text)
-    return "By the way: " + " And: ".join(texts) if texts else "There was some news, but I have lost it."
+    if not texts:
+        return "There was some news, but I have lost it."
+    lead = "" if texts[0].startswith("About ") else "By the way: "  # a late answer names its topic itself
+    return lead + " And: ".join(texts)
 
 
 def asks_consent(words: str) -> bool:

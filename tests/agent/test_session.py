@@ -391,7 +391,7 @@ async def test_sample_data_is_said_to_be_so_even_if_the_model_forgets() -> None:
     scene = ["One, from a blood sample."]
     response = await agent(ScriptedModel([call("made_up")], scene), made_up).create_session("c").think("x")
     assert response.sample
-    assert response.text.startswith("This is sample data")
+    assert response.text.endswith("That was sample data: live data cannot be reached from here.")
     assert not response.cacheable
 
 

@@ -205,27 +205,49 @@ async def test_a_cough_while_a_thinker_works_does_not_lose_its_answer(
         await call.told("transcript", content="Very deep.")
 
 
-async def test_a_result_that_comes_after_a_new_turn_is_not_spoken(peer: OfflinePeer, running: RunningServer) -> None:
+def slow_question(meanwhile: str) -> dict[str, Any]:
+    """A question whose Thinker takes three seconds and a half, in which the caller says something else."""
     ask_knowledge = {"name": "route_to_thinker", "arguments": {"domain": "knowledge", "query": "how deep is the sea"}}
-    script = {
+    return {
         "turns": [
             {"hear": QUESTION, "reply": {"calls": [ask_knowledge]}},
-            {"hear": "never mind", "reply": {"text": "All right.", "tone": TONE}},
+            {"hear": meanwhile, "reply": {"text": "All right.", "tone": TONE}},
         ],
         "chat": [{"text": "Eleven kilometres.", "delay_ms": 3500}],
     }
-    await peer.follow(script)
+
+
+async def test_an_answer_that_comes_after_a_new_turn_is_told_with_what_it_is_about(
+    peer: OfflinePeer, running: RunningServer
+) -> None:
+    await peer.follow(slow_question("tell me a joke"))
+    async with placed_call(running) as call:
+        await ask(call)
+        await call.told("thinker", event="working")
+        await call.say(speech("tell me a joke"))
+        await call.told("transcript", content="All right.")
+        await call.told("thinker", event="stale")
+        await call.told("thinker", within_s=20, event="complete")
+        heard = [event["content"] for event in call.all_told("transcript") if event["role"] == "assistant"]
+        await call.hears_something()
+    assert heard[-1] == 'About your question "how deep is the sea": Eleven kilometres.'
+
+
+async def test_the_answer_to_a_question_that_was_called_off_is_not_told(
+    peer: OfflinePeer, running: RunningServer
+) -> None:
+    await peer.follow(slow_question("never mind"))
     async with placed_call(running) as call:
         await ask(call)
         await call.told("thinker", event="working")
         await call.say(speech("never mind, it is not important"))
         await call.told("transcript", content="All right.")
-        await call.told("thinker", event="stale")
-        await asyncio.sleep(0.3)
+        await call.told("thinker", event="cancelled")
+        await asyncio.sleep(4)
         creates = await received(peer, "response.create")
         items = await received(peer, "conversation.item.create")
     submitted = [item for item in items if item["event"]["item"]["type"] == "function_call_output"]
-    assert len(creates) >= 2 and creates[-1]["at"] < submitted[-1]["at"], "submitted, and no reply asked for"
+    assert "cancelled" in submitted[-1]["event"]["item"]["output"] and len(creates) == 2
 
 
 async def test_refused_replies_are_asked_for_until_they_come(peer: OfflinePeer, running: RunningServer) -> None:

@@ -69,11 +69,11 @@ class Story:
             ev.PlaybackStarted(f"i-{reply}"),
         )
 
-    def call(self, *calls: str, reply: str = "r1") -> None:
+    def call(self, *calls: str, reply: str = "r1", arguments: str = "{}") -> None:
         """The requested reply is nothing but tool calls."""
         request = self.all(do.CreateReply)[-1].request
         self.tell(ev.ReplyStarted(reply, request))
-        self.tell(*(ev.ToolCalled(reply, call, "route_to_thinker", "{}") for call in calls))
+        self.tell(*(ev.ToolCalled(reply, call, "route_to_thinker", arguments) for call in calls))
         self.tell(ev.ReplyFinished(reply, "completed"))
 
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
+
+import pytest
+
 from backend.conversation import commands as do
 from backend.conversation import events as ev
 from backend.conversation.commands import Purpose
 from backend.conversation.machine.state import Floor
-from backend.conversation.page_events import NoticeChanged
+from backend.conversation.page_events import NoticeChanged, ThinkerChanged
 from tests.conversation.story import Story, purposes
 
 NEWS = ev.NoticeArrived("n1", "The research is done: bees dance.")
@@ -18,6 +22,19 @@ def answered(story: Story, reply: str = "r1") -> None:
     story.reply(reply=reply)
     story.now += 2
     story.tell(ev.PlaybackDrained(f"i-{reply}", 2000))
+
+
+def late(story: Story, call: str = "c1", text: str = "About bees: they dance.") -> None:
+    """A Thinker answers when the caller has moved on."""
+    story.tell(ev.ThinkerFinished(call, '{"answer": "they dance"}', late=text))
+
+
+def moved_on(story: Story, question: str = "Research bees.") -> None:
+    """A Thinker is asked, and before it answers the caller asks something else, and hears the answer to that."""
+    story.ask()
+    story.call("c1", arguments=json.dumps({"domain": "research", "query": question}))
+    story.now += 3
+    answered(story, "r2")
 
 
 def told(story: Story) -> list[str]:
@@ -232,3 +249,130 @@ def test_what_was_typed_while_the_line_was_down_is_answered_before_news() -> Non
     story.wait(12)
     story.tell(ev.ResponderRestored())
     assert purposes(story)[-1] is Purpose.ANSWER
+
+
+def stages(story: Story) -> list[str]:
+    return [event.stage for event in story.published(ThinkerChanged)]
+
+
+def test_an_answer_that_comes_when_the_caller_has_moved_on_is_told_once_with_what_it_is_about() -> None:
+    story = Story()
+    moved_on(story)
+    late(story)
+    assert "Say nothing about it" in story.all(do.SubmitResult)[-1].output
+    story.wait(1)
+    assert "About bees: they dance." in story.all(do.AddNote)[-1].text
+    assert "begins with what it is about" in story.all(do.CreateReply)[-1].hint
+    assert story.tell(ev.LateAnswerWanted("c1", "they dance")) == []  # it is being told
+    heard_out(story)
+    story.wait(10)
+    assert purposes(story).count(Purpose.NOTICE) == 1 and stages(story) == ["stale", "complete"]
+    assert not told(story) and not states(story)  # it is in no list of the user's notices
+
+
+def test_a_late_answer_that_is_said_on_demand_is_said_once() -> None:
+    story = Story()
+    moved_on(story)
+    late(story)
+    story.tell(ev.LateAnswerWanted("c1", "they dance"))
+    story.reply(reply="said")
+    story.now += 2
+    story.tell(ev.PlaybackDrained("i-said", 2000))
+    story.wait(10)
+    assert purposes(story)[-1] is Purpose.RESULT and Purpose.NOTICE not in purposes(story)
+
+
+def test_a_late_answer_waits_while_another_thinker_works_and_nobody_is_nudged() -> None:
+    story = Story(filler_after_s=0, idle_nudge_s=15)
+    story.ask()
+    story.call("c1", arguments='{"query": "bees"}')
+    story.now += 3
+    answered(story, "r2")
+    story.wait(40)
+    assert Purpose.NUDGE not in purposes(story)  # it still works, though for an earlier turn
+    late(story)
+    story.wait(1)
+    heard_out(story)
+    story.wait(16)
+    assert purposes(story)[-2:] == [Purpose.NOTICE, Purpose.NUDGE]
+
+
+@pytest.mark.parametrize("seconds", [0, 5])
+def test_a_late_answer_that_is_too_old_is_not_told(seconds: float) -> None:
+    story = Story(late_answer_max_s=seconds)
+    moved_on(story)
+    story.tell(ev.SpeechStarted())
+    late(story)
+    story.wait(5)
+    story.tell(ev.SpeechPaused(5000), ev.SpeechStopped(5000, 300))
+    answered_again(story)
+    story.wait(5)
+    assert Purpose.NOTICE not in purposes(story)
+
+
+def answered_again(story: Story) -> None:
+    story.reply(reply="again")
+    story.now += 2
+    story.tell(ev.PlaybackDrained("i-again", 2000))
+
+
+@pytest.mark.parametrize(
+    ("again", "count"), [("research bees", 0), ("Please do research on the bees", 0), ("Research wasps.", 1)]
+)
+@pytest.mark.parametrize("first", ["asked again", "answered"])
+def test_what_is_asked_again_is_told_by_its_own_answer(again: str, count: int, first: str) -> None:
+    story = Story(filler_after_s=0)
+    moved_on(story, "Research bees.")
+    if first == "answered":
+        story.tell(ev.SpeechStarted())
+        late(story)
+        story.now += 1
+        story.tell(ev.SpeechPaused(1000), ev.SpeechStopped(1000, 300))
+    else:
+        story.ask()
+    story.call("c2", reply="r3", arguments=json.dumps({"domain": "research", "query": again}))
+    if first == "asked again":
+        late(story)
+    story.tell(ev.ThinkerFinished("c2", '{"answer": "they dance"}'))
+    answered_again(story)
+    story.wait(5)
+    assert purposes(story).count(Purpose.NOTICE) == count
+
+
+@pytest.mark.parametrize("words", ["Never mind.", "Oh, forget it, what time is it?", "Actually, never mind that"])
+def test_who_says_never_mind_hears_no_late_answer(words: str) -> None:
+    story = Story()
+    moved_on(story)
+    story.tell(ev.TextTyped(words))
+    assert stages(story)[-1] == "cancelled" and do.CancelThinker("c1") in story.said
+    answered_again(story)
+    late(story)
+    story.wait(5)
+    assert Purpose.NOTICE not in purposes(story)
+
+
+def test_never_mind_also_drops_an_answer_that_waits() -> None:
+    story = Story()
+    moved_on(story)
+    story.tell(ev.SpeechStarted())
+    late(story)
+    story.now += 1
+    story.tell(ev.SpeechPaused(1000), ev.SpeechStopped(1000, 300))
+    story.tell(ev.InputCommitted("u"), ev.UserTranscribed("u", "Never mind the bees."))
+    answered_again(story)
+    story.wait(5)
+    assert Purpose.NOTICE not in purposes(story)
+
+
+def test_a_late_answer_that_is_cut_off_twice_can_still_be_asked_for() -> None:
+    story = Story()
+    moved_on(story)
+    late(story)
+    story.wait(1)
+    broken_into(story, heard_ms=400)
+    story.wait(2)
+    broken_into(story, heard_ms=400, reply="n2")
+    story.wait(5)
+    assert purposes(story).count(Purpose.NOTICE) == 2 and stages(story) == ["stale"]
+    story.tell(ev.LateAnswerWanted("c1", "they dance"))
+    assert stages(story)[-1] == "complete"

@@ -152,7 +152,7 @@ def test_each_result_is_worded_by_its_skill() -> None:
 
 def test_sample_data_is_called_sample_data() -> None:
     words = after_tool("Weather in Seattle?", {**REPORT, "sample": True, "note": "because"})
-    assert words.startswith("This is sample data: In Seattle")
+    assert words.startswith("In Seattle") and words.count("sample data") == 1 and words.endswith("from here.")
 
 
 def test_failed_tool_is_admitted() -> None:

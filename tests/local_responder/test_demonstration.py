@@ -165,7 +165,7 @@ async def test_a_result_handed_in_as_a_note_is_spoken_too(peer: OfflinePeer) -> 
         await client.send({"type": "conversation.item.create", "item": item})
         await client.reply(metadata={"purpose": "result"})
         await client.until("response.done")
-    assert client.words().strip() == "This is sample data: It is cold in Oslo."
+    assert client.words().strip() == "It is cold in Oslo. That was sample data: live data cannot be reached from here."
 
 
 @pytest.mark.alone

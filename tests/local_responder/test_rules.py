@@ -9,7 +9,7 @@ import pytest
 
 from backend.call.prompts import NAMED
 from local_responder.chat.asked import Asked
-from local_responder.chat.telling import worded
+from local_responder.chat.telling import SAMPLE, worded
 from local_responder.dialogue import wording
 from local_responder.dialogue.addressing import is_for_others, silence_of
 from local_responder.dialogue.names import places_in
@@ -106,7 +106,7 @@ def test_follow_up_becomes_a_whole_question(before: str, words: str, whole: str)
     ("output", "words"),
     [
         ({"domain": "weather", "answer": "**Sunny**, see [this](http://x.y).", "source": "live"}, "Sunny, see this."),
-        ({"answer": "It is 59 degrees.", "source": "sample"}, "This is sample data: It is 59 degrees."),
+        ({"answer": "It is 59 degrees.", "source": "sample"}, f"It is 59 degrees. {SAMPLE}"),
         ({"answer": "This is sample data: rain.", "source": "sample"}, "This is sample data: rain."),
         ({"error": "The weather took too long."}, "I am sorry, I could not find that out. The weather took too long."),
     ],

@@ -7,6 +7,7 @@ from backend.conversation import events as ev
 from backend.conversation import page_events as page
 from backend.conversation.commands import Purpose
 from backend.conversation.machine.failures import Failure, broke_off, broke_promise, came_to_nothing, follow_up
+from backend.conversation.machine.late_answers import note_told
 from backend.conversation.machine.moves import cancel_reply, finish_items
 from backend.conversation.machine.open_turn import defer, may_prepare, report_discarded
 from backend.conversation.machine.playback import heard_out
@@ -223,6 +224,7 @@ def notices_due_at(s: State) -> float | None:
 
 def begin_notices(s: State, now: float) -> None:
     """Ask for a reply that speaks the notices that wait, if it may be asked for now."""
+    s.notices.drop_expired(now)
     due = notices_due_at(s)
     if due is None or now < due:
         return
@@ -244,3 +246,4 @@ def settle_notices(s: State, now: float) -> None:
     if spoken.heard_ms == 0:
         s.notices_not_before = now + s.limits.notice_retry_s
     s.commands += s.notices.settle()
+    note_told(s)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from backend.conversation import page_events as page
 from backend.conversation.commands import Clip, Purpose
 from backend.conversation.machine.moves import apologise, cancel_reply, leave_mute, play_clip
+from backend.conversation.machine.replies import notices_due_at
 from backend.conversation.machine.state import IDLE, Deadlines, Floor, Phase, State
 
 ANSWERS = (Purpose.ANSWER, Purpose.RESULT)
@@ -31,7 +32,7 @@ def deadlines(s: State) -> Deadlines:
     if running and limits.filler_after_s:
         silent_since = max(s.last_sound_at, max(call.since for call in running))
         yield silent_since + limits.filler_after_s * (1 + s.fillers), _fill
-    if running or s.idle_since is None:
+    if s.calls.running() or notices_due_at(s) is not None or s.idle_since is None:
         return
     if limits.idle_disconnect_s:
         yield s.idle_since + limits.idle_disconnect_s, _say_goodbye

@@ -8,6 +8,7 @@ from backend.conversation import page_events as page
 from backend.conversation.commands import Purpose
 from backend.conversation.machine import overlap
 from backend.conversation.machine.connection import send_typed
+from backend.conversation.machine.late_answers import heed
 from backend.conversation.machine.moves import forget_input, hold, release_hold, stop_reply
 from backend.conversation.machine.open_turn import (
     close_turn,
@@ -234,4 +235,5 @@ def on_typed(s: State, text: str, now: float) -> None:
     begin_turn(s, now, 0)
     s.publish(page.TranscriptCompleted("user", f"typed-{s.turn}", text))
     send_typed(s, text)
+    heed(s, text)
     s.want(Purpose.ANSWER)

@@ -244,6 +244,8 @@ class ToolCallEntry:
     state: ToolCallState = ToolCallState.RUNNING
     orphaned: bool = False
     """Its connection is lost: the provider no longer knows the call."""
+    arguments: str = ""
+    """What it asks, as JSON."""
 
 
 OVER_KEPT = 64

@@ -8,16 +8,17 @@ from backend.conversation import commands as do
 from backend.conversation import events as ev
 from backend.conversation import page_events as page
 from backend.conversation.commands import Purpose
+from backend.conversation.machine.late_answers import announce_later, dismiss, supersede
 from backend.conversation.machine.open_turn import close_turn, defer
 from backend.conversation.machine.playback import bring_back
 from backend.conversation.machine.state import IDLE, Floor, State, ToolCallEntry, ToolCallState
 
-DISMISSED = json.dumps({"cancelled": "The caller has cancelled this question. At most say that it is all right."})
-"""The result the Responder is given for a dismissed call."""
 OVERTAKEN = json.dumps({"error": "cancelled: the caller took the floor"})
 """The result for a call of a reply that nobody wants any more."""
 
 
+TOLD_LATER = json.dumps({"status": "The caller has moved on. Say nothing about it until you are asked to tell it."})
+"""The result of a call whose answer comes too late, and is told by and by."""
 WAITING = json.dumps({"status": "waiting for the caller"})
 """The result for `wait_for_user`."""
 NOT_WAITING = json.dumps({"error": "The caller waits for your answer: give it."})
@@ -47,6 +48,8 @@ def on_tool_called(s: State, event: ev.ToolCalled, now: float) -> None:
         return
     reply.called = True
     reply.since = now
+    call.arguments = event.arguments
+    supersede(s, call)
     s.commands.append(do.RunThinker(event.call, event.name, event.arguments))
 
 
@@ -61,27 +64,26 @@ def _stay_silent(s: State, now: float) -> None:
     bring_back(s)
 
 
-def on_finished(
-    s: State, call_id: str, output: str, outcome: page.ThinkerStage = "complete", *, interruptible: bool = True
-) -> None:
-    """Submit a Thinker's answer; it is spoken if it came in time."""
-    call = s.calls.answer(call_id)
+def on_finished(s: State, event: ev.ThinkerFinished, outcome: page.ThinkerStage = "complete") -> None:
+    """Submit a Thinker's answer; it is spoken if it came in time, and otherwise told when the floor is free."""
+    call = s.calls.answer(event.call)
     if call is None:
         return
-    _submit(s, call, output)
     if call.turn != s.turn:
         call.state = ToolCallState.STALE
-        s.publish(page.ThinkerChanged(call_id, "stale"))
+        _submit(s, call, TOLD_LATER if announce_later(s, call, event) else event.output)
+        s.publish(page.ThinkerChanged(call.call, "stale"))
         return
-    s.publish(page.ThinkerChanged(call_id, outcome))
+    _submit(s, call, event.output)
+    s.publish(page.ThinkerChanged(call.call, outcome))
     if ToolCallState.RUNNING not in s.calls.states_of(call.group):
         s.want(Purpose.RESULT)
-    s.uninterruptible |= not interruptible
+    s.uninterruptible |= not event.interruptible
 
 
 def on_failed(s: State, call_id: str, reason: str) -> None:
     """Submit that a Thinker has no answer."""
-    on_finished(s, call_id, json.dumps({"error": reason}), "failed")
+    on_finished(s, ev.ThinkerFinished(call_id, json.dumps({"error": reason})), "failed")
 
 
 def on_dismissed(s: State, call_id: str, now: float) -> None:
@@ -89,11 +91,7 @@ def on_dismissed(s: State, call_id: str, now: float) -> None:
     call = s.calls.answer(call_id)
     if call is None:
         return
-    call.state = ToolCallState.SETTLED
-    s.commands.append(do.CancelThinker(call_id))
-    if not call.orphaned:
-        s.commands.append(do.SubmitResult(call_id, DISMISSED))
-    s.publish(page.ThinkerChanged(call_id, "cancelled"))
+    dismiss(s, call)
     s.note_caller(now)
     silent = s.owed_since is not None and not s.calls.running(s.turn)
     states = s.calls.states_of(call.group)
@@ -106,8 +104,9 @@ def on_late_answer_wanted(s: State, call_id: str, output: str, now: float) -> No
     """Speak an answer that came too late; while the caller speaks, after the answer to that."""
     call = s.calls.entries.get(call_id)
     is_stale = call is not None and call.state is ToolCallState.STALE
-    if s.leaving not in (None, IDLE) or call_id in s.asked_for or not is_stale:
+    if s.leaving not in (None, IDLE) or call_id in s.asked_for or not is_stale or s.notices.speaks(call_id):
         return
+    s.notices.withdraw(call_id)
     speaking = s.floor in (Floor.USER, Floor.HELD)
     s.asked_for[call_id] = output, s.turn + speaking
     s.publish(page.ThinkerChanged(call_id, "complete"))
