@@ -121,7 +121,7 @@ async def test_a_model_may_name_further_words_to_search_by() -> None:
 
 
 async def test_findings_may_be_the_result_of_a_tool_call() -> None:
-    pipeline, _, _ = await home(options={"tool_result": True})
+    pipeline, _, _ = await home(options={"as_tool_result": True})
     prepared = await asked(pipeline, "Where is my bike?")
     exchange = prepared.outputs["memory_search"]
     assert isinstance(exchange, Exchange) and exchange.personal

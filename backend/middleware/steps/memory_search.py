@@ -1,7 +1,7 @@
 """Finds what of the user's own memories, facts and past conversations bears on the question.
 
 Texts are compared by the words they share with it and, where there is an embedding model, by meaning. With the option
-`keywords` a model is asked for further words first; with `tool_result` the findings are a tool call's result in the
+`keywords` a model is asked for further words first; with `as_tool_result` the findings are a tool call's result in the
 conversation instead of data in the instructions.
 """
 
@@ -44,7 +44,7 @@ KEYWORDS_PROMPT = (
     "memory_search",
     stage="pre",
     domains=("knowledge", "assistant", "reason", "memory"),  # for an answer to this user alone
-    options={"limit": 4, "keywords": False, "tool_result": False},
+    options={"limit": 4, "keywords": False, "as_tool_result": False},
     model="fast",
     deadline_s=3.0,
 )
@@ -75,7 +75,7 @@ async def memory_search(
     found = [{"from": sources[known[place]], "text": known[place][:TEXT_LIMIT]} for place in places]
     if not found:
         return None
-    if options.values["tool_result"]:
+    if options.values["as_tool_result"]:
         arguments: dict[str, Any] = {"query": asked.text, **({"keywords": keywords} if keywords else {})}
         return Exchange("memory_search", arguments, {"found": found})
     return Note(TITLE, found)
