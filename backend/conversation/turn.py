@@ -83,6 +83,7 @@ from backend.conversation.machine import (
     silence,
     speech,
     thinkers,
+    typed,
     words,
 )
 from backend.conversation.machine.state import Act, Deadlines, Floor, State
@@ -189,7 +190,7 @@ def _dispatch(s: State, event: ev.Event, now: float) -> None:
         case ev.UserTranscribed():
             words.on_transcribed(s, event, now)
         case ev.TextTyped(text):
-            speech.on_typed(s, text, now)
+            typed.on_typed(s, text, now)
         case ev.ReplyStarted():
             replies.on_started(s, event, now)
         case ev.MessageFinished():
@@ -250,6 +251,7 @@ def _deadlines(s: State) -> Deadlines:
         return
     yield from speech.deadlines(s)
     yield from overlap.deadlines(s)
+    yield from typed.deadlines(s)
     yield from open_turn.deadlines(s)
     yield from moves.deadlines(s)
     if replies.next_wanted(s):

@@ -5,22 +5,17 @@ from __future__ import annotations
 from backend.conversation import commands as do
 from backend.conversation import events as ev
 from backend.conversation import page_events as page
-from backend.conversation.commands import Purpose
 from backend.conversation.machine import overlap
-from backend.conversation.machine.connection import send_typed
-from backend.conversation.machine.late_answers import heed
-from backend.conversation.machine.moves import forget_input, hold, release_hold, stop_reply
+from backend.conversation.machine.moves import forget_input, hold, release_hold
 from backend.conversation.machine.open_turn import (
-    close_turn,
     commit_piece,
-    discard_prepared,
     is_early,
     note_pause,
     open_turn,
     reassess,
     reopen,
 )
-from backend.conversation.machine.pieces import answer_hesitation, begin_turn, end_piece, take_over
+from backend.conversation.machine.pieces import answer_hesitation, end_piece, take_over
 from backend.conversation.machine.state import IDLE, Deadlines, Floor, State, Utterance
 
 READABLE_MS = {Floor.HELD: 1200, Floor.USER: 700}
@@ -214,26 +209,3 @@ def _read(s: State, now: float) -> None:
         s.utterance.asked_to_read = True
         s.utterance.reading = None
         s.commands.append(do.ReadUtterance())
-
-
-def on_typed(s: State, text: str, now: float) -> None:
-    """Treat typed words as a turn at once, whoever has the floor."""
-    if s.floor is Floor.PAUSING:
-        discard_prepared(s, now)
-    if s.floor is Floor.HELD or s.something_to_interrupt:
-        stop_reply(s, now)
-    overlap.leave(s)
-    s.parked = None
-    if s.floor is Floor.HELD and s.utterance:
-        open_turn(s)
-        s.pass_floor(Floor.USER)
-    elif s.floor is Floor.PAUSING:
-        close_turn(s, now)
-        s.open = None
-    elif s.floor in (Floor.ASSISTANT, Floor.HELD):
-        s.pass_floor(Floor.LISTENING)
-    begin_turn(s, now, 0)
-    s.publish(page.TranscriptCompleted("user", f"typed-{s.turn}", text))
-    send_typed(s, text)
-    heed(s, text)
-    s.want(Purpose.ANSWER)

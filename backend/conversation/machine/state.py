@@ -399,6 +399,11 @@ class State:
     notes: list[str] = field(default_factory=list)
     """Notes for the Responder once it is connected again."""
     typed_meanwhile: list[str] = field(default_factory=list)
+    """Typed words for the Responder once it is connected again."""
+    typed: int = 0
+    """Messages typed so far."""
+    typed_waiting: list[str] = field(default_factory=list)
+    """Words typed while the caller spoke: each a turn, once what was said is answered."""
 
     # the end
     leaving: str | None = None
@@ -428,7 +433,8 @@ class State:
     @property
     def at_rest(self) -> bool:
         """True between two turns, when no connection knows anything that another one would not."""
-        said = self.utterance or self.open or self.overlap or self.words or self.missed or self.typed_meanwhile
+        typed = self.typed_meanwhile or self.typed_waiting
+        said = self.utterance or self.open or self.overlap or self.words or self.missed or typed
         saying = self.reply or self.playing or self.parked or self.notices.reply or self.leaving
         owed = self.wanted or self.asked_for or self.owed_since is not None or self.calls.running()
         return self.floor is Floor.LISTENING and self.lost_at is None and not (said or saying or owed)

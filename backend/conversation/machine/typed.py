@@ -1,0 +1,67 @@
+"""Typed words are a turn of their own: at once, or after the answer to what the caller is saying meanwhile."""
+
+from __future__ import annotations
+
+from backend.conversation import page_events as page
+from backend.conversation.commands import Purpose
+from backend.conversation.machine import overlap
+from backend.conversation.machine.connection import send_typed
+from backend.conversation.machine.late_answers import heed
+from backend.conversation.machine.moves import stop_reply
+from backend.conversation.machine.open_turn import close_turn, discard_prepared, open_turn
+from backend.conversation.machine.pieces import begin_turn
+from backend.conversation.machine.state import Deadlines, Floor, State
+
+WAITING_LIMIT = 16
+"""Messages that wait at most for a caller who speaks; more are put together with the newest."""
+
+
+def on_typed(s: State, text: str, now: float) -> None:
+    """Answer typed words at once, stopping what is spoken; while the caller speaks, after the answer to that."""
+    s.typed += 1
+    s.publish(page.TranscriptCompleted("user", f"typed-{s.typed}", text))
+    speaking = s.floor is Floor.USER or (s.floor is Floor.HELD and s.utterance is not None)
+    if s.floor is not Floor.USER:
+        _take_floor(s, now)
+    if not speaking:
+        _begin(s, text, now)
+        return
+    if len(s.typed_waiting) >= WAITING_LIMIT:
+        text = f"{s.typed_waiting.pop()}\n{text}"
+    s.typed_waiting.append(text)
+
+
+def deadlines(s: State) -> Deadlines:
+    """Yield when words that were typed while the caller spoke are answered: once the answer to that was heard."""
+    free = s.floor is Floor.LISTENING and s.utterance is None and not s.something_to_interrupt and not s.leaving
+    if s.typed_waiting and free:
+        yield 0.0, _take_next
+
+
+def _take_next(s: State, now: float) -> None:
+    _begin(s, s.typed_waiting.pop(0), now)
+
+
+def _take_floor(s: State, now: float) -> None:
+    """Stop what is spoken or prepared; a voice that has just begun over it has the floor."""
+    if s.floor is Floor.PAUSING:
+        discard_prepared(s, now)
+    if s.floor is Floor.HELD or s.something_to_interrupt:
+        stop_reply(s, now)
+    overlap.leave(s)
+    s.parked = None
+    if s.floor is Floor.HELD and s.utterance:
+        open_turn(s)
+        s.pass_floor(Floor.USER)
+    elif s.floor is Floor.PAUSING:
+        close_turn(s, now)
+        s.open = None
+    elif s.floor in (Floor.ASSISTANT, Floor.HELD):
+        s.pass_floor(Floor.LISTENING)
+
+
+def _begin(s: State, text: str, now: float) -> None:
+    begin_turn(s, now, 0)
+    send_typed(s, text)
+    heed(s, text)
+    s.want(Purpose.ANSWER)
