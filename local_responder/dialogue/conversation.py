@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -11,6 +12,9 @@ from local_responder.dialogue.remembering import Said
 from local_responder.dialogue.routing import Routing
 from local_responder.dialogue.understanding import Question, understand
 from local_responder.realtime.items import Item
+
+_STATUS = re.compile(r"""\{"status": "[^"]*"\}$""")
+"""The output of a call that has nothing to tell now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +80,7 @@ def of_items(items: Sequence[Item]) -> Conversation:
         said=tuple((item.role or "", item.words) for item in (*before, *items[newest + 1 :]) if item.words),
         utterances=tuple(item.words for item in latest),
         spoken=bool(latest) and latest[-1].kind == "input_audio",
-        results=tuple(filter(None, map(_result, items[max(newest, answered) + 1 :]))),
+        results=tuple(filter(None, map(_result, _in_order(items, max(newest, answered) + 1)))),
         notes=tuple(item.words for item in items if item.role == "system"),
         calls=tuple(item.arguments for item in items if item.type == "function_call"),
     )
@@ -87,8 +91,14 @@ def of_messages(said: Sequence[Said]) -> Conversation:
     return Conversation(tuple(said[:-1]), (said[-1][1],)) if said else Conversation(())
 
 
+def _in_order(items: Sequence[Item], start: int) -> list[Item]:
+    """Return the items from `start` on, with results in the order of their calls, not of their coming."""
+    called = {item.call_id: at for at, item in enumerate(items) if item.type == "function_call"}
+    return sorted(items[start:], key=lambda item: called.get(item.call_id, len(items)))
+
+
 def _result(item: Item) -> str:
-    """Return a call's output, or a system's note of one; '' for anything else."""
+    """Return a call's output, or a system's note of one; '' for anything else, and for one that only has a status."""
     if item.type == "function_call_output":
-        return item.output
+        return "" if _STATUS.match(item.output) else item.output
     return item.words if item.role == "system" and item.words.startswith("{") else ""

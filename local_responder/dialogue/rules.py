@@ -20,7 +20,7 @@ from local_responder.dialogue.obeying import obeyed
 from local_responder.dialogue.remembering import remembered
 from local_responder.dialogue.routing import Specialist, router_of, routing_of
 from local_responder.dialogue.small_talk import Talk
-from local_responder.dialogue.understanding import Question, understand
+from local_responder.dialogue.understanding import Question, questions_in, understand
 from local_responder.realtime.parts import Call
 from local_responder.realtime.response import Order
 
@@ -102,5 +102,8 @@ def respond(
         return Thought(small_talk.answer(wish, **about))  # type: ignore[arg-type]
     if routing is None:
         return Thought(recall(wish.query))
+    questions = questions_in(wish.query, specialists) or (wish,)
     acknowledgement = wording.pick(wording.ACKNOWLEDGEMENTS, conversation.turn)
-    return Thought(acknowledgement, (Call(routing.name, routing.arguments(wish.domain, wish.query)),))
+    return Thought(
+        acknowledgement, tuple(Call(routing.name, routing.arguments(each.domain, each.query)) for each in questions)
+    )

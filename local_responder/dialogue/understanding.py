@@ -13,6 +13,17 @@ from local_responder.dialogue.times import TIME
 
 FOLLOW_UP_WORDS = 5
 """Words of a fragment, at most."""
+QUESTIONS_AT_ONCE = 3
+"""Questions of one sentence that are answered one by one."""
+_NEXT_QUESTION = re.compile(
+    r"(?:[,;]?\s+and(?:\s+(?:also|then))?\s+|[,?.!]\s+(?:and\s+|also\s+)?)"
+    r"(?=(?:what|what's|how|how's|who|when|where|why|which|is|are|do|does|did|can|could|will|would|tell me|give me|"
+    r"read me|show me|remind me|calculate|translate|look up|research)\b)",
+    re.IGNORECASE,
+)
+
+_LEANS = re.compile(r"\b(?:between|whether|if|he|she|they|it|him|her|them|his|their|its|one)\b(?!'s\b)", re.IGNORECASE)
+"""Words by which a question cannot stand without the one before it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +81,16 @@ def understand(words: str, specialists: Sequence[Specialist], last: Question | N
     if best not in KINDS_BY_NAME and score >= (UNSURE if asks or best != general else LIKELY):
         return Question(best, _without_link(sentence))
     return Question(general, sentence) if general and asks else Talk.OTHER
+
+
+def questions_in(words: str, specialists: Sequence[Specialist]) -> tuple[Question, ...]:
+    """Return the questions of a sentence that holds several ("…, and how is Apple doing?"), in order; else none."""
+    parts = [part.strip(" ,") for part in _NEXT_QUESTION.split(words) if part.strip(" ,.?!")]
+    if not 1 < len(parts) <= QUESTIONS_AT_ONCE or any(_LEANS.search(part) for part in parts):
+        return ()
+    wishes = [understand(part[0].upper() + part[1:], specialists) for part in parts]
+    asked = tuple(wish for wish in wishes if isinstance(wish, Question))
+    return asked if len(asked) == len(parts) else ()
 
 
 KINDS_BY_NAME = {str(kind): kind for kind in Talk}

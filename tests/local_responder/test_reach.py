@@ -16,8 +16,8 @@ from local_responder.chat.rules import think
 from local_responder.dialogue.names import digits
 from local_responder.dialogue.rules import Thought
 from local_responder.dialogue.small_talk import Talk
-from local_responder.dialogue.understanding import Question
-from tests.local_responder.orders import understood
+from local_responder.dialogue.understanding import Question, questions_in
+from tests.local_responder.orders import SPECIALISTS, understood
 
 MANIFESTS: tuple[Manifest, ...] = tuple(
     module.MANIFEST for module in package_modules("backend.thinkers") if hasattr(module, "MANIFEST")
@@ -43,6 +43,25 @@ def test_the_example_of_each_thinker_calls_its_tool_with_valid_arguments(manifes
     assert thought.calls, thought.text
     for call in thought.calls:
         TOOLS[call.name].read_arguments(call.arguments)
+
+
+@pytest.mark.parametrize(
+    ("words", "domains"),
+    [
+        ("What's the weather in Paris and how is Apple doing?", ("weather", "stocks")),
+        ("What's the weather in Paris? And who wrote Hamlet?", ("weather", "knowledge")),
+        ("Remind me to call Ann, and what's the weather in Oslo?", ("assistant", "weather")),
+        ("Who wrote Hamlet, what's the weather in Oslo and how is Apple doing?", ("knowledge", "weather", "stocks")),
+        ("Who wrote Hamlet and when did he die?", ()),
+        ("What's the weather in Paris and Rome?", ()),
+        ("What is the difference between tea and what is called rooibos?", ()),
+    ],
+)
+def test_two_questions_of_one_sentence_are_asked_one_by_one_in_their_order(
+    words: str, domains: tuple[str, ...]
+) -> None:
+    asked_for = questions_in(words, tuple(SPECIALISTS.values()))
+    assert tuple(each.domain for each in asked_for) == domains
 
 
 @pytest.mark.parametrize(

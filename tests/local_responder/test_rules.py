@@ -13,11 +13,13 @@ from local_responder.chat.telling import SAMPLE, worded
 from local_responder.dialogue import wording
 from local_responder.dialogue.addressing import is_for_others, silence_of
 from local_responder.dialogue.names import places_in
+from local_responder.dialogue.rules import reply_to
 from local_responder.dialogue.small_talk import Talk, answer
 from local_responder.dialogue.understanding import Question
-from tests.local_responder.orders import SPECIALISTS, understood
+from tests.local_responder.orders import SPECIALISTS, called, order, output, understood, user
 
 DOMAINS = ("knowledge", "weather")
+NOW = datetime(2026, 3, 2, 9, 30)
 
 
 @pytest.mark.parametrize(
@@ -195,3 +197,13 @@ def test_with_a_wake_name_only_what_contains_it_or_follows_a_question_is_for_the
 def test_the_tool_for_silence_is_found_only_where_it_is_on_offer() -> None:
     assert silence_of([{"type": "function", "name": "wait_for_user"}]) == "wait_for_user"
     assert silence_of([{"type": "function", "name": "route_to_thinker"}]) is None
+
+
+def test_results_are_told_in_the_order_of_their_questions_and_a_status_is_not_told() -> None:
+    first, second = output('{"answer": "Rain."}', "c1"), output('{"answer": "Up two percent."}', "c2")
+    calls = (called("weather", "Rain?", "c1"), called("stocks", "Apple?", "c2"))
+    told = reply_to(order(user("Will it rain and how is Apple doing?"), *calls, second, first), NOW)
+    assert told.text == "Rain. Up two percent."
+    moved_on = output('{"status": "The caller has moved on."}', "c1")
+    again = reply_to(order(user("Will it rain?"), calls[0], user("Thank you!"), moved_on), NOW)
+    assert again.text == "You are welcome."
