@@ -88,6 +88,17 @@ export class CallAudio {
     this.speaker.srcObject = null;
   }
 
+  /** Open the microphone in a call that was begun without one. */
+  async speak() {
+    try {
+      await this.#send(await openMicrophone(this.store.state.microphone.chosen));
+      this.#change({ mode: "on", muted: false });
+      void this.refreshDevices();
+    } catch (error) {
+      this.store.dispatch("page_failed", { ...microphoneFailure(error), ways: ["dismiss"] });
+    }
+  }
+
   // --- the user's choices --------------------------------------------------------------------------------
 
   /** @param {string} deviceId */

@@ -3,7 +3,7 @@
 import { ApiError, getConversation, getTranscript, postInterruptions, postMessage, postThinker } from "./api.js";
 import { requestFailure } from "./failures.js";
 import { ReconnectingCall } from "./reconnecting_call.js";
-import { isLive } from "./store.js";
+import { isDialling, isLive } from "./store.js";
 import { rememberConversation, rememberedConversation } from "./tab.js";
 
 /** @typedef {import("./connection.js").Session} Session */
@@ -58,8 +58,13 @@ export class Conversation {
     this.call.abandon();
   }
 
-  /** Type into the conversation. Resolves to whether the server accepted it. @param {string} text */
+  /**
+   * Type into the conversation; where none is under way, one begins, without a microphone. Resolves to whether the server
+   * accepted it.
+   * @param {string} text
+   */
   async type(text) {
+    if (!isLive(this.store.state) && !(await this.#begun())) return false;
     const { session } = this;
     return session !== null && this.#accepted(postMessage(session, text));
   }
@@ -90,6 +95,18 @@ export class Conversation {
   /** The session of the call under way. @returns {Session | null} */
   get session() {
     return this.call.connection?.session ?? null;
+  }
+
+  /** Begin a call to type into, unless one is being made. Resolves to whether there is one in the end. @returns {Promise<boolean>} */
+  #begun() {
+    if (!isDialling(this.store.state)) void this.connect({ silent: true });
+    return new Promise((resolve) => {
+      const stop = this.store.subscribe((state) => {
+        if (isDialling(state)) return;
+        resolve(isLive(state));
+        queueMicrotask(() => stop());
+      });
+    });
   }
 
   /** @param {string} id @param {any[]} messages */

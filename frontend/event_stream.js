@@ -45,12 +45,14 @@ export class EventStream {
   /**
    * @param {{id: string, token: string}} session
    * @param {(type: string, data: any) => void} onEvent
-   * @param {() => void} onGone the session no longer exists, or is no longer ours
+   * @param {(wasThere: boolean) => void} onGone the session no longer exists, or is no longer ours; whether it ever was
+   * @param {() => void} onAway the server cannot be reached just now
    */
-  constructor(session, onEvent, onGone) {
+  constructor(session, onEvent, onGone, onAway) {
     this.session = session;
     this.onEvent = onEvent;
     this.onGone = onGone;
+    this.onAway = onAway;
     this.hasOpened = false;
     this.withTicket = false;
     this.lastId = "";
@@ -99,21 +101,27 @@ export class EventStream {
 
   /** @param {EventSource} source */
   #failed(source) {
-    if (this.closed || (source.readyState !== EventSource.CLOSED && !this.withTicket)) return;
+    if (this.closed) return;
+    if (source.readyState !== EventSource.CLOSED && !this.withTicket) return void this.#probe();
     source.close(); // the browser would come back with the same ticket
     this.timer = setTimeout(() => this.#tryAgain(), this.retryMs);
     this.retryMs = Math.min(this.retryMs * 2, LAST_RETRY_MS);
   }
 
-  /** The stream gives no reason for a refusal, so ask for the session itself. */
-  async #tryAgain() {
+  /** Ask for the session itself, since the stream gives no reason for a failure. Resolves to the refusal, if any. */
+  async #probe() {
     const refusal = await getSession(this.session).then(() => null, (error) => error);
-    if (this.closed) return;
-    if (refusal instanceof ApiError && refusal.status === 404) {
+    if (this.closed || !(refusal instanceof ApiError)) return refusal;
+    if (refusal.status === 404) {
       this.close();
-      this.onGone();
-      return;
-    }
+      this.onGone(this.hasOpened);
+    } else if (refusal.status === 0) this.onAway();
+    return refusal;
+  }
+
+  async #tryAgain() {
+    const refusal = await this.#probe();
+    if (this.closed) return;
     // The session is ours, yet the stream never opened: cookies are off. Only then a ticket that is good once goes into the
     // address, which proxies may write down.
     this.withTicket ||= !refusal && !this.hasOpened;

@@ -16,6 +16,8 @@ import { WebSocketCall } from "./websocket_call.js";
 
 /** The time the server's last events, with the reason of the end, may take to arrive after hanging up. */
 const LAST_EVENTS_MS = 2_000;
+/** The time without any packet after which a server that cannot be reached otherwise is gone; silence is sent every 400 ms. */
+const AWAY_MS = 1_200;
 /** The URL switch `?transport=websocket` connects without UDP from the start. */
 const PREFERRED = new URLSearchParams(location.search).get("transport") === "websocket" ? "websocket" : "webrtc";
 
@@ -223,7 +225,26 @@ export class ReconnectingCall {
       this.onEvent(type, session, prefix);
       if (type === "session_ended") this.#ended(data.reason, attempt);
     };
-    this.#events = new EventStream(session, receive, () => attempt === this.#attempt && this.#fail(SESSION_GONE));
+    this.#events = new EventStream(
+      session,
+      receive,
+      (wasThere) => attempt === this.#attempt && this.#gone(wasThere),
+      () => attempt === this.#attempt && void this.#away(attempt),
+    );
+  }
+
+  /** The server does not know the session: after a restart it still has the conversation. @param {boolean} wasThere */
+  #gone(wasThere) {
+    if (wasThere && this.#reached) this.#tryLater();
+    else this.#fail(SESSION_GONE);
+  }
+
+  /** The server cannot be asked: if no sound comes from it either, the connection is lost, long before WebRTC says so. @param {number} attempt */
+  async #away(attempt) {
+    const before = await packetsFrom(this.connection);
+    await new Promise((resolve) => setTimeout(resolve, AWAY_MS));
+    const after = await packetsFrom(this.connection);
+    if (attempt === this.#attempt && before !== null && before === after) this.#lost();
   }
 
   /** @param {string} reason @param {number} attempt */
@@ -260,4 +281,12 @@ export class ReconnectingCall {
     this.connection = null;
     this.audio.close();
   }
+}
+
+/** The audio packets received so far; null where there is no connection, or it has no statistics. @param {import("./connection.js").Connection | null} connection */
+async function packetsFrom(connection) {
+  const report = (await connection?.statistics().catch(() => null)) ?? null;
+  if (!report) return null;
+  const inbound = [...report.values()].filter(({ type, kind }) => type === "inbound-rtp" && kind === "audio");
+  return inbound.reduce((sum, { packetsReceived = 0 }) => sum + packetsReceived, 0);
 }

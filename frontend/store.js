@@ -26,6 +26,7 @@ import {
   rebuilt,
   recalled,
   settled,
+  silenced,
   userSpeaks,
 } from "./state/transcript.js";
 import { NO_TURNS, turnsAfter } from "./state/turns.js";
@@ -134,6 +135,7 @@ const CHANGES = {
     attempt,
     failure,
     thinkers: abandonUnfinished(state.thinkers),
+    transcript: silenced(state.transcript),
   }),
   page_new_conversation: (state) => ({
     ...FRESH_CALL,
@@ -192,9 +194,15 @@ export function isLive({ phase }) {
   return phase === "connected" || phase === "shaky";
 }
 
+/** True if a connection is being made, or made again. @param {State} state */
+export function isDialling({ phase }) {
+  return UNDER_WAY.has(phase);
+}
+
 /** @param {State} state @param {Failure | null} failure @returns {Partial<State>} */
 function closed(state, failure) {
-  return { phase: "ended", floor: "closed", failure, thinkers: abandonUnfinished(state.thinkers) };
+  const { thinkers, transcript } = state;
+  return { phase: "ended", floor: "closed", failure, thinkers: abandonUnfinished(thinkers), transcript: silenced(transcript) };
 }
 
 /** @param {State} state @param {Action} action @returns {State} */
@@ -246,10 +254,12 @@ export class Store {
   /**
    * Calls `subscriber` now and after every change.
    * @param {(state: State, before: State | Record<string, never>) => void} subscriber
+   * @returns {() => void} ends it
    */
   subscribe(subscriber) {
     this.#subscribers.add(subscriber);
     subscriber(this.state, {});
+    return () => void this.#subscribers.delete(subscriber);
   }
 
   #emit() {

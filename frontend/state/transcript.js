@@ -95,6 +95,18 @@ export function interrupted(transcript, { item_id, heard, content }, at) {
   return releaseAnchor(upsert(transcript, { ...entry, state: "interrupted" }, at), item_id);
 }
 
+/** The connection is lost or over: nothing is being said any more. @param {Transcript} transcript @returns {Transcript} */
+export function silenced(transcript) {
+  if (!transcript.entries.some(isUnderWay)) return transcript;
+  const entries = transcript.entries.map((entry) => (isUnderWay(entry) ? { ...entry, heard: entry.text, state: /** @type {const} */ ("final") } : entry));
+  return { ...transcript, entries: entries.filter(({ text }) => text.trim()) };
+}
+
+/** @param {Entry} entry */
+function isUnderWay({ state }) {
+  return state === "live" || state === "done";
+}
+
 /**
  * A Thinker has answered: the next reply speaks it. A stale answer is not spoken, unless the user asks for it.
  * @param {Transcript} transcript

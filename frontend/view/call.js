@@ -1,6 +1,6 @@
 /** The call's state in words, how long it lasts, its one button, mute or hold-to-talk, and the service that answers. */
 
-import { isLive } from "../store.js";
+import { isDialling, isLive } from "../store.js";
 import { part, setText } from "./dom.js";
 
 const FLOOR_WORDS = {
@@ -32,6 +32,7 @@ export function showCall(store, conversation, audio) {
     part("connect").focus();
   });
   part("mute").addEventListener("click", () => audio.mute(!store.state.microphone.muted));
+  part("speak").addEventListener("click", () => void audio.speak());
 
   store.subscribe((state, before) => {
     const changed = STATE_PARTS.some((name) => state[name] !== before[name]) || hasBegun(state) !== hasBegun(before);
@@ -49,7 +50,7 @@ export function showCall(store, conversation, audio) {
 
 /** @param {import("../store.js").State} state */
 function isUnderWay(state) {
-  return isLive(state) || state.phase === "connecting" || state.phase === "reconnecting";
+  return isLive(state) || isDialling(state);
 }
 
 /** @param {import("../store.js").State} state */
@@ -86,6 +87,7 @@ function showButtons(state) {
 
   const { mode, muted, pushToTalk, talking } = state.microphone;
   const heard = isLive(state) && mode === "on";
+  part("speak").hidden = !isLive(state) || mode !== "silent";
   const mute = part("mute");
   mute.hidden = !heard || pushToTalk;
   mute.setAttribute("aria-pressed", String(muted));
@@ -99,15 +101,22 @@ function showButtons(state) {
 
 /** @param {import("../store.js").State} state */
 function showFloor(state) {
-  const { phase, floor, microphone, interruptions } = state;
+  const { floor, microphone, interruptions } = state;
   const shown = isLive(state) ? floor : "closed";
-  const busy = phase === "connecting" || phase === "reconnecting";
+  const busy = isDialling(state);
   const presence = part("presence");
   presence.dataset.floor = busy ? "connecting" : shown;
   presence.dataset.muted = String(isLive(state) && (microphone.muted || microphone.mode === "silent"));
   const waiting = shown === "listening" && microphone.pushToTalk && !microphone.talking;
   const words = shown === "assistant" && !interruptions.allowed ? "Speaking — interruptions are off" : FLOOR_WORDS[shown];
-  setText(part("floor"), waiting ? "Hold space or the button to talk" : words || invitation(state));
+  setText(part("floor"), waiting ? "Hold space or the button to talk" : unheard(state, shown) || words || invitation(state));
+}
+
+/** What a caller does who cannot be heard. @param {import("../store.js").State} state @param {string} floor */
+function unheard({ microphone }, floor) {
+  if (floor !== "listening") return "";
+  if (microphone.mode === "silent") return "Ready — type a question";
+  return microphone.muted ? "Muted — unmute to speak" : "";
 }
 
 /** @param {import("../store.js").State} state */

@@ -23,7 +23,7 @@ export function showComposer(store, conversation) {
       examples.replaceChildren(...chips(state.config, (text) => offer(text, input, store, conversation)));
     }
     if (state.phase !== before.phase) {
-      input.placeholder = live(state) ? "Speak, or type here" : "Type here once connected";
+      input.placeholder = live(state) ? "Speak, or type here" : "Type a question";
       arm(send, input, state);
     }
   });
@@ -31,7 +31,7 @@ export function showComposer(store, conversation) {
 
 /** @param {HTMLButtonElement} send @param {HTMLInputElement} input @param {import("../store.js").State} state */
 function arm(send, input, state) {
-  send.disabled = !live(state) || !input.value.trim();
+  send.disabled = state.phase === "loading" || !input.value.trim();
 }
 
 /**
@@ -41,7 +41,7 @@ function arm(send, input, state) {
  */
 async function sendTyped(input, store, conversation) {
   const text = input.value.trim();
-  if (!text || !live(store.state)) return;
+  if (!text || store.state.phase === "loading") return;
   input.value = "";
   input.dispatchEvent(new Event("input"));
   const taken = await conversation.type(text);
@@ -63,7 +63,7 @@ function chips(config, onPick) {
 }
 
 /**
- * In a call an example is asked at once; before one it waits in the field.
+ * Ask an example at once: where no call is under way, one begins.
  * @param {string} text
  * @param {HTMLInputElement} input
  * @param {import("../store.js").Store} store
@@ -72,6 +72,5 @@ function chips(config, onPick) {
 function offer(text, input, store, conversation) {
   input.value = text;
   input.dispatchEvent(new Event("input"));
-  if (live(store.state)) void sendTyped(input, store, conversation);
-  else input.focus();
+  void sendTyped(input, store, conversation);
 }

@@ -226,13 +226,41 @@ async def test_a_page_with_a_provider_does_not_say_that_it_runs_on_this_machine(
 
 async def test_typed_words_and_examples_reach_the_conversation(browser: Browser) -> None:
     async with page_on_stand_in(browser) as (tab, server):
-        await tab.page.get_by_text("Tell me about Paris.").click()
-        assert await tab.page.get_by_test_id("composer-text").input_value() == "Tell me about Paris."
         await tab.connect()
+        await tab.page.get_by_test_id("composer-text").fill("Tell me about Paris.")
         await tab.page.get_by_test_id("composer-text").press("Enter")
         await tab.sees("entry-user", "Tell me about Paris.")
         await tab.page.get_by_role("button", name="What's the weather in Seattle?").click()
         await until(lambda: server.typed == ["Tell me about Paris.", "What's the weather in Seattle?"])
+
+
+@pytest.mark.parametrize("by", ["example", "Enter"])
+async def test_the_first_click_begins_the_conversation_without_a_microphone(browser: Browser, by: str) -> None:
+    async with page_on_stand_in(browser) as (tab, server):
+        if by == "example":
+            await tab.page.get_by_text("Tell me about Paris.").click()
+        else:
+            await tab.page.get_by_test_id("composer-text").fill("Tell me about Paris.")
+            await tab.page.get_by_test_id("composer-text").press("Enter")
+        await tab.sees("state", "Connected, without a microphone")
+        await tab.sees("entry-user", "Tell me about Paris.")
+        assert server.typed == ["Tell me about Paris."]
+        begin(server)
+        await tab.sees("floor", "Ready — type a question")
+        await tab.press("speak")  # by voice with one more click
+        await tab.sees("floor", "Listening — go ahead")
+        assert not await tab.page.get_by_test_id("speak").is_visible()
+        await tab.press("mute")
+        await tab.sees("floor", "Muted — unmute to speak")
+
+
+async def test_words_that_could_not_be_sent_before_a_call_come_back(browser: Browser) -> None:
+    async with page_on_stand_in(browser, complaints="expected") as (tab, server):
+        server.offer_refusal = refusal(500, "Out of order.")
+        await tab.page.get_by_test_id("composer-text").fill("Hello there")
+        await tab.press("composer-send")
+        await tab.sees("notice", "The server could not answer.")
+        await tab.page.wait_for_function("() => document.querySelector('#composer-text').value === 'Hello there'")
 
 
 async def test_typed_words_that_were_refused_are_not_lost(browser: Browser) -> None:

@@ -33,7 +33,7 @@ async def connect_silently(tab: Tab) -> None:
     """Place a call by typing alone."""
     await tab.press("connect")
     await tab.press("way-type")
-    await tab.sees("floor", "Listening")
+    await tab.sees("floor", "Ready")
 
 
 async def ask(tab: Tab, question: str, answer: str) -> None:

@@ -154,7 +154,7 @@ async def test_a_typed_question_is_answered_aloud_without_a_microphone(server: s
         await tab.open(server)
         await tab.press("connect")
         await tab.press("way-type")
-        await tab.sees("floor", "Listening")
+        await tab.sees("floor", "Ready")
         await tab.page.get_by_role("button", name="What's the weather in Seattle?").click()
         await tab.sees("entry-user", "What's the weather in Seattle?")
         await tab.sees("transcript", "In Seattle it is")

@@ -44,12 +44,12 @@ async def real_server(**settings: str) -> AsyncIterator[str]:
             assert process.returncode in (0, -signal.SIGTERM), f"the server exited with {process.returncode}"
 
 
-async def start(folder: str, settings: dict[str, str]) -> asyncio.subprocess.Process:
-    """The server on a free port, keeping its files in `folder`; of our own environment it gets the least."""
+async def start(folder: str, settings: dict[str, str], port: int = 0) -> asyncio.subprocess.Process:
+    """The server on that port (0: a free one), with its files in `folder`; of our own environment it gets the least."""
     environment = {"PATH": os.environ["PATH"], "HOME": folder, "DATA_DIR": f"{folder}/var", "COLUMNS": "200"}
     environment["SECURITY_LOG"] = f"{folder}/security.log"
     return await asyncio.create_subprocess_exec(
-        *(str(COMMAND), "serve", "--port", "0"),
+        *(str(COMMAND), "serve", "--port", str(port)),
         cwd=folder,
         env=environment | settings,
         stdin=asyncio.subprocess.DEVNULL,

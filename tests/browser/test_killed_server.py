@@ -1,0 +1,46 @@
+"""A server that is killed and started again within seconds: the page says so, and goes on in the same conversation."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from urllib.parse import urlsplit
+
+import pytest
+
+from tests.support.browser import chromium
+from tests.support.real_server import address_of, start, stop
+from tests.support.running_server import TAKES_ALL
+
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
+
+
+@pytest.mark.parametrize("away_s", [2, 6])
+async def test_a_killed_server_is_found_again_and_the_conversation_goes_on(away_s: float) -> None:
+    with tempfile.TemporaryDirectory(prefix="responder-") as folder:
+        process = await start(folder, TAKES_ALL)
+        try:
+            url = await address_of(process)
+            async with chromium(complaints="expected") as tab:
+                await tab.open(url)
+                await tab.page.get_by_test_id("composer-text").fill("My name is Ana.")
+                await tab.page.keyboard.press("Enter")
+                await tab.sees("transcript", "My name is Ana.")
+                await tab.page.locator("article[data-testid=entry-assistant][data-state=final]").first.wait_for()
+                process.kill()
+                await process.wait()
+                await tab.sees("state", "Reconnecting…", 8_000)
+                assert "Speaking" not in await tab.text("floor")
+                assert all(state in ("final", "interrupted") for _, state, _ in await tab.transcript())
+                assert "over" not in await tab.text("notice")
+                await asyncio.sleep(away_s)
+                process = await start(folder, TAKES_ALL, int(urlsplit(url).port or 0))
+                assert await address_of(process) == url
+                await tab.sees("state", "Connected", 30_000)
+                await tab.sees("transcript", "Reconnected. The conversation continues.")
+                await tab.page.get_by_test_id("composer-text").fill("What is my name?")
+                await tab.page.keyboard.press("Enter")
+                await tab.sees("transcript", "Your name is Ana.")
+                assert len([role for role, _, _ in await tab.transcript() if role == "user"]) == 2
+        finally:
+            await stop(process)
