@@ -22,8 +22,8 @@ export function showComposer(store, conversation) {
     if (state.config !== before.config) {
       examples.replaceChildren(...chips(state.config, (text) => offer(text, input, store, conversation)));
     }
-    if (state.phase !== before.phase) {
-      input.placeholder = live(state) ? "Speak, or type here" : "Type a question";
+    if (state.phase !== before.phase || state.microphone !== before.microphone) {
+      input.placeholder = live(state) && state.microphone.mode === "on" ? "Speak, or type here" : "Type a question";
       arm(send, input, state);
     }
   });

@@ -247,6 +247,9 @@ async def test_the_first_click_begins_the_conversation_without_a_microphone(brow
         assert server.typed == ["Tell me about Paris."]
         begin(server)
         await tab.sees("floor", "Ready — type a question")
+        await tab.page.set_viewport_size({"width": 320, "height": 640})
+        box = await tab.page.get_by_test_id("connect").bounding_box()
+        assert box and box["x"] + box["width"] <= 320
         await tab.press("speak")  # by voice with one more click
         await tab.sees("floor", "Listening — go ahead")
         assert not await tab.page.get_by_test_id("speak").is_visible()
