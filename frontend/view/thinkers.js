@@ -12,7 +12,7 @@ const STATE_WORDS = {
   working: "Thinking",
   complete: "Answered",
   failed: "Failed",
-  stale: "Too late to be spoken",
+  stale: "Answered late",
   cancelled: "Cancelled",
   abandoned: "Not finished",
 };
@@ -40,19 +40,23 @@ export function showThinkers(store, conversation) {
     if (state.thinkers === before.thinkers) return;
     empty.hidden = state.thinkers.length > 0;
     follow(list, shown, state.thinkers, (thinker) => thinker.id, () => createCard(ask), updateCard);
-    showBadge(state.thinkers.filter(isWorking));
+    showNarrow(state.thinkers);
     clearInterval(ticking);
     if (state.thinkers.some(isWorking)) ticking = setInterval(() => tick(shown), TICK_MS);
   });
 }
 
-/** On narrow windows the cards are behind a button, which shows how many work. @param {readonly Thinker[]} working */
-function showBadge(working) {
+/** On narrow windows the cards are behind a button: how many work, and what became of the last, is told beside it. @param {readonly Thinker[]} thinkers */
+function showNarrow(thinkers) {
+  const working = thinkers.filter(isWorking);
   const badge = part("side-badge");
   badge.hidden = !working.length;
   setText(badge, String(working.length));
-  setText(part("thinking"), working.map(({ label }) => label).join(", "));
-  part("thinking").hidden = !working.length;
+  const line = part("thinking");
+  const told = working.length ? working : thinkers.slice(0, 1);
+  line.hidden = !told.length;
+  line.dataset.state = told[0]?.state ?? "";
+  setText(line, told.length ? `${STATE_WORDS[told[0].state]}: ${told.map(({ label }) => label).join(", ")}` : "");
 }
 
 /** @param {any} config */

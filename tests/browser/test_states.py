@@ -294,7 +294,7 @@ async def test_an_answer_that_came_too_late_can_be_asked_for(browser: Browser) -
     async with page(browser) as (tab, server):
         await tab.connect()
         thinker(server, "stale", source="cache")
-        await tab.sees("thinker", "Too late to be spoken")
+        await tab.sees("thinker", "Answered late")
         await tab.page.get_by_role("button", name="Say it now: Weather").click()
         await until(lambda: server.asked == [("c1", "say")])
         thinker(server, "complete", source="cache", citations=[
@@ -414,7 +414,7 @@ async def test_on_a_phone_the_thinkers_are_one_press_away_and_escape_leads_back(
         await tab.connect()
         thinker(server, "working")
         await tab.sees("side-badge", "1")
-        await tab.sees("thinking", "Weather")
+        await tab.sees("thinking", "Thinking: Weather")
         assert not await tab.page.get_by_test_id("thinker").is_visible()
         await tab.press("open-side")
         await tab.sees("thinker", "Seattle")
@@ -422,6 +422,8 @@ async def test_on_a_phone_the_thinkers_are_one_press_away_and_escape_leads_back(
         await tab.page.keyboard.press("Escape")
         assert not await tab.page.get_by_test_id("thinker").is_visible()
         assert await tab.page.evaluate("document.activeElement.dataset.testid") == "open-side"
+        thinker(server, "complete", source="live")
+        await tab.sees("thinking", "Answered: Weather")
 
 
 # --- beyond the turn -----------------------------------------------------------------------------------
