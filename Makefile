@@ -14,8 +14,8 @@ install: ## Install what serving needs (quick when nothing is missing)
 install-test: install ## Install what the tests need, too: browsers, nginx, linters
 	@scripts/install.sh test
 
-run: install ## Serve; settings come from the environment and .env
-	@exec .venv/bin/responder-thinker serve
+run: install ## Serve at PORT=8000; settings come from the environment and .env
+	@exec .venv/bin/responder-thinker serve --port $(or $(PORT),8000)
 
 test: install-test ## Check everything: format, lint, types, deployment files, all tests
 	@scripts/check.sh

@@ -77,6 +77,26 @@ def worker(
 
 
 @app.command()
+def doctor(
+    port: Annotated[int, typer.Option(min=1, max=65535, help="The port you mean to serve on.")] = 8000,
+) -> None:
+    """Try what a call needs, from the codecs to a session with the provider, and say what to do about the rest."""
+    from backend.app.doctor import Finding, examine
+
+    logging.basicConfig(level="CRITICAL")
+    console = Console(highlight=False)
+    marks = {"fine": "[green]✓[/]", "note": "[yellow]![/]", "broken": "[bold red]✗[/]"}
+
+    def show(finding: Finding) -> None:
+        console.print(f"{marks[finding.verdict]} {finding.name:<11}", end="")
+        console.print(finding.told, markup=False, soft_wrap=True)
+        if finding.advice:
+            console.print(f"  {'':<11}→ {finding.advice}", markup=False, soft_wrap=True)
+
+    raise typer.Exit(0 if asyncio.run(examine(load_settings(), port, show)) else 1)
+
+
+@app.command()
 def talk(
     wav: Annotated[Path, typer.Argument(help="A spoken question: any PCM WAV.", exists=True, dir_okay=False)],
     out: Annotated[Path | None, typer.Option(help="Where to save what is heard.")] = None,

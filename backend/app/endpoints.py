@@ -43,7 +43,7 @@ async def open_endpoints(settings: Settings, stack: AsyncExitStack) -> Endpoints
     Thinkers are answered by the API whose key is set, else by the first provider that can; the local Responder asks
     LOCAL_MODEL_URL.
     """
-    opened = [await _open(name, settings, stack) for name in settings.responder_names]
+    opened = [await open_named(name, settings, stack) for name in settings.responder_names]
     key = settings.openai_api_key
     openai = ApiEndpoint(settings.openai_base_url, key.get_secret_value()) if key else None
     models = openai or next((each.endpoint for each in opened if each.has_models), None)
@@ -58,7 +58,8 @@ async def open_endpoints(settings: Settings, stack: AsyncExitStack) -> Endpoints
     )
 
 
-async def _open(name: str, settings: Settings, stack: AsyncExitStack) -> OpenedProvider:
+async def open_named(name: str, settings: Settings, stack: AsyncExitStack) -> OpenedProvider:
+    """Open the provider of that name. Raises `SetupError`."""
     known = sorted(info.name for info in pkgutil.iter_modules(folder.__path__) if info.name != "base")
     if name not in known:
         raise SetupError(f"There is no provider {name!r}.", hint=f"RESPONDERS may name {', '.join(known)}.")

@@ -1,0 +1,339 @@
+"""`responder-thinker doctor`: tries what a call needs, one thing after another, and says for each what to do.
+
+Every check does the real thing: it opens a session with the provider, writes a file, gathers ICE candidates. None
+changes anything, and none waits longer than `CHECK_WITHIN_S`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.metadata
+import os
+import platform
+import shutil
+import socket
+import sys
+import tempfile
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from enum import StrEnum
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import httpx2
+from aiortc import RTCIceGatherer, RTCIceServer
+from redis.exceptions import RedisError
+from sqlalchemy import text
+from sqlalchemy.exc import SQLAlchemyError
+
+from backend.app.endpoints import open_named
+from backend.errors import VoiceError
+from backend.media.echo import load_canceller
+from backend.media.endpointing import detector
+from backend.media.frame import SILENCE
+from backend.media.opus import OpusDecoder, OpusEncoder
+from backend.responders.base import Briefing
+from backend.settings.settings import Settings
+from backend.settings.unknown import unknown_settings
+from backend.storage.client import connect
+from backend.storage.ledger.database import address, open_engine
+from backend.storage.redis_server import embedded_url, find_binary
+
+CHECK_WITHIN_S = 20.0
+"""Seconds a check may take; the local Responder needs some to start."""
+DISK_MB = 500
+"""Megabytes that should be free."""
+SKEW_S = 30.0
+"""Seconds by which the clock may be wrong: signed tokens and TURN credentials live for minutes."""
+
+
+class Verdict(StrEnum):
+    """What came of a check."""
+
+    FINE = "fine"
+    NOTE = "note"
+    """It works, and the operator may want to know something."""
+    BROKEN = "broken"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What one check has found."""
+
+    name: str
+    verdict: Verdict
+    told: str
+    advice: str = ""
+    """What to do about it; empty where there is nothing to do."""
+
+
+Check = Callable[[Settings, int], Awaitable[Finding]]
+
+
+async def examine(settings: Settings, port: int, show: Callable[[Finding], None]) -> bool:
+    """Make all checks, and show each finding at once; return whether nothing is broken."""
+    sound = True
+    for name, check in CHECKS.items():
+        finding = await _made(name, check, settings, port)
+        show(finding)
+        sound = sound and finding.verdict is not Verdict.BROKEN
+    return sound
+
+
+async def _made(name: str, check: Check, settings: Settings, port: int) -> Finding:
+    try:
+        async with asyncio.timeout(CHECK_WITHIN_S):
+            return await check(settings, port)
+    except TimeoutError:
+        return Finding(name, Verdict.BROKEN, f"no answer within {CHECK_WITHIN_S:.0f} s", "Is something in the way?")
+    except VoiceError as error:
+        return Finding(name, Verdict.BROKEN, str(error), error.hint)
+    except Exception as error:  # noqa: BLE001 - whatever it is, the checks after it are made
+        return Finding(name, Verdict.BROKEN, f"{type(error).__name__}: {error}")
+
+
+async def _python(settings: Settings, port: int) -> Finding:
+    version, least = platform.python_version(), (3, 11)
+    told = f"{version} on {platform.system()} {platform.machine()}, server {importlib.metadata.version(PACKAGE)}"
+    if sys.version_info < least:
+        return Finding("Python", Verdict.BROKEN, told, "Use Python 3.11 or newer.")
+    return Finding("Python", Verdict.FINE, told)
+
+
+async def _settings(settings: Settings, port: int) -> Finding:
+    slips = unknown_settings(os.environ)
+    if slips:
+        return Finding("Settings", Verdict.NOTE, " ".join(slips), "Correct the name in the environment or in .env.")
+    return Finding("Settings", Verdict.FINE, "every variable that looks like a setting is one")
+
+
+async def _codecs(settings: Settings, port: int) -> Finding:
+    encoder, decoder = OpusEncoder(), OpusDecoder()
+    try:
+        pcm = decoder.decode(encoder.encode(SILENCE))
+    finally:
+        encoder.close()
+        decoder.close()
+    if not pcm:
+        return Finding("Codecs", Verdict.BROKEN, "libopus gave no sound", "Install another version of libopus.")
+    if settings.echo_cancellation == "auto" and load_canceller() is None:
+        return Finding("Codecs", Verdict.NOTE, "libopus works; no echo canceller", "Callers with echo need headphones.")
+    return Finding("Codecs", Verdict.FINE, "libopus encodes and decodes")
+
+
+async def _detector(settings: Settings, port: int) -> Finding:
+    name = detector(settings.vad, provider_can=True)
+    if name is None:
+        told = "the provider's own (semantic_vad)"
+        return Finding(
+            "Detector", Verdict.NOTE, told, "Interruptions are slower; VAD__ENGINE=auto with numpy is quick."
+        )
+    return Finding("Detector", Verdict.FINE, f"{name} runs")
+
+
+async def _redis(settings: Settings, port: int) -> Finding:
+    url = settings.redis_url or embedded_url(settings.data_dir / "redis")
+    if not url:
+        binary = find_binary()
+        if binary is None:
+            advice = "Install Debian's redis-server, or set REDIS_URL."
+            return Finding("Redis", Verdict.BROKEN, "none is named, and no redis-server is installed", advice)
+        return Finding("Redis", Verdict.FINE, f"embedded: the server starts {binary}")
+    place = f"{urlsplit(url).hostname or urlsplit(url).path}"
+    client = connect(url)
+    try:
+        version = (await client.info("server"))["redis_version"]
+    except (RedisError, OSError) as error:
+        advice = "Is REDIS_URL right, with its password, and does Redis run there?"
+        return Finding("Redis", Verdict.BROKEN, f"{place} does not answer ({type(error).__name__})", advice)
+    finally:
+        await client.aclose()
+    return Finding("Redis", Verdict.FINE, f"Redis {version} at {place}")
+
+
+async def _database(settings: Settings, port: int) -> Finding:
+    url = address(settings.database_url.get_secret_value(), settings.data_dir)
+    is_file = url.get_backend_name() == "sqlite"
+    place = f"SQLite in {url.database}" if is_file else f"PostgreSQL at {url.host}:{url.port or 5432}"
+    if is_file and not await asyncio.to_thread(Path(url.database or "").exists):
+        return Finding("Database", Verdict.FINE, f"{place}, which the server makes")
+    engine = open_engine(url)
+    try:
+        async with engine.connect() as connection:
+            await connection.execute(text("select 1"))
+    except (SQLAlchemyError, OSError) as error:
+        advice = "Is DATABASE_URL right, and may this user create tables there?"
+        return Finding("Database", Verdict.BROKEN, f"{place} does not answer ({type(error).__name__})", advice)
+    finally:
+        await engine.dispose()
+    return Finding("Database", Verdict.FINE, place)
+
+
+async def _provider(settings: Settings, port: int) -> Finding:
+    """Open a session of each provider, with our instructions, and close it before anything is said."""
+    told, verdict, advice = [], Verdict.FINE, ""
+    for name in settings.responder_names:
+        async with AsyncExitStack() as stack:
+            try:
+                opened = await open_named(name, settings, stack)
+                began = time.monotonic()
+                responder = await opened.provider.connect(Briefing("You are being tested."), ())
+                told.append(f"{name}: {opened.provider.about.model} in {(time.monotonic() - began) * 1000:.0f} ms")
+                await responder.close()
+            except VoiceError as error:
+                told.append(f"{name}: {error}")
+                verdict, advice = Verdict.BROKEN, error.hint or advice
+    return Finding("Provider", verdict, "; ".join(told), advice)
+
+
+async def _models(settings: Settings, port: int) -> Finding:
+    listed, _ = await _listing(settings)
+    wanted = {
+        "THINKER_MODEL": settings.thinker_model,
+        "THINKER_MODEL_ADVANCED": settings.thinker_model_advanced,
+        "EMBEDDING_MODEL": settings.embedding_model,
+    }
+    if settings.openai_api_key is None:
+        return Finding("Models", Verdict.FINE, "the provider of calls answers for the Thinkers, too")
+    if listed is None:
+        advice = "Check OPENAI_API_KEY and OPENAI_BASE_URL. Some APIs list no models; then this is no fault."
+        return Finding("Models", Verdict.NOTE, f"{settings.openai_base_url} lists none", advice)
+    missing = [f"{name}={model}" for name, model in wanted.items() if model and model not in listed]
+    if missing:
+        some = ", ".join(sorted(listed)[:8])
+        return Finding(
+            "Models", Verdict.BROKEN, f"not offered: {', '.join(missing)}", f"Offered are, among others: {some}"
+        )
+    return Finding("Models", Verdict.FINE, ", ".join(dict.fromkeys(filter(None, wanted.values()))))
+
+
+async def _clock(settings: Settings, port: int) -> Finding:
+    _, there = await _listing(settings)
+    now = time.time()
+    here = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(now))
+    if there is None:
+        return Finding("Clock", Verdict.FINE, f"{here} UTC; nobody to compare it with")
+    skew = now - there
+    if abs(skew) > SKEW_S:
+        told = f"{here} UTC, {abs(skew):.0f} s {'ahead' if skew > 0 else 'behind'} of the provider's"
+        return Finding("Clock", Verdict.BROKEN, told, "Set the clock, e.g. `timedatectl set-ntp true`.")
+    return Finding("Clock", Verdict.FINE, f"{here} UTC, as the provider's")
+
+
+async def _listing(settings: Settings) -> tuple[set[str] | None, float | None]:
+    """Return the models that the text models' API lists, and what time it has; None for what it does not say."""
+    key = settings.openai_api_key
+    if key is None:
+        return None, None
+    async with httpx2.AsyncClient(timeout=10) as http:
+        try:
+            bearer = {"Authorization": f"Bearer {key.get_secret_value()}"}
+            answer = await http.get(f"{settings.openai_base_url.rstrip('/')}/models", headers=bearer)
+            date = answer.headers.get("date")
+            there = parsedate_to_datetime(date).timestamp() if date else None
+            listed = {entry["id"] for entry in answer.json()["data"]} if answer.status_code == httpx2.codes.OK else None
+        except (httpx2.HTTPError, ValueError, LookupError, TypeError):
+            return None, None
+    return listed, there
+
+
+async def _ice(settings: Settings, port: int) -> Finding:
+    """Gather candidates as a call does: our addresses, and those that STUN and TURN servers give."""
+    servers = [RTCIceServer(each.urls, each.username, each.credential) for each in settings.ice_servers]
+    gatherer = RTCIceGatherer(servers)
+    await gatherer.gather()
+    found = gatherer.getLocalCandidates()
+    kinds = {candidate.type for candidate in found}
+    hosts = sorted({candidate.ip for candidate in found if candidate.type == "host"})
+    told = f"this host: {', '.join(hosts) or 'no address'}"
+    urls = " ".join(
+        url for each in settings.ice_servers for url in ([each.urls] if isinstance(each.urls, str) else each.urls)
+    )
+    for scheme, kind in (("stun", "srflx"), ("turn", "relay")):
+        if f"{scheme}:" in urls and kind not in kinds:
+            advice = "Is it reachable over UDP from here, with this name and password?"
+            return Finding("ICE", Verdict.BROKEN, f"{told}; the {scheme.upper()} server gave nothing", advice)
+    if settings.rtc_force_host:
+        return Finding("ICE", Verdict.FINE, f"{told}; callers are told {settings.rtc_force_host}")
+    if not hosts:
+        return Finding("ICE", Verdict.BROKEN, told, "Set RTC_FORCE_HOST to the address that callers reach.")
+    if not servers:
+        advice = "Behind NAT or in a container set RTC_FORCE_HOST; for callers behind firewalls, ICE_SERVERS with TURN."
+        return Finding("ICE", Verdict.NOTE, told, advice)
+    return Finding("ICE", Verdict.FINE, f"{told}; {', '.join(sorted(kinds - {'host'}))}")
+
+
+async def _ports(settings: Settings, port: int) -> Finding:
+    if _taken(socket.SOCK_STREAM, port):
+        return Finding("Ports", Verdict.NOTE, f"{port}/tcp is in use: perhaps by this server", "Else choose --port.")
+    if settings.rtc_port_range is None:
+        return Finding("Ports", Verdict.FINE, f"{port}/tcp is free; calls take any free UDP port")
+    first, last = settings.rtc_port_range
+    free = sum(not _taken(socket.SOCK_DGRAM, each) for each in range(first, last + 1))
+    told = f"{port}/tcp is free; {free} of {last - first + 1} UDP ports from {first} to {last}"
+    if free < min(settings.session_cap, last - first + 1):
+        return Finding("Ports", Verdict.NOTE, told, "Widen RTC_PORT_RANGE: each call needs one.")
+    return Finding("Ports", Verdict.FINE, f"{told}; open them in the firewall, too")
+
+
+def _taken(kind: socket.SocketKind, port: int) -> bool:
+    with socket.socket(socket.AF_INET, kind) as tried:
+        if kind is socket.SOCK_STREAM:
+            tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            tried.bind(("127.0.0.1" if kind is socket.SOCK_STREAM else "0.0.0.0", port))
+        except OSError:
+            return True
+    return False
+
+
+async def _microphone(settings: Settings, port: int) -> Finding:
+    """Browsers give a microphone to https and to localhost only: which of our addresses are neither."""
+    plain = [each for each in settings.allowed_origins if each.startswith("http://") and not _is_local(each)]
+    told = f"http://localhost:{port} may use it, and any https:// address"
+    if plain:
+        return Finding(
+            "Microphone", Verdict.BROKEN, f"{told}, but not {', '.join(plain)}", "Serve it by https (nginx-tls.conf)."
+        )
+    return Finding("Microphone", Verdict.FINE, f"{told}; other http:// addresses may not")
+
+
+def _is_local(origin: str) -> bool:
+    return urlsplit(origin).hostname in ("localhost", "127.0.0.1", "::1")
+
+
+async def _disk(settings: Settings, port: int) -> Finding:
+    folder = settings.data_dir.absolute()
+    nearest = next(each for each in (folder, *folder.parents) if each.exists())
+    try:
+        with tempfile.TemporaryFile(dir=nearest) as file:
+            file.write(b"x")
+    except OSError as error:
+        return Finding("Disk", Verdict.BROKEN, f"{nearest} cannot be written: {error}", "Set DATA_DIR, or its owner.")
+    free_mb = shutil.disk_usage(nearest).free // 1_000_000
+    told = f"{free_mb:,} MB free for {folder}"
+    if free_mb < DISK_MB:
+        return Finding("Disk", Verdict.NOTE, told, "Make room: conversations and documents are kept there.")
+    return Finding("Disk", Verdict.FINE, told)
+
+
+PACKAGE = "responder-thinker"
+CHECKS: dict[str, Check] = {
+    "Python": _python,
+    "Settings": _settings,
+    "Codecs": _codecs,
+    "Detector": _detector,
+    "Disk": _disk,
+    "Clock": _clock,
+    "Redis": _redis,
+    "Database": _database,
+    "Provider": _provider,
+    "Models": _models,
+    "ICE": _ice,
+    "Ports": _ports,
+    "Microphone": _microphone,
+}
+"""The checks in their order, each by the name its finding has."""
