@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
 import json
 import signal
 import sys
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable, Iterator
 from concurrent.futures import CancelledError
 from typing import Any, TextIO
 
@@ -24,7 +25,14 @@ SILENT_FOR_S = 60.0
 """Seconds without even a heartbeat after which a stream is taken for dead."""
 LINES_WAITING = 100
 """Lines read ahead of the answers; a pipe that holds more waits."""
-HELP = "[dim]/mode NAME chooses a mode, Ctrl-C stops an answer, /quit ends.[/]"
+HELLO = "[dim]/help lists the commands, Ctrl-C stops an answer, /quit ends.[/]"
+COMMANDS = {
+    "/help": "lists the commands",
+    "/history": "shows what was said in this conversation, typed and spoken",
+    "/mode": "shows the mode, and which there are; /mode NAME chooses one",
+    "/new": "begins a new conversation",
+    "/quit": "ends",
+}
 NOT_CONNECTED = 2
 
 
@@ -62,6 +70,8 @@ class Conversation:
         self._answering: asyncio.Task[None] | None = None
         self._cancelling: asyncio.Task[Any] | None = None
         self._over = asyncio.Event()
+        self._ready = threading.Semaphore(1)
+        """Counts the lines that may be asked for."""
         self._written = ""
 
     def __repr__(self) -> str:
@@ -69,17 +79,16 @@ class Conversation:
 
     async def run(self, stdin: TextIO) -> None:
         """Read and answer line by line. Raises `VoiceError` when the server is gone."""
-        self._console.print(HELP)
+        self._console.print(HELLO)
         loop = asyncio.get_running_loop()
         loop.add_signal_handler(signal.SIGINT, self._interrupt)
         try:
             echo = not stdin.isatty()
-            self._prompt(echo)
-            async for line in _lines(stdin, self._over):
+            async for line in _lines(stdin if echo else _prompted(self._ready), self._over):
                 if line == "/quit":
                     break
                 await (self.say(line) if echo else self._handle(line))
-                self._prompt(echo)
+                self._ready.release()
         finally:
             loop.remove_signal_handler(signal.SIGINT)
         if self._id:
@@ -90,15 +99,21 @@ class Conversation:
         self._console.print(f"[bold]you:[/] {escape(line)}", soft_wrap=True)
         await self._handle(line)
 
-    def _prompt(self, echo: bool) -> None:
-        if not echo:
-            self._console.print("[bold]you:[/] ", end="")
-
     async def _handle(self, line: str) -> None:
         command, _, rest = line.partition(" ")
         try:
             if command == "/mode":
                 await self._choose(rest.strip())
+            elif command == "/help":
+                for name, does in COMMANDS.items():
+                    self._console.print(f"  {name:<9} [dim]{does}[/]")
+            elif command == "/history":
+                await self._show_history()
+            elif command == "/new":
+                self._id = None
+                self._console.print("[dim]a new conversation[/]")
+            elif command.startswith("/"):
+                self._console.print(f"[red]There is no command {escape(command)}.[/] /help lists those there are.")
             elif line:
                 self._answering = asyncio.create_task(self._answer(line), name="answer")
                 await self._answering
@@ -126,6 +141,15 @@ class Conversation:
         modes = await Signalling(self._http).ask("GET", "/mode")
         names = ", ".join(one["name"] for one in modes["modes"])
         self._console.print(f"[dim]mode: {escape(modes['mode'])} (there are {escape(names)})[/]", soft_wrap=True)
+
+    async def _show_history(self) -> None:
+        said = await Signalling(self._http).ask("GET", f"/api/conversations/{self._id}") if self._id else {}
+        for message in said.get("messages", ()):
+            who = {"user": "you", "assistant": "assistant"}.get(message["role"])
+            if who:
+                self._console.print(f"[bold]{who}:[/] {escape(message['content'])}", soft_wrap=True)
+        if not said.get("messages"):
+            self._console.print("[dim]nothing was said yet[/]")
 
     async def _answer(self, text: str) -> None:
         self._written = ""
@@ -189,8 +213,18 @@ async def _events(response: httpx2.Response) -> AsyncIterator[tuple[str, dict[st
             yield type_, json.loads(value)
 
 
-async def _lines(stdin: TextIO, over: asyncio.Event) -> AsyncIterator[str]:
-    """Yield the input's lines; a thread of its own waits for them, and ends with the program."""
+def _prompted(ready: threading.Semaphore) -> Iterator[str]:
+    """Yield what is typed at the prompt; with the arrow keys, lines are edited, and earlier ones come back."""
+    importlib.import_module("readline")
+    while ready.acquire():
+        try:
+            yield input("you: ")
+        except EOFError:
+            return
+
+
+async def _lines(source: Iterable[str], over: asyncio.Event) -> AsyncIterator[str]:
+    """Yield the lines of `source`; a thread of its own waits for them, and ends with the program."""
     loop, queue = asyncio.get_running_loop(), asyncio.Queue[str | None](LINES_WAITING)
 
     def enqueue(line: str | None) -> bool:
@@ -203,7 +237,7 @@ async def _lines(stdin: TextIO, over: asyncio.Event) -> AsyncIterator[str]:
         return True
 
     def read() -> None:
-        if all(enqueue(line.strip()) for line in stdin):
+        if all(enqueue(line.strip()) for line in source):
             enqueue(None)
 
     threading.Thread(target=read, name="stdin", daemon=True).start()

@@ -27,8 +27,7 @@ class Narrator:
         """Print one event; those of no interest to a reader are left out."""
         match type_:
             case "session_started":
-                model = "" if data.get("offline") else f": {self._text(data, 'model')}"
-                self._print(f"[dim]{self._text(data, 'responder')}{model}[/]")
+                self._print(f"[dim]talking to the {self._text(data, 'responder')}: {self._text(data, 'model')}[/]")
             case "transcript":
                 who = "you" if data.get("role") == "user" else "assistant"
                 self._print(f"[bold]{who}:[/] {self._text(data, 'content')}")

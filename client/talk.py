@@ -1,4 +1,4 @@
-"""`responder-thinker talk`: place a call without a microphone, play a WAV file, print and save what comes back."""
+"""`responder-thinker talk`: place a call without a microphone, play a sound file, print and save what comes back."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from rich.console import Console
 
 from backend.errors import TransportLost, VoiceError
 from backend.media.frame import BYTES_PER_MS, milliseconds
-from backend.media.wav import read_wav, write_wav
+from backend.media.wav import write_wav
 from backend.transports.webrtc.ice import IceConfig
+from client.audio_file import read_audio
 from client.caller import Caller
 from client.narrator import Narrator
 from client.proof_of_work import ProvingWork
@@ -41,7 +42,7 @@ NOT_CONNECTED = 2
 
 
 async def talk(
-    wav: Path,
+    file: Path,
     *,
     out: Path | None = None,
     url: str = "http://127.0.0.1:8000",
@@ -52,13 +53,13 @@ async def talk(
     within_s: float = CALL_WITHIN_S,
     console: Console | None = None,
 ) -> int:
-    """Play `wav` to the server at `url` and save what is heard to `out`; return 0 when an answer was heard.
+    """Play a sound file to the server at `url` and save what is heard to `out`; return 0 when an answer was heard.
 
     `conversation` continues one of ours, typed or spoken; without `cookies` we are whom the server knew last time.
     """
     narrator = Narrator(console or Console(highlight=False))
     try:
-        speech = read_wav(wav)
+        speech = read_audio(file)
         async with (
             httpx2.AsyncClient(base_url=url, trust_env=False, cookies=cookies, auth=ProvingWork()) as http,
             AsyncExitStack() as stack,

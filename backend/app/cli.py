@@ -98,17 +98,19 @@ def doctor(
 
 @app.command()
 def talk(
-    wav: Annotated[Path, typer.Argument(help="A spoken question: any PCM WAV.", exists=True, dir_okay=False)],
+    file: Annotated[
+        Path, typer.Argument(help="A spoken question: WAV, MP3, Opus, FLAC or M4A.", exists=True, dir_okay=False)
+    ],
     out: Annotated[Path | None, typer.Option(help="Where to save what is heard.")] = None,
     url: Annotated[str, typer.Option(help="The server.")] = "http://127.0.0.1:8000",
     transport: Annotated[Literal["webrtc", "ws"], typer.Option(help="WebRTC, or the WebSocket fallback.")] = "webrtc",
     conversation: Annotated[str | None, typer.Option(help="A conversation of ours to go on with.")] = None,
 ) -> None:
-    """Place a real call: play a WAV file, print what is said, and save the reply."""
+    """Place a real call: play a sound file, print what is said, and save the reply."""
     from client.talk import talk as place_call
 
     logging.basicConfig(level="WARNING", format="%(levelname)s %(name)s: %(message)s")
-    calling = place_call(wav, out=out, url=url, transport=transport, conversation=conversation)
+    calling = place_call(file, out=out, url=url, transport=transport, conversation=conversation)
     raise typer.Exit(asyncio.run(calling))
 
 
@@ -117,7 +119,7 @@ def chat(
     conversation: Annotated[str | None, typer.Option(help="A conversation to go on with, typed or spoken.")] = None,
     url: Annotated[str, typer.Option(help="The server.")] = "http://127.0.0.1:8000",
 ) -> None:
-    """Converse by text: the same conversation that calls have. Ctrl-C stops an answer, /quit ends."""
+    """Converse by text: the same conversation that calls have. /help lists the commands."""
     from client.chat import chat as converse
 
     logging.basicConfig(level="WARNING", format="%(levelname)s %(name)s: %(message)s")

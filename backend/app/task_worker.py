@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -17,6 +18,7 @@ from backend.app.stores import retention_s
 from backend.app.tasks import make_worker
 from backend.settings.settings import Settings
 from backend.storage.embedded import join_memory
+from backend.tasks.narration import Tell
 from backend.tasks.worker import background_kinds
 
 
@@ -26,8 +28,12 @@ async def work(settings: Settings, concurrency: int | None = None) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, ending.set)
-    async with open_worker(settings, concurrency) as lines:
-        console = Console(highlight=False)
+    console = Console(highlight=False)
+
+    def tell(line: str) -> None:
+        console.print(f"  {time.strftime('%H:%M:%S')}  {line}", markup=False, soft_wrap=True)
+
+    async with open_worker(settings, concurrency, tell) as lines:
         for line in lines:
             console.print(f"  {line}", markup=False, soft_wrap=True)
         console.print("\n  Ctrl-C ends it; what runs then goes to another worker.\n")
@@ -35,8 +41,10 @@ async def work(settings: Settings, concurrency: int | None = None) -> None:
 
 
 @asynccontextmanager
-async def open_worker(settings: Settings, concurrency: int | None = None) -> AsyncIterator[tuple[str, ...]]:
-    """Open a working worker; yields the operator's lines. Raises `SetupError`."""
+async def open_worker(
+    settings: Settings, concurrency: int | None = None, tell: Tell | None = None
+) -> AsyncIterator[tuple[str, ...]]:
+    """Open a working worker, which tells its progress; yields the operator's lines. Raises `SetupError`."""
     opened = await join_memory(settings.redis_url, settings.data_dir, user_ttl_s=retention_s(settings))
     async with open_foundation(settings, opened, serves=False) as foundation:
         background = settings.background.model_copy(update={"concurrency": concurrency} if concurrency else {})
@@ -48,7 +56,9 @@ async def open_worker(settings: Settings, concurrency: int | None = None) -> Asy
             foundation.models.model_calls,
             foundation.budgets,
             foundation.tracing.tracer,
+            tell,
         )
         async with worker.working():
             kinds = ", ".join(sorted(background_kinds(thinkers.registry.manifests)))
-            yield f"Worker     {worker!r}", f"Memory     {opened.label}", f"Kinds      {kinds}"
+            at_once = "1 task" if background.concurrency == 1 else f"{background.concurrency} tasks"
+            yield f"Worker     {worker.name}: {at_once} at once", f"Memory     {opened.label}", f"Kinds      {kinds}"

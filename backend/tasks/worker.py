@@ -70,6 +70,8 @@ class TaskRun(Checkpoints):
         self._repository = repository
         self._unsaved: deque[str] = deque(maxlen=UNSAVED_LIMIT)
         self.has_progress = asyncio.Event()
+        self.on_progress: Callable[[str], None] | None = None
+        """Told of each report, too."""
 
     def __repr__(self) -> str:
         return f"TaskRun({self.task!r}, {len(self.values)} steps kept)"
@@ -78,6 +80,8 @@ class TaskRun(Checkpoints):
         """Report how far the work is, without the user's words. Returns at once."""
         self._unsaved.append(detail)
         self.has_progress.set()
+        if self.on_progress:
+            self.on_progress(detail)
 
     async def save(self, name: str, value: Any) -> None:
         """Save the value of a step. One that cannot be stored is done again should there be another run."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 import os
+import pty
 import signal
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from backend.errors import ModelUnavailable
 from client.chat import chat
 from tests.http.world import World, world
 from tests.support.agents import call
+from tests.support.running_server import COMMAND
 from tests.support.waiting import until
 
 ROUTE = '{"domain": "knowledge", "query": "Why is the sky blue?"}'
@@ -61,6 +63,41 @@ async def test_trouble_is_shown_and_the_conversation_goes_on(tmp_path: Path) -> 
         shown = await typed(here, "Hello?", "/mode odd", "/mode concise", "Again?")
     assert "The model is gone." in shown and "There is no such mode." in shown
     assert "mode: concise" in shown and "assistant: Here." in shown
+
+
+async def test_its_commands_are_listed_and_what_was_said_is_shown(tmp_path: Path) -> None:
+    async with world(tmp_path, scenes=(["Hello ", "Ana."], ["Again."])) as here:
+        shown = await typed(here, "/history", "I am Ana.", "/help", "/history", "/hlep", "/new", "Hello?")
+    assert "nothing was said yet" in shown
+    assert "/history  shows what was said" in shown and "There is no command /hlep." in shown
+    assert shown.count("you: I am Ana.\n") == 2 and shown.count("assistant: Hello Ana.\n") == 2
+    assert len(here.model.requests[-1]["messages"]) == 2  # a new conversation: the instructions and the question
+
+
+async def test_at_a_terminal_lines_are_edited_and_the_prompt_waits_for_the_answer(tmp_path: Path) -> None:
+    async with world(tmp_path, scenes=(["Hello Ana."],)) as here:
+        parent, child = pty.openpty()
+        environment = os.environ | {"TERM": "dumb", "COLUMNS": "200"}
+        terminal = await asyncio.create_subprocess_exec(
+            COMMAND, "chat", "--url", here.url, stdin=child, stdout=child, stderr=child, env=environment
+        )
+        os.close(child)
+        shown = b""
+
+        async def read_until(words: bytes) -> None:
+            nonlocal shown
+            async with asyncio.timeout(30):
+                while words not in shown:
+                    shown += await asyncio.to_thread(os.read, parent, 4096)
+
+        await read_until(b"you: ")
+        os.write(parent, b"I am Ann\x7fa.\n".replace(b"nn\x7fa", b"nb\x7fa"))  # a slip, deleted
+        await read_until(b"Hello Ana.\r\n")
+        await read_until(b"Hello Ana.\r\nyou: ")
+        os.write(parent, b"/quit\n")
+        assert await asyncio.wait_for(terminal.wait(), 10) == 0
+        os.close(parent)
+    assert here.model.requests[-1]["messages"][-1]["content"] == "I am Ana."
 
 
 async def test_an_interrupt_stops_the_answer_and_a_second_one_ends(tmp_path: Path) -> None:
