@@ -215,13 +215,16 @@ async def tab_in(
     scheme: Literal["dark", "light"] = "dark",
     size: tuple[int, int] = (1440, 900),
     reduced_motion: bool = False,
+    time_zone: str | None = None,
+    language: str = "en-US",
 ) -> AsyncIterator[Tab]:
-    """A tab with a clean profile, looking as asked."""
+    """A tab with a clean profile, looking as asked, in that time zone (None: this machine's)."""
     context = await browser.new_context(
         color_scheme=scheme,
         viewport={"width": size[0], "height": size[1]},
         reduced_motion="reduce" if reduced_motion else "no-preference",
-        locale="en-US",
+        locale=language,
+        timezone_id=time_zone,
     )
     await context.add_init_script(REMEMBER_PEERS)
     tab = Tab(await context.new_page())
