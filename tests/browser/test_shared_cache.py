@@ -1,4 +1,4 @@
-"""Two callers of the page in two time zones who ask the same question: one computation, one entry of the cache, a hit."""
+"""Two callers of the page in two time zones ask the same question: one computation, one entry of the cache, one hit."""
 
 from __future__ import annotations
 
