@@ -18,7 +18,7 @@ from backend.app.stores import retention_s
 from backend.app.tasks import make_worker
 from backend.settings.settings import Settings
 from backend.storage.embedded import join_memory
-from backend.tasks.narration import Tell
+from backend.tasks.narration import PrintLine
 from backend.tasks.worker import background_kinds
 
 
@@ -30,10 +30,10 @@ async def work(settings: Settings, concurrency: int | None = None) -> None:
         loop.add_signal_handler(number, ending.set)
     console = Console(highlight=False)
 
-    def tell(line: str) -> None:
+    def print_line(line: str) -> None:
         console.print(f"  {time.strftime('%H:%M:%S')}  {line}", markup=False, soft_wrap=True)
 
-    async with open_worker(settings, concurrency, tell) as lines:
+    async with open_worker(settings, concurrency, print_line) as lines:
         for line in lines:
             console.print(f"  {line}", markup=False, soft_wrap=True)
         console.print("\n  Ctrl-C ends it; what runs then goes to another worker.\n")
@@ -42,7 +42,7 @@ async def work(settings: Settings, concurrency: int | None = None) -> None:
 
 @asynccontextmanager
 async def open_worker(
-    settings: Settings, concurrency: int | None = None, tell: Tell | None = None
+    settings: Settings, concurrency: int | None = None, print_line: PrintLine | None = None
 ) -> AsyncIterator[tuple[str, ...]]:
     """Open a working worker, which tells its progress; yields the operator's lines. Raises `SetupError`."""
     opened = await join_memory(settings.redis_url, settings.data_dir, user_ttl_s=retention_s(settings))
@@ -56,7 +56,7 @@ async def open_worker(
             foundation.models.model_calls,
             foundation.budgets,
             foundation.tracing.tracer,
-            tell,
+            print_line,
         )
         async with worker.working():
             kinds = ", ".join(sorted(background_kinds(thinkers.registry.manifests)))

@@ -25,7 +25,7 @@ from backend.storage.outbox import Outbox
 from backend.tasks.broadcaster import TaskMetrics
 from backend.tasks.handoff import BackgroundHandoff
 from backend.tasks.model_call_log import ModelCallLog
-from backend.tasks.narration import Tell, narrated
+from backend.tasks.narration import PrintLine, narrated
 from backend.tasks.repository import EVENTS
 from backend.tasks.service import TaskService
 from backend.tasks.worker import Worker, background_kinds, thinker_work
@@ -125,15 +125,15 @@ def make_worker(
     model_calls: ModelCallLog,
     budgets: Budgets | None = None,
     tracer: Tracer = NO_TRACER,
-    tell: Tell | None = None,
+    print_line: PrintLine | None = None,
 ) -> Worker:
     """Return a worker that asks the Thinkers, not yet at work; what a task costs is charged to its owner.
 
-    It reports its progress, line by line, to `tell`.
+    It reports its progress, line by line, to `print_line`.
     """
     work = thinker_work(thinkers, model_calls, tracer)
-    if tell:
-        work = narrated(work, tell)
+    if print_line:
+        work = narrated(work, print_line)
     if budgets:
         work = paid_by(budgets, lambda run: run.task.owner, work)
     return Worker(store.queue, store.repository, work, settings)

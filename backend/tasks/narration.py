@@ -10,20 +10,20 @@ from backend.errors import VoiceError
 from backend.tasks.task import TaskResult
 from backend.tasks.worker import TaskRun, TaskWork
 
-Tell = Callable[[str], None]
+PrintLine = Callable[[str], None]
 """Takes one line."""
 
 
-def narrated(work: TaskWork, tell: Tell) -> TaskWork:
+def narrated(work: TaskWork, print_line: PrintLine) -> TaskWork:
     """Return that work, which tells when a task begins, how far it is, and how it ends."""
 
     async def told(run: TaskRun) -> TaskResult:
         name, began = f"{run.task.kind} {run.task.id[:8]}", time.monotonic()
-        run.on_progress = lambda detail: tell(f"{name}  … {detail}")
-        tell(f"{name}  → begun{'' if run.task.run <= 1 else f' again, run {run.task.run}'}")
+        run.on_progress = lambda detail: print_line(f"{name}  … {detail}")
+        print_line(f"{name}  → begun{'' if run.task.run <= 1 else f' again, run {run.task.run}'}")
 
         def ended(mark: str, how: str) -> None:
-            tell(f"{name}  {mark} {how} after {time.monotonic() - began:.1f} s")
+            print_line(f"{name}  {mark} {how} after {time.monotonic() - began:.1f} s")
 
         try:
             result = await work(run)
