@@ -103,7 +103,7 @@ class VoiceSession:
             words = await utterance.finish()
             if words.startswith(early) and words != early:
                 yield Transcript(words[len(early) :])
-            yield TranscriptDone(words)
+            yield TranscriptDone(words, utterance.log_probability)
         except RecognitionFailed as error:
             log.warning("an utterance was not recognized: %s", error)
             yield TranscriptFailed("recognizer_failed", str(error))

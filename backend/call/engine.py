@@ -400,9 +400,9 @@ class CallEngine:
                 self._tap.read(partial)
             case do.EstimateSentenceEnd(words):
                 self._tap.estimate(words)
-            case do.RunThinker(call, name, arguments):
+            case do.RunThinker(call, name, arguments, unsure):
                 with self._trace.thinker(call):
-                    self._tool_calls.run(call, name, arguments)
+                    self._tool_calls.run(call, name, arguments, unsure=unsure)
             case do.CancelThinker(call):
                 self._tool_calls.cancel(call)
             case do.Remember(role, text):
@@ -469,7 +469,7 @@ class CallEngine:
 
     def _question(self, domain: str, query: str) -> Question:
         session = self._session
-        rights = ToolRights(session.reach, untrusted=self._tool_calls.untrusted)
+        rights = ToolRights(session.reach, untrusted=self._tool_calls.untrusted, unsure=self._tool_calls.unsure)
         conversation = session.conversation_id
         user = "" if session.shared else session.owner
         return Question(domain, query, session.id, user, mode=self._mode, conversation_id=conversation, rights=rights)

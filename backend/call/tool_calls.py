@@ -60,6 +60,8 @@ class ToolCallDispatcher:
         self._states: dict[str, ThinkerStage] = {}
         """Tool call → how the turn machine took its outcome."""
         self._dismissed: set[str] = set()
+        self.unsure = False
+        """Whether the recognizer doubts the words that led to the call that is begun."""
 
     def __repr__(self) -> str:
         return f"ToolCallDispatcher({len(self._working)} working)"
@@ -74,8 +76,12 @@ class ToolCallDispatcher:
     def _working(self) -> list[ThinkerCall]:
         return [call for call in self._calls.values() if call.working]
 
-    def run(self, call_id: str, name: str, arguments: str) -> None:
-        """Begin to work on a tool call. Its outcome is dispatched once, unless it is cancelled."""
+    def run(self, call_id: str, name: str, arguments: str, *, unsure: bool = False) -> None:
+        """Begin to work on a tool call. Its outcome is dispatched once, unless it is cancelled.
+
+        With `unsure`, what it would write is read back to the caller first.
+        """
+        self.unsure = unsure
         call = ThinkerCall(
             call_id,
             self._call.question("", ""),

@@ -209,6 +209,8 @@ class RunThinker:
     call: str
     name: str
     arguments: str
+    unsure: bool = False
+    """The words that led to it may have been misheard."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -110,6 +110,8 @@ class UserTranscribed(ResponderEvent):
     """Empty where there were no words: a laugh, a cough."""
     failed: bool = False
     """The provider could not tell what was said."""
+    unsure: bool = False
+    """It doubts its transcript."""
 
 
 @dataclass(frozen=True, slots=True)

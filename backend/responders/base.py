@@ -54,6 +54,8 @@ class Capabilities:
     output_rate_hz: int
     session_s: float
     """Seconds after which the provider ends a connection."""
+    tells_certainty: bool = False
+    """It says how sure it is of what it has transcribed."""
     resumes: bool = False
     """It goes over to another connection by itself before that."""
 

@@ -70,6 +70,14 @@ class Voice(msgspec.Struct, frozen=True):
     """How fast it speaks."""
 
 
+SURE_MODELS = "gpt-4o"
+"""What the names of the transcribing models begin with that say how sure they are."""
+UNSURE_BELOW = -0.8
+"""The log-probability of its least certain token below which a transcript is doubtful. Of 263 sentences, read by three
+voices in quiet and in noise and recognized by the local Responder, it finds 83 % of those with more than a tenth of
+their words wrong, and 19 % of the others (`python -m benchmarks.certainty`); the mean of the tokens tells less."""
+
+
 class ServerEvent(msgspec.Struct):
     """The fields read of any server event; the rest is skipped while parsing."""
 
@@ -80,6 +88,7 @@ class ServerEvent(msgspec.Struct):
     delta: msgspec.Raw = msgspec.Raw(b'""')
     """JSON still: what kind of string it is, the type says."""
     transcript: str = ""
+    logprobs: list[Json] | None = None
     word_starts_ms: tuple[int, ...] = ()
     """Of the local Responder only: when the words of a transcript's delta begin in the sound that follows it."""
     audio_start_ms: int = 0
@@ -117,6 +126,8 @@ class RealtimeCodec:
         if first:
             session |= {"model": self._voice.model, "output_modalities": ["audio"], "audio": self._audio(briefing)}
             session |= self._model_settings()
+            if self.capabilities.tells_certainty and self._voice.transcript_model.startswith(SURE_MODELS):
+                session["include"] = ["item.input_audio_transcription.logprobs"]
         session |= {"tools": msgspec.to_builtins(briefing.tools), "tool_choice": "auto" if briefing.tools else "none"}
         return self._event("session.update", session=session)
 
@@ -257,7 +268,7 @@ class RealtimeCodec:
             case "conversation.item.input_audio_transcription.delta":
                 return [ev.UserTranscriptGrew(event.item_id, words_of(event.delta))]
             case "conversation.item.input_audio_transcription.completed":
-                return [ev.UserTranscribed(event.item_id, event.transcript)]
+                return [ev.UserTranscribed(event.item_id, event.transcript, unsure=_is_unsure(event.logprobs))]
             case "conversation.item.input_audio_transcription.failed":
                 return [ev.UserTranscribed(event.item_id, "", failed=True)]
             case "input_audio_buffer.timeout_triggered":
@@ -326,3 +337,7 @@ def _rejected(error: Json) -> ResponderRejected:
         f"The Responder refuses the account ({error.get('code')}).",
         hint="Check OPENAI_API_KEY, and the account's billing and limits.",
     )
+
+
+def _is_unsure(logprobs: list[Json] | None) -> bool:
+    return min((float(each.get("logprob") or 0.0) for each in logprobs or ()), default=0.0) < UNSURE_BELOW

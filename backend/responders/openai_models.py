@@ -28,4 +28,5 @@ def capabilities_of(model: str) -> Capabilities:
         input_rate_hz=24_000,
         output_rate_hz=24_000,
         session_s=SESSION_S,
+        tells_certainty=model.startswith("gpt-realtime"),
     )

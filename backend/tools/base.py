@@ -68,6 +68,8 @@ class ToolRights:
     """False where nobody can be asked: in reasoning and in background work. What needs consent is not done there."""
     untrusted: bool = False
     """True once text of others (a web page, an issue, a document) has entered the turn: now whatever writes asks."""
+    unsure: bool = False
+    """True where the user's words may have been misheard: whatever writes is read back first."""
     message: str = ""
     """The id of the user's typed message that is being answered; sent again, it agrees to nothing asked meanwhile."""
 
@@ -185,12 +187,16 @@ class Tool:
         """Return True if a caller who reaches that much may see and call the tool."""
         return self.tier <= reach.tier if reach.tools is None else not reach.tools.isdisjoint(self.names)
 
-    def needs_consent(self, values: Mapping[str, Any], *, untrusted: bool = False) -> bool:
-        """Return True if the user must agree to a call with these arguments, in a turn with `untrusted` text or not."""
+    def needs_consent(self, values: Mapping[str, Any], rights: ToolRights = ToolRights()) -> bool:
+        """Return True if the user must agree to a call with these arguments, in a turn with these rights."""
         action = values.get("action")
         if self.confirm and (not self.confirm_actions or action in self.confirm_actions):
             return True
-        return untrusted and self.writes and (not self.write_actions or action in self.write_actions)
+        return (
+            (rights.untrusted or rights.unsure)
+            and self.writes
+            and (not self.write_actions or action in self.write_actions)
+        )
 
     def schema(self) -> Json:
         """Return the tool as JSON in the form of the chat completions API."""

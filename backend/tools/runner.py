@@ -256,7 +256,7 @@ class Toolbox:
             values = tool.read_arguments(arguments)
         except BadRequest as error:
             return failure(tool.name, "invalid_arguments", str(error))
-        if tool.needs_consent(values, untrusted=context.rights.untrusted) and (
+        if tool.needs_consent(values, context.rights) and (
             refusal := await self._without_consent(tool, values, context)
         ):
             return refusal

@@ -350,11 +350,14 @@ class Realtime:
             case Transcript(delta):
                 if self.session.transcribes:
                     yield Send(_transcript_delta(item.id, delta))
-            case TranscriptDone(words):
+            case TranscriptDone(words, certainty):
                 item.words, item.transcribed = words, True
                 if self.session.transcribes:
                     spent = {"type": "duration", "seconds": round(item.audio_ms / 1000, 3)}
-                    yield Send({"type": kind + "completed", "transcript": words, "usage": spent, **at})
+                    done = {"type": kind + "completed", "transcript": words, "usage": spent, **at}
+                    if self.session.gives_logprobs:
+                        done["logprobs"] = _logprobs(words, certainty)
+                    yield Send(done)
             case TranscriptFailed(code, message):
                 if self.session.transcribes:
                     why = {"type": "transcription_error", "code": code, "message": message, "param": None}
@@ -446,3 +449,8 @@ HANDLERS: dict[str, Callable[[Realtime, Event, str | None], Iterable[Effect]]] =
     "response.create": Realtime._response_create,
     "response.cancel": Realtime._response_cancel,
 }
+
+
+def _logprobs(words: str, least: float) -> list[dict[str, Any]]:
+    """Return an entry for each word; the recognizer only says how certain the least certain of them is."""
+    return [{"token": word, "bytes": [*word.encode()], "logprob": round(least, 4)} for word in words.split()]

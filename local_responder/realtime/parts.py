@@ -74,6 +74,8 @@ class TranscriptDone:
     """All of what the caller said."""
 
     text: str
+    log_probability: float = 0.0
+    """That of its least certain part, which tells how sure it is; 0 where nobody says."""
 
 
 @dataclass(frozen=True, slots=True)

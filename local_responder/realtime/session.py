@@ -19,6 +19,7 @@ FIELDS = frozenset(
         *("truncation", "tracing", "include", "prompt", "reasoning", "parallel_tool_calls"),
     )
 )
+LOGPROBS = "item.input_audio_transcription.logprobs"
 INPUT_FIELDS = frozenset({"format", "transcription", "noise_reduction", "turn_detection"})
 OUTPUT_FIELDS = frozenset({"format", "voice", "speed"})
 VAD_DEFAULTS: dict[str, dict[str, Any]] = {
@@ -99,6 +100,11 @@ class Session:
     def transcribes(self) -> bool:
         """Whether the client asked for transcripts of the caller."""
         return self._shown["audio"]["input"]["transcription"] is not None
+
+    @property
+    def gives_logprobs(self) -> bool:
+        """Whether the client asked how sure transcripts are."""
+        return LOGPROBS in (self._shown.get("include") or ())
 
     @property
     def voice(self) -> Any:
@@ -263,6 +269,12 @@ def _turn_detection(value: Any, param: str) -> dict[str, Any] | None:
     return {**VAD_DEFAULTS[kind], **given}
 
 
+def _include(_: Session, draft: dict[str, Any], value: Any) -> None:
+    for each in value if isinstance(value, list) else [value]:
+        one_of(each, [LOGPROBS], "session.include")
+    draft["include"] = value
+
+
 UPDATES: dict[str, Callable[[Session, dict[str, Any], Any], None]] = {
     "instructions": _instructions,
     "output_modalities": _modalities,
@@ -271,4 +283,5 @@ UPDATES: dict[str, Callable[[Session, dict[str, Any], Any], None]] = {
     "tool_choice": _tool_choice,
     "max_output_tokens": _max_output_tokens,
     "audio": _audio,
+    "include": _include,
 }

@@ -29,6 +29,11 @@ class Utterance(Protocol):
         """Return the final transcript, after the commit; '' when nothing was said. Raises `RecognitionFailed`."""
         ...
 
+    @property
+    def log_probability(self) -> float:
+        """How sure the recognizer is of the final transcript, of its least certain part; 0 where it does not say."""
+        ...
+
     def cancel(self) -> None:
         """Give the utterance up. Safe to call twice, and after `finish`."""
         ...

@@ -21,6 +21,8 @@ class Heard(msgspec.Struct, array_like=True, frozen=True):
     """'' where nothing was said, or nothing that can be believed."""
     tokens: tuple[int, ...] = ()
     """The engine's own units, as a draft for audio that goes on."""
+    log_probability: float = 0.0
+    """That of the least certain unit, which tells how sure the engine was; 0 where it does not say."""
 
 
 encode = msgspec.msgpack.Encoder().encode

@@ -51,7 +51,7 @@ def _heard(model: MoonshineModel, decoded: Decoded, seconds: float) -> Heard:
     if not is_believable(decoded):
         return Heard()
     tokens = without_echo(decoded.tokens, seconds)
-    return Heard(model.text(tokens), tokens)
+    return Heard(model.text(tokens), tokens, decoded.least)
 
 
 def prepared(pcm: bytes) -> Samples:

@@ -49,6 +49,8 @@ class Decoded:
     tokens: tuple[int, ...]
     log_probability: float
     """Mean over the tokens and the end, natural logarithm; 0 is certain."""
+    least: float = 0.0
+    """That of the least certain of them."""
 
 
 class MoonshineModel:
@@ -100,7 +102,8 @@ class MoonshineModel:
             given = tokens[-1:]
             yield None
         tokens = tokens[: tokens.index(END)] if END in tokens else tokens
-        yield Decoded(tuple(tokens), float(np.mean(chances[: len(tokens) + 1])))
+        chances = chances[: len(tokens) + 1]
+        yield Decoded(tuple(tokens), float(np.mean(chances)), min(chances))
 
     def text(self, tokens: Sequence[int]) -> str:
         """Return the words of tokens."""

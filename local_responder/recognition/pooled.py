@@ -82,6 +82,7 @@ class PooledUtterance:
         self._over = False
         self._changed = asyncio.Event()
         self._agreed = ""
+        self._least = 0.0
 
     def __repr__(self) -> str:
         return f"PooledUtterance({self._call}, {len(self._pcm) // BYTES_PER_MS} ms, {self._pauses!r})"
@@ -120,6 +121,11 @@ class PooledUtterance:
             raise RecognitionFailed(str(error), hint=error.hint) from error
         finally:
             self._end()
+
+    @property
+    def log_probability(self) -> float:
+        """That of the least certain part."""
+        return min(self._least, self._decoded.heard.log_probability)
 
     def cancel(self) -> None:
         """End whatever is under way."""
@@ -198,6 +204,7 @@ class PooledUtterance:
         length = part.length - part.length % FRAME_BYTES
         if part.heard.text:
             self._settled.append(part.heard.text)
+            self._least = min(self._least, part.heard.log_probability)
         del self._pcm[:length]
         self._pauses.forget(length)
         self._decoded = _Part(0, Heard())

@@ -122,3 +122,24 @@ async def test_a_thinker_the_caller_cancels_stops_and_says_so() -> None:
         last = call.told("thinker")[-1]
     assert "cancelled" in json.loads(result.output)
     assert (last["event"], last["domain"], last["query"]) == ("cancelled", "chess", "who wins")
+
+
+@pytest.mark.parametrize("unsure", [True, False])
+async def test_what_rests_on_doubtful_words_is_read_back_before_it_is_written(unsure: bool) -> None:
+    rights = []
+
+    async def think(run: ThinkerRun) -> Answer:
+        rights.append(run.question.rights)
+        return Answer("Noted.", "model")
+
+    async with placed_call(thinkers=thinkers(chess=(think, {})), limits=QUIET) as call:
+        await call.speak(40, then_silent=30)
+        call.responder.say(ev.InputCommitted("u1"), ev.UserTranscribed("u1", "note by milk", unsure=unsure))
+        await until(lambda: bool(call.responder.requests))
+        call.responder.say(
+            ev.ReplyStarted("r1", call.responder.requests[-1].request),
+            ev.ToolCalled("r1", "c1", "route_to_thinker", '{"domain": "chess", "query": "note by milk"}'),
+            ev.ReplyFinished("r1", "completed"),
+        )
+        await until(lambda: bool(rights))
+    assert [each.unsure for each in rights] == [unsure]

@@ -194,3 +194,18 @@ def test_a_slow_thinker_is_covered_by_a_filler() -> None:
     assert purposes(story) == [Purpose.ANSWER]
     story.wait(0.2)
     assert purposes(story) == [Purpose.ANSWER, Purpose.FILLER]
+
+
+def test_a_call_that_rests_on_a_doubtful_transcript_says_so() -> None:
+    story = Story()
+    story.ask()
+    story.tell(ev.InputCommitted("u1"), ev.UserTranscribed("u1", "note by milk", unsure=True))
+    story.call("c1")
+    story.tell(ev.ThinkerFinished("c1", "asked"))
+    story.reply(reply="r2")
+    story.now += 2
+    story.tell(ev.PlaybackDrained("i-r2", 2000))
+    story.ask()
+    story.tell(ev.InputCommitted("u2"), ev.UserTranscribed("u2", "yes"))
+    story.call("c2", reply="r3")
+    assert [command.unsure for command in story.all(do.RunThinker)] == [True, False]

@@ -93,3 +93,14 @@ def test_voice_locks_with_the_first_audio() -> None:
 def test_tools_are_shown_as_given() -> None:
     (updated,) = update(a_core(), tools=[TOOL], tool_choice="auto")
     assert updated["session"]["tools"] == [TOOL]
+
+
+def test_the_certainty_of_transcripts_is_given_only_where_it_was_asked_for() -> None:
+    core = a_core()
+    before = core.session.gives_logprobs
+    update(core, include=["item.input_audio_transcription.logprobs"])
+    after = core.session.gives_logprobs
+    assert (before, after) == (False, True)
+    wrong = {"type": "realtime", "include": ["everything"]}
+    (answer,) = events(core.receive({"type": "session.update", "session": wrong}))
+    assert answer["type"] == "error" and core.session.gives_logprobs is after

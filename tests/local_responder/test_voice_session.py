@@ -41,6 +41,8 @@ class HeardText:
             raise self._final
         return self._final
 
+    log_probability = 0.0
+
     def cancel(self) -> None:
         self.cancelled = True
 

@@ -210,7 +210,7 @@ async def test_an_answer_that_comes_after_its_turn_is_stale_in_its_own_turn() ->
     async with traced_call(tracer, [0.05, "Late."]) as placed:
         await begin_turn(placed)
         await route(placed, "knowledge", "Why is the sky blue?")
-        await begin_turn(placed, "never mind")
+        await begin_turn(placed, "and why is grass green?")
         await answered(placed)
         await hang_up(placed)
     [thinker] = tracer.ended("thinker")
@@ -226,7 +226,7 @@ async def test_an_answer_that_was_complete_and_never_spoken_is_stale() -> None:
         await begin_turn(placed)
         await route(placed, "knowledge", "Why is the sky blue?", finish=False)
         await answered(placed)
-        await begin_turn(placed, "never mind")
+        await begin_turn(placed, "and why is grass green?")
         await hang_up(placed)
     assert [data["event"] for data in placed.told("thinker")][-2:] == ["complete", "stale"]
     [thinker] = tracer.ended("thinker")

@@ -316,3 +316,22 @@ def test_audio_is_any_json_string_of_base64_and_what_is_none_costs_that_event() 
     for none in ("no base64!", 5, None):
         [complaint] = codec().decode(json.dumps(delta | {"delta": none}))
         assert isinstance(complaint, ev.ProviderComplained)
+
+
+def test_the_certainty_of_transcripts_is_asked_for_where_a_model_tells_it() -> None:
+    session = sent(RealtimeCodec(VOICE).brief(Briefing("be kind"), first=True))["session"]
+    assert session["include"] == ["item.input_audio_transcription.logprobs"]
+    whisper = RealtimeCodec(Voice("gpt-realtime-2", "shimmer", "whisper-1"))
+    assert "include" not in sent(whisper.brief(Briefing("be kind"), first=True))["session"]
+    other = RealtimeCodec(Voice("somebody-elses", "shimmer", "gpt-4o-mini-transcribe"))
+    assert "include" not in sent(other.brief(Briefing("be kind"), first=True))["session"]
+
+
+@pytest.mark.parametrize(
+    ("logprobs", "unsure"), [([-0.01, -0.02], False), ([-0.01, -1.9], True), ([], False), (None, False)]
+)
+def test_a_transcript_with_a_doubtful_token_is_doubtful(logprobs: list[float] | None, unsure: bool) -> None:
+    given = None if logprobs is None else [{"token": "a", "bytes": [97], "logprob": each} for each in logprobs]
+    kind = "conversation.item.input_audio_transcription.completed"
+    [event] = decoded(type=kind, item_id="u1", content_index=0, transcript="buy milk", logprobs=given)
+    assert event == ev.UserTranscribed("u1", "buy milk", unsure=unsure)

@@ -196,7 +196,7 @@ async def test_a_strangers_conversation_is_not_read_at_all() -> None:
 async def test_a_sample_is_never_cached() -> None:
     async with world(SEATTLE, ["Mild."], SEATTLE, ["Mild again."]) as w:
         await w.ask("weather", "Seattle?")
-        assert (await w.ask("weather", "Seattle?")).text.endswith("Mild again.")
+        assert (await w.ask("weather", "Seattle?")).text.startswith("Mild again.")
 
 
 async def test_a_question_back_is_never_cached() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -123,6 +124,15 @@ def test_these_words_agree(words: str) -> None:
 )
 def test_these_words_do_not(words: str) -> None:
     assert not is_affirmative(words, CLOSE)
+
+
+async def test_what_may_have_been_misheard_is_read_back_before_it_is_written() -> None:
+    registry = box(confirmations(Time()))
+    heard = ToolContext("ann", "c1", "t1", client="voice", rights=ToolRights(EVERYTHING, unsure=True))
+    assert await error_of(registry, "jot", heard, text="buy milk") == "needs_confirmation"
+    assert await error_of(registry, "page", heard) is None  # what only reads is not read back
+    sure = replace(heard, rights=ToolRights(EVERYTHING))
+    assert await error_of(registry, "jot", sure, text="buy milk") is None
 
 
 async def test_a_call_repeated_by_the_model_is_never_made_however_often_and_in_whichever_turn() -> None:

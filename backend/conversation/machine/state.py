@@ -117,6 +117,8 @@ class TurnWords:
     """They were said over a reply, and are perhaps no turn."""
     failed: bool = False
     """A piece could not be transcribed."""
+    unsure: bool = False
+    """The transcript of a piece is doubtful."""
     remembered: int = 0
     """The items whose words were shown and remembered."""
 
@@ -146,6 +148,7 @@ class TurnWords:
         self.items |= later.items
         self.shown |= later.shown
         self.failed |= later.failed
+        self.unsure |= later.unsure
 
     @property
     def complete(self) -> bool:

@@ -50,7 +50,9 @@ def on_tool_called(s: State, event: ev.ToolCalled, now: float) -> None:
     reply.since = now
     call.arguments = event.arguments
     supersede(s, call)
-    s.commands.append(do.RunThinker(event.call, event.name, event.arguments))
+    turn = s.open or s.answered
+    unsure = turn is not None and turn.words.unsure
+    s.commands.append(do.RunThinker(event.call, event.name, event.arguments, unsure))
 
 
 def _stay_silent(s: State, now: float) -> None:

@@ -57,6 +57,7 @@ def on_transcribed(s: State, event: ev.UserTranscribed, now: float) -> None:
         return
     words.items[item] = text
     words.failed |= event.failed
+    words.unsure |= event.unsure
     if words.overlap:
         overlap.on_transcribed(s, words, now)
         return
