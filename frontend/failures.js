@@ -198,8 +198,29 @@ export function reportedError({ message, hint }) {
 
 /** The failure that ended a session, if any. @param {string} reason @returns {Failure | null} */
 export function sessionEndedFailure(reason) {
-  return ENDINGS[reason] ?? null;
+  return (isOperators() ? OPERATORS[reason] : undefined) ?? ENDINGS[reason] ?? null;
 }
+
+/** True where the page was opened on the machine that serves it: whoever sees it can mend the server. */
+function isOperators() {
+  return ["localhost", "127.0.0.1", "[::1]"].includes(globalThis.location?.hostname ?? "");
+}
+
+/** What whoever runs the server is told instead. @type {Record<string, Failure>} */
+const OPERATORS = {
+  responder_refused: failure(
+    "responder-refused",
+    "The provider refused the call.",
+    "Check the key in .env (OPENAI_API_KEY, or that of your provider) and its credit, then restart. `responder-thinker doctor` tries it.",
+    ["retry"],
+  ),
+  responder_gone: failure(
+    "responder-gone",
+    "The provider cannot be reached.",
+    "Check this machine's network and OPENAI_BASE_URL. `responder-thinker doctor` tries it.",
+    ["retry"],
+  ),
+};
 
 /** @type {Record<string, Failure>} */
 const ENDINGS = {
@@ -213,6 +234,12 @@ const ENDINGS = {
     "responder-gone",
     "The voice service is not responding.",
     "Try again in a moment. If the problem stays, ask the operator of this server.",
+    ["retry"],
+  ),
+  responder_refused: failure(
+    "responder-refused",
+    "The voice service is not available right now.",
+    "This is not your fault. Please try again later.",
     ["retry"],
   ),
   operator: failure("ended-operator", "The operator of this server ended the call.", "Start a new one.", ["retry"]),

@@ -15,7 +15,7 @@ from backend.conversation import page_events as page
 from backend.observability.tracing import Outcome, Span, Tracer, within
 from backend.sessions.registry import Session
 
-FAULTS = frozenset({"error", "responder_gone"})
+FAULTS = frozenset({"error", "responder_gone", "responder_refused"})
 """Reasons for a call's end that count as failures."""
 
 

@@ -33,7 +33,14 @@ from backend.conversation import page_events as page
 from backend.conversation.commands import Purpose
 from backend.conversation.machine.state import Floor
 from backend.conversation.turn import TurnMachine
-from backend.errors import BadRequest, MediaFailed, NeverConnected, ResponderUnavailable, TransportLost
+from backend.errors import (
+    BadRequest,
+    MediaFailed,
+    NeverConnected,
+    ResponderRejected,
+    ResponderUnavailable,
+    TransportLost,
+)
 from backend.media.frame import Frame
 from backend.media.prosody import Prosody
 from backend.notifications.dispatcher import Subscription
@@ -209,7 +216,7 @@ class CallEngine:
         except ResponderUnavailable as error:
             log.warning("call %s: %s %s", self._session.id[:6], error, error.hint)
             self._begin_to_listen()
-            self.dispatch(ev.ResponderGone(str(error)))
+            self.dispatch(ev.ResponderGone(str(error), refused=isinstance(error, ResponderRejected)))
 
     async def _recall(self) -> None:
         """Put back what was said before, when this call continues a conversation and memory answers in time."""

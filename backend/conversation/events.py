@@ -346,6 +346,8 @@ class ResponderGone(Event):
     """No new connection can be made: the call cannot go on."""
 
     reason: str
+    refused: bool = False
+    """The provider does not accept us: a wrong key, say, or no credit."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -225,8 +225,8 @@ def _dispatch(s: State, event: ev.Event, now: float) -> None:
             connection.on_lost(s, now)
         case ev.ResponderRestored():
             connection.on_restored(s, event, now)
-        case ev.ResponderGone():
-            connection.on_gone(s, now)
+        case ev.ResponderGone(_, refused):
+            connection.on_gone(s, refused, now)
         case ev.ProviderComplained(code, message):
             s.publish(ErrorShown(message, f"The Responder reported {code}; the call goes on."))
         case ev.HangUpRequested(reason):

@@ -41,6 +41,7 @@ END_REASONS = frozenset(
         "shutdown",
         "max_minutes",
         "responder_gone",
+        "responder_refused",
         "error",
         "operator",
         "budget",

@@ -463,3 +463,24 @@ async def test_notices_are_listed_with_their_state(browser: Browser) -> None:
         server.publish("notice", id="n1", kind="result", text="Heat pumps win.", source="t1", state="told")
         await tab.page.locator("[data-testid=notice-item][data-state=told]").wait_for()
         assert await tab.page.get_by_test_id("notice-item").count() == 1
+
+
+# --- a provider that refuses ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("reason", ["responder_refused", "responder_gone"])
+async def test_who_runs_the_server_is_told_what_to_do_and_others_something_kind(reason: str) -> None:
+    elsewhere = "--host-resolver-rules=MAP voice.test 127.0.0.1"
+    async with launched(more=[elsewhere]) as browser, standing_in() as server:
+        told = []
+        for url in (server.url, server.url.replace("127.0.0.1", "voice.test")):
+            async with tab_in(browser, complaints="expected") as tab:
+                await tab.open(url)
+                await tab.page.get_by_test_id("composer-text").fill("Hello")
+                await tab.page.keyboard.press("Enter")
+                await tab.sees("state", "Connected")
+                server.publish("session_ended", reason=reason)
+                await tab.sees("state", "Not connected")
+                told.append(await tab.text("notice"))
+    assert "responder-thinker doctor" in told[0] and "provider" in told[0]
+    assert "doctor" not in told[1] and ".env" not in told[1] and "again" in told[1]

@@ -112,7 +112,7 @@ async def test_a_responder_that_refuses_us_is_not_asked_again() -> None:
     async with placed_call(ResponderRejected("bad key"), ScriptedResponder()) as call:
         assert len(call.histories) == 1
         call.transport.tick(1000)
-        assert await call.task == "responder_gone"
+        assert await call.task == "responder_refused"
 
 
 @pytest.fixture

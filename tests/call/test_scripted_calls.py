@@ -289,7 +289,7 @@ async def test_a_dead_responder_ends_the_call_with_a_word(peer: OfflinePeer, run
         await ask(call)
         await call.hears_something()
         ended = await call.told("session_ended", within_s=10)
-    assert ended.data["reason"] == "responder_gone"
+    assert ended.data["reason"] == "responder_refused"
 
 
 async def test_typed_text_is_answered_in_the_same_conversation(peer: OfflinePeer, running: RunningServer) -> None:

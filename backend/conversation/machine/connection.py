@@ -62,10 +62,10 @@ def on_restored(s: State, event: ev.ResponderRestored, now: float) -> None:
     admit_missing(s, now)
 
 
-def on_gone(s: State, now: float) -> None:
+def on_gone(s: State, refused: bool, now: float) -> None:
     """End the call with a sentence that says so: no new connection can be made."""
     s.publish(page.ErrorShown("The Responder cannot be reached.", "Call again in a moment."))
-    leave(s, "responder_gone", Clip.LOST, now)
+    leave(s, "responder_refused" if refused else "responder_gone", Clip.LOST, now)
 
 
 def send_typed(s: State, text: str) -> None:
