@@ -71,7 +71,9 @@ function wireButton(button, panel) {
   const show = (/** @type {boolean} */ open) => {
     panel.hidden = !open;
     button.setAttribute("aria-expanded", String(open));
+    if (open) keepOnScreen(panel);
   };
+  addEventListener("resize", () => panel.hidden || keepOnScreen(panel));
   button.addEventListener("click", () => show(panel.hidden));
   panel.addEventListener("keydown", (event) => {
     if (event.key !== "Escape") return;
@@ -82,6 +84,16 @@ function wireButton(button, panel) {
     if (panel.hidden || !(target instanceof Node) || panel.contains(target) || button.contains(target)) return;
     show(false);
   });
+}
+
+const EDGE_PX = 8;
+
+/** Move a panel that stands beside its button so that no part of it is off the screen. @param {HTMLElement} panel */
+function keepOnScreen(panel) {
+  panel.style.translate = "none";
+  const { left, right, top } = panel.getBoundingClientRect();
+  const x = left < EDGE_PX ? EDGE_PX - left : Math.min(0, innerWidth - EDGE_PX - right);
+  panel.style.translate = `${x}px ${Math.max(0, EDGE_PX - top)}px`;
 }
 
 /** @param {string} name @param {(id: string) => void} choose */
