@@ -129,9 +129,9 @@ def _decided(event: Mapping[str, Any], tasks: list[Any]) -> tuple[str, Call | No
     """What is said, and what is done, about one thing that has happened."""
     if "state" in event:
         done = event["state"] == "done"
-        words = f"I am done with this: {subject_of(event)}. {_gist(event)}" if done else ""
+        words = f"Done: {subject_of(event)}. {_gist(event)}" if done else ""
         call = call_of("summarize_task_result", {"task_id": event["task_id"], "summary": _gist(event)})
-        return words or f"I could not finish this: {subject_of(event)}. {event['result']}", call
+        return words or f"I could not finish: {subject_of(event)}. {event['result']}", call
     words = event["input"].strip()
     if feeling := next((name for name, felt in _FEELINGS if re.search(felt, words, re.IGNORECASE)), ""):
         return "Thank you, I have noted that.", call_of("capture_feedback", {"feeling": feeling, "text": words[:200]})

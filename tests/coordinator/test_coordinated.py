@@ -100,7 +100,7 @@ async def test_an_input_becomes_work_and_its_result_is_spoken_though_the_server_
                     await call.told("notice", within_s=20, state="told", id=f"decision-{begun['id']}")
                     assert any(BEGUN in data["content"] for data in call.all_told("transcript"))
 
-                    done = await decided(call, "I am done with this: Research how cities cut their traffic.")
+                    done = await decided(call, "Done: Research how cities cut their traffic.")
                     [task] = (await status_of(browser))["tasks"]
                     assert done["tasks"] == [task["id"]] and done["actions"] == ["summarize_task_result"]
                     await call.told("notice", within_s=20, state="speaking", id=f"decision-{done['id']}")
