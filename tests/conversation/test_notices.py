@@ -351,6 +351,17 @@ def test_who_says_never_mind_hears_no_late_answer(words: str) -> None:
     assert Purpose.NOTICE not in purposes(story)
 
 
+@pytest.mark.parametrize("words", ["Cancel that meeting on Monday.", "Don't forget that.", "Do you mind the bees?"])
+def test_what_only_sounds_like_never_mind_drops_nothing(words: str) -> None:
+    story = Story()
+    moved_on(story)
+    story.tell(ev.TextTyped(words))
+    answered_again(story)
+    late(story)
+    story.wait(5)
+    assert purposes(story)[-1] is Purpose.NOTICE
+
+
 def test_never_mind_also_drops_an_answer_that_waits() -> None:
     story = Story()
     moved_on(story)

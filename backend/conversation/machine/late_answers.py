@@ -22,9 +22,10 @@ SAME_SHARE = 0.7
 _EMPTY = frozenset(("determiner", "preposition", "auxiliary", "subject", "polite", "question word", "conjunction"))
 _NEVER_MIND = re.compile(
     r"\W*(?:(?:oh|ah|no|okay|ok|well|sorry|actually|wait|please|hmm|um|uh|you know what)\W+)*"
-    r"(?:never ?mind|forget (?:it|that|about (?:it|that|the|my))|cancel (?:it|that|the (?:search|question|research))|"
-    r"drop it|don't bother|leave it|skip it|(?:it|that) doesn't matter|doesn't matter|no longer needed|"
-    r"stop (?:looking|searching|researching)|(?:i )?don't need (?:it|that)(?: any ?more)?)\b",
+    r"(?:never ?mind\b|forget about\b|cancel the (?:search|question|research)\b|don't bother\b|no longer needed\b|"
+    r"(?:(?:it|that) )?doesn't matter\b|stop (?:looking|searching|researching)\b|"
+    r"(?:forget|cancel|drop|leave|skip|(?:i )?don't need) (?:it|that)(?: any ?more)?\s*"
+    r"(?:$|[^\w\s]|(?:please|then|now|and|but|what|how|tell)\b))",  # "cancel that meeting" is a wish of its own
     re.IGNORECASE,
 )
 
