@@ -1,0 +1,28 @@
+"""The first visit, right after a cold start: from the page's address to the first spoken answer, with one click."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from tests.support.browser import chromium
+from tests.support.real_server import real_server
+
+pytestmark = [pytest.mark.browser, pytest.mark.alone, pytest.mark.asyncio(loop_scope="module")]
+
+WITHIN_S = 6.0
+LOUD = "() => Number(document.querySelector('[data-testid=level-out] [role=meter]').ariaValueNow) > 30"
+
+
+async def test_the_first_answer_is_heard_within_six_seconds_of_the_pages_address() -> None:
+    async with real_server() as url, chromium() as tab:
+        began = time.monotonic()
+        await tab.page.goto(url)
+        await tab.page.get_by_role("button", name="What's the weather in Seattle?").click()
+        await tab.page.wait_for_function(LOUD, timeout=30_000)
+        acknowledged_s = time.monotonic() - began
+        await tab.sees("transcript", "In Seattle it is")
+        answered_s = time.monotonic() - began
+    print(f"first sound after {acknowledged_s:.1f} s, words of the answer after {answered_s:.1f} s")
+    assert acknowledged_s <= answered_s <= WITHIN_S
