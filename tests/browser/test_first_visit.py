@@ -24,5 +24,4 @@ async def test_the_first_answer_is_heard_within_six_seconds_of_the_pages_address
         acknowledged_s = time.monotonic() - began
         await tab.sees("transcript", "In Seattle it is")
         answered_s = time.monotonic() - began
-    print(f"first sound after {acknowledged_s:.1f} s, words of the answer after {answered_s:.1f} s")
-    assert acknowledged_s <= answered_s <= WITHIN_S
+    assert acknowledged_s <= answered_s <= WITHIN_S, (acknowledged_s, answered_s)
