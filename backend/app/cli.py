@@ -81,7 +81,7 @@ def doctor(
     port: Annotated[int, typer.Option(min=1, max=65535, help="The port you mean to serve on.")] = 8000,
 ) -> None:
     """Try what a call needs, from the codecs to a session with the provider, and say what to do about the rest."""
-    from backend.app.doctor import Finding, examine
+    from backend.app.doctor import Finding, run_checks
 
     logging.basicConfig(level="CRITICAL")
     console = Console(highlight=False)
@@ -89,11 +89,11 @@ def doctor(
 
     def show(finding: Finding) -> None:
         console.print(f"{marks[finding.verdict]} {finding.name:<11}", end="")
-        console.print(finding.told, markup=False, soft_wrap=True)
+        console.print(finding.message, markup=False, soft_wrap=True)
         if finding.advice:
             console.print(f"  {'':<11}→ {finding.advice}", markup=False, soft_wrap=True)
 
-    raise typer.Exit(0 if asyncio.run(examine(load_settings(), port, show)) else 1)
+    raise typer.Exit(0 if asyncio.run(run_checks(load_settings(), port, show)) else 1)
 
 
 @app.command()

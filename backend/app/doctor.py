@@ -65,7 +65,7 @@ class Finding:
 
     name: str
     verdict: Verdict
-    told: str
+    message: str
     advice: str = ""
     """What to do about it; empty where there is nothing to do."""
 
@@ -73,17 +73,17 @@ class Finding:
 Check = Callable[[Settings, int], Awaitable[Finding]]
 
 
-async def examine(settings: Settings, port: int, show: Callable[[Finding], None]) -> bool:
+async def run_checks(settings: Settings, port: int, show: Callable[[Finding], None]) -> bool:
     """Make all checks, and show each finding at once; return whether nothing is broken."""
     sound = True
     for name, check in CHECKS.items():
-        finding = await _made(name, check, settings, port)
+        finding = await _run(name, check, settings, port)
         show(finding)
         sound = sound and finding.verdict is not Verdict.BROKEN
     return sound
 
 
-async def _made(name: str, check: Check, settings: Settings, port: int) -> Finding:
+async def _run(name: str, check: Check, settings: Settings, port: int) -> Finding:
     try:
         async with asyncio.timeout(CHECK_WITHIN_S):
             return await check(settings, port)
@@ -97,10 +97,10 @@ async def _made(name: str, check: Check, settings: Settings, port: int) -> Findi
 
 async def _python(settings: Settings, port: int) -> Finding:
     version, least = platform.python_version(), (3, 11)
-    told = f"{version} on {platform.system()} {platform.machine()}, server {importlib.metadata.version(PACKAGE)}"
+    message = f"{version} on {platform.system()} {platform.machine()}, server {importlib.metadata.version(PACKAGE)}"
     if sys.version_info < least:
-        return Finding("Python", Verdict.BROKEN, told, "Use Python 3.11 or newer.")
-    return Finding("Python", Verdict.FINE, told)
+        return Finding("Python", Verdict.BROKEN, message, "Use Python 3.11 or newer.")
+    return Finding("Python", Verdict.FINE, message)
 
 
 async def _settings(settings: Settings, port: int) -> Finding:
@@ -127,9 +127,9 @@ async def _codecs(settings: Settings, port: int) -> Finding:
 async def _detector(settings: Settings, port: int) -> Finding:
     name = detector(settings.vad, provider_can=True)
     if name is None:
-        told = "the provider's own (semantic_vad)"
+        message = "the provider's own (semantic_vad)"
         return Finding(
-            "Detector", Verdict.NOTE, told, "Interruptions are slower; VAD__ENGINE=auto with numpy is quick."
+            "Detector", Verdict.NOTE, message, "Interruptions are slower; VAD__ENGINE=auto with numpy is quick."
         )
     return Finding("Detector", Verdict.FINE, f"{name} runs")
 
@@ -173,20 +173,20 @@ async def _database(settings: Settings, port: int) -> Finding:
 
 
 async def _provider(settings: Settings, port: int) -> Finding:
-    """Open a session of each provider, with our instructions, and close it before anything is said."""
-    told, verdict, advice = [], Verdict.FINE, ""
+    """Open a session of each provider with our instructions, and close it before anything is said."""
+    results, verdict, advice = [], Verdict.FINE, ""
     for name in settings.responder_names:
         async with AsyncExitStack() as stack:
             try:
                 opened = await open_named(name, settings, stack)
                 began = time.monotonic()
                 responder = await opened.provider.connect(Briefing("You are being tested."), ())
-                told.append(f"{name}: {opened.provider.about.model} in {(time.monotonic() - began) * 1000:.0f} ms")
+                results.append(f"{name}: {opened.provider.about.model} in {(time.monotonic() - began) * 1000:.0f} ms")
                 await responder.close()
             except VoiceError as error:
-                told.append(f"{name}: {error}")
+                results.append(f"{name}: {error}")
                 verdict, advice = Verdict.BROKEN, error.hint or advice
-    return Finding("Provider", verdict, "; ".join(told), advice)
+    return Finding("Provider", verdict, "; ".join(results), advice)
 
 
 async def _models(settings: Settings, port: int) -> Finding:
@@ -218,8 +218,8 @@ async def _clock(settings: Settings, port: int) -> Finding:
         return Finding("Clock", Verdict.FINE, f"{here} UTC; nobody to compare it with")
     skew = now - there
     if abs(skew) > SKEW_S:
-        told = f"{here} UTC, {abs(skew):.0f} s {'ahead' if skew > 0 else 'behind'} of the provider's"
-        return Finding("Clock", Verdict.BROKEN, told, "Set the clock, e.g. `timedatectl set-ntp true`.")
+        message = f"{here} UTC, {abs(skew):.0f} s {'ahead' if skew > 0 else 'behind'} of the provider's"
+        return Finding("Clock", Verdict.BROKEN, message, "Set the clock, e.g. `timedatectl set-ntp true`.")
     return Finding("Clock", Verdict.FINE, f"{here} UTC, as the provider's")
 
 
@@ -248,22 +248,22 @@ async def _ice(settings: Settings, port: int) -> Finding:
     found = gatherer.getLocalCandidates()
     kinds = {candidate.type for candidate in found}
     hosts = sorted({candidate.ip for candidate in found if candidate.type == "host"})
-    told = f"this host: {', '.join(hosts) or 'no address'}"
+    message = f"this host: {', '.join(hosts) or 'no address'}"
     urls = " ".join(
         url for each in settings.ice_servers for url in ([each.urls] if isinstance(each.urls, str) else each.urls)
     )
     for scheme, kind in (("stun", "srflx"), ("turn", "relay")):
         if f"{scheme}:" in urls and kind not in kinds:
             advice = "Is it reachable over UDP from here, with this name and password?"
-            return Finding("ICE", Verdict.BROKEN, f"{told}; the {scheme.upper()} server gave nothing", advice)
+            return Finding("ICE", Verdict.BROKEN, f"{message}; the {scheme.upper()} server gave nothing", advice)
     if settings.rtc_force_host:
-        return Finding("ICE", Verdict.FINE, f"{told}; callers are told {settings.rtc_force_host}")
+        return Finding("ICE", Verdict.FINE, f"{message}; callers are told {settings.rtc_force_host}")
     if not hosts:
-        return Finding("ICE", Verdict.BROKEN, told, "Set RTC_FORCE_HOST to the address that callers reach.")
+        return Finding("ICE", Verdict.BROKEN, message, "Set RTC_FORCE_HOST to the address that callers reach.")
     if not servers:
         advice = "Behind NAT or in a container set RTC_FORCE_HOST; for callers behind firewalls, ICE_SERVERS with TURN."
-        return Finding("ICE", Verdict.NOTE, told, advice)
-    return Finding("ICE", Verdict.FINE, f"{told}; {', '.join(sorted(kinds - {'host'}))}")
+        return Finding("ICE", Verdict.NOTE, message, advice)
+    return Finding("ICE", Verdict.FINE, f"{message}; {', '.join(sorted(kinds - {'host'}))}")
 
 
 async def _ports(settings: Settings, port: int) -> Finding:
@@ -273,10 +273,10 @@ async def _ports(settings: Settings, port: int) -> Finding:
         return Finding("Ports", Verdict.FINE, f"{port}/tcp is free; calls take any free UDP port")
     first, last = settings.rtc_port_range
     free = sum(not _taken(socket.SOCK_DGRAM, each) for each in range(first, last + 1))
-    told = f"{port}/tcp is free; {free} of {last - first + 1} UDP ports from {first} to {last}"
+    message = f"{port}/tcp is free; {free} of {last - first + 1} UDP ports from {first} to {last}"
     if free < min(settings.session_cap, last - first + 1):
-        return Finding("Ports", Verdict.NOTE, told, "Widen RTC_PORT_RANGE: each call needs one.")
-    return Finding("Ports", Verdict.FINE, f"{told}; open them in the firewall, too")
+        return Finding("Ports", Verdict.NOTE, message, "Widen RTC_PORT_RANGE: each call needs one.")
+    return Finding("Ports", Verdict.FINE, f"{message}; open them in the firewall, too")
 
 
 def _taken(kind: socket.SocketKind, port: int) -> bool:
@@ -293,12 +293,15 @@ def _taken(kind: socket.SocketKind, port: int) -> bool:
 async def _microphone(settings: Settings, port: int) -> Finding:
     """Browsers give a microphone to https and to localhost only: which of our addresses are neither."""
     plain = [each for each in settings.allowed_origins if each.startswith("http://") and not _is_local(each)]
-    told = f"http://localhost:{port} may use it, and any https:// address"
+    message = f"http://localhost:{port} may use it, and any https:// address"
     if plain:
         return Finding(
-            "Microphone", Verdict.BROKEN, f"{told}, but not {', '.join(plain)}", "Serve it by https (nginx-tls.conf)."
+            "Microphone",
+            Verdict.BROKEN,
+            f"{message}, but not {', '.join(plain)}",
+            "Serve it by https (nginx-tls.conf).",
         )
-    return Finding("Microphone", Verdict.FINE, f"{told}; other http:// addresses may not")
+    return Finding("Microphone", Verdict.FINE, f"{message}; other http:// addresses may not")
 
 
 def _is_local(origin: str) -> bool:
@@ -314,10 +317,10 @@ async def _disk(settings: Settings, port: int) -> Finding:
     except OSError as error:
         return Finding("Disk", Verdict.BROKEN, f"{nearest} cannot be written: {error}", "Set DATA_DIR, or its owner.")
     free_mb = shutil.disk_usage(nearest).free // 1_000_000
-    told = f"{free_mb:,} MB free for {folder}"
+    message = f"{free_mb:,} MB free for {folder}"
     if free_mb < DISK_MB:
-        return Finding("Disk", Verdict.NOTE, told, "Make room: conversations and documents are kept there.")
-    return Finding("Disk", Verdict.FINE, told)
+        return Finding("Disk", Verdict.NOTE, message, "Make room: conversations and documents are kept there.")
+    return Finding("Disk", Verdict.FINE, message)
 
 
 PACKAGE = "responder-thinker"

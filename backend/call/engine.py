@@ -474,9 +474,9 @@ class CallEngine:
         if due != float("inf") and not self._over.is_set():
             self._alarm.set(due)
 
-    def _question(self, domain: str, query: str) -> Question:
+    def _question(self, domain: str, query: str, unsure: bool) -> Question:
         session = self._session
-        rights = ToolRights(session.reach, untrusted=self._tool_calls.untrusted, unsure=self._tool_calls.unsure)
+        rights = ToolRights(session.reach, untrusted=self._tool_calls.untrusted, unsure=unsure)
         conversation = session.conversation_id
         user = "" if session.shared else session.owner
         return Question(domain, query, session.id, user, mode=self._mode, conversation_id=conversation, rights=rights)

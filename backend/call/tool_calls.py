@@ -35,8 +35,8 @@ OUTCOMES = frozenset({"complete", "failed", "stale"})
 class CallView(Struct, frozen=True):
     """The parts of a voice call that its tool calls need, read at the moment they are needed."""
 
-    question: Callable[[str, str], Question]
-    """Makes the question of a domain and a query."""
+    question: Callable[[str, str, bool], Question]
+    """Makes the question of a domain and a query; the words behind it may have been misheard (True)."""
     turn: Callable[[], int]
     """The number of the caller's latest turn: a Thinker that serves an earlier one is late."""
     turn_age_ms: Callable[[], int]
@@ -60,8 +60,6 @@ class ToolCallDispatcher:
         self._states: dict[str, ThinkerStage] = {}
         """Tool call → how the turn machine took its outcome."""
         self._dismissed: set[str] = set()
-        self.unsure = False
-        """Whether the recognizer doubts the words that led to the call that is begun."""
 
     def __repr__(self) -> str:
         return f"ToolCallDispatcher({len(self._working)} working)"
@@ -81,10 +79,9 @@ class ToolCallDispatcher:
 
         With `unsure`, what it would write is read back to the caller first.
         """
-        self.unsure = unsure
         call = ThinkerCall(
             call_id,
-            self._call.question("", ""),
+            self._call.question("", "", unsure),
             name[:64],
             self._call.publish,
             self._on_end,
@@ -99,7 +96,7 @@ class ToolCallDispatcher:
         except BadRequest as error:
             self._refuse(call, str(error))
             return
-        call.question = self._call.question(route.manifest.domain, route.query)
+        call.question = self._call.question(route.manifest.domain, route.query, unsure)
         call.label, call.background = route.manifest.label, route.background
         if is_full:
             self._call.publish(call.changed("routed"))

@@ -145,6 +145,8 @@ class Notices:
 
     def drop_expired(self, now: float) -> None:
         """Forget what is too old to be told."""
+        if not self._waiting:  # this is asked with every event
+            return
         self._waiting = {notice: pending for notice, pending in self._waiting.items() if now < pending.expires_at}
 
     def begin(self, request: str) -> tuple[list[Command], str]:

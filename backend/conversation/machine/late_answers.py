@@ -19,7 +19,9 @@ DISMISSED = json.dumps({"cancelled": "The caller has cancelled this question. At
 """The result the Responder is given for a dismissed call."""
 SAME_SHARE = 0.7
 """Two questions with this share of their words in common ask the same."""
-_EMPTY = frozenset(("determiner", "preposition", "auxiliary", "subject", "polite", "question word", "conjunction"))
+_FUNCTION_WORDS = frozenset(
+    ("determiner", "preposition", "auxiliary", "subject", "polite", "question word", "conjunction")
+)
 _NEVER_MIND = re.compile(
     r"\W*(?:(?:oh|ah|no|okay|ok|well|sorry|actually|wait|please|hmm|um|uh|you know what)\W+)*"
     r"(?:never ?mind\b|forget about\b|cancel the (?:search|question|research)\b|don't bother\b|no longer needed\b|"
@@ -48,7 +50,7 @@ def supersede(s: State, call: ToolCallEntry) -> None:
             s.notices.withdraw(other)
 
 
-def heed(s: State, words: str) -> None:
+def drop_if_called_off(s: State, words: str) -> None:
     """Stop what earlier turns asked for, and tell no late answer, when the caller says "never mind"."""
     if not _NEVER_MIND.match(words.replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")):
         return
@@ -84,7 +86,7 @@ def _asked_in(arguments: str) -> frozenset[str]:
     except ValueError:
         return frozenset()
     values = [value for value in given.values() if isinstance(value, str)] if isinstance(given, dict) else []
-    return frozenset(word for word in words_of(" ".join(values)) if classify(word) not in _EMPTY)
+    return frozenset(word for word in words_of(" ".join(values)) if classify(word) not in _FUNCTION_WORDS)
 
 
 def _ask_the_same(one: ToolCallEntry, other: ToolCallEntry) -> bool:

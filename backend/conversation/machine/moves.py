@@ -5,7 +5,7 @@ from __future__ import annotations
 from backend.conversation import commands as do
 from backend.conversation import page_events as page
 from backend.conversation.commands import Clip, Purpose
-from backend.conversation.machine.late_answers import heed
+from backend.conversation.machine.late_answers import drop_if_called_off
 from backend.conversation.machine.state import IDLE, Deadlines, Floor, Parked, Phase, State, TurnWords
 from backend.conversation.spoken import SpokenItem
 
@@ -75,7 +75,7 @@ def settle_words(s: State) -> None:
         words.remembered = len(words.items)
         if fresh:
             s.commands.append(do.Remember("user", fresh))
-            heed(s, fresh)
+            drop_if_called_off(s, fresh)
     s.words = [words for words in s.words if not (words.over and words.complete)]
     del s.words[:-MAX_UNTRANSCRIBED]
 

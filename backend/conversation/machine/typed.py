@@ -6,7 +6,7 @@ from backend.conversation import page_events as page
 from backend.conversation.commands import Purpose
 from backend.conversation.machine import overlap
 from backend.conversation.machine.connection import send_typed
-from backend.conversation.machine.late_answers import heed
+from backend.conversation.machine.late_answers import drop_if_called_off
 from backend.conversation.machine.moves import stop_reply
 from backend.conversation.machine.open_turn import close_turn, discard_prepared, open_turn
 from backend.conversation.machine.pieces import begin_turn
@@ -33,8 +33,9 @@ def on_typed(s: State, text: str, now: float) -> None:
 
 def deadlines(s: State) -> Deadlines:
     """Yield when words that were typed while the caller spoke are answered: once the answer to that was heard."""
-    free = s.floor is Floor.LISTENING and s.utterance is None and not s.something_to_interrupt and not s.leaving
-    if s.typed_waiting and free:
+    if not s.typed_waiting or s.floor is not Floor.LISTENING or s.utterance:
+        return
+    if not s.something_to_interrupt and not s.leaving:
         yield 0.0, _take_next
 
 
@@ -63,5 +64,5 @@ def _take_floor(s: State, now: float) -> None:
 def _begin(s: State, text: str, now: float) -> None:
     begin_turn(s, now, 0)
     send_typed(s, text)
-    heed(s, text)
+    drop_if_called_off(s, text)
     s.want(Purpose.ANSWER)
