@@ -8,7 +8,8 @@ each with the neighbours its filter reaches into, and one matrix product does th
 needs from the future is kept for the next `push`; so the seams are computed exactly like the rest.
 
 The output is aligned with the input (no delay in the signal), comes half a filter late (about 1 ms), and its
-total length is the input's times L/M, rounded up.
+total length is the input's times L/M, rounded up. A `steady` resampler delays the signal by that half filter instead:
+it begins with silence, and every push of whole 20 ms returns whole 20 ms, so that no frame waits for the next packet.
 """
 
 from __future__ import annotations
@@ -36,14 +37,19 @@ Samples = NDArray[np.float32]
 class Resampler:
     """One stream. Rates in samples per second; raises `BadRequest` for rates below 1,000 or above 384,000."""
 
-    def __init__(self, source_rate: int, target_rate: int) -> None:
+    def __init__(self, source_rate: int, target_rate: int, *, steady: bool = False) -> None:
+        """`steady`: each push of whole 20 ms returns as much, delayed by half a filter (2 ms at 8 kHz).
+
+        That takes rates at which 20 ms are whole samples, and blocks of them; raises `BadRequest` for others.
+        """
         if not (1_000 <= source_rate <= 384_000 and 1_000 <= target_rate <= 384_000):
             raise BadRequest(f"cannot resample from {source_rate} to {target_rate} Hz")
         common = gcd(source_rate, target_rate)
         self._up, self._down = target_rate // common, source_rate // common
         self._passes = source_rate == target_rate
-        self._matrix, self._step, self._reach = _filter(self._up, self._down)
-        self._kept: Samples = np.zeros(self._reach, dtype=np.float32)
+        self._matrix, self._step, self._reach = _filter(self._up, self._down, _frame(source_rate) if steady else 0)
+        self._lead = self._reach * (2 if steady else 1)  # silence before the stream
+        self._kept: Samples = np.zeros(self._lead, dtype=np.float32)
         self._taken = self._given = 0  # samples, of this stream
 
     def push(self, pcm: bytes) -> bytes:
@@ -64,7 +70,7 @@ class Resampler:
         missing = -(-self._taken * self._up // self._down) - self._given
         self._kept = np.concatenate((self._kept, np.zeros(self._step + 2 * self._reach, dtype=np.float32)))
         rest = self._blocks()[:missing]
-        self._kept = np.zeros(self._reach, dtype=np.float32)
+        self._kept = np.zeros(self._lead, dtype=np.float32)
         self._taken = self._given = 0
         return _pcm(rest)
 
@@ -87,10 +93,26 @@ def resample(pcm: bytes, source_rate: int, target_rate: int) -> bytes:
     return resampler.push(pcm) + resampler.flush()
 
 
+def _frame(rate: int) -> int:
+    """Return the samples in 20 ms. Raises `BadRequest` where they are not whole."""
+    samples, rest = divmod(rate, 50)
+    if rest:
+        raise BadRequest(f"20 ms at {rate} Hz are not a whole number of samples")
+    return samples
+
+
 @cache
-def _filter(up: int, down: int) -> tuple[Samples, int, int]:
-    """Return the block matrix (inputs × outputs), inputs a block moves on, and inputs it reaches to either side."""
+def _filter(up: int, down: int, divides: int = 0) -> tuple[Samples, int, int]:
+    """Return the block matrix (inputs × outputs), inputs a block moves on, and inputs it reaches to either side.
+
+    `divides`: a number of inputs that must be whole blocks; 0 for none.
+    """
     repeat = -(-BLOCK // down)
+    if divides:
+        fitting = [each for each in range(1, repeat + 1) if divides % (down * each) == 0]
+        if not fitting:
+            raise BadRequest(f"20 ms are not whole blocks at a rate change by {up}/{down}")
+        repeat = fitting[-1]
     step, outputs = down * repeat, up * repeat
     cutoff = min(1.0, up / down) * (1 + PASSBAND) / 2  # as a share of the source's Nyquist frequency
     half_width = ZERO_CROSSINGS / min(1.0, up / down)

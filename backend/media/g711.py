@@ -1,0 +1,99 @@
+"""G.711, the codec of the telephone: one byte a sample, 8,000 samples a second, in two laws.
+
+μ-law (PCMU, North America and Japan) and A-law (PCMA, elsewhere) hold 14 and 13 bits in 8, with steps that grow with
+the level (ITU-T G.711). `encode` and `decode` change the format alone; `Decoder` and `Encoder` are one direction of a
+call each, and also change the rate, once: 8 kHz on the line, 24 kHz frames in the server. Both are steady: 20 ms in,
+20 ms out, 2 ms late.
+"""
+
+from __future__ import annotations
+
+import warnings
+from enum import StrEnum
+
+from backend.errors import BadRequest
+from backend.media.frame import FRAME_MS, SAMPLE_RATE, Frame
+from backend.media.resample import Resampler
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore", DeprecationWarning)  # it left Python with 3.13, and lives on in audioop-lts
+    from audioop import alaw2lin, lin2alaw, lin2ulaw, ulaw2lin
+
+RATE = 8_000
+"""Samples per second, and bytes."""
+PACKET_BYTES = RATE * FRAME_MS // 1000
+"""Bytes in 20 ms."""
+
+
+class Law(StrEnum):
+    """How a sample becomes a byte; the values are the names in SDP (RFC 3551)."""
+
+    MU = "PCMU"
+    A = "PCMA"
+
+    @classmethod
+    def named(cls, name: str) -> Law:
+        """Return the law of a format's name, such as `PCMU`, `audio/pcmu` or `g711_ulaw`. Raises `BadRequest`."""
+        law = _NAMES.get(name.strip().lower().removeprefix("audio/"))
+        if law is None:
+            raise BadRequest(f"{name[:40]!r} is no G.711 format.", hint="Use audio/pcmu or audio/pcma.")
+        return law
+
+    @property
+    def silence(self) -> int:
+        """The byte of a sample of nothing."""
+        return 0xFF if self is Law.MU else 0xD5
+
+
+_NAMES = {
+    "pcmu": Law.MU,
+    "g711_ulaw": Law.MU,
+    "x-mulaw": Law.MU,
+    "mulaw": Law.MU,
+    "pcma": Law.A,
+    "g711_alaw": Law.A,
+    "x-alaw": Law.A,
+    "alaw": Law.A,
+}
+
+
+def decode(coded: bytes, law: Law) -> bytes:
+    """Return 8 kHz PCM16, twice as many bytes."""
+    return ulaw2lin(coded, 2) if law is Law.MU else alaw2lin(coded, 2)
+
+
+def encode(pcm: bytes, law: Law) -> bytes:
+    """Return G.711 of 8 kHz PCM16 in whole samples, half as many bytes."""
+    return lin2ulaw(pcm, 2) if law is Law.MU else lin2alaw(pcm, 2)
+
+
+class Decoder:
+    """One stream of G.711 on its way in: bytes of any number → 24 kHz PCM16, which is whole 20 ms for whole 20 ms."""
+
+    def __init__(self, law: Law) -> None:
+        self._law = law
+        self._resampler = Resampler(RATE, SAMPLE_RATE, steady=True)
+
+    def __repr__(self) -> str:
+        return f"g711.Decoder({self._law})"
+
+    def decode(self, coded: bytes) -> bytes:
+        """Return 24 kHz PCM16: six bytes for one."""
+        return self._resampler.push(decode(coded, self._law))
+
+
+class Encoder:
+    """One stream of frames on its way out, as G.711. What lies above 4 kHz is filtered out first."""
+
+    def __init__(self, law: Law) -> None:
+        self._law = law
+        self._resampler = Resampler(SAMPLE_RATE, RATE, steady=True)
+        self.silence = bytes([law.silence]) * PACKET_BYTES
+        """Twenty milliseconds of nothing, coded."""
+
+    def __repr__(self) -> str:
+        return f"g711.Encoder({self._law})"
+
+    def encode(self, frame: Frame) -> bytes:
+        """Return the frame's 160 bytes."""
+        return encode(self._resampler.push(frame), self._law)

@@ -1,0 +1,112 @@
+"""G.711: the tables of the standard, the quality of both laws, and whole 20 ms for whole 20 ms."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from backend.errors import BadRequest
+from backend.media.frame import FRAME_BYTES, Frame
+from backend.media.g711 import PACKET_BYTES, Decoder, Encoder, Law, decode, encode
+from backend.media.resample import Resampler
+from tests.support.speech import samples_of, tone
+
+LAWS = list(Law)
+
+
+def decibels(signal: np.ndarray, error: np.ndarray) -> float:
+    return 10 * float(np.log10(np.mean(signal**2) / np.mean(error**2)))
+
+
+@pytest.mark.parametrize(
+    ("law", "byte", "sample"),
+    [
+        # μ-law: the ends, the smallest steps and the middle of the table in ITU-T G.711, in 16 bits
+        (Law.MU, 0x00, -32124),
+        (Law.MU, 0x80, 32124),
+        (Law.MU, 0x7F, 0),
+        (Law.MU, 0xFF, 0),
+        (Law.MU, 0xFE, 8),
+        (Law.MU, 0xEF, 132),
+        # A-law, with every second bit inverted
+        (Law.A, 0x2A, -32256),
+        (Law.A, 0xAA, 32256),
+        (Law.A, 0xD5, 8),
+        (Law.A, 0x55, -8),
+    ],
+)
+def test_a_byte_means_what_the_standard_says(law: Law, byte: int, sample: int) -> None:
+    assert samples_of(decode(bytes([byte]), law))[0] == sample
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_every_byte_survives_decoding_and_encoding(law: Law) -> None:
+    coded = bytes(range(256))
+    again = encode(decode(coded, law), law)
+    differing = [byte for byte, back in zip(coded, again, strict=True) if byte != back]
+    assert differing in ([], [0x7F])  # μ-law's negative zero is its positive one
+
+
+@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("volume", [0.02, 0.1, 0.5])
+def test_a_tone_is_coded_about_36_db_above_its_noise_at_any_level(law: Law, volume: float) -> None:
+    pcm = (np.sin(np.arange(8000) * 2 * np.pi * 997 / 8000) * volume * 32767).astype("<i2")
+    error = samples_of(decode(encode(pcm.tobytes(), law), law)) - pcm
+    assert decibels(pcm.astype(float), error) > 33
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_a_frame_is_160_bytes_and_160_bytes_are_a_frame(law: Law) -> None:
+    encoder, decoder = Encoder(law), Decoder(law)
+    voice = tone(800, 400)
+    for at in range(0, len(voice) - FRAME_BYTES + 1, FRAME_BYTES):
+        coded = encoder.encode(Frame(voice[at : at + FRAME_BYTES]))
+        assert len(coded) == PACKET_BYTES == 160
+        assert len(decoder.decode(coded)) == FRAME_BYTES
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_a_tone_comes_through_a_call_4_ms_late_and_otherwise_itself(law: Law) -> None:
+    encoder, decoder = Encoder(law), Decoder(law)
+    voice = tone(1000, 1000)
+    frames = [Frame(voice[at : at + FRAME_BYTES]) for at in range(0, len(voice), FRAME_BYTES)]
+    there = samples_of(b"".join(decoder.decode(encoder.encode(frame)) for frame in frames))
+    sent = samples_of(voice)
+    lags = range(240)
+    late = max(lags, key=lambda lag: float(np.dot(there[4800:9600], sent[4800 - lag : 9600 - lag])))
+    lag = late % 24  # a tone of 1 kHz repeats every 24 samples
+    error = there[4800:9600] - sent[4800 - lag : 9600 - lag]
+    assert decibels(sent, error) > 30
+
+
+def test_what_a_telephone_cannot_carry_is_filtered_out_and_not_folded_back() -> None:
+    encoder = Encoder(Law.MU)
+    voice = tone(6000, 500)
+    coded = b"".join(encoder.encode(Frame(voice[at : at + FRAME_BYTES])) for at in range(0, len(voice), FRAME_BYTES))
+    assert np.abs(samples_of(decode(coded, Law.MU))[800:-800]).max() < np.abs(samples_of(voice)).max() / 500
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_silence_is_silent(law: Law) -> None:
+    assert np.abs(samples_of(decode(Encoder(law).silence, law))).max() <= 8
+    assert len(Encoder(law).silence) == PACKET_BYTES
+
+
+def test_formats_are_known_by_the_names_protocols_use() -> None:
+    assert {Law.named(name) for name in ("PCMU", "audio/pcmu", "g711_ulaw", "audio/x-mulaw")} == {Law.MU}
+    assert {Law.named(name) for name in ("pcma", "audio/pcma", "g711_alaw")} == {Law.A}
+    with pytest.raises(BadRequest):
+        Law.named("audio/pcm")
+
+
+@pytest.mark.parametrize("rates", [(8_000, 24_000), (24_000, 8_000), (16_000, 24_000), (24_000, 16_000)])
+def test_a_steady_resampler_returns_20_ms_for_20_ms(rates: tuple[int, int]) -> None:
+    source, target = rates
+    resampler = Resampler(source, target, steady=True)
+    sizes = {len(resampler.push(tone(440, 20, rate=source))) for _ in range(20)}
+    assert sizes == {target // 50 * 2}
+
+
+def test_a_steady_resampler_refuses_rates_without_whole_frames() -> None:
+    with pytest.raises(BadRequest):
+        Resampler(11_025, 24_000, steady=True)
