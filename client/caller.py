@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -37,6 +37,8 @@ class ReceivedAudio:
     def __init__(self) -> None:
         self.frames: deque[ReceivedFrame] = deque(maxlen=KEPT_FRAMES)
         self.last_audible_at: float | None = None
+        self.on_frame: Callable[[bytes], object] | None = None
+        """Is called with each frame as it arrives, 960 bytes; None: nobody wants to know."""
 
     def __repr__(self) -> str:
         return f"ReceivedAudio({len(self.frames)} frames)"
@@ -47,6 +49,8 @@ class ReceivedAudio:
         self.frames.append(received)
         if received.audible:
             self.last_audible_at = at
+        if self.on_frame:
+            self.on_frame(frame)
 
     def pcm(self) -> bytes:
         """Return all of it as 24 kHz mono PCM16, with silence where for a while nothing came."""

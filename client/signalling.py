@@ -87,6 +87,11 @@ class Signalling:
         """End the call."""
         await self.ask("POST", "/api/rtc/disconnect", {"session_id": ticket.session_id, "token": ticket.token})
 
+    async def type(self, ticket: Ticket, text: str) -> None:
+        """Send typed words to the call."""
+        path = f"/api/sessions/{quote(ticket.session_id)}/messages"
+        await self.ask("POST", path, {"text": text}, token=ticket.token)
+
     def socket_url(self, ticket: Ticket) -> str:
         """Return the URL of the session's WebSocket."""
         base = str(self.http.base_url).replace("http", "ws", 1).rstrip("/")
@@ -97,10 +102,13 @@ class Signalling:
         cookies = "; ".join(f"{cookie.name}={cookie.value}" for cookie in self.http.cookies.jar)
         return {"cookie": cookies} if cookies else {}
 
-    async def ask(self, method: str, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
-        """Send any other request. Raises `CallRefused` or `TransportLost`."""
+    async def ask(
+        self, method: str, path: str, body: dict[str, Any] | None = None, *, token: str = ""
+    ) -> dict[str, Any]:
+        """Send any other request, with a session's `token` if it needs one. Raises `CallRefused` or `TransportLost`."""
+        headers = {"Authorization": f"Bearer {token}"} if token else None
         try:
-            response = await self.http.request(method, path, json=body, timeout=TIMEOUT_S)
+            response = await self.http.request(method, path, json=body, headers=headers, timeout=TIMEOUT_S)
         except (httpx2.TransportError, httpx2.InvalidURL) as error:
             raise TransportLost(
                 f"No server answers at {self.http.base_url}.", hint="Is it running? Start it with `make run`."

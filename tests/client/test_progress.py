@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from client.talk import Progress
+from client.progress import Progress
 
 
 def thinker(event: str, call: str = "c1") -> dict[str, Any]:

@@ -1,0 +1,60 @@
+"""When a call made by a program is over: its question has been answered, and nothing is left to wait for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+AT_WORK = frozenset({"routed", "working"})
+NEWS = frozenset({"thinker", "transcript", "transcript_delta", "transcript_done", "transcript_interrupted", "error"})
+
+
+class Progress:
+    """Decides when a call made by a program is over. Pure: time is an argument, in seconds of any steady clock.
+
+    It is when the question has been asked, something has been heard since, no Thinker is at work, and it has been quiet
+    for a while: no voice and no news.
+    """
+
+    def __init__(self, quiet_after_s: float) -> None:
+        self.quiet_after_s = quiet_after_s
+        """Seconds without a voice and without news after which it is over."""
+        self._asked_at: float | None = None
+        self._heard_at: float | None = None
+        self._news_at = 0.0
+        self._thinkers: set[str] = set()
+        self.ended: str | None = None
+
+    def __repr__(self) -> str:
+        return f"Progress(asked {self._asked_at}, heard {self._heard_at}, {len(self._thinkers)} Thinkers at work)"
+
+    @property
+    def answered(self) -> bool:
+        """True when anything was heard after the question."""
+        return self._heard_at is not None
+
+    def asked(self, now: float) -> None:
+        """Note that a question has been asked: what was heard before is no answer to it."""
+        self._asked_at = now
+        self._heard_at = None
+
+    def heard(self, at: float) -> None:
+        """Note that a voice was last heard at `at`."""
+        if self._asked_at is not None and at >= self._asked_at:
+            self._heard_at = at
+
+    def on_event(self, type_: str, data: dict[str, Any], now: float) -> None:
+        """Note an event of the page."""
+        if type_ in NEWS:
+            self._news_at = now
+        if type_ == "thinker":
+            (self._thinkers.add if data["event"] in AT_WORK else self._thinkers.discard)(data["call_id"])
+        if type_ == "session_ended":
+            self.ended = str(data.get("reason", ""))
+
+    def over(self, now: float) -> bool:
+        """Return whether there is nothing left to wait for."""
+        if self.ended is not None:
+            return True
+        if self._heard_at is None or self._thinkers:
+            return False
+        return now - max(self._heard_at, self._news_at) >= self.quiet_after_s
