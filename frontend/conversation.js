@@ -1,33 +1,34 @@
 /** One conversation from the page's side: its calls, what is typed into it, and the way back to it after a reload. */
 
-import { ApiError, getConversation, getTranscript, postInterruptions, postMessage, postThinker } from "./api.js";
+import { ApiError, getConversation, getTranscript, postThinker } from "./api.js";
 import { requestFailure } from "./failures.js";
-import { ReconnectingCall } from "./reconnecting_call.js";
 import { isDialling, isLive } from "./store.js";
 import { rememberConversation, rememberedConversation } from "./tab.js";
 
-/** @typedef {import("./connection.js").Session} Session */
+/** @typedef {import("./client/server.js").Session} Session */
 
 export class Conversation {
-  /** @param {import("./store.js").Store} store @param {import("./call_audio.js").CallAudio} audio */
-  constructor(store, audio) {
+  /** @param {import("./store.js").Store} store @param {import("./client/voice_client.js").VoiceClient} client */
+  constructor(store, client) {
     this.store = store;
-    this.call = new ReconnectingCall(store, audio, (type, session, prefix) => this.#received(type, session, prefix));
+    this.client = client;
+    client.on("transcript", () => rememberConversation(client.conversation));
+    client.on("gap", (_, { session, prefix }) => void this.#catchUp(session, prefix));
   }
 
   /** Place a call, which continues what was said last. @param {{silent?: boolean}} [options] silent: the caller only types */
   connect({ silent = false } = {}) {
-    return this.call.start(silent);
+    return this.client.connect({ silent });
   }
 
   /** Hang up, at any moment. */
   disconnect() {
-    return this.call.hangUp();
+    return this.client.disconnect();
   }
 
   /** Leave what was said, and the call if there is one: the next begins a new conversation. */
   startAnew() {
-    this.call.leaveConversation();
+    this.client.call.leaveConversation();
     rememberConversation(undefined);
     this.store.dispatch("page_new_conversation");
   }
@@ -43,7 +44,7 @@ export class Conversation {
   /** After a reload, continue the conversation this tab had, if the server still has it. */
   async comeBack() {
     const id = rememberedConversation();
-    if (!id || this.call.conversationId) return;
+    if (!id || this.client.conversation) return;
     try {
       const { messages } = await getConversation(id);
       this.#recall(id, messages);
@@ -53,11 +54,6 @@ export class Conversation {
     }
   }
 
-  /** End the call while the page is being left. */
-  abandon() {
-    this.call.abandon();
-  }
-
   /**
    * Type into the conversation; where none is under way, one begins, without a microphone. Resolves to whether the server
    * accepted it.
@@ -65,8 +61,7 @@ export class Conversation {
    */
   async type(text) {
     if (!isLive(this.store.state) && !(await this.#begun())) return false;
-    const { session } = this;
-    return session !== null && this.#accepted(postMessage(session, text));
+    return this.session !== null && this.#accepted(this.client.type(text));
   }
 
   /** Stop a Thinker, or have its late answer spoken. @param {string} id @param {"cancel" | "say"} asked */
@@ -81,20 +76,19 @@ export class Conversation {
 
   /** Whether the caller's voice may interrupt, in the call under way and the next. Resolves to whether that could be set. @param {boolean} allowed */
   async allowInterruptions(allowed) {
-    const { session } = this;
-    if (session && isLive(this.store.state)) return this.#accepted(postInterruptions(session, allowed));
+    if (this.session && isLive(this.store.state)) return this.#accepted(this.client.allowInterruptions(allowed));
     this.store.dispatch("page_interruptions", { allowed });
     return true;
   }
 
   /** The connection's own statistics, where its transport has any. @returns {Promise<RTCStatsReport | null>} */
   async statistics() {
-    return this.call.connection?.statistics() ?? null;
+    return this.client.call.connection?.statistics() ?? null;
   }
 
   /** The session of the call under way. @returns {Session | null} */
   get session() {
-    return this.call.connection?.session ?? null;
+    return this.client.session;
   }
 
   /** Begin a call to type into, unless one is being made. Resolves to whether there is one in the end. @returns {Promise<boolean>} */
@@ -111,15 +105,8 @@ export class Conversation {
 
   /** @param {string} id @param {any[]} messages */
   #recall(id, messages) {
-    this.call.conversationId = id;
-    this.call.connections = 1;
+    this.client.call.continueConversation(id);
     this.store.dispatch("page_conversation_recalled", { messages });
-  }
-
-  /** @param {string} type @param {Session} session @param {string} prefix */
-  #received(type, session, prefix) {
-    if (type === "transcript") rememberConversation(this.call.conversationId);
-    if (type === "gap") void this.#catchUp(session, prefix);
   }
 
   /** Some events were missed: read the transcript as the server has it. @param {Session} session @param {string} prefix */

@@ -166,11 +166,6 @@ const WAITING_FOR_NETWORK = failure(
   ["stop"],
 );
 
-/** True if a call that ended for this reason is dialled again automatically. @param {string} reason of `session_ended` */
-export function comesBack(reason) {
-  return reason === "network_lost" || reason === "shutdown" || reason === "error";
-}
-
 /** @type {Failure} */
 export const SOUND_LOST = failure(
   "sound-lost",

@@ -1,11 +1,12 @@
 /** Builds the page: one store, one conversation, and the views, each with its own part of the document. */
 
-import { getConfig } from "./api.js";
-import { CallAudio } from "./call_audio.js";
+import { prove } from "./api.js";
+import { VoiceClient } from "./client/voice_client.js";
 import { Conversation } from "./conversation.js";
 import { OFFLINE, requestFailure } from "./failures.js";
 import { Levels } from "./levels.js";
-import { watchDevices } from "./devices.js";
+import { fingerprintIfReady } from "./fingerprint.js";
+import { followCall } from "./page_call.js";
 import { Store } from "./store.js";
 import { followWarmUp } from "./warm_up.js";
 import { showCall } from "./view/call.js";
@@ -27,8 +28,20 @@ const levels = new Levels((shown) => {
   meters(shown);
   orb(shown);
 });
-const audio = new CallAudio(store, levels, /** @type {HTMLAudioElement} */ (part("remote-audio")));
-const conversation = new Conversation(store, audio);
+const client = new VoiceClient({
+  audio: /** @type {HTMLAudioElement} */ (part("remote-audio")),
+  // `?transport=websocket` connects without UDP from the start.
+  transport: new URLSearchParams(location.search).get("transport") === "websocket" ? "websocket" : "webrtc",
+  opening: async () => {
+    const { chosen, allowed } = store.state.interruptions;
+    return { fingerprint: await fingerprintIfReady(), ...(chosen && { interruptions: allowed }) };
+  },
+  prove,
+});
+const { audio } = client;
+followCall(client, store);
+client.on("stream", ({ direction, stream, context }) => (stream ? levels.tap(context, direction, stream) : levels.stop()));
+const conversation = new Conversation(store, client);
 
 showCall(store, conversation, audio);
 showDevices(store, audio, conversation);
@@ -39,9 +52,7 @@ showThinkers(store, conversation);
 showPanels({ store, conversation });
 showFailure(store, waysOn());
 
-watchDevices(() => void audio.refreshDevices());
 void audio.refreshDevices();
-addEventListener("pagehide", () => conversation.abandon());
 addEventListener("offline", () => store.state.phase === "ready" && store.dispatch("page_failed", OFFLINE));
 addEventListener("online", () => store.state.failure === OFFLINE && store.dispatch("page_failure_dismissed"));
 void configure().then(showRest);
@@ -68,7 +79,7 @@ function waysOn() {
 
 async function configure() {
   try {
-    const [config] = await Promise.all([getConfig(), conversation.comeBack()]);
+    const [config] = await Promise.all([client.config, conversation.comeBack()]);
     store.dispatch("page_configured", config);
     store.dispatch("page_failure_dismissed");
     void followWarmUp(store);

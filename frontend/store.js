@@ -39,19 +39,6 @@ import { sessionEndedFailure, reportedError } from "./failures.js";
  * @typedef {import("./failures.js").Failure} Failure
  * @typedef {{type: string, data?: any, at?: number}} Action  at: page clock, ms
  *
- * @typedef {object} Microphone
- * @property {"unknown" | "on" | "silent"} mode silent: the caller only types
- * @property {boolean} muted
- * @property {boolean} pushToTalk sound is sent only while a key or button is held
- * @property {boolean} talking the key or button is being held
- * @property {string} chosen a device's id; "" for the system's default
- * @property {readonly {id: string, label: string}[]} devices
- *
- * @typedef {object} Speaker where the assistant is played
- * @property {boolean} choosable whether this browser lets us
- * @property {string} chosen a device's id; "" for the system's default
- * @property {readonly {id: string, label: string}[]} devices
- *
  * @typedef {object} State
  * @property {Phase} phase
  * @property {string} step what a connecting call is doing: "microphone", "answer" or "fallback"
@@ -59,8 +46,8 @@ import { sessionEndedFailure, reportedError } from "./failures.js";
  * @property {Floor} floor
  * @property {any} config the answer of /api/config, or null
  * @property {any} session the `session_started` event of this call, or null
- * @property {Microphone} microphone
- * @property {Speaker} speaker
+ * @property {import("./client/call_audio.js").Microphone} microphone
+ * @property {import("./client/call_audio.js").Speaker} speaker
  * @property {{allowed: boolean, chosen: boolean}} interruptions whether the caller's voice may interrupt replies, and
  *   whether that was chosen here or is the server's own
  * @property {import("./state/transcript.js").Transcript} transcript

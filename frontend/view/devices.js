@@ -6,11 +6,11 @@
 import { dropFingerprint, prepareFingerprint } from "../fingerprint.js";
 import { make, part } from "./dom.js";
 
-/** @typedef {import("../devices.js").Device} Device */
+/** @typedef {import("../client/devices.js").Device} Device */
 
 /**
  * @param {import("../store.js").Store} store
- * @param {import("../call_audio.js").CallAudio} audio
+ * @param {import("../client/call_audio.js").CallAudio} audio
  * @param {import("../conversation.js").Conversation} conversation
  */
 export function showDevices(store, audio, conversation) {

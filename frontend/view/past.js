@@ -66,7 +66,7 @@ export function show(place, { conversation }) {
     try {
       await deleteConversation(id);
       item.remove();
-      if (conversation.call.conversationId === id) conversation.startAnew();
+      if (conversation.client.conversation === id) conversation.startAnew();
       setText(parts.said, "Deleted.");
       parts.input.focus();
     } catch (error) {

@@ -33,7 +33,7 @@ REMEMBER_PIECES = """() => {
 }"""
 PLAYED = """(async () => {
   const context = new OfflineAudioContext(1, 3 * 44_100, 44_100);
-  await context.audioWorklet.addModule("/worklets/voice.js");
+  await context.audioWorklet.addModule("/client/voice_worklet.js");
   const voice = new AudioWorkletNode(context, "playback", { numberOfInputs: 0, outputChannelCount: [1] });
   for (const piece of window.testPieces) voice.port.postMessage(piece.buffer);
   voice.connect(context.destination);

@@ -5,12 +5,10 @@
  * Every attempt has a number. Whatever an earlier attempt still reports is ignored.
  */
 
-import { postIceServers } from "./api.js";
 import { waitBefore } from "./backoff.js";
 import { abandon, hangUp } from "./connection.js";
 import { EventStream } from "./event_stream.js";
-import { comesBack, CONNECTION_LOST, microphoneFailure, NEVER_CONNECTED, OFFLINE, reconnecting, requestFailure, SESSION_GONE } from "./failures.js";
-import { fingerprintIfReady } from "./fingerprint.js";
+import { ApiError } from "./server.js";
 import { WebRtcCall } from "./webrtc_call.js";
 import { WebSocketCall } from "./websocket_call.js";
 
@@ -18,11 +16,27 @@ import { WebSocketCall } from "./websocket_call.js";
 const LAST_EVENTS_MS = 2_000;
 /** The time without any packet after which a server that cannot be reached otherwise is gone; silence is sent every 400 ms. */
 const AWAY_MS = 1_200;
-/** The URL switch `?transport=websocket` connects without UDP from the start. */
-const PREFERRED = new URLSearchParams(location.search).get("transport") === "websocket" ? "websocket" : "webrtc";
+/** Reasons of `session_ended` after which the call is dialled again. */
+const COMES_BACK = new Set(["network_lost", "shutdown", "error"]);
 
-/** @typedef {import("./connection.js").Session} Session */
-/** @typedef {(type: string, session: Session, prefix: string) => void} OnEvent  prefix: of the item ids of this connection */
+/**
+ * @typedef {import("./server.js").Session} Session
+ * @typedef {import("./connection.js").Connection["kind"]} Kind
+ *
+ * `microphone` the browser did not give it · `request` the server refused, or did not answer · `session-gone` it does not
+ * know the session · `never-connected` no transport got through · `connection-lost` · `offline` this device is
+ * @typedef {"microphone" | "request" | "session-gone" | "never-connected" | "connection-lost" | "offline"} Cause
+ *
+ * @typedef {object} Surroundings
+ * @property {import("./server.js").Server} server
+ * @property {import("./call_audio.js").CallAudio} audio
+ * @property {Kind} transport the one to begin with; a call falls back to the WebSocket by itself
+ * @property {(type: string, data?: any) => void} emit
+ * @property {(session: Session, prefix: string, type: string, data: any) => void} received an event of the server's;
+ *   prefix: of the item ids of this connection
+ * @property {() => Promise<RTCIceServer[]>} iceServers
+ * @property {() => Promise<import("./server.js").Opening>} opening what the next session is asked for with
+ */
 
 export class ReconnectingCall {
   /** @type {import("./connection.js").Connection | null} */
@@ -33,25 +47,27 @@ export class ReconnectingCall {
   connections = 0;
   /** @type {EventStream | null} */
   #events = null;
-  /** @type {import("./connection.js").Connection["kind"]} the transport of the next connection */
-  #kind = PREFERRED;
+  /** The transport of the next connection. @type {Kind} */
+  #kind;
   #attempt = 0;
   /** The number of times a lost connection was dialled again; 0 while it stands. */
   #retries = 0;
+  /** True while packets have stopped and may resume. */
+  #shaky = false;
   /** True once this call has been connected. */
   #reached = false;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #retryTimer;
 
-  /**
-   * @param {import("./store.js").Store} store
-   * @param {import("./call_audio.js").CallAudio} audio
-   * @param {OnEvent} onEvent called after the store has taken an event of the server
-   */
-  constructor(store, audio, onEvent) {
-    this.store = store;
+  /** @param {Surroundings} surroundings */
+  constructor({ server, audio, transport, emit, received, iceServers, opening }) {
+    this.server = server;
     this.audio = audio;
-    this.onEvent = onEvent;
+    this.transport = this.#kind = transport;
+    this.emit = emit;
+    this.received = received;
+    this.iceServers = iceServers;
+    this.opening = opening;
   }
 
   /** Open the microphone and dial; while waiting to dial again, do so at once. @param {boolean} silent the caller only types */
@@ -60,10 +76,10 @@ export class ReconnectingCall {
     if (this.connection) return;
     this.#events?.close();
     this.#reached = false;
-    this.#kind = PREFERRED;
+    this.#kind = this.transport;
     if (this.conversationId === undefined) this.connections = 0;
     const attempt = ++this.#attempt;
-    this.store.dispatch("page_connecting", { step: "microphone", again: this.#isContinued });
+    this.emit("connecting", { step: "microphone", again: this.#isContinued });
     if (await this.#openAudio(silent, attempt)) await this.#dial(attempt);
   }
 
@@ -72,29 +88,35 @@ export class ReconnectingCall {
     this.#attempt += 1;
     const [connection, events] = [this.connection, this.#events];
     this.#release();
-    this.store.dispatch("page_closed");
+    this.emit("closed");
     setTimeout(() => events?.close(), LAST_EVENTS_MS);
-    if (connection) await hangUp(connection);
+    if (connection) await hangUp(this.server, connection);
   }
 
   /** End the call, if there is one, and leave the conversation: the next call begins a new one. */
   leaveConversation() {
     this.#attempt += 1;
     this.#events?.close();
-    if (this.connection) void hangUp(this.connection);
+    if (this.connection) void hangUp(this.server, this.connection);
     this.#release();
     this.conversationId = undefined;
     this.connections = 0;
+  }
+
+  /** Let the next call go on with an earlier conversation. @param {string} id */
+  continueConversation(id) {
+    this.conversationId = id;
+    this.connections = 1;
   }
 
   /** End the call while the page is being left; a browser that keeps the page must not show a call that has ended. */
   abandon() {
     if (!this.connection && !this.#retries) return;
     this.#attempt += 1;
-    if (this.connection) abandon(this.connection);
+    if (this.connection) abandon(this.server, this.connection);
     this.#events?.close();
     this.#release();
-    this.store.dispatch("page_closed");
+    this.emit("closed");
   }
 
   // --- dialling ------------------------------------------------------------------------------------------
@@ -104,19 +126,9 @@ export class ReconnectingCall {
     try {
       return await this.audio.open(silent, () => attempt === this.#attempt);
     } catch (error) {
-      if (attempt === this.#attempt) this.#fail(microphoneFailure(error));
+      if (attempt === this.#attempt) this.#fail("microphone", error);
       return false;
     }
-  }
-
-  /** Where TURN is offered, its credentials are made for each call; without them a call may still do. */
-  async #iceServers() {
-    const { turn = false, ice_servers = [] } = this.store.state.config ?? {};
-    if (!turn || this.#kind === "websocket") return ice_servers;
-    return postIceServers().then(
-      (given) => given.ice_servers,
-      () => ice_servers,
-    );
   }
 
   get #isContinued() {
@@ -125,11 +137,12 @@ export class ReconnectingCall {
 
   /** @param {number} attempt */
   async #dial(attempt) {
-    const step = this.#kind === PREFERRED ? "answer" : "fallback";
-    if (!this.#retries) this.store.dispatch("page_connecting", { step, again: this.#isContinued });
-    const iceServers = await this.#iceServers();
+    const step = this.#kind === this.transport ? "answer" : "fallback";
+    if (!this.#retries) this.emit("connecting", { step, again: this.#isContinued });
+    const iceServers = this.#kind === "websocket" ? [] : await this.iceServers();
     if (attempt !== this.#attempt) return;
     const connection = new (this.#kind === "websocket" ? WebSocketCall : WebRtcCall)({
+      server: this.server,
       context: this.audio.context,
       iceServers,
       stream: /** @type {MediaStream} */ (this.audio.stream),
@@ -139,34 +152,38 @@ export class ReconnectingCall {
     this.connection = connection;
     this.audio.attach(connection);
     try {
-      const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
-      const { chosen, allowed } = this.store.state.interruptions;
-      const wishes = { conversation_id: this.conversationId, ...(chosen && { interruptions: allowed }) };
-      await connection.dial({ fingerprint: await fingerprintIfReady(), time_zone: zone, ...wishes });
+      await connection.dial({ ...(await this.opening()), conversation_id: this.conversationId });
     } catch (error) {
-      if (attempt === this.#attempt) this.#refused(requestFailure(error, Date.now()));
+      if (attempt === this.#attempt) this.#refused(error);
       return;
     }
     if (attempt === this.#attempt && connection.session) this.#follow(connection.session, attempt);
   }
 
-  /** A first call that is refused (by a full server, say) fails; a lost one keeps trying. @param {import("./failures.js").Failure} failure */
-  #refused(failure) {
-    if (this.#retries) this.#tryLater(failure.retryAt);
-    else this.#fail(failure);
+  /** A first call that is refused (by a full server, say) fails; a lost one keeps trying. @param {unknown} error */
+  #refused(error) {
+    const waitS = error instanceof ApiError ? (error.retryAfterS ?? 0) : 0;
+    if (this.#retries) this.#tryLater(Date.now() + waitS * 1000);
+    else this.#fail("request", error);
   }
 
   /** @param {import("./connection.js").ConnectionState} state */
   #stateChanged(state) {
     if (state === "connected") this.#connected();
-    else if (state === "shaky") this.store.dispatch("page_shaky");
+    else if (state === "shaky") {
+      this.#shaky = true;
+      this.emit("shaky");
+    }
     else if (state === "never") this.#neverConnected();
     else this.#lost();
   }
 
   #connected() {
-    if (this.store.state.phase === "shaky") return this.store.dispatch("page_steady");
-    this.store.dispatch("page_connected", { again: this.connections > 0 });
+    if (this.#shaky) {
+      this.#shaky = false;
+      return this.emit("steady");
+    }
+    this.emit("connected", { again: this.connections > 0 });
     this.connections += 1;
     this.#reached = true;
     this.#retries = 0;
@@ -180,12 +197,12 @@ export class ReconnectingCall {
       this.#dropConnection();
       void this.#dial(++this.#attempt);
     } else if (this.#retries) this.#tryLater();
-    else this.#fail(navigator.onLine ? NEVER_CONNECTED : OFFLINE);
+    else this.#fail(navigator.onLine ? "never-connected" : "offline");
   }
 
   #lost() {
     if (this.#reached) this.#tryLater();
-    else this.#fail(navigator.onLine ? CONNECTION_LOST : OFFLINE);
+    else this.#fail(navigator.onLine ? "connection-lost" : "offline");
   }
 
   /** @param {number} [notBefore] page clock, ms */
@@ -195,8 +212,8 @@ export class ReconnectingCall {
     this.#events?.close();
     this.#retries += 1;
     const wait = waitBefore(this.#retries);
-    if (wait === null) return this.#fail(navigator.onLine ? CONNECTION_LOST : OFFLINE);
-    this.store.dispatch("page_reconnecting", { attempt: this.#retries, failure: reconnecting(navigator.onLine) });
+    if (wait === null) return this.#fail(navigator.onLine ? "connection-lost" : "offline");
+    this.emit("reconnecting", { attempt: this.#retries, online: navigator.onLine });
     this.#retryTimer = setTimeout(() => this.#tryAgain(attempt), Math.max(wait, notBefore - Date.now()));
   }
 
@@ -221,11 +238,11 @@ export class ReconnectingCall {
     /** @param {string} type @param {any} data */
     const receive = (type, data) => {
       if (attempt !== this.#attempt && type !== "session_ended") return;
-      this.store.dispatch(type, data.item_id ? { ...data, item_id: prefix + data.item_id } : data);
-      this.onEvent(type, session, prefix);
+      this.received(session, prefix, type, data.item_id ? { ...data, item_id: prefix + data.item_id } : data);
       if (type === "session_ended") this.#ended(data.reason, attempt);
     };
     this.#events = new EventStream(
+      this.server,
       session,
       receive,
       (wasThere) => attempt === this.#attempt && this.#gone(wasThere),
@@ -236,7 +253,7 @@ export class ReconnectingCall {
   /** The server does not know the session: after a restart it still has the conversation. @param {boolean} wasThere */
   #gone(wasThere) {
     if (wasThere && this.#reached) this.#tryLater();
-    else this.#fail(SESSION_GONE);
+    else this.#fail("session-gone");
   }
 
   /** The server cannot be asked: if no sound comes from it either, the connection is lost, long before WebRTC says so. @param {number} attempt */
@@ -249,26 +266,27 @@ export class ReconnectingCall {
 
   /** @param {string} reason @param {number} attempt */
   #ended(reason, attempt) {
-    if (attempt === this.#attempt && this.#reached && comesBack(reason)) this.#tryLater();
+    if (attempt === this.#attempt && this.#reached && COMES_BACK.has(reason)) this.#tryLater();
     else this.#release();
   }
 
   // --- the end -------------------------------------------------------------------------------------------
 
-  /** @param {import("./failures.js").Failure} failure */
-  #fail(failure) {
+  /** @param {Cause} cause @param {unknown} [error] the browser's, or an `ApiError` */
+  #fail(cause, error) {
     const { connection } = this;
     this.#attempt += 1;
     this.#release();
     this.#events?.close();
-    if (connection) void hangUp(connection);
-    this.store.dispatch("page_failed", failure);
-    this.store.dispatch("page_closed");
+    if (connection) void hangUp(this.server, connection);
+    this.emit("failed", { cause, error });
+    this.emit("closed");
   }
 
   /** Give up the connection but keep the microphone; the server is informed if it can still be reached. */
   #dropConnection() {
-    if (this.connection) void hangUp(this.connection);
+    this.#shaky = false;
+    if (this.connection) void hangUp(this.server, this.connection);
     this.connection = null;
     this.audio.detach();
   }
@@ -276,6 +294,7 @@ export class ReconnectingCall {
   /** Release the connection and its sound. */
   #release() {
     clearTimeout(this.#retryTimer);
+    this.#shaky = false;
     this.#retries = 0;
     this.connection?.close();
     this.connection = null;

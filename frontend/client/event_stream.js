@@ -5,7 +5,7 @@
  * reconnection is answered with an error (a proxy's 502, say). Then we ask for the reason, and retry less and less often.
  */
 
-import { ApiError, getSession, postTicket } from "./api.js";
+import { ApiError } from "./server.js";
 
 const FIRST_RETRY_MS = 500;
 const LAST_RETRY_MS = 8_000;
@@ -43,18 +43,20 @@ export const EVENT_TYPES = Object.freeze([
 
 export class EventStream {
   /**
-   * @param {{id: string, token: string}} session
+   * @param {import("./server.js").Server} server
+   * @param {import("./server.js").Session} session
    * @param {(type: string, data: any) => void} onEvent
    * @param {(wasThere: boolean) => void} onGone the session no longer exists, or is no longer ours; whether it ever was
    * @param {() => void} onAway the server cannot be reached just now
    */
-  constructor(session, onEvent, onGone, onAway) {
+  constructor(server, session, onEvent, onGone, onAway) {
+    this.server = server;
     this.session = session;
     this.onEvent = onEvent;
     this.onGone = onGone;
     this.onAway = onAway;
     this.hasOpened = false;
-    this.withTicket = false;
+    this.withTicket = server.isForeign;
     this.lastId = "";
     this.closed = false;
     this.retryMs = FIRST_RETRY_MS;
@@ -68,7 +70,7 @@ export class EventStream {
   }
 
   async #open() {
-    const ticket = this.withTicket ? await postTicket(this.session).catch(() => undefined) : undefined;
+    const ticket = this.withTicket ? await this.server.postTicket(this.session).catch(() => undefined) : undefined;
     if (this.closed) return;
     const source = new EventSource(this.#address(ticket?.ticket));
     this.source = source;
@@ -83,7 +85,7 @@ export class EventStream {
     const query = new URLSearchParams();
     if (this.lastId) query.set("after", this.lastId);
     if (ticket) query.set("ticket", ticket);
-    return `/api/events/${encodeURIComponent(this.session.id)}${query.size ? `?${query}` : ""}`;
+    return `${this.server.url}/api/events/${encodeURIComponent(this.session.id)}${query.size ? `?${query}` : ""}`;
   }
 
   #opened() {
@@ -110,7 +112,7 @@ export class EventStream {
 
   /** Ask for the session itself, since the stream gives no reason for a failure. Resolves to the refusal, if any. */
   async #probe() {
-    const refusal = await getSession(this.session).then(() => null, (error) => error);
+    const refusal = await this.server.getSession(this.session).then(() => null, (error) => error);
     if (this.closed || !(refusal instanceof ApiError)) return refusal;
     if (refusal.status === 404) {
       this.close();

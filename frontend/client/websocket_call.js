@@ -1,8 +1,8 @@
 /** One call over a WebSocket, for networks without UDP: a `Connection` with PCM both ways through an audio worklet. */
 
-import { postDisconnect, postSession } from "./api.js";
 import { sessionOf } from "./connection.js";
 
+const WORKLET = new URL("./voice_worklet.js", import.meta.url);
 const CONNECT_WITHIN_MS = 8_000;
 const PING_EVERY_MS = 10_000;
 /** More than this waiting to be sent (a second of sound) means the network is too slow: newer sound is dropped. */
@@ -31,20 +31,21 @@ export class WebSocketCall {
   #pinging;
 
   /** @param {import("./connection.js").ConnectionOptions} options */
-  constructor({ context, stream, onState, onVoice }) {
+  constructor({ server, context, stream, onState, onVoice }) {
+    this.server = server;
     this.context = context;
     this.stream = stream;
     this.onState = onState;
     this.onVoice = onVoice;
   }
 
-  /** @param {import("./api.js").Opening} opening */
+  /** @param {import("./server.js").Opening} opening */
   async dial(opening) {
     this.#timer = setTimeout(() => this.#everConnected || this.onState("never"), CONNECT_WITHIN_MS);
-    await this.context.audioWorklet.addModule("/worklets/voice.js");
-    this.session = sessionOf(await postSession(opening));
-    if (this.#over) return void (await postDisconnect(this.session).catch(() => {}));
-    const socket = new WebSocket(addressOf(this.session));
+    await this.context.audioWorklet.addModule(WORKLET);
+    this.session = sessionOf(await this.server.postSession(opening));
+    if (this.#over) return void (await this.server.postDisconnect(this.session).catch(() => {}));
+    const socket = new WebSocket(addressOf(this.server, this.session));
     this.#socket = socket;
     const play = this.#startPlayback();
     socket.addEventListener("message", ({ data }) => typeof data === "string" && this.#receive(JSON.parse(data), play));
@@ -130,10 +131,9 @@ export class WebSocketCall {
   }
 }
 
-/** @param {import("./connection.js").Session} session */
-function addressOf({ id }) {
-  const scheme = location.protocol === "https:" ? "wss:" : "ws:";
-  return `${scheme}//${location.host}/ws/${encodeURIComponent(id)}`;
+/** @param {import("./server.js").Server} server @param {import("./server.js").Session} session */
+function addressOf({ url }, { id }) {
+  return `${(url || location.origin).replace(/^http/, "ws")}/ws/${encodeURIComponent(id)}`;
 }
 
 /** @param {AudioContext} context */

@@ -1,8 +1,37 @@
 /** The sound of a call: the stream that is sent, the speaker that plays the assistant, and the choice of devices for both. */
 
 import { listDevices, SPEAKERS_CHOOSABLE } from "./devices.js";
-import { AUTOPLAY_REFUSED, MICROPHONE_LOST, microphoneFailure, SOUND_LOST } from "./failures.js";
 import { openMicrophone, silentStream } from "./microphone.js";
+
+/**
+ * @typedef {object} Microphone
+ * @property {"unknown" | "on" | "silent"} mode silent: the caller only types
+ * @property {boolean} muted
+ * @property {boolean} pushToTalk sound is sent only while a key or button is held
+ * @property {boolean} talking the key or button is being held
+ * @property {string} chosen a device's id; "" for the system's default
+ * @property {readonly import("./devices.js").Device[]} devices
+ *
+ * @typedef {object} Speaker where the assistant is played
+ * @property {boolean} choosable whether this browser lets us
+ * @property {string} chosen a device's id; "" for the system's default
+ * @property {readonly import("./devices.js").Device[]} devices
+ *
+ * `microphone` the browser did not give it · `microphone-lost` it was unplugged · `sound-lost` the chosen speaker cannot
+ * play · `autoplay-refused` the browser wants a click before it plays
+ * @typedef {"microphone" | "microphone-lost" | "sound-lost" | "autoplay-refused"} AudioProblem
+ *
+ * @typedef {object} Listener
+ * @property {(microphone: Microphone) => void} onMicrophone its state has changed
+ * @property {(speaker: Speaker) => void} onSpeaker
+ * @property {(problem: AudioProblem, error?: unknown) => void} onProblem the call goes on
+ * @property {() => void} onSound the browser plays, perhaps after it had refused
+ * @property {(direction: "in" | "out", stream: MediaStream | null, context: AudioContext) => void} onStream the sound of
+ *   a direction, e.g. for a meter; null: there is none any more
+ */
+
+/** @type {readonly ("in" | "out")[]} */
+const DIRECTIONS = ["in", "out"];
 
 export class CallAudio {
   /** The stream that is sent. @type {MediaStream | null} */
@@ -12,16 +41,16 @@ export class CallAudio {
   /** @type {((stream: MediaStream) => Promise<void>) | null} */
   #replaceStream = null;
 
-  /**
-   * @param {import("./store.js").Store} store
-   * @param {import("./levels.js").Levels} levels
-   * @param {HTMLAudioElement} speaker plays the assistant's voice
-   */
-  constructor(store, levels, speaker) {
-    this.store = store;
-    this.levels = levels;
-    this.speaker = speaker;
-    store.dispatch("page_speaker", { choosable: SPEAKERS_CHOOSABLE });
+  /** @type {Microphone} */
+  microphone = { mode: "unknown", muted: false, pushToTalk: false, talking: false, chosen: "", devices: [] };
+  /** @type {Speaker} */
+  speaker = { choosable: SPEAKERS_CHOOSABLE, chosen: "", devices: [] };
+
+  /** @param {HTMLAudioElement} element plays the assistant's voice @param {Listener} listener */
+  constructor(element, listener) {
+    this.element = element;
+    this.listener = listener;
+    listener.onSpeaker(this.speaker);
   }
 
   /** The audio context, made on first use: browsers want a click before they allow one to run. */
@@ -39,7 +68,7 @@ export class CallAudio {
    */
   async open(silent, isWanted) {
     void this.context.resume();
-    const stream = silent ? silentStream(this.context) : await openMicrophone(this.store.state.microphone.chosen);
+    const stream = silent ? silentStream(this.context) : await openMicrophone(this.microphone.chosen);
     if (!isWanted()) {
       stopTracks(stream);
       return false;
@@ -62,8 +91,8 @@ export class CallAudio {
 
   /** Play the assistant's voice. @param {MediaStream} voice */
   play(voice) {
-    this.speaker.srcObject = voice;
-    this.levels.tap(this.context, "out", voice);
+    this.element.srcObject = voice;
+    this.listener.onStream("out", voice, this.context);
     void this.allowSound();
   }
 
@@ -71,11 +100,11 @@ export class CallAudio {
   async allowSound() {
     try {
       await this.#context?.resume();
-      await this.speaker.play();
-      if (this.store.state.failure === AUTOPLAY_REFUSED) this.store.dispatch("page_failure_dismissed");
+      await this.element.play();
+      this.listener.onSound();
     } catch (error) {
       // AbortError: the call ended or began again meanwhile, which is no refusal.
-      if (error instanceof Error && error.name === "NotAllowedError") this.store.dispatch("page_failed", AUTOPLAY_REFUSED);
+      if (error instanceof Error && error.name === "NotAllowedError") this.listener.onProblem("autoplay-refused");
     }
   }
 
@@ -84,18 +113,18 @@ export class CallAudio {
     this.detach();
     if (this.stream) stopTracks(this.stream);
     this.stream = null;
-    this.levels.stop();
-    this.speaker.srcObject = null;
+    if (this.#context) for (const way of DIRECTIONS) this.listener.onStream(way, null, this.#context);
+    this.element.srcObject = null;
   }
 
   /** Open the microphone in a call that was begun without one. */
   async speak() {
     try {
-      await this.#send(await openMicrophone(this.store.state.microphone.chosen));
+      await this.#send(await openMicrophone(this.microphone.chosen));
       this.#change({ mode: "on", muted: false });
       void this.refreshDevices();
     } catch (error) {
-      this.store.dispatch("page_failed", { ...microphoneFailure(error), ways: ["dismiss"] });
+      this.listener.onProblem("microphone", error);
     }
   }
 
@@ -103,32 +132,32 @@ export class CallAudio {
 
   /** @param {string} deviceId */
   async chooseMicrophone(deviceId) {
-    this.store.dispatch("page_microphone", { chosen: deviceId });
-    if (!this.#replaceStream || this.store.state.microphone.mode !== "on") return;
+    this.#change({ chosen: deviceId });
+    if (!this.#replaceStream || this.microphone.mode !== "on") return;
     try {
       await this.#send(await openMicrophone(deviceId));
     } catch (error) {
-      this.store.dispatch("page_failed", { ...microphoneFailure(error), ways: ["dismiss"] });
+      this.listener.onProblem("microphone", error);
     }
   }
 
   /** @param {string} deviceId */
   async chooseSpeaker(deviceId) {
     try {
-      if (SPEAKERS_CHOOSABLE) await this.speaker.setSinkId(deviceId);
-      this.store.dispatch("page_speaker", { chosen: deviceId });
+      if (SPEAKERS_CHOOSABLE) await this.element.setSinkId(deviceId);
+      this.#changeSpeaker({ chosen: deviceId });
     } catch (error) {
       if (!(error instanceof DOMException)) throw error;
-      this.store.dispatch("page_speaker", { chosen: "" });
-      if (this.#replaceStream) this.store.dispatch("page_failed", SOUND_LOST);
+      this.#changeSpeaker({ chosen: "" });
+      if (this.#replaceStream) this.listener.onProblem("sound-lost");
     }
   }
 
   /** List the devices again. */
   async refreshDevices() {
     const { microphones, speakers } = await listDevices().catch(() => ({ microphones: [], speakers: [] }));
-    this.store.dispatch("page_microphone", { devices: microphones });
-    this.store.dispatch("page_speaker", { devices: speakers });
+    this.#change({ devices: microphones });
+    this.#changeSpeaker({ devices: speakers });
   }
 
   /** @param {boolean} muted */
@@ -143,16 +172,23 @@ export class CallAudio {
 
   /** The push-to-talk key is being held, or was released. @param {boolean} talking */
   talk(talking) {
-    if (this.store.state.microphone.talking !== talking) this.#change({ talking });
+    if (this.microphone.talking !== talking) this.#change({ talking });
   }
 
   // --- the stream that is sent ---------------------------------------------------------------------------
 
-  /** @param {Partial<import("./store.js").Microphone>} changes */
+  /** @param {Partial<Microphone>} changes */
   #change(changes) {
-    this.store.dispatch("page_microphone", changes);
-    const { muted, pushToTalk, talking } = this.store.state.microphone;
+    this.microphone = { ...this.microphone, ...changes };
+    this.listener.onMicrophone(this.microphone);
+    const { muted, pushToTalk, talking } = this.microphone;
     for (const track of this.stream?.getAudioTracks() ?? []) track.enabled = !muted && (!pushToTalk || talking);
+  }
+
+  /** @param {Partial<Speaker>} changes */
+  #changeSpeaker(changes) {
+    this.speaker = { ...this.speaker, ...changes };
+    this.listener.onSpeaker(this.speaker);
   }
 
   /** Send another stream from now on. @param {MediaStream} stream */
@@ -167,7 +203,7 @@ export class CallAudio {
   /** Show how loud the caller is, and notice when the microphone is unplugged. @param {MediaStream} stream */
   #use(stream) {
     this.stream = stream;
-    this.levels.tap(this.context, "in", stream);
+    this.listener.onStream("in", stream, this.context);
     const [track] = stream.getAudioTracks();
     track.addEventListener("ended", () => this.stream === stream && void this.#microphoneLost());
   }
@@ -175,8 +211,8 @@ export class CallAudio {
   /** Send silence instead, since a connection without packets is taken for a lost one. */
   async #microphoneLost() {
     await this.#send(silentStream(this.context));
-    this.store.dispatch("page_microphone", { mode: "silent" });
-    this.store.dispatch("page_failed", MICROPHONE_LOST);
+    this.#change({ mode: "silent" });
+    this.listener.onProblem("microphone-lost");
   }
 }
 

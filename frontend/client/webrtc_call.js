@@ -1,6 +1,5 @@
 /** One call over WebRTC: a `Connection` that sends the microphone's stream and plays the assistant's voice. */
 
-import { postDisconnect, postOffer } from "./api.js";
 import { sessionOf } from "./connection.js";
 
 /** A firewall drops UDP silently: after this long the call is tried over a WebSocket. */
@@ -21,7 +20,8 @@ export class WebRtcCall {
   #timer;
 
   /** @param {import("./connection.js").ConnectionOptions} options */
-  constructor({ iceServers, stream, onState, onVoice }) {
+  constructor({ server, iceServers, stream, onState, onVoice }) {
+    this.server = server;
     this.onState = onState;
     this.peer = new RTCPeerConnection({ iceServers });
     this.peer.addEventListener("track", (event) => onVoice(event.streams[0] ?? new MediaStream([event.track])));
@@ -33,14 +33,14 @@ export class WebRtcCall {
   /**
    * Send the offer, and take the answer with its session. The offer goes out at once, without candidates of ours: the
    * server learns our address from the first packet, so there is nothing to gather or wait for.
-   * @param {import("./api.js").Opening} opening
+   * @param {import("./server.js").Opening} opening
    */
   async dial(opening) {
     await this.peer.setLocalDescription();
     const offer = /** @type {RTCSessionDescription} */ (this.peer.localDescription);
-    const answer = await postOffer(withDtx(offer.sdp), opening);
+    const answer = await this.server.postOffer(withDtx(offer.sdp), opening);
     this.session = sessionOf(answer);
-    if (this.#over) return void (await postDisconnect(this.session).catch(() => {}));
+    if (this.#over) return void (await this.server.postDisconnect(this.session).catch(() => {}));
     await this.peer.setRemoteDescription({ type: "answer", sdp: answer.sdp });
     this.#timer = setTimeout(() => this.#everConnected || this.onState("never"), CONNECT_WITHIN_MS);
   }
