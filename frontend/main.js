@@ -28,10 +28,12 @@ const levels = new Levels((shown) => {
   meters(shown);
   orb(shown);
 });
+const address = new URLSearchParams(location.search);
 const client = new VoiceClient({
   audio: /** @type {HTMLAudioElement} */ (part("remote-audio")),
-  // `?transport=websocket` connects without UDP from the start.
-  transport: new URLSearchParams(location.search).get("transport") === "websocket" ? "websocket" : "webrtc",
+  // `?transport=websocket` connects without UDP from the start; `?raw=1` turns the browser's processing off, to measure.
+  transport: address.get("transport") === "websocket" ? "websocket" : "webrtc",
+  processed: address.get("raw") !== "1",
   opening: async () => {
     const { chosen, allowed } = store.state.interruptions;
     return { fingerprint: await fingerprintIfReady(), ...(chosen && { interruptions: allowed }) };

@@ -24,6 +24,9 @@ ALWAYS = {
 }
 PRIVATE = ("/api/", "/auth/", "/embedding", "/mcp", "/metrics", "/mode", "/notification")
 """Beginnings of the paths whose answers no cache may keep; the others are the page's files."""
+FOR_OTHER_PAGES = ("/client/", "/embed.js")
+"""Beginnings of the paths of scripts that pages of other sites load: the client package and the embed."""
+ANY_ORIGIN = {"access-control-allow-origin": "*", "cross-origin-resource-policy": "cross-origin"}
 HSTS = {"strict-transport-security": "max-age=31536000"}
 
 
@@ -50,6 +53,8 @@ class SecurityHeaders:
             policy = content_security_policy(Headers(scope=scope).get("host", ""), https=https)
             caching = "no-store" if scope["path"].startswith(PRIVATE) else "no-cache"
             answer = ALWAYS | {"content-security-policy": policy, "cache-control": caching} | (HSTS if https else {})
+            if scope["path"].startswith(FOR_OTHER_PAGES):
+                answer |= ANY_ORIGIN
             for name, value in answer.items():
                 headers.setdefault(name, value)
 

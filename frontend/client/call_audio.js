@@ -46,9 +46,14 @@ export class CallAudio {
   /** @type {Speaker} */
   speaker = { choosable: SPEAKERS_CHOOSABLE, chosen: "", devices: [] };
 
-  /** @param {HTMLAudioElement} element plays the assistant's voice @param {Listener} listener */
-  constructor(element, listener) {
+  /**
+   * @param {HTMLAudioElement} element plays the assistant's voice
+   * @param {boolean} processed whether the browser processes the microphone
+   * @param {Listener} listener
+   */
+  constructor(element, processed, listener) {
     this.element = element;
+    this.processed = processed;
     this.listener = listener;
     listener.onSpeaker(this.speaker);
   }
@@ -68,7 +73,7 @@ export class CallAudio {
    */
   async open(silent, isWanted) {
     void this.context.resume();
-    const stream = silent ? silentStream(this.context) : await openMicrophone(this.microphone.chosen);
+    const stream = silent ? silentStream(this.context) : await openMicrophone(this.microphone.chosen, this.processed);
     if (!isWanted()) {
       stopTracks(stream);
       return false;
@@ -120,7 +125,7 @@ export class CallAudio {
   /** Open the microphone in a call that was begun without one. */
   async speak() {
     try {
-      await this.#send(await openMicrophone(this.microphone.chosen));
+      await this.#send(await openMicrophone(this.microphone.chosen, this.processed));
       this.#change({ mode: "on", muted: false });
       void this.refreshDevices();
     } catch (error) {
@@ -135,7 +140,7 @@ export class CallAudio {
     this.#change({ chosen: deviceId });
     if (!this.#replaceStream || this.microphone.mode !== "on") return;
     try {
-      await this.#send(await openMicrophone(deviceId));
+      await this.#send(await openMicrophone(deviceId, this.processed));
     } catch (error) {
       this.listener.onProblem("microphone", error);
     }

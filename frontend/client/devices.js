@@ -3,7 +3,7 @@
 /** @typedef {{id: string, label: string}} Device */
 
 /** True if this browser lets a page choose its speaker. */
-export const SPEAKERS_CHOOSABLE = "setSinkId" in HTMLMediaElement.prototype;
+export const SPEAKERS_CHOOSABLE = "HTMLMediaElement" in globalThis && "setSinkId" in HTMLMediaElement.prototype;
 
 /**
  * Names are known only once a microphone was allowed; devices without one are left out.

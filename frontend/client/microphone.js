@@ -1,23 +1,21 @@
 /** The microphone: opening it, listing the choices, and standing in for it with silence. */
 
-/** The URL switch `?raw=1` turns the browser's own processing off, for measuring. */
-const PROCESSED = new URLSearchParams(location.search).get("raw") !== "1";
-
 /**
  * Ask for the microphone. Rejects with the browser's own error; `InsecureContext` where it would not even ask.
  * @param {string} deviceId "" for the system's default
+ * @param {boolean} processed by the browser's echo canceller, noise suppressor and gain control
  * @returns {Promise<MediaStream>}
  */
-export function openMicrophone(deviceId) {
+export function openMicrophone(deviceId, processed) {
   if (!navigator.mediaDevices?.getUserMedia) {
     return Promise.reject(Object.assign(new Error("no media devices"), { name: "InsecureContext" }));
   }
   return navigator.mediaDevices.getUserMedia({
     audio: {
       ...(deviceId && { deviceId: { exact: deviceId } }),
-      echoCancellation: PROCESSED,
-      noiseSuppression: PROCESSED,
-      autoGainControl: PROCESSED,
+      echoCancellation: processed,
+      noiseSuppression: processed,
+      autoGainControl: processed,
     },
   });
 }

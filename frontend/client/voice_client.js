@@ -24,6 +24,7 @@ import { Server } from "./server.js";
  * @property {string | (() => Promise<string>) | null} [token] an API key's token, or what fetches one
  * @property {HTMLAudioElement} [audio] plays the assistant's voice
  * @property {"webrtc" | "websocket"} [transport] the one to begin with; a call falls back to the WebSocket by itself
+ * @property {boolean} [processed] whether the browser cancels echo, suppresses noise and sets the gain; false only to measure
  * @property {string} [conversation] a conversation to go on with
  * @property {() => Promise<Opening>} [opening] what else a session is asked for with
  * @property {((challenge: import("./server.js").Challenge) => Promise<string>) | null} [prove] does the work asked of strangers
@@ -36,9 +37,9 @@ export class VoiceClient {
   #config = null;
 
   /** @param {Options} [options] */
-  constructor({ url = "", token = null, audio = new Audio(), transport = "webrtc", conversation, opening, prove = null } = {}) {
+  constructor({ url = "", token = null, audio = new Audio(), transport = "webrtc", processed = true, conversation, opening, prove = null } = {}) {
     this.server = new Server({ url, token, prove });
-    this.audio = new CallAudio(audio, {
+    this.audio = new CallAudio(audio, processed, {
       onMicrophone: (microphone) => this.#emit("microphone", microphone),
       onSpeaker: (speaker) => this.#emit("speaker", speaker),
       onProblem: (problem, error) => this.#emit("problem", { cause: problem, error }),
