@@ -52,5 +52,5 @@ async def test_what_npm_packs_can_be_installed_imported_and_type_checked(tmp_pat
 
     (tmp_path / "use.ts").write_text(USES_IT)
     tsc = ROOT / "node_modules" / "typescript" / "bin" / "tsc"
-    options = ("--strict", "--noEmit", "--module", "nodenext", "--target", "es2022", "--types", "", "use.ts")
+    options = ("--strict", "--noEmit", "--module", "nodenext", "--target", "es2022", "use.ts")
     await run(*node, str(tsc), *options, cwd=tmp_path)
