@@ -149,6 +149,10 @@ class NeverConnected(TransportLost):
     """The caller asked for a call and never came."""
 
 
+class LineFailed(PeerError):
+    """The telephone network or its provider refused what was asked of it; the call goes on."""
+
+
 class ResponderUnavailable(PeerError):
     """The Responder's connection could not be made, or was lost."""
 

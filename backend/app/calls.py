@@ -192,6 +192,7 @@ def _dependencies(
         spent=meter.spent,
         reader=reader,
         subscribe=foundation.notifications.dispatcher.subscribe,
+        transfers=settings.telephone.transfers,
         take_answer=stores.confirmations.take_answer,
     )
 

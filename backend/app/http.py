@@ -22,6 +22,7 @@ from backend.app.mcp import served_tools
 from backend.app.notifications import webhook_of
 from backend.app.stores import retention_s
 from backend.app.tasks import TaskSubsystem
+from backend.app.telephone import open_telephone
 from backend.calendar.calendars import open_calendars
 from backend.chat.chat import Chat
 from backend.chat.profile_updater import ChatProfileUpdater
@@ -99,6 +100,7 @@ async def open_http(
             merges=Merges(stores.opened.redis),
             provider=OpenIdProvider(settings.oidc, foundation.models.http) if "oidc" in settings.access else None,
             access_store=AccessStore(stores.opened.redis),
+            telephone=open_telephone(settings, foundation.models.http),
         )
         yield build_app(services)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from backend.call.answers import TakeAnswer
 from backend.call.prompts import CallerBackground
@@ -63,5 +63,7 @@ class CallDependencies:
     """Seconds a call waits for a Responder that cannot be reached before it ends with a word."""
     connection_max_s: float = 0
     """Seconds a connection to a Responder lasts at most; 0: as long as the provider lets it."""
+    transfers: Mapping[str, str] = field(default_factory=dict)
+    """Where calls by telephone may be transferred to: a name → a number or a SIP address."""
     take_answer: TakeAnswer | None = None
     """Hears what callers answer to the question whether something shall be done; None: nobody is asked."""

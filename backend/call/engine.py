@@ -20,6 +20,7 @@ from backend.call.answers import AnswerListener
 from backend.call.call_trace import CallTrace
 from backend.call.dependencies import CallDependencies
 from backend.call.history import CallHistory, save_summary
+from backend.call.phone import PhoneCall, PhoneView
 from backend.call.post_turn import PostTurnHook
 from backend.call.prompts import CallerBackground, clip_audio, filler_hint
 from backend.call.record import CallRecord
@@ -108,6 +109,8 @@ class CallEngine:
             enqueue=self._enqueue,
             record=self._record.amend,
         )
+        phone = PhoneView(transport, lambda: self._machine.turn, self.dispatch, self._publish, self._type_if_live)
+        self._phone = PhoneCall(phone, dependencies.transfers)
         self._subscription: Subscription | None = None
         self._mode = dependencies.mode(UserProfile())
         self._background = CallerBackground()
@@ -208,7 +211,7 @@ class CallEngine:
         if not self._session.shared:
             self._background, _ = await asyncio.gather(self._dependencies.background(owner), self._recall())
         if self._link.briefing is None:  # else the profile has changed meanwhile, and this one is older
-            self._link.brief(self._dependencies.brief(self._background))
+            self._brief(self._background)
             self._mode = self._dependencies.mode(self._background.profile)
         await self._transport.wait_arrived()
         try:
@@ -264,7 +267,11 @@ class CallEngine:
         """Show the page that the profile has changed, and brief the Responder again where it matters to it."""
         self._publish(page.UserContextChanged())
         self._mode = self._dependencies.mode(profile)
-        self._link.brief(self._dependencies.brief(replace(self._background, profile=profile)))
+        self._brief(replace(self._background, profile=profile))
+
+    def _brief(self, background: CallerBackground) -> None:
+        """Brief the Responder with what is known of the caller, and with the tools of the line they came by."""
+        self._link.brief(self._phone.brief(self._dependencies.brief(background)))
 
     async def _clean_up(self) -> None:
         """Release tasks and sockets, and record the call; each step is taken though another raises.
@@ -277,6 +284,7 @@ class CallEngine:
         steps: list[Callable[[], object]] = [
             lambda: self._tool_calls.close(go_on=reason != "deleted"),
             self._answers.close,
+            self._phone.close,
             self._tap.close,
             self._link.close,
             self._transport.close,
@@ -317,6 +325,10 @@ class CallEngine:
             self.dispatch(typed)
         else:
             self._early.append(typed)
+
+    def _type_if_live(self, text: str) -> None:
+        if not self._over.is_set():
+            self.type_text(text)
 
     def cancel_thinker(self, call: str) -> None:
         """Stop the work on a tool call. Raises `NotFound`, or `BadRequest` when it is over."""
@@ -407,6 +419,10 @@ class CallEngine:
                 self._tap.read(partial)
             case do.EstimateSentenceEnd(words):
                 self._tap.estimate(words)
+            case do.RunThinker(call, name, arguments) if self._phone.handles(name):
+                self._phone.run(call, name, arguments)
+            case do.CancelThinker(call) if self._phone.knows(call):
+                self._phone.cancel(call)
             case do.RunThinker(call, name, arguments, unsure):
                 with self._trace.thinker(call):
                     self._tool_calls.run(call, name, arguments, unsure=unsure)
@@ -437,6 +453,8 @@ class CallEngine:
     def _publish(self, event: page.PageEvent) -> None:
         """Report `event` to the metrics, the hooks, the trace and the page, completed with what the machine lacks."""
         match event:
+            case page.ThinkerChanged(call_id) if self._phone.knows(call_id):
+                return
             case page.ThinkerChanged(work=None):
                 event = self._tool_calls.settled(event)
             case page.ThinkerChanged(stage="routed", work=page.ThinkerWork(domain)):

@@ -69,6 +69,13 @@ class FloorChanged(PageEvent):
 
 
 @dataclass(frozen=True, slots=True)
+class KeysPressed(PageEvent):
+    """The caller pressed keys of the telephone (DTMF), one after the other."""
+
+    keys: str
+
+
+@dataclass(frozen=True, slots=True)
 class UserItemAdded(PageEvent):
     """The provider made an item of the caller's audio: its words follow, perhaps after the reply has begun."""
 

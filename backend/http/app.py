@@ -27,11 +27,13 @@ from backend.http import (
     sign_in,
     signalling,
     tasks,
+    telephone,
     tickets,
 )
 from backend.http.api_docs import serve_docs
 from backend.http.auth import Signatures, redact_tokens_in_logs, token_age_s
 from backend.http.bodies import BodyLimit
+from backend.http.callers import PhoneCallers
 from backend.http.compressed import Compressed
 from backend.http.context import Context, Services
 from backend.http.credentials import Credentials
@@ -57,6 +59,8 @@ HANDSHAKES_AT_ONCE = 16
 """WebSockets of one address that may be waiting for their first message."""
 ATTEMPTS_PER_MINUTE = 10
 """Wrong admin tokens one address may try."""
+STREAMS_AT_ONCE = 100
+"""Media streams of one address that may be waiting for their first messages: a provider has few addresses."""
 HEARTBEAT_S = 15.0
 """Seconds of quiet after which a stream of events says it is still there."""
 
@@ -75,6 +79,7 @@ ROUTES = (
     chat,
     tickets,
     sign_in,
+    telephone,
     page,
 )
 """The routes, in this order: the page's files answer to what is left."""
@@ -124,10 +129,12 @@ def build_app(
     app.state.context = Context(
         services=services,
         signatures=signatures,
+        callers=PhoneCallers(keys),
         work=ProofOfWork(keys, services.access_store, settings.budgets),
         offers=Buckets(settings.offers_per_minute, what="new calls"),
         messages=Buckets(MESSAGES_PER_MINUTE, what="messages"),
         handshakes=AtOnce(HANDSHAKES_AT_ONCE, what="WebSockets without a token"),
+        streams=AtOnce(STREAMS_AT_ONCE, what="media streams that have not started"),
         attempts=Buckets(ATTEMPTS_PER_MINUTE, what="wrong tokens"),
         turns=Buckets(settings.chat_turns_per_minute, what="messages"),
         reasoning=Buckets(settings.reasoning.per_minute, what="tasks to reason about"),

@@ -23,6 +23,7 @@ from backend.chat.chat import Chat
 from backend.coordinator.service import CoordinatorService
 from backend.errors import MemoryUnavailable
 from backend.http.auth import Signatures
+from backend.http.callers import PhoneCallers
 from backend.http.credentials import Identity
 from backend.http.limits import AtOnce, Buckets
 from backend.http.page_streams import PageStreams
@@ -43,6 +44,7 @@ from backend.tasks.service import TaskService
 from backend.tools.confirmations import Confirmations
 from backend.tools.registry import Registry
 from backend.transports.base import Transport
+from backend.transports.telephone.provider import Telephone
 from backend.transports.webrtc.ice_servers import IceServers
 
 SESSION_ID_LIMIT = 64
@@ -57,11 +59,15 @@ class Context:
 
     services: Services
     signatures: Signatures
+    callers: PhoneCallers
+    """Names those who call by telephone."""
     work: ProofOfWork
     offers: Buckets
     messages: Buckets
     handshakes: AtOnce
     """WebSockets that have not shown their session's token yet."""
+    streams: AtOnce
+    """Media streams of telephone providers that have not named their call yet."""
     attempts: Buckets
     """Wrong tokens for the admin page."""
     turns: Buckets
@@ -230,5 +236,7 @@ class Services:
     """Has a user's data erased outside this server; returns the names of the places that are asked again later."""
     loading: Callable[[], list[str]] = list
     """The parts of the local Responder that are being loaded."""
+    telephone: Telephone = field(default_factory=Telephone)
+    """The telephone providers that are configured."""
     access: Access = field(default_factory=Access)
     """How callers without a credential are admitted."""

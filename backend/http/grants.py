@@ -44,6 +44,7 @@ GRANTS: Mapping[str, Grant | None] = {
     "/mcp": Grant.MCP,
     "/mcp/copilot": Grant.MCP_COPILOT,
     "/mcp/external": Grant.MCP_EXTERNAL,
+    "/twilio": None,  # signed by the provider; the socket opens with a token of its own
     "/auth": None,  # signing in and out
     "/api/config": None,
     "/api/openapi.json": None,

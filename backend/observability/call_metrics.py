@@ -46,6 +46,8 @@ END_REASONS = frozenset(
         "operator",
         "budget",
         "signed_in",
+        "hung_up",
+        "transferred",
     }
 )
 LEGS = ("hangover", "commit", "reply_started", "first_audio", "patience", "played", "total")

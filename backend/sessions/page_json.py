@@ -24,6 +24,7 @@ NAMES: dict[type[page.PageEvent], str] = {
     page.ResponderChanged: "responder_changed",
     page.SessionEnded: "session_ended",
     page.FloorChanged: "floor",
+    page.KeysPressed: "keys_pressed",
     page.UserItemAdded: "transcript_delta",
     page.TranscriptDelta: "transcript_delta",
     page.ReplyWorded: "transcript_done",

@@ -27,6 +27,7 @@ from backend.settings.notifications import NotificationSettings
 from backend.settings.qwen import QwenSettings
 from backend.settings.redis import complete_redis_url, read_password
 from backend.settings.tasks import BackgroundSettings, CoordinatorSettings
+from backend.settings.telephone import TelephoneSettings, TwilioSettings
 from backend.settings.vad import VadSettings
 from backend.settings.xai import XaiSettings
 
@@ -304,6 +305,10 @@ class Settings(BaseSettings):
         description="Seconds after its question in which an answer is told though the caller has moved on; 0: never.",
     )
     thinker_deadline_s: float = Field(15, gt=0, description="Seconds a Thinker has to answer.")
+
+    # Telephone
+    telephone: TelephoneSettings = Field(default_factory=TelephoneSettings)  # type: ignore[arg-type]
+    twilio: TwilioSettings = Field(default_factory=TwilioSettings)  # type: ignore[arg-type]
 
     # Chat
     chat_deadline_s: float = Field(180, gt=0, le=600, description="Seconds a typed turn has to be answered.")

@@ -1,27 +1,11 @@
-"""The WebSocket transport: a call without UDP, in frames as `websocket_framing` describes, by the same media clock.
-
-TCP makes an unhurried sender wait instead of losing its audio, so frames that nobody receives yet stop the reading
-here, where WebRTC has to drop. A caller that sends nothing at all (no audio, no ping) for 30 s is gone.
-"""
+"""The WebSocket transport: a call without UDP, in frames as `websocket_framing` describes, by the same media clock."""
 
 from __future__ import annotations
 
-import asyncio
-import logging
-from collections.abc import Coroutine, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from starlette.websockets import WebSocket, WebSocketDisconnect
-
-from backend.conversation.events import Heard, PlaybackEvent, PlaybackStarted
-from backend.errors import MediaFailed, TransportLost, VoiceError
-from backend.media.clock import SlotStream, current_media_clock
-from backend.media.frame import FRAME_BYTES, Frame
-from backend.media.playout import OnPlayed, Playout
-from backend.media.receive import DtxSilence
-from backend.runtime.supervisor import cancel_all
-from backend.runtime.timer import Alarm
-from backend.transports.base import OnPlayback, ReceiveQueue
+from backend.transports.socket_transport import SocketTransport
 from backend.transports.websocket_framing import (
     FLUSH,
     READY,
@@ -35,117 +19,11 @@ from backend.transports.websocket_framing import (
     write_bye,
 )
 
-log = logging.getLogger(__name__)
 
-LOST_AFTER_S = 30.0
-"""Seconds without any message."""
-SEND_WITHIN_S = 2.0
-"""Seconds a message may take to leave; a network that slow carries no conversation."""
-AHEAD_S = 2.0
-"""Seconds of audio a client may send ahead of time before silence is due after it."""
-QUEUE_FRAMES = 100
-"""Two seconds: the longest message and as much again."""
-NORMAL = 1000
-ORDERLY = frozenset({1000, 1001})
-"""Close codes of a caller that left on purpose (RFC 6455, 7.4.1). 1005, no code at all, is not among them: uvicorn
-says that of a broken TCP connection too."""
-
-
-class WebSocketTransport:
-    """One call over an accepted WebSocket. Made on the event loop; `close` it. See `transports.base.Transport`."""
-
-    def __init__(
-        self, socket: WebSocket, *, lost_after_s: float = LOST_AFTER_S, send_within_s: float = SEND_WITHIN_S
-    ) -> None:
-        self._socket = socket
-        self._lost_after_s = lost_after_s
-        self._send_within_s = send_within_s
-        self._queue = ReceiveQueue(QUEUE_FRAMES)
-        self._pending = bytearray()  # less than a frame
-        self._dtx = DtxSilence(_now(), ahead_s=AHEAD_S)
-        self._alarm = Alarm(self._fill)
-        self._playout = playout = Playout(on_playback=self._played)
-        # What `Transport` asks for, the queue and the playout do themselves.
-        self.receive_frames, self.wait_ended = self._queue.receive_frames, self._queue.wait_ended
-        self.wait_arrived = self._queue.wait_arrived
-        self.play, self.forget = playout.push, playout.forget
-        self.hold, self.resume = playout.hold, playout.resume
-        self.duck, self.unduck = playout.duck, playout.unduck
-        self._on_playback: OnPlayback | None = None
-        self._item = ""
-        self._flushed = False
-        self._slots = SlotStream(current_media_clock())
-        self._open = True
-        self._counts = {"messages_in": 0, "messages_out": 0}
-        self._tasks = [
-            asyncio.create_task(self._run(self._receive()), name="websocket in"),
-            asyncio.create_task(self._run(self._send_slots()), name="websocket out"),
-        ]
-        self._alarm.set(self._dtx.due)
-        self._queue.arrive()  # an accepted WebSocket is one whose caller answered, with its session's token
-
-    def __repr__(self) -> str:
-        state = "open" if self._open else "closed"
-        return f"WebSocketTransport({state}, {self._queue!r}, {self._playout!r}, {self._slots!r})"
-
-    def listen_to_playback(self, on_playback: OnPlayback) -> None:
-        self._on_playback = on_playback
-
-    def watch_played(self, on_played: OnPlayed) -> None:
-        self._playout.on_played = on_played
-
-    def flush(self) -> tuple[Heard, ...]:
-        """Drop what is queued, and tell the client to drop what it has."""
-        self._flushed = True
-        return self._playout.flush()
-
-    def restore(self) -> bool:
-        """Queue what was flushed again; a flush the client has not been told of yet is spared it."""
-        restored = self._playout.restore()
-        self._flushed = self._flushed and not restored
-        return restored
-
-    async def close(self) -> None:
-        self._queue.close()
-        self._alarm.stop()
-        self._slots.leave()
-        await cancel_all(self._tasks)
-        await self._leave(NORMAL, "ended")
-
-    def stats(self) -> dict[str, float]:
-        return self._counts | {
-            "inbox_frames": len(self._queue),
-            "inbox_dropped": self._queue.dropped,
-            "slots_skipped": self._slots.skipped,
-            "worst_gap_ms": self._slots.worst_gap_ms,
-            "queued_ms": self._playout.queued_ms,
-        }
-
-    async def _run(self, work: Coroutine[None, None, None]) -> None:
-        """Run `work`; a fault of ours in it ends the call, rather than leave it silent in one direction."""
-        try:
-            await work
-        except Exception as error:
-            log.exception("a WebSocket call failed")
-            self._end(MediaFailed(f"This call's audio failed ({type(error).__name__})."))
-
-    async def _receive(self) -> None:
-        while not self._queue.ended:
-            try:
-                async with asyncio.timeout(self._lost_after_s):
-                    received = await self._socket.receive()
-            except TimeoutError:
-                self._end(TransportLost("Nothing comes from the caller any more."))
-                return
-            await self._receive_message(received)
+class WebSocketTransport(SocketTransport):
+    """One call of a client that speaks this server's own framing."""
 
     async def _receive_message(self, received: Mapping[str, Any]) -> None:
-        if received["type"] == "websocket.disconnect":
-            self._open = False
-            orderly = received.get("code", NORMAL) in ORDERLY
-            self._end(None if orderly else TransportLost("The caller's connection broke."))
-            return
-        self._counts["messages_in"] += 1
         data = received.get("bytes")
         match read_binary(data) if data is not None else read_text(received.get("text") or ""):
             case Audio(pcm):
@@ -158,67 +36,16 @@ class WebSocketTransport:
             case Ping():
                 pass
 
-    async def _receive_audio(self, pcm: bytes) -> None:
-        self._pending += pcm
-        whole = len(self._pending) - len(self._pending) % FRAME_BYTES
-        frames = [Frame(bytes(self._pending[at : at + FRAME_BYTES])) for at in range(0, whole, FRAME_BYTES)]
-        del self._pending[:whole]
-        if not frames:
-            return
-        self._queue.enqueue(frames)
-        self._dtx.delivered(len(frames), _now())
-        await self._queue.room()
-        await asyncio.sleep(0)  # who sends faster than time does not get all of ours
-
-    def _fill(self) -> None:
-        """Put silence in the place of what the client does not send."""
-        self._queue.enqueue(self._dtx.expire(_now()))
-        if not self._queue.ended:
-            self._alarm.set(self._dtx.due)
-
-    async def _send_slots(self) -> None:
+    async def _begin(self) -> None:
         await self._send(READY)
-        while not self._queue.ended:
-            await self._slots.next()
-            if self._flushed:
-                self._flushed = False
-                await self._send(FLUSH)
-            frame = self._playout.pull()
-            if frame is not None:
-                await self._send(write_audio(self._item, frame))
 
-    async def _send(self, text: str) -> None:
-        try:
-            async with asyncio.timeout(self._send_within_s):
-                await self._socket.send_text(text)
-        except (OSError, RuntimeError, WebSocketDisconnect) as error:
-            self._open = False
-            fault = "is too slow" if isinstance(error, TimeoutError) else "broke"
-            self._end(TransportLost(f"The caller's connection {fault}."))
-        else:
-            self._counts["messages_out"] += 1
+    async def _send_slot(self) -> None:
+        if self._flushed:
+            self._flushed = False
+            await self._send(FLUSH)
+        frame = self._playout.pull()
+        if frame is not None:
+            await self._send(write_audio(self._item, frame))
 
-    def _played(self, event: PlaybackEvent) -> None:
-        if isinstance(event, PlaybackStarted):
-            self._item = event.item
-        if self._on_playback is not None:
-            self._on_playback(event)
-
-    def _end(self, error: VoiceError | None) -> None:
-        self._queue.end(error)
-        self._alarm.stop()
-
-    async def _leave(self, code: int, reason: str) -> None:
-        if not self._open:
-            return
-        self._open = False
-        try:
-            async with asyncio.timeout(self._send_within_s):
-                await self._socket.send_text(write_bye(reason))
-                await self._socket.close(code, reason)
-        except (OSError, RuntimeError, WebSocketDisconnect):
-            return  # the caller is gone already, which is what was wanted
-
-
-def _now() -> float:
-    return asyncio.get_running_loop().time()
+    async def _say_bye(self, reason: str) -> None:
+        await self._socket.send_text(write_bye(reason))

@@ -27,6 +27,7 @@ export const EVENT_TYPES = Object.freeze([
   "usage",
   "interruptions",
   "audio_playback_finished",
+  "keys_pressed",
   "session_idle_nudge",
   "session_idle_disconnect",
   "session_ended",

@@ -29,6 +29,7 @@ const WORDS = {
   usage: (d) => [`${d.call_tokens} tokens`, d.call_usd !== null && `$${d.call_usd.toFixed(4)}`].filter(Boolean).join(" · "),
   interruptions: (d) => (d.allowed ? "allowed" : "off"),
   audio_playback_finished: (d) => `${d.item_id} · ${d.played_ms} ms`,
+  keys_pressed: (d) => d.keys,
   session_idle_nudge: (d) => `after ${d.idle_s} s`,
   session_idle_disconnect: (d) => `after ${d.idle_s} s`,
   session_ended: (d) => d.reason,

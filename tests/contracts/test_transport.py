@@ -1,4 +1,4 @@
-"""What every transport does, whatever the wire: one suite on the fake, a real WebSocket and a real WebRTC peer."""
+"""What every transport does: one suite on the fake, a WebSocket, a WebRTC peer and a telephone provider's stream."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from backend.conversation.events import Heard, PlaybackDrained, PlaybackEvent, P
 from backend.media.frame import FRAME_BYTES, FRAME_MS, Frame
 from backend.media.playout import DUCK_DB
 from backend.transports.base import Transport
-from tests.support.callers import OpenRig, fake_rig, webrtc_rig, websocket_rig
+from tests.support.callers import OpenRig, fake_rig, media_stream_rig, webrtc_rig, websocket_rig
 from tests.support.tones import audible, loudness_db, pitch, sounding_ms, tone
 
 pytestmark = pytest.mark.realtime
 
-on_every_wire = pytest.mark.parametrize("open_rig", [fake_rig, websocket_rig, webrtc_rig])
+on_every_wire = pytest.mark.parametrize("open_rig", [fake_rig, websocket_rig, webrtc_rig, media_stream_rig])
 
 IN_FLIGHT = 3
 """Frames that may still be on the wire (two, after a stall), or ringing in the codec, when an order is given."""
@@ -123,8 +123,7 @@ async def test_flush_returns_how_much_was_really_heard(open_rig: OpenRig) -> Non
         await rig.pass_time(120)
         assert [heard.item for heard in unfinished] == ["a", "b"]
         assert unfinished[1].played_ms == 0
-        tolerance = 0 if rig.exact else FRAME_MS
-        assert unfinished[0].played_ms == pytest.approx(len(rig.heard()) * FRAME_MS, abs=tolerance)
+        assert unfinished[0].played_ms == pytest.approx(len(rig.heard()) * FRAME_MS, abs=rig.slack_ms)
 
 
 @on_every_wire

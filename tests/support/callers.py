@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Protocol
 
+import httpx2
 from starlette.applications import Starlette
 from starlette.routing import WebSocketRoute
 from starlette.websockets import WebSocket
@@ -14,6 +15,9 @@ from starlette.websockets import WebSocket
 from backend.media.frame import FRAME_MS, Frame
 from backend.testing.transport import FakeTransport
 from backend.transports.base import Transport
+from backend.transports.telephone.framing import StreamStarted
+from backend.transports.telephone.media_stream import MediaStreamTransport
+from backend.transports.telephone.twilio import Twilio, TwilioFraming
 from backend.transports.webrtc.ice import IceConfig
 from backend.transports.webrtc.transport import WebRTCTransport, accept_offer
 from backend.transports.websocket import WebSocketTransport
@@ -21,6 +25,7 @@ from client.caller import cut_frames
 from client.webrtc import WebRTCCaller
 from client.websocket import WebSocketCaller
 from tests.support.http_server import serve
+from tests.support.media_streams import TwilioStream
 from tests.support.tones import audible
 from tests.support.waiting import until
 
@@ -30,6 +35,9 @@ class Rig(Protocol):
 
     exact: bool
     """Whether what is heard is, to the sample, what was played (no codec in between)."""
+
+    slack_ms: int
+    """Milliseconds by which what was heard may exceed what the transport knows of."""
 
     @property
     def transport(self) -> Transport:
@@ -60,6 +68,7 @@ class FakeRig:
     """Time passes by hand."""
 
     exact = True
+    slack_ms = 0
 
     def __init__(self) -> None:
         self.transport = FakeTransport()
@@ -80,6 +89,8 @@ class FakeRig:
 
 class WireRig:
     """Time passes by itself."""
+
+    slack_ms = FRAME_MS
 
     def __init__(
         self, transport: WebRTCTransport | WebSocketTransport, caller: WebRTCCaller | WebSocketCaller, exact: bool
@@ -165,3 +176,67 @@ async def websocket_call() -> AsyncIterator[tuple[WebSocketTransport, WebSocketC
         finally:
             over.set()
             await caller.close()
+
+
+class PhoneRig:
+    """A telephone call; time passes by itself."""
+
+    exact = False
+    slack_ms = 3 * FRAME_MS  # a mark comes back once the frame before it was played, and is on its way then
+
+    def __init__(self, transport: MediaStreamTransport, stream: TwilioStream) -> None:
+        self.transport = transport
+        self.stream = stream
+
+    async def say(self, pcm: bytes) -> None:
+        self.stream.say(pcm)
+        await self.stream.said()
+        await asyncio.sleep(0.1)
+
+    async def pass_time(self, ms: int) -> None:
+        await asyncio.sleep(ms / 1000)
+
+    def heard(self) -> list[Frame]:
+        return self.stream.audible()
+
+    async def hang_up(self) -> None:
+        await self.stream.hang_up()
+
+
+@asynccontextmanager
+async def media_stream_rig() -> AsyncIterator[Rig]:
+    """A telephone call that a provider passes on over a real WebSocket."""
+    async with media_stream_call() as (transport, stream):
+        yield PhoneRig(transport, stream)
+
+
+@asynccontextmanager
+async def media_stream_call(delay_s: float = 0.0) -> AsyncIterator[tuple[MediaStreamTransport, TwilioStream]]:
+    """A stream that has started; both ends are closed at the end. `delay_s`: what the provider's buffer holds back."""
+    transports: asyncio.Queue[MediaStreamTransport] = asyncio.Queue()
+    over = asyncio.Event()
+
+    async def route(websocket: WebSocket) -> None:
+        await websocket.accept()
+        framing = TwilioFraming()
+        started = None
+        while not isinstance(started, StreamStarted):
+            started = framing.read((await websocket.receive())["text"])
+        async with httpx2.AsyncClient() as http:
+            twilio = Twilio(http, auth_token="t", account="", api_url="http://127.0.0.1:9")
+            transports.put_nowait(MediaStreamTransport(websocket, framing, started, twilio))
+            await over.wait()
+
+    stream = TwilioStream(delay_s=delay_s)
+    async with serve(Starlette(routes=[WebSocketRoute("/media", route)]), lifespan="off") as url:
+        try:
+            await stream.connect(url.replace("http", "ws") + "/media")
+            transport = await transports.get()
+            try:
+                yield transport, stream
+            finally:
+                await transport.close()
+                over.set()
+        finally:
+            over.set()
+            await stream.close()

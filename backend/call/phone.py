@@ -1,0 +1,208 @@
+"""The telephone side of a call: keys become messages, and the Responder may hang up, transfer, and press keys.
+
+Hanging up and transferring wait until what is being said has been heard; a caller who speaks up meanwhile is answered
+instead. What the line refuses comes back to the Responder as the call's result, to be said in its own words.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+import msgspec
+
+from backend.call.keys import KeyCollector, key_words
+from backend.conversation import page_events as page
+from backend.conversation.events import Event, ThinkerFailed, ThinkerFinished, TransportClosed
+from backend.errors import LineFailed
+from backend.responders.base import Briefing, ToolSchema
+from backend.runtime.supervisor import cancel_all
+from backend.runtime.timer import Alarm
+from backend.transports.base import Transport
+from backend.transports.telephone.line import KEYS, LineAbility, PhoneLine, phone_line
+
+HANG_UP, TRANSFER, PRESS = "hang_up", "transfer_call", "press_keys"
+HEARD_WITHIN_S = 15.0
+"""Seconds to wait at most for the end of what is being said."""
+LOOK_EVERY_S = 0.1
+QUIET_LOOKS = 4
+"""Times in a row that nothing is left to hear: the sound of a reply may come a moment after the call in it."""
+ORDER_WITHIN_S = 8.0
+"""Seconds an order to the line may take."""
+KEYS_LIMIT = 32
+MOVED_ON = "The caller went on speaking: the call goes on. Answer what was said."
+
+PHONE = """\
+The caller is on the telephone, and sees nothing. When both of you have said goodbye, call {hang_up}, after your last \
+words in the same reply. Keys that the caller presses reach you as a message in parentheses: take them for an answer."""
+TRANSFERRING = """\
+If the caller asks for somebody you can transfer to, say in a few words that you are connecting them, and call \
+{transfer} in the same reply. Never promise another transfer."""
+PRESSING = "If a machine at the other end asks for keys, press them with {press}."
+
+
+@dataclass(frozen=True, slots=True)
+class PhoneView:
+    """The parts of a voice call that its telephone side needs."""
+
+    transport: Transport
+    turn: Callable[[], int]
+    """The number of the caller's latest turn."""
+    dispatch: Callable[[Event], None]
+    publish: Callable[[page.PageEvent], None]
+    type_text: Callable[[str], None]
+    """Puts a message of the caller's into the conversation."""
+
+
+class _Transfer(msgspec.Struct, frozen=True):
+    to: str
+
+
+class _Press(msgspec.Struct, frozen=True):
+    keys: str
+
+
+class PhoneCall:
+    """One call's telephone side. A call that comes another way has none of it."""
+
+    def __init__(self, call: PhoneView, transfers: Mapping[str, str]) -> None:
+        self._call = call
+        self._line: PhoneLine | None = phone_line(call.transport)
+        self._transfers = transfers
+        self._collector = KeyCollector()
+        self._alarm = Alarm(self._take_keys)
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        """Tool call → its work."""
+        self.tools = self._tools()
+        """The tools that the Responder has for the line; none where there is no line."""
+        self._calls: set[str] = set()
+        if self._line is not None:
+            self._line.listen_to_keys(self._on_key)
+
+    def __repr__(self) -> str:
+        return f"PhoneCall({self._line!r}, {self._collector!r})"
+
+    def brief(self, briefing: Briefing) -> Briefing:
+        """Return the briefing with the tools of the line, and with what to do on the telephone."""
+        if self._line is None:
+            return briefing
+        parts = [briefing.instructions, PHONE.format(hang_up=HANG_UP)]
+        names = {tool.name for tool in self.tools}
+        parts += [TRANSFERRING.format(transfer=TRANSFER)] if TRANSFER in names else []
+        parts += [PRESSING.format(press=PRESS)] if PRESS in names else []
+        return replace(briefing, instructions="\n\n".join(parts), tools=(*briefing.tools, *self.tools))
+
+    def handles(self, name: str) -> bool:
+        """Return whether a tool of that name is one of the line's."""
+        return any(tool.name == name for tool in self.tools)
+
+    def knows(self, call_id: str) -> bool:
+        """Return whether that tool call is one of the line's: no Thinker works on it, and the page is told nothing."""
+        return call_id in self._calls
+
+    def run(self, call_id: str, name: str, arguments: str) -> None:
+        """Begin to carry out a tool call; its outcome is dispatched once, unless the call ends with it."""
+        self._calls.add(call_id)
+        task = asyncio.create_task(self._run(call_id, name, arguments), name=f"line {name}")
+        self._tasks[call_id] = task
+        task.add_done_callback(lambda _: self._tasks.pop(call_id, None))
+
+    def cancel(self, call_id: str) -> None:
+        """Stop the work on a tool call."""
+        if task := self._tasks.get(call_id):
+            task.cancel()
+
+    async def close(self) -> None:
+        """Forget waiting keys, and stop what is under way."""
+        self._alarm.stop()
+        await cancel_all(list(self._tasks.values()))
+
+    def _tools(self) -> tuple[ToolSchema, ...]:
+        if self._line is None:
+            return ()
+        nothing = {"type": "object", "properties": {}, "additionalProperties": False}
+        tools = [ToolSchema(HANG_UP, "End the telephone call, once goodbye has been said.", nothing)]
+        if LineAbility.TRANSFER in self._line.abilities and self._transfers:
+            to = {"type": "string", "enum": sorted(self._transfers), "description": "Whom to connect the caller with."}
+            tools.append(ToolSchema(TRANSFER, "Connect the caller with somebody else; you leave.", _object(to=to)))
+        if LineAbility.KEYS in self._line.abilities:
+            keys = {"type": "string", "description": "The keys in their order: digits, * and #."}
+            tools.append(ToolSchema(PRESS, "Press keys of the telephone (DTMF).", _object(keys=keys)))
+        return tuple(tools)
+
+    async def _run(self, call_id: str, name: str, arguments: str) -> None:
+        line = self._line
+        assert line is not None
+        try:
+            async with asyncio.timeout(HEARD_WITHIN_S + ORDER_WITHIN_S):
+                if name == PRESS:
+                    await line.press(_keys(arguments))
+                    self._call.dispatch(ThinkerFinished(call_id, json.dumps({"status": "pressed"})))
+                    return
+                target = self._target(arguments) if name == TRANSFER else ""
+                if not await self._was_heard():
+                    self._call.dispatch(ThinkerFailed(call_id, MOVED_ON))
+                    return
+                if name == TRANSFER:
+                    await line.transfer(target)
+                else:
+                    await line.hang_up()
+        except LineFailed as error:
+            if name == HANG_UP:  # closing the transport ends the call as well
+                self._call.dispatch(TransportClosed("hung_up"))
+            else:
+                self._call.dispatch(ThinkerFailed(call_id, str(error)))
+        except TimeoutError:
+            self._call.dispatch(ThinkerFailed(call_id, "The telephone network did not answer in time."))
+        else:
+            self._call.dispatch(TransportClosed("transferred" if name == TRANSFER else "hung_up"))
+
+    async def _was_heard(self) -> bool:
+        """Wait until all that was said is heard; return False when the caller has taken a new turn meanwhile."""
+        turn, stats = self._call.turn(), self._call.transport.stats
+        deadline = asyncio.get_running_loop().time() + HEARD_WITHIN_S
+        quiet = 0
+        while quiet < QUIET_LOOKS and asyncio.get_running_loop().time() < deadline:
+            await asyncio.sleep(LOOK_EVERY_S)
+            if self._call.turn() != turn:
+                return False
+            now = stats()
+            quiet = 0 if now["queued_ms"] or now.get("unheard_ms") else quiet + 1
+        return True
+
+    def _target(self, arguments: str) -> str:
+        try:
+            return self._transfers[msgspec.json.decode(arguments, type=_Transfer).to]
+        except (msgspec.MsgspecError, KeyError):
+            raise LineFailed(f"Calls can be transferred to {', '.join(sorted(self._transfers))} only.") from None
+
+    def _on_key(self, key: str) -> None:
+        now = asyncio.get_running_loop().time()
+        self._collector.press(key, now)
+        if self._collector.due is not None:
+            self._alarm.set(self._collector.due)
+
+    def _take_keys(self) -> None:
+        keys = self._collector.take(asyncio.get_running_loop().time())
+        if keys:
+            self._call.publish(page.KeysPressed(keys))
+            self._call.type_text(key_words(keys))
+        elif self._collector.due is not None:
+            self._alarm.set(self._collector.due)
+
+
+def _object(**properties: object) -> dict[str, object]:
+    required = list(properties)
+    return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
+
+
+def _keys(arguments: str) -> str:
+    try:
+        keys = msgspec.json.decode(arguments, type=_Press).keys.upper().replace(" ", "")
+    except msgspec.MsgspecError:
+        keys = ""
+    if not 0 < len(keys) <= KEYS_LIMIT or not set(keys) <= KEYS:
+        raise LineFailed(f"Only digits, *, # and A to D can be pressed, at most {KEYS_LIMIT}.")
+    return keys

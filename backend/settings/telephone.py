@@ -1,0 +1,60 @@
+"""Settings of calls by telephone (`TELEPHONE__…`), and of the providers that pass them on (`TWILIO__…`)."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, Field, SecretStr, StringConstraints, field_validator
+from pydantic_settings import NoDecode
+
+TARGET = re.compile(r"\+?[0-9]{2,15}|sips?:[^\s<>\"',]{1,200}")
+NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
+
+
+def _targets(value: Any) -> Any:
+    """Read `name=target, name=target`."""
+    if not isinstance(value, str):
+        return value
+    pairs = [part.partition("=") for part in value.split(",") if part.strip()]
+    return {name.strip(): target.strip() for name, _, target in pairs}
+
+
+Targets = Annotated[dict[str, str], NoDecode, BeforeValidator(_targets)]
+HttpUrl = Annotated[str, StringConstraints(pattern=r"^https?://[^/\s]+")]
+
+
+class TelephoneSettings(BaseModel):
+    """What callers by telephone may have done for them."""
+
+    transfers: Targets = Field(
+        {},
+        description="Where calls may be transferred to: name=number or name=sip:address, comma-separated.",
+    )
+
+    @field_validator("transfers")
+    @classmethod
+    def _checked(cls, value: dict[str, str]) -> dict[str, str]:
+        for name, target in value.items():
+            if not NAME.fullmatch(name) or not TARGET.fullmatch(target):
+                raise ValueError(
+                    f"{name!r} is not name=target; write e.g. sales=+15550100,front_desk=sip:desk@pbx.example.com"
+                )
+        return value
+
+
+class TwilioSettings(BaseModel):
+    """Calls that Twilio passes on as Media Streams; its webhook is /twilio/voice."""
+
+    auth_token: SecretStr | None = Field(
+        None, description="The account's auth token, with which Twilio signs its requests; unset: no calls from it."
+    )
+    account_sid: str = Field(
+        "", pattern="^(AC[0-9a-zA-Z]{2,64})?$", description="The account's SID; unset: calls cannot be transferred."
+    )
+    api_url: HttpUrl = Field("https://api.twilio.com", description="Address of its REST API.")
+    public_url: str = Field(
+        "",
+        pattern=r"^(https?://[^/\s]+)?/?$",
+        description="Address at which Twilio reaches this server, e.g. https://voice.example.com; empty: as requested.",
+    )

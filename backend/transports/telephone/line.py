@@ -1,0 +1,61 @@
+"""What a telephone call can do beside carrying audio: keys that the caller presses, transfer, hanging up.
+
+A transport that is a telephone call is a `PhoneTransport`; the call engine then offers the Responder the tools for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import StrEnum
+from typing import Protocol, runtime_checkable
+
+from backend.transports.base import Transport
+
+KEYS = frozenset("0123456789*#ABCD")
+"""The keys of DTMF (ITU-T Q.23)."""
+
+OnKey = Callable[[str], None]
+"""Called on the event loop with each key that the caller presses, one of `KEYS`; must not wait for anything."""
+
+
+class LineAbility(StrEnum):
+    """What a line can do; not every network can do everything."""
+
+    TRANSFER = "transfer"
+    KEYS = "keys"
+    """Press keys: send DTMF."""
+
+
+@runtime_checkable
+class PhoneLine(Protocol):
+    """The telephone side of a call. What talks to a network is bounded in time, and raises `LineFailed`."""
+
+    @property
+    def abilities(self) -> frozenset[LineAbility]:
+        """What this line can do, beside hanging up."""
+        ...
+
+    def listen_to_keys(self, on_key: OnKey) -> None:
+        """Call `on_key` with each key that the caller presses."""
+        ...
+
+    async def transfer(self, target: str) -> None:
+        """Connect the caller with `target`, a number or a SIP address; the call ends here then."""
+        ...
+
+    async def press(self, keys: str) -> None:
+        """Send keys to the other end."""
+        ...
+
+    async def hang_up(self) -> None:
+        """End the telephone call."""
+        ...
+
+
+class PhoneTransport(Transport, PhoneLine, Protocol):
+    """A transport whose caller is on the telephone."""
+
+
+def phone_line(transport: Transport) -> PhoneLine | None:
+    """Return the telephone side of a call; None for one that comes another way."""
+    return transport if isinstance(transport, PhoneLine) else None
