@@ -192,7 +192,7 @@ def _dependencies(
         spent=meter.spent,
         reader=reader,
         subscribe=foundation.notifications.dispatcher.subscribe,
-        transfers=settings.telephone.transfers,
+        transfers=settings.telephone.targets,
         take_answer=stores.confirmations.take_answer,
     )
 

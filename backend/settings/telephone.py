@@ -3,44 +3,42 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any
+from typing import Annotated
 
-from pydantic import BaseModel, BeforeValidator, Field, SecretStr, StringConstraints, field_validator
-from pydantic_settings import NoDecode
+from pydantic import BaseModel, Field, SecretStr, StringConstraints, field_validator
+
+from backend.settings.network import Names
 
 TARGET = re.compile(r"\+?[0-9]{2,15}|sips?:[^\s<>\"',]{1,200}")
 NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
 
 
-def _targets(value: Any) -> Any:
-    """Read `name=target, name=target`."""
-    if not isinstance(value, str):
-        return value
-    pairs = [part.partition("=") for part in value.split(",") if part.strip()]
-    return {name.strip(): target.strip() for name, _, target in pairs}
-
-
-Targets = Annotated[dict[str, str], NoDecode, BeforeValidator(_targets)]
 HttpUrl = Annotated[str, StringConstraints(pattern=r"^https?://[^/\s]+")]
 
 
 class TelephoneSettings(BaseModel):
     """What callers by telephone may have done for them."""
 
-    transfers: Targets = Field(
-        {},
+    transfers: Names = Field(
+        [],
         description="Where calls may be transferred to: name=number or name=sip:address, comma-separated.",
     )
 
     @field_validator("transfers")
     @classmethod
-    def _checked(cls, value: dict[str, str]) -> dict[str, str]:
-        for name, target in value.items():
+    def _checked(cls, value: list[str]) -> list[str]:
+        for each in value:
+            name, _, target = each.partition("=")
             if not NAME.fullmatch(name) or not TARGET.fullmatch(target):
                 raise ValueError(
-                    f"{name!r} is not name=target; write e.g. sales=+15550100,front_desk=sip:desk@pbx.example.com"
+                    f"{each!r} is not name=target; write e.g. sales=+15550100,front_desk=sip:desk@pbx.example.com"
                 )
         return value
+
+    @property
+    def targets(self) -> dict[str, str]:
+        """Return the number or SIP address behind each name."""
+        return {name: target for name, _, target in (each.partition("=") for each in self.transfers)}
 
 
 class TwilioSettings(BaseModel):

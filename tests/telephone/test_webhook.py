@@ -83,8 +83,7 @@ async def test_without_credentials_the_webhook_does_not_exist(tmp_path: Path) ->
 
 @pytest.mark.parametrize("port", ["", ":443"])
 async def test_behind_a_proxy_the_signature_is_of_the_address_that_twilio_called(tmp_path: Path, port: str) -> None:
-    hosts = {"allowed_hosts": ["voice.example.com"]}
-    async with telephone_world(tmp_path, **hosts) as here:
+    async with telephone_world(tmp_path, allowed_hosts=["voice.example.com"]) as here:
         answer = await announce(
             here.url,
             signed_for=f"https://voice.example.com{port}/twilio/voice",

