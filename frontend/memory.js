@@ -1,6 +1,7 @@
 /** Requests to read, change and erase what the server knows about the user. The store receives the outcome. */
 
 import { ApiError, deleteMe, getMe, patchMe } from "./api.js";
+import { t } from "./texts.js";
 
 export class Memory {
   /** @param {import("./store.js").Store} store @param {() => void} onErased */
@@ -42,7 +43,7 @@ export class Memory {
       await deleteMe();
       this.onErased();
       return getMe();
-    }, "Everything about you was erased.");
+    }, t("memory.erased"));
   }
 
   /** @param {() => Promise<import("./state/memory.js").Known>} request @param {string} [said] @returns {Promise<boolean>} */
@@ -64,6 +65,6 @@ export class Memory {
 /** @param {unknown} error */
 function inWords(error) {
   if (!(error instanceof ApiError)) throw error;
-  if (error.status === 0) return "The server is not responding. Try again in a moment.";
+  if (error.status === 0) return t("memory.unreachable");
   return `${error.message} ${error.hint}`.trim();
 }

@@ -31,6 +31,7 @@ import {
 } from "./state/transcript.js";
 import { NO_TURNS, turnsAfter } from "./state/turns.js";
 import { sessionEndedFailure, reportedError } from "./failures.js";
+import { t } from "./texts.js";
 
 /**
  * `shaky` the connection may recover by itself · `reconnecting` it is lost, and the page dials again
@@ -114,7 +115,7 @@ const CHANGES = {
     phase: "connected",
     attempt: 0,
     failure: state.phase === "reconnecting" ? null : state.failure,
-    ...(again ? { transcript: noted(state.transcript, "Reconnected. The conversation continues.", at) } : {}),
+    ...(again ? { transcript: noted(state.transcript, t("talk.reconnected"), at) } : {}),
   }),
   page_reconnecting: (state, { attempt, failure }) => ({
     phase: "reconnecting",

@@ -158,7 +158,7 @@ async def export_me(here: Here, caller: Caller) -> Response:
     """Return everything that is stored of the caller, by store, as a file."""
     everything = {name: await store.export(caller.user) for name, store in here.services.user_data.items()}
     security_event(SecurityEvent.DATA_EXPORTED, caller.principal, "the user asked")
-    headers = {"content-disposition": 'attachment; filename="what-is-known-of-me.json"'}
+    headers = {"content-disposition": 'attachment; filename="about-me.json"'}
     return await json_response(everything, headers)
 
 

@@ -1,9 +1,8 @@
 /** The conversation as a document to keep, pure: Markdown for people, JSON for programs. */
 
+import { t, tOf } from "../texts.js";
 import { inWords } from "./citations.js";
 import { isAside, unheard } from "./transcript.js";
-
-const SPEAKER = { user: "You", assistant: "Assistant", note: "", murmur: "You" };
 
 /**
  * @typedef {import("./transcript.js").Entry} Entry
@@ -12,7 +11,7 @@ const SPEAKER = { user: "You", assistant: "Assistant", note: "", murmur: "You" }
 
 /** @param {readonly Entry[]} entries @returns {string} */
 export function asMarkdown(entries) {
-  return `# Conversation\n\n${entries.map(paragraph).join("\n\n")}\n`;
+  return `# ${t("talk.title")}\n\n${entries.map(paragraph).join("\n\n")}\n`;
 }
 
 /** @param {readonly Entry[]} entries @param {Record<string, any> | null} session the `session_started` event */
@@ -25,11 +24,11 @@ export function asJson(entries, session) {
 /** @param {Entry} entry */
 function paragraph(entry) {
   if (entry.role === "note") return `*${entry.text}*`;
-  if (entry.role === "murmur") return `*You, meanwhile: ${entry.text}*`;
+  if (entry.role === "murmur") return `*${t("speaker.murmur")}: ${entry.text}*`;
   const cut = unheard(entry);
   const words = entry.state === "interrupted" ? [entry.heard, cut && `~~${cut.trim()}~~`] : [entry.text];
-  const sources = entry.answers.map((answer) => `  \n*${[answer.label, answer.source, ...answer.citations.map(inWords)].filter(Boolean).join(" · ")}*`);
-  return `**${SPEAKER[entry.role]}:** ${words.filter(Boolean).join(" ")}${sources.join("")}`;
+  const sources = entry.answers.map((answer) => `  \n*${[answer.label, answer.source && tOf("source", answer.source), ...answer.citations.map(inWords)].filter(Boolean).join(" · ")}*`);
+  return `**${t(`speaker.${entry.role}`)}:** ${words.filter(Boolean).join(" ")}${sources.join("")}`;
 }
 
 /** @param {Entry} entry */

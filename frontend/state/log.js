@@ -1,5 +1,6 @@
 /** The event log, pure: one row per event, runs of the same item's deltas in one row, bounded. */
 
+import { t } from "../texts.js";
 import { waitedWords } from "./turns.js";
 
 /** @typedef {{key: number, at: number, type: string, text: string, group: string, count: number}} Row */
@@ -9,43 +10,43 @@ const TEXT_LIMIT = 160;
 
 /** The words of each event in one line; an unknown one shows its data. @type {Record<string, (data: any) => string>} */
 const WORDS = {
-  session_started: (d) => `${d.responder}, ${d.model}, turns by ${d.hearing}, over ${d.transport}`,
+  session_started: (d) => [d.responder, d.model, d.hearing, d.transport].filter(Boolean).join(" · "),
   responder_changed: (d) => [d.state, d.responder, d.model].filter(Boolean).join(" · "),
   floor: (d) => d.floor,
   transcript_delta: (d) => `${d.role} ${d.item_id}`,
   transcript_done: (d) => d.content,
   transcript: (d) => `${d.role}: ${d.content}`,
-  transcript_interrupted: (d) => `heard: ${d.heard || "nothing"}`,
-  thinker: (d) => [d.domain, d.event, `${d.elapsed_ms} ms`, d.source, d.error].filter(Boolean).join(" · "),
+  transcript_interrupted: (d) => t("log.heard", { words: d.heard || t("announce.nothing_heard") }),
+  thinker: (d) => [d.domain, d.event, t("time.ms", { ms: d.elapsed_ms ?? 0 }), d.source, d.error].filter(Boolean).join(" · "),
   notice: (d) => d.text ?? d.message ?? JSON.stringify(d),
   decision: (d) => d.text,
   task: (d) => [d.instruction, d.event, d.detail].filter(Boolean).join(" · "),
   reminder: (d) => [d.event, d.way].filter(Boolean).join(" · "),
-  user_context: () => "what I remember about you has changed",
-  turn_metrics: (d) => [`turn ${d.turn}: ${d.total_ms} ms`, waitedWords(d)].filter(Boolean).join(" · "),
+  user_context: () => t("log.memory_changed"),
+  turn_metrics: (d) => [t("log.turn", { turn: d.turn, what: t("time.ms", { ms: d.total_ms }) }), waitedWords(d)].filter(Boolean).join(" · "),
   murmur: (d) => [d.kind, d.words].filter(Boolean).join(" · "),
-  reply_discarded: (d) => `turn ${d.turn}: a prepared reply of ${d.input_tokens + d.output_tokens} tokens`,
-  reply_failed: (d) => `turn ${d.turn}: ${[d.status, d.reason, d.remedy.replace("_", " ")].filter(Boolean).join(" · ")}`,
-  usage: (d) => [`${d.call_tokens} tokens`, d.call_usd !== null && `$${d.call_usd.toFixed(4)}`].filter(Boolean).join(" · "),
-  interruptions: (d) => (d.allowed ? "allowed" : "off"),
-  audio_playback_finished: (d) => `${d.item_id} · ${d.played_ms} ms`,
+  reply_discarded: (d) => t("log.turn", { turn: d.turn, what: t("pause.tokens", { count: d.input_tokens + d.output_tokens }) }),
+  reply_failed: (d) => t("log.turn", { turn: d.turn, what: [d.status, d.reason, d.remedy.replace("_", " ")].filter(Boolean).join(" · ") }),
+  usage: (d) => [t("pause.tokens", { count: d.call_tokens }), d.call_usd !== null && `$${d.call_usd.toFixed(4)}`].filter(Boolean).join(" · "),
+  interruptions: (d) => (t(d.allowed ? "log.interruptions_on" : "log.interruptions_off")),
+  audio_playback_finished: (d) => `${d.item_id} · ${t("time.ms", { ms: d.played_ms })}`,
   keys_pressed: (d) => d.keys,
-  session_idle_nudge: (d) => `after ${d.idle_s} s`,
-  session_idle_disconnect: (d) => `after ${d.idle_s} s`,
+  session_idle_nudge: (d) => t("log.after", { time: t("time.s", { s: d.idle_s }) }),
+  session_idle_disconnect: (d) => t("log.after", { time: t("time.s", { s: d.idle_s }) }),
   session_ended: (d) => d.reason,
   error: (d) => d.message,
-  gap: (d) => `${d.missed} events missed`,
+  gap: (d) => t("log.missed", { count: d.missed }),
 };
 
 const TURNS = ["floor", "turn_metrics", "murmur", "reply_discarded", "reply_failed", "interruptions", "audio_playback_finished"];
-/** Kinds of events, for filters. @type {Record<string, {label: string, has: (type: string) => boolean}>} */
+/** Kinds of events, for filters. @type {Record<string, {has: (type: string) => boolean}>} */
 export const GROUPS = {
-  words: { label: "Words", has: (type) => type.startsWith("transcript") },
-  turns: { label: "Turns", has: (type) => TURNS.includes(type) },
-  thinkers: { label: "Thinkers", has: (type) => type === "thinker" },
-  background: { label: "Background", has: (type) => ["notice", "decision", "task", "reminder", "user_context"].includes(type) },
-  session: { label: "Session", has: (type) => type.startsWith("session_") || type === "responder_changed" },
-  errors: { label: "Errors", has: (type) => type === "error" || type === "gap" },
+  words: { has: (type) => type.startsWith("transcript") },
+  turns: { has: (type) => TURNS.includes(type) },
+  thinkers: { has: (type) => type === "thinker" },
+  background: { has: (type) => ["notice", "decision", "task", "reminder", "user_context"].includes(type) },
+  session: { has: (type) => type.startsWith("session_") || type === "responder_changed" },
+  errors: { has: (type) => type === "error" || type === "gap" },
 };
 
 /**

@@ -1,5 +1,7 @@
 /** The user's profile, as far as the page has loaded it. Pure. */
 
+import { listOf, t } from "../texts.js";
+
 /**
  * @typedef {object} Known as `GET /api/me` returns it
  * @property {Record<string, any>} preferences
@@ -28,7 +30,7 @@ export function memoryAfter(memory, { type, data }) {
     case "page_memory_loaded":
       return { ...memory, known: data.known, busy: false, said: data.said ?? "", failed: false };
     case "page_memory_renewed":
-      return { ...memory, known: data.known, ...(isSame(memory.known, data.known) ? {} : { said: "Updated just now.", failed: false }) };
+      return { ...memory, known: data.known, ...(isSame(memory.known, data.known) ? {} : { said: t("memory.updated"), failed: false }) };
     case "user_context":
       return { ...memory, changes: memory.changes + 1 };
     case "page_memory_failed":
@@ -54,6 +56,6 @@ export function isBlank({ preferences, facts, summary, signals, instructions }) 
 export function countsInWords({ signals }) {
   const calls = signals.session_count ?? 0;
   const topics = Object.entries(signals.topics ?? {}).sort(([, one], [, other]) => other - one).slice(0, 5);
-  const asked = topics.map(([topic, times]) => `${topic} (${times})`).join(", ");
-  return [`${calls} ${calls === 1 ? "call" : "calls"} so far`, asked && `asked most about ${asked}`].filter(Boolean).join("; ");
+  const asked = topics.length ? t("memory.asked_most", { topics: listOf(topics.map(([topic, times]) => `${topic} (${times})`)) }) : "";
+  return listOf([t("memory.calls", { count: calls }), asked].filter(Boolean));
 }

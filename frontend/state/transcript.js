@@ -8,6 +8,7 @@
  * A Thinker's answer waits in `answers` for the reply that speaks it, and stands with that reply from then on.
  */
 
+import { tOf } from "../texts.js";
 import { citationsOf } from "./citations.js";
 
 /**
@@ -129,8 +130,8 @@ export function noted(transcript, text, at) {
   return upsert(transcript, { id, role: "note", text, heard: text, state: "final" }, at);
 }
 
-/** What is shown of a murmur of which no words are known, by its kind. @type {Record<string, string>} */
-const MURMURS = { agreement: "Mm-hmm", hesitation: "Um", noise: "A cough or laugh", aside: "Words for somebody else" };
+/** The murmurs that are shown by their kind where no words are known. */
+const MURMURS = new Set(["agreement", "hesitation", "noise", "aside"]);
 
 /**
  * The user uttered something that takes no turn, and the assistant went on.
@@ -141,7 +142,7 @@ const MURMURS = { agreement: "Mm-hmm", hesitation: "Um", noise: "A cough or laug
  */
 export function murmured(transcript, { kind, words }, at) {
   const id = `murmur-${at}-${transcript.entries.length}`;
-  const text = words ? words[0].toUpperCase() + words.slice(1) : (MURMURS[kind] ?? "A sound");
+  const text = words ? words[0].toUpperCase() + words.slice(1) : tOf("murmur", MURMURS.has(kind) ? kind : "other");
   return upsert(transcript, { id, role: "murmur", text, heard: text, state: "final" }, at);
 }
 

@@ -5,6 +5,8 @@
  * Thinkers and their tools are on the same scale, and may continue long after that sound.
  */
 
+import { listOf, t, tOf } from "../texts.js";
+
 /**
  * @typedef {{id: string, name: string, start: number, end: number | null, failed: boolean}} Tool  ms on the turn's scale
  * @typedef {object} Work a Thinker at work
@@ -28,27 +30,12 @@ export const TURNS_LIMIT = 200;
 const WORKS_LIMIT = 16;
 const TOOLS_LIMIT = 24;
 const DISCARDED_LIMIT = 16;
-/** Reasons of the wait that need more words than their name. @type {Record<string, string>} */
-const REASONS = {
-  eager: "answers are to come at once",
-  "nothing known": "no words known yet",
-  "own pauses": "your own pauses are as long",
-  "rather complete": "probably complete",
-};
 
 /** @type {Turns} */
 export const NO_TURNS = Object.freeze({ session: "", before: 0, list: Object.freeze([]) });
 
 /** The stages between the last sound of the caller and the first of the reply, in order. */
-export const LEGS = Object.freeze([
-  { name: "hangover", words: "End of speech confirmed" },
-  { name: "commit", words: "Turn submitted" },
-  { name: "reply_started", words: "Reply started" },
-  { name: "first_token", words: "First word" },
-  { name: "first_audio", words: "First sound" },
-  { name: "patience", words: "Waited for more" },
-  { name: "played", words: "Heard" },
-]);
+export const LEGS = Object.freeze(/** @type {const} */ (["hangover", "commit", "reply_started", "first_token", "first_audio", "patience", "played"]));
 
 /** @param {Turns} turns @param {import("../store.js").Action} action @returns {Turns} */
 export function turnsAfter(turns, { type, data }) {
@@ -84,9 +71,9 @@ export function segments(metrics) {
   const token = Math.min(metrics.first_token_ms ?? 0, sounded);
   const split = { ...metrics, first_token_ms: token, first_audio_ms: sounded - token };
   let start = 0;
-  return LEGS.map(({ name, words }) => {
+  return LEGS.map((name) => {
     const ms = /** @type {Record<string, number>} */ (split)[`${name}_ms`] ?? 0;
-    const segment = { name, words, start, ms };
+    const segment = { name, words: t(`leg.${name}`), start, ms };
     start += ms;
     return segment;
   });
@@ -94,7 +81,7 @@ export function segments(metrics) {
 
 /** How long the turn's silence was waited out, and why; "" for a typed turn. @param {Metrics} metrics */
 export function waitedWords({ wait_ms = 0, reason = "" }) {
-  return reason ? `waited ${wait_ms.toLocaleString("en")} ms: ${REASONS[reason] ?? reason}` : "";
+  return reason ? t("pause.waited", { time: t("time.ms", { ms: wait_ms }), reason: tOf("reason", reason) }) : "";
 }
 
 /** Everything about the turn's pauses in a sentence, "" where there is nothing to say. @param {Turn} turn */
@@ -104,11 +91,13 @@ export function pausesInWords({ metrics, discarded }) {
   const tokens = discarded.reduce((sum, each) => sum + each, 0);
   const parts = [
     waitedWords(metrics ?? {}),
-    pieces > 1 && `said in ${pieces} pieces`,
-    count > 0 && `${count} prepared ${count === 1 ? "reply" : "replies"} thrown away`,
-  ].filter(Boolean);
-  const words = parts.join(", ") + (tokens ? ` (${tokens.toLocaleString("en")} tokens)` : "");
-  return words && `${words[0].toUpperCase()}${words.slice(1)}.`;
+    pieces > 1 && t("pause.pieces", { count: pieces }),
+    count > 0 && t("pause.discarded", { count }),
+  ].filter((part) => typeof part === "string" && part !== "");
+  if (!parts.length) return "";
+  const words = listOf(/** @type {string[]} */ (parts));
+  const sentence = `${words[0].toUpperCase()}${words.slice(1)}`;
+  return tokens ? t("pause.sentence_tokens", { parts: sentence, tokens: t("pause.tokens", { count: tokens }) }) : t("pause.sentence", { parts: sentence });
 }
 
 /** The end of the turn's scale: its first sound, or the last thing done for it. @param {Turn} turn */
@@ -131,7 +120,7 @@ export function medians(turns) {
   const all = measured(turns).map(({ metrics }) => /** @type {Metrics} */ (metrics));
   if (!all.length) return null;
   const parts = all.map(segments);
-  const legs = LEGS.map(({ name }, n) => [name, quantile(parts.map((segments) => segments[n].ms), 0.5)]);
+  const legs = LEGS.map((name, n) => [name, quantile(parts.map((segments) => segments[n].ms), 0.5)]);
   const totals = all.map((metrics) => metrics.total_ms);
   return { legs: Object.fromEntries(legs), total_ms: quantile(totals, 0.5), p95_ms: quantile(totals, 0.95) };
 }

@@ -1,5 +1,7 @@
 /** Records of lists that this version of the server cannot read, pure: how many there are of each kind, and the words for it. */
 
+import { t } from "../texts.js";
+
 /** @typedef {{tasks: number, reminders: number}} Unreadable */
 
 /** @type {Unreadable} */
@@ -19,12 +21,6 @@ export function unreadableAfter(unreadable, { type, data }) {
 
 /** A sentence for each list that lacks something. @param {Unreadable} unreadable */
 export function unreadableWords({ tasks, reminders }) {
-  return [wordsFor(tasks, "task"), wordsFor(reminders, "reminder")].filter(Boolean).join(" ");
-}
-
-/** @param {number} count @param {string} kind */
-function wordsFor(count, kind) {
-  if (!count) return "";
-  if (count === 1) return `One ${kind} cannot be shown: it was written by a newer version of the server.`;
-  return `${count} ${kind}s cannot be shown: they were written by a newer version of the server.`;
+  const sentences = [tasks && t("unreadable.tasks", { count: tasks }), reminders && t("unreadable.reminders", { count: reminders })];
+  return sentences.filter(Boolean).join(" ");
 }

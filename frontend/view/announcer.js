@@ -4,10 +4,11 @@
  */
 
 import { isEarlier } from "../state/transcript.js";
+import { t } from "../texts.js";
 import { part } from "./dom.js";
 
-/** The words for a Thinker's end. @type {Record<string, string>} */
-const ENDS = { failed: "failed", stale: "came too late", cancelled: "was cancelled" };
+/** The ends of a Thinker that are announced; a good one is heard. */
+const ENDS = new Set(["failed", "stale", "cancelled"]);
 
 /** @param {import("../store.js").Store} store */
 export function showAnnouncements(store) {
@@ -38,8 +39,9 @@ function isOver(entry) {
 function inWords({ role, text, heard, state }) {
   if (role === "note") return text;
   if (role === "murmur") return "";
-  if (role === "user") return `You: ${text}`;
-  return state === "interrupted" ? `Assistant, interrupted: ${heard || "nothing heard"}` : `Assistant: ${text}`;
+  if (role === "user") return t("announce.user", { words: text });
+  if (state !== "interrupted") return t("announce.assistant", { words: text });
+  return t("announce.interrupted", { words: heard || t("announce.nothing_heard") });
 }
 
 /**
@@ -49,5 +51,6 @@ function inWords({ role, text, heard, state }) {
 function thinkersOver(now, before) {
   if (now === before) return [];
   const known = new Map(before.map((thinker) => [thinker.id, thinker.state]));
-  return now.filter(({ id, state }) => ENDS[state] && known.get(id) !== state).map(({ label, state }) => `${label} ${ENDS[state]}.`);
+  const ended = now.filter(({ id, state }) => ENDS.has(state) && known.get(id) !== state);
+  return ended.map(({ label, state }) => t(/** @type {import("../texts.js").Key} */ (`announce.${state}`), { thinker: label }));
 }

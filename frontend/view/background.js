@@ -2,22 +2,9 @@
 
 import { isOpen } from "../state/tasks.js";
 import { unreadableWords } from "../state/unreadable.js";
+import { t, tOf } from "../texts.js";
 import { follow, make, part, setText } from "./dom.js";
 import { citationLinks, sourceBadge } from "./sources.js";
-
-/** @type {Record<import("../state/tasks.js").TaskState, string>} */
-const TASK_WORDS = {
-  queued: "Waiting",
-  running: "At work",
-  retrying: "Trying again soon",
-  done: "Done",
-  failed: "Failed",
-  canceled: "Cancelled",
-};
-/** @type {Record<string, string>} */
-const NOTICE_WORDS = { waiting: "Waiting", speaking: "Being spoken", told: "Delivered" };
-/** @type {Record<string, string>} */
-const KIND_WORDS = { result: "Result", decision: "Decision", reminder: "Reminder", note: "Note" };
 
 const PARTS = /** @type {const} */ (["tasks", "notices", "reminders", "unreadable"]);
 
@@ -49,7 +36,7 @@ function createTask(cancel) {
   card.dataset.testid = "task";
   const head = make("div", "thinker-head");
   head.append(make("strong", "thinker-label"), make("span", "thinker-state"));
-  const button = make("button", "quiet small thinker-ask", "Cancel");
+  const button = make("button", "quiet small thinker-ask", t("task.cancel"));
   button.type = "button";
   button.dataset.testid = "task-cancel";
   button.addEventListener("click", () => cancel(card.dataset.task ?? ""));
@@ -67,14 +54,14 @@ function updateTask(card, task) {
   card.dataset.task = task.id;
   card.dataset.state = task.state;
   setText(head.children[0], task.kind);
-  setText(head.children[1], TASK_WORDS[task.state] ?? task.state);
+  setText(head.children[1], tOf("task", task.state));
   setText(query, task.instruction);
   setText(detail, isOpen(task) ? task.error || task.progress : task.error || task.result);
   sources.replaceChildren(...(task.source ? [sourceBadge(task.source)] : []), ...citationLinks(task.citations));
   const ask = /** @type {HTMLButtonElement} */ (button);
   ask.hidden = !isOpen(task);
   ask.disabled = task.cancelling;
-  ask.ariaLabel = `Cancel: ${task.instruction}`;
+  ask.ariaLabel = t("task.cancel_this", { task: task.instruction });
 }
 
 function createNotice() {
@@ -87,7 +74,7 @@ function createNotice() {
 /** @param {HTMLElement} item @param {import("../state/notices.js").Notice} notice */
 function updateNotice(item, { kind, text, state }) {
   item.dataset.state = state;
-  setText(item.children[0], KIND_WORDS[kind] ?? kind);
+  setText(item.children[0], tOf("notice", kind));
   setText(item.children[1], kind === "reminder" ? text.replace(/^A reminder: /, "") : text);
-  setText(item.children[2], NOTICE_WORDS[state] ?? state);
+  setText(item.children[2], tOf("notice", state));
 }

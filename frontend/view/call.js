@@ -1,14 +1,16 @@
 /** The call's state in words, how long it lasts, its one button, mute or hold-to-talk, and the service that answers. */
 
 import { isDialling, isLive } from "../store.js";
+import { listOf, t } from "../texts.js";
 import { part, setText } from "./dom.js";
 
-const FLOOR_WORDS = {
-  listening: "Listening — go ahead",
-  user: "Hearing you",
-  pausing: "Hearing you",
-  assistant: "Speaking",
-  held: "Paused — are you taking over?",
+/** @type {Record<import("../store.js").Floor, import("../texts.js").Key | "">} */
+const FLOOR_TEXTS = {
+  listening: "floor.listening",
+  user: "floor.user",
+  pausing: "floor.user",
+  assistant: "floor.assistant",
+  held: "floor.held",
   closed: "",
 };
 const TICK_MS = 1_000;
@@ -57,21 +59,22 @@ function isUnderWay(state) {
 function stateWords({ phase, step, attempt, microphone, failure, session }) {
   switch (phase) {
     case "loading":
-      return "Looking for the server…";
+      return t("state.loading");
     case "ready":
-      return "Ready to talk";
+      return t("state.ready");
     case "connecting":
-      return { microphone: "Waiting for the microphone…", fallback: "Trying without UDP…" }[step] ?? "Connecting…";
+      if (step === "microphone") return t("state.microphone");
+      return t(step === "fallback" ? "state.fallback" : "state.connecting");
     case "connected":
-      if (microphone.mode === "silent") return "Connected, without a microphone";
-      if (microphone.muted) return "Connected, muted";
-      return session?.transport === "websocket" ? "Connected, without UDP" : "Connected";
+      if (microphone.mode === "silent") return t("state.silent");
+      if (microphone.muted) return t("state.muted");
+      return t(session?.transport === "websocket" ? "state.websocket" : "state.connected");
     case "shaky":
-      return "The network is unstable, holding on…";
+      return t("state.shaky");
     case "reconnecting":
-      return attempt > 1 ? `Reconnecting, attempt ${attempt}…` : "Reconnecting…";
+      return attempt > 1 ? t("state.reconnecting_again", { attempt }) : t("state.reconnecting");
     case "ended":
-      return failure ? "Not connected" : "Call ended";
+      return t(failure ? "state.failed" : "state.ended");
   }
 }
 
@@ -79,7 +82,7 @@ function stateWords({ phase, step, attempt, microphone, failure, session }) {
 function showButtons(state) {
   const button = /** @type {HTMLButtonElement} */ (part("connect"));
   const busy = isUnderWay(state);
-  label(button, busy ? (isLive(state) ? "Hang up" : "Cancel") : hasBegun(state) ? "Continue" : "Start talking");
+  label(button, t(busy ? (isLive(state) ? "call.hang_up" : "call.cancel") : hasBegun(state) ? "call.continue" : "call.start"));
   icon(button, busy ? "end" : "call");
   button.classList.toggle("ending", busy);
   button.disabled = state.phase === "loading";
@@ -91,12 +94,12 @@ function showButtons(state) {
   const mute = part("mute");
   mute.hidden = !heard || pushToTalk;
   mute.setAttribute("aria-pressed", String(muted));
-  label(mute, muted ? "Unmute" : "Mute");
+  label(mute, t(muted ? "call.unmute" : "call.mute"));
   icon(mute, muted ? "muted" : "call");
   const hold = part("hold");
   hold.hidden = !heard || !pushToTalk;
   hold.setAttribute("aria-pressed", String(talking));
-  label(hold, talking ? "Listening…" : "Hold to talk");
+  label(hold, t(talking ? "call.holding" : "call.hold"));
 }
 
 /** @param {import("../store.js").State} state */
@@ -108,23 +111,23 @@ function showFloor(state) {
   presence.dataset.floor = busy ? "connecting" : shown;
   presence.dataset.muted = String(isLive(state) && (microphone.muted || microphone.mode === "silent"));
   const waiting = shown === "listening" && microphone.pushToTalk && !microphone.talking;
-  const words = shown === "assistant" && !interruptions.allowed ? "Speaking — interruptions are off" : FLOOR_WORDS[shown];
-  setText(part("floor"), waiting ? "Hold space or the button to talk" : unheard(state, shown) || words || invitation(state));
+  const key = shown === "assistant" && !interruptions.allowed ? "floor.uninterruptible" : FLOOR_TEXTS[shown];
+  setText(part("floor"), waiting ? t("floor.push") : unheard(state, shown) || (key && t(key)) || invitation(state));
 }
 
 /** What a caller does who cannot be heard. @param {import("../store.js").State} state @param {string} floor */
 function unheard({ microphone }, floor) {
   if (floor !== "listening") return "";
-  if (microphone.mode === "silent") return "Ready — type a question";
-  return microphone.muted ? "Muted — unmute to speak" : "";
+  if (microphone.mode === "silent") return t("floor.silent");
+  return microphone.muted ? t("floor.muted") : "";
 }
 
 /** @param {import("../store.js").State} state */
 function invitation(state) {
   const { phase } = state;
-  if (phase === "ready") return hasBegun(state) ? "Continue where you left off" : "Speak as you would to a person";
-  if (phase === "ended" && !state.failure && hasBegun(state)) return "Continue whenever you like";
-  return phase === "reconnecting" ? "The conversation is kept" : "";
+  if (phase === "ready") return t(hasBegun(state) ? "floor.continue" : "floor.begin");
+  if (phase === "ended" && !state.failure && hasBegun(state)) return t("floor.ended");
+  return phase === "reconnecting" ? t("floor.kept") : "";
 }
 
 /** @param {import("../state/tally.js").Tally} tally */
@@ -159,13 +162,13 @@ function showFacts({ config, session }) {
   part("session-facts").title = config?.memory?.label ?? "";
   const banner = part("offline-banner");
   banner.hidden = !offline;
-  setText(banner, `On this machine: ${session?.model ?? responder.model}${warmingUp(config)}`);
+  setText(banner, [t("page.offline", { model: session?.model ?? responder.model ?? "" }), warmingUp(config)].filter(Boolean).join(" · "));
 }
 
 /** What is still being loaded: a call may begin, and waits for it. @param {any} config */
 function warmingUp(config) {
   const loading = config?.loading ?? [];
-  return loading.length ? ` · warming up: ${loading.join(", ")}` : "";
+  return loading.length ? t("page.warming_up", { parts: listOf(loading) }) : "";
 }
 
 /** The label without its remarks in parentheses: those stand in the line's tooltip. @param {any} config */

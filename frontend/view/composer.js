@@ -1,6 +1,7 @@
 /** Typed input, and example questions from the Thinkers there are. */
 
 import { isLive as live } from "../store.js";
+import { t } from "../texts.js";
 import { make, part } from "./dom.js";
 
 /**
@@ -23,7 +24,7 @@ export function showComposer(store, conversation) {
       examples.replaceChildren(...chips(state.config, (text) => offer(text, input, store, conversation)));
     }
     if (state.phase !== before.phase || state.microphone !== before.microphone) {
-      input.placeholder = live(state) && state.microphone.mode === "on" ? "Speak, or type here" : "Type a question";
+      input.placeholder = t(live(state) && state.microphone.mode === "on" ? "talk.speak_or_type" : "talk.type");
       arm(send, input, state);
     }
   });

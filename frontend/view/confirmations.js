@@ -1,6 +1,7 @@
 /** What the user is asked to agree to stands on top until it is answered: the very call, with its arguments. */
 
 import { actOf } from "../state/confirmations.js";
+import { t } from "../texts.js";
 import { follow, make, part, setText } from "./dom.js";
 
 /** @typedef {import("../state/confirmations.js").Confirmation} Confirmation */
@@ -24,10 +25,10 @@ function create(answer) {
   const box = make("div", "reminder");
   box.dataset.testid = "confirmation";
   const words = make("p", "");
-  words.append(make("strong", "", "Do this?"), make("span", "reminder-text"));
+  words.append(make("strong", "", t("confirm.question")), make("span", "reminder-text"));
   const choices = make("div", "tools");
-  for (const [name, label, agreed] of /** @type {[string, string, boolean][]} */ ([["agree", "Yes, do it", true], ["refuse", "No", false]])) {
-    const button = make("button", "quiet", label);
+  for (const [name, agreed] of /** @type {[string, boolean][]} */ ([["agree", true], ["refuse", false]])) {
+    const button = make("button", "quiet", t(agreed ? "confirm.yes" : "confirm.no"));
     button.type = "button";
     button.dataset.testid = `confirmation-${name}`;
     button.addEventListener("click", () => answer(box.dataset.confirmation ?? "", agreed));
@@ -43,6 +44,6 @@ function update(box, confirmation) {
   box.dataset.confirmation = confirmation.id;
   setText(box.children[0].children[1], act);
   const [agree, refuse] = box.children[1].children;
-  agree.ariaLabel = `Yes, do it: ${act}`;
-  refuse.ariaLabel = `No: ${act}`;
+  agree.ariaLabel = t("confirm.choice", { choice: t("confirm.yes"), act });
+  refuse.ariaLabel = t("confirm.choice", { choice: t("confirm.no"), act });
 }

@@ -4,6 +4,7 @@
  */
 
 import { dropFingerprint, prepareFingerprint } from "../fingerprint.js";
+import { t } from "../texts.js";
 import { make, part } from "./dom.js";
 
 /** @typedef {import("../client/devices.js").Device} Device */
@@ -108,7 +109,8 @@ function select(name, choose) {
 
 /** @param {HTMLSelectElement} select @param {{devices: readonly Device[], chosen: string}} choice */
 function offer(select, { devices, chosen }) {
-  const options = [{ id: "", label: "System default" }, ...devices];
+  const unnamed = t(select.dataset.testid === "speaker" ? "sound.speaker" : "sound.microphone");
+  const options = [{ id: "", label: t("sound.default") }, ...devices.map(({ id, label }) => ({ id, label: label || unnamed }))];
   const shown = Array.from(select.options, ({ value, text }) => `${value} ${text}`);
   if (shown.join("\n") !== options.map(({ id, label }) => `${id} ${label}`).join("\n")) {
     select.replaceChildren(...options.map(({ id, label }) => Object.assign(make("option", "", label), { value: id })));

@@ -1,20 +1,21 @@
 /** The developer's drawer: the service that answers, the connection, the server's speech scores, and every event. */
 
 import { CallStatistics } from "../call_statistics.js";
+import { number, percent, t } from "../texts.js";
 import { make, setText } from "./dom.js";
 import { showSpeechScores } from "./speech_scores.js";
 import { showLog } from "./log.js";
 
 /** @typedef {import("../state/stats.js").Network} Network */
 
-/** The label and the unit of each figure of the connection. @type {readonly [keyof Network, string, (value: number) => string][]} */
+/** The label and the unit of each figure of the connection. @type {readonly [keyof Network, import("../texts.js").Key, (value: number) => string][]} */
 const FIGURES = [
-  ["roundTripMs", "Round trip", (ms) => `${ms.toFixed(1)} ms`],
-  ["jitterMs", "Jitter", (ms) => `${ms.toFixed(1)} ms`],
-  ["lostShare", "Lost, to us", percent],
-  ["lostUpShare", "Lost, from us", percent],
-  ["concealedShare", "Concealed", percent],
-  ["bufferMs", "Jitter buffer", (ms) => `${Math.round(ms)} ms`],
+  ["roundTripMs", "drawer.round_trip", tenths],
+  ["jitterMs", "drawer.jitter", tenths],
+  ["lostShare", "drawer.lost_down", share],
+  ["lostUpShare", "drawer.lost_up", share],
+  ["concealedShare", "drawer.concealed", share],
+  ["bufferMs", "drawer.buffer", (ms) => t("time.ms", { ms: Math.round(ms) })],
 ];
 
 /** @type {import("./panels.js").ShowPanel} */
@@ -47,25 +48,34 @@ export function show(place, { store, conversation }) {
 function sessionFacts(place) {
   const list = make("dl", "pairs");
   list.dataset.testid = "drawer-session";
-  const copy = make("button", "quiet small", "Copy id");
+  const copy = make("button", "quiet small", t("drawer.copy_id"));
   copy.type = "button";
   copy.disabled = true;
   copy.dataset.testid = "copy-session";
-  place.append(titled("Session", copy), list);
+  place.append(titled(t("drawer.session"), copy), list);
   /** @type {string} */
   let id = "";
   copy.addEventListener("click", async () => {
-    setText(copy, (await copied(id)) ? "Copied" : "Select it above");
-    setTimeout(() => setText(copy, "Copy id"), 2_000);
+    setText(copy, (await copied(id)) ? t("drawer.copied") : t("drawer.select_it"));
+    setTimeout(() => setText(copy, t("drawer.copy_id")), 2_000);
   });
   return (/** @type {any} */ session) => {
     id = session?.session_id ?? "";
     copy.disabled = !id;
-    const facts = session
-      ? { Responder: session.responder, Model: session.model, "Turn detection": session.hearing, Transport: session.transport, Id: id }
-      : { Id: "no call yet" };
-    list.replaceChildren(...Object.entries(facts).flatMap(([name, value]) => pair(name, String(value))));
+    list.replaceChildren(...factsOf(session).flatMap(([name, value]) => pair(t(name), value)));
   };
+}
+
+/** @param {any} session @returns {[import("../texts.js").Key, string][]} */
+function factsOf(session) {
+  if (!session) return [["drawer.id", t("drawer.no_call")]];
+  return [
+    ["drawer.responder", session.responder],
+    ["drawer.model", session.model],
+    ["drawer.hearing", session.hearing],
+    ["drawer.transport", session.transport],
+    ["drawer.id", session.session_id],
+  ];
 }
 
 /** Browsers give the clipboard to secure pages only. @param {string} text */
@@ -85,11 +95,11 @@ function connectionFacts(place) {
   /** @type {Map<keyof Network, HTMLElement>} */
   const values = new Map();
   for (const [name, words] of FIGURES) {
-    const [term, value] = pair(words, "–");
+    const [term, value] = pair(t(words), "–");
     values.set(name, value);
     list.append(term, value);
   }
-  place.append(titled("Connection"), list);
+  place.append(titled(t("drawer.connection")), list);
   return (/** @type {Network | null} */ network) => {
     for (const [name, , words] of FIGURES) {
       const value = network?.[name] ?? null;
@@ -115,7 +125,12 @@ function pair(name, value) {
   return [make("dt", "", name), make("dd", "", value)];
 }
 
-/** @param {number} share */
-function percent(share) {
-  return `${(share * 100).toFixed(1)} %`;
+/** @param {number} ms */
+function tenths(ms) {
+  return t("time.ms", { ms: number(ms, { minimumFractionDigits: 1, maximumFractionDigits: 1 }) });
+}
+
+/** @param {number} value 0 to 1 */
+function share(value) {
+  return percent(value, 1);
 }

@@ -1,6 +1,7 @@
 /** Taking the conversation along: to the clipboard, or as a file. */
 
 import { asJson, asMarkdown } from "../state/export.js";
+import { t } from "../texts.js";
 import { part, setText } from "./dom.js";
 
 const DONE_MS = 1_800;
@@ -21,8 +22,8 @@ export function showExporting(store) {
 async function toClipboard(button, text) {
   const words = /** @type {Element} */ (button.querySelector(".label"));
   const worked = await navigator.clipboard?.writeText(text).then(() => true, () => false);
-  setText(words, worked ? "Copied" : "Not allowed");
-  setTimeout(() => setText(words, "Copy"), DONE_MS);
+  setText(words, t(worked ? "talk.copied" : "talk.not_copied"));
+  setTimeout(() => setText(words, t("talk.copy")), DONE_MS);
 }
 
 /** @param {string} ending @param {string} type @param {string} text */

@@ -1,15 +1,7 @@
 /** The notice of a failure: its words, a button for each thing to do next, and a countdown for a server that is busy. */
 
+import { t } from "../texts.js";
 import { make, part, setText } from "./dom.js";
-
-/** @type {Record<import("../failures.js").WayOn, string>} */
-const WAY_WORDS = {
-  retry: "Try again",
-  type: "Type instead",
-  sound: "Turn on sound",
-  stop: "Stop trying",
-  dismiss: "Close",
-};
 
 /**
  * @param {import("../store.js").Store} store
@@ -24,7 +16,7 @@ export function showFailure(store, ways) {
     clearInterval(counting);
     box.hidden = !state.failure;
     if (!state.failure) return box.replaceChildren();
-    draw(box, state.failure, state.phase === "reconnecting" ? "Try now" : WAY_WORDS.retry, ways);
+    draw(box, state.failure, t(state.phase === "reconnecting" ? "way.retry_now" : "way.retry"), ways);
     const { retryAt } = state.failure;
     if (retryAt) counting = countDown(box, retryAt);
   });
@@ -41,7 +33,7 @@ function draw(box, failure, retry, ways) {
   const words = make("div", "notice-words");
   words.append(make("strong", "", failure.title), make("p", "", failure.hint));
   const buttons = make("div", "notice-ways");
-  buttons.append(...failure.ways.map((way) => wayButton(way, way === "retry" ? retry : WAY_WORDS[way], ways[way])));
+  buttons.append(...failure.ways.map((way) => wayButton(way, way === "retry" ? retry : t(`way.${way}`), ways[way])));
   box.replaceChildren(words, buttons);
 }
 
@@ -60,7 +52,7 @@ function countDown(box, retryAt) {
   const show = () => {
     const seconds = Math.ceil((retryAt - Date.now()) / 1000);
     button.disabled = seconds > 0;
-    setText(button, seconds > 0 ? `Try again in ${seconds} s` : WAY_WORDS.retry);
+    setText(button, seconds > 0 ? t("way.retry_in", { count: seconds }) : t("way.retry"));
     if (seconds <= 0) clearInterval(timer);
   };
   const timer = setInterval(show, 250);

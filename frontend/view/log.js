@@ -1,9 +1,9 @@
 /** Every event as it came, newest last, as far as the filters let it through. */
 
 import { GROUPS, matching } from "../state/log.js";
+import { number, t, timeOfDay, tOf } from "../texts.js";
 import { follow, make, setText } from "./dom.js";
 
-const CLOCK = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit", hour12: false });
 const NEAR_END_PX = 32;
 
 /** @typedef {import("../state/log.js").Row} Row */
@@ -11,20 +11,20 @@ const NEAR_END_PX = 32;
 /** @param {HTMLElement} place @param {import("../store.js").Store} store @returns {() => void} draws what there is now */
 export function showLog(place, store) {
   const count = named(make("span", "count", "0"), "log-count");
-  const title = make("h2", "", "Events ");
-  title.append(count);
+  const title = make("h2", "", t("log.title"));
+  title.append(" ", count);
   const search = named(make("input", ""), "log-search");
   search.type = "search";
-  search.placeholder = "Filter";
-  search.ariaLabel = "Filter the events by words";
+  search.placeholder = t("log.filter");
+  search.ariaLabel = t("log.filter_label");
   const chips = make("div", "log-groups");
   chips.role = "group";
-  chips.ariaLabel = "Kinds of events";
+  chips.ariaLabel = t("log.kinds");
   const tools = make("div", "log-tools");
   tools.append(title, chips, search);
   const list = named(make("ol", "log"), "log");
   list.tabIndex = 0;
-  list.ariaLabel = "Events";
+  list.ariaLabel = t("log.title");
   place.append(tools, list);
 
   /** @type {Set<string>} */
@@ -34,10 +34,11 @@ export function showLog(place, store) {
     const stick = list.scrollHeight - list.scrollTop - list.clientHeight < NEAR_END_PX;
     const rows = matching(store.state.log, hidden, search.value);
     follow(list, shown, rows, (row) => row.key, createRow, updateRow);
-    setText(count, rows.length === store.state.log.length ? String(rows.length) : `${rows.length} of ${store.state.log.length}`);
+    const all = store.state.log.length;
+    setText(count, rows.length === all ? number(all) : t("log.shown", { shown: rows.length, all }));
     if (stick) list.scrollTop = list.scrollHeight;
   };
-  chips.append(...Object.entries(GROUPS).map(([group, { label }]) => chip(label, group, hidden, draw)));
+  chips.append(...Object.keys(GROUPS).map((group) => chip(tOf("log", group), group, hidden, draw)));
   search.addEventListener("input", draw);
   return draw;
 }
@@ -64,7 +65,7 @@ function createRow() {
 /** @param {HTMLElement} node @param {Row} row */
 function updateRow(node, { at, type, text, count }) {
   const [time, name, words] = node.children;
-  setText(time, CLOCK.format(at));
+  setText(time, timeOfDay(at));
   setText(name, count > 1 ? `${type} ×${count}` : type);
   setText(words, text);
 }

@@ -2,21 +2,24 @@
 
 import { Memory } from "../memory.js";
 import { countsInWords, isBlank } from "../state/memory.js";
+import { t } from "../texts.js";
 import { button, make, named, setText } from "./dom.js";
 import { editable } from "./editing.js";
 import { eraseFooter } from "./memory_erase.js";
 import { FACTS, INSTRUCTIONS, listEditor, TICKERS } from "./memory_lists.js";
 
 /** @typedef {import("../state/memory.js").Known} Known */
+/** @typedef {import("../texts.js").Key} Key */
 
-/** The preferences that are one text each. */
-const TEXTS = [
-  { name: "name", label: "Name", hint: "How to address you" },
-  { name: "default_location", label: "Home", hint: "e.g. Oslo" },
-  { name: "language", label: "Language", hint: "e.g. English" },
-  { name: "time_zone", label: "Time zone", hint: "e.g. Europe/Oslo" },
+/** The preferences that are one text each. @type {readonly {name: string, label: Key, hint: Key}[]} */
+const FIELDS = [
+  { name: "name", label: "memory.name", hint: "memory.name_hint" },
+  { name: "default_location", label: "memory.home", hint: "memory.home_hint" },
+  { name: "language", label: "memory.language", hint: "memory.language_hint" },
+  { name: "time_zone", label: "memory.time_zone", hint: "memory.time_zone_hint" },
 ];
-const UNITS = [["", "As usual in my country"], ["celsius", "Celsius"], ["fahrenheit", "Fahrenheit"]];
+/** @type {readonly [string, Key][]} */
+const UNITS = [["", "memory.unit_usual"], ["celsius", "memory.celsius"], ["fahrenheit", "memory.fahrenheit"]];
 
 /** @type {import("./panels.js").ShowPanel} */
 export function show(place, { store, conversation }) {
@@ -37,15 +40,15 @@ export function show(place, { store, conversation }) {
 
 /** @param {HTMLDialogElement} place @param {Memory} memory */
 function build(place, memory) {
-  const close = button("Close", "quiet small");
+  const close = button(t("page.close"), "quiet small");
   close.addEventListener("click", () => place.close());
   const head = make("div", "sheet-head");
-  const title = make("h2", "sheet-title", "What the assistant knows about you");
+  const title = make("h2", "sheet-title", t("memory.title"));
   head.append(title, close);
   const said = named(make("p", "memory-said"), "memory-said");
   said.role = "status";
-  const blank = make("p", "dim memory-blank", "Nothing yet. Mention it in a conversation, or write it here.");
-  const fields = [...TEXTS.map((text) => textField(text, memory)), unitField(memory)];
+  const blank = make("p", "dim memory-blank", t("memory.blank"));
+  const fields = [...FIELDS.map((text) => textField(text, memory)), unitField(memory)];
   const grid = make("div", "memory-fields");
   grid.append(...fields.map(({ box }) => box));
   const tickers = listEditor(memory, TICKERS);
@@ -68,28 +71,28 @@ function draw({ said, blank, fields, lists, summary, counts, place }, { known, b
   for (const field of fields) field.show(known);
   for (const list of lists) list.show(known);
   summary.show(known);
-  setText(counts, `${countsInWords(known)}. ${retention(known)}`);
+  setText(counts, t("memory.counts", { counts: countsInWords(known), retention: retention(known) }));
 }
 
 /** @param {Known} known */
 function retention({ retention_days: days }) {
-  return days ? `Kept for ${days} days after its last change.` : "Kept until you erase it.";
+  return days ? t("memory.kept_days", { count: days }) : t("memory.kept");
 }
 
-/** @param {{name: string, label: string, hint: string}} text @param {Memory} memory */
+/** @param {{name: string, label: Key, hint: Key}} text @param {Memory} memory */
 function textField({ name, label, hint }, memory) {
   const input = make("input", "");
   input.type = "text";
   input.maxLength = 100;
-  input.placeholder = hint;
-  return preference(name, label, input, memory);
+  input.placeholder = t(hint);
+  return preference(name, t(label), input, memory);
 }
 
 /** @param {Memory} memory */
 function unitField(memory) {
   const select = make("select", "");
-  for (const [value, words] of UNITS) select.add(new Option(words, value));
-  return preference("temperature_unit", "Temperatures in", select, memory);
+  for (const [value, words] of UNITS) select.add(new Option(t(words), value));
+  return preference("temperature_unit", t("memory.temperature"), select, memory);
 }
 
 /**
@@ -103,7 +106,7 @@ function preference(name, label, input, memory) {
   named(input, `memory-${name}`);
   const show = editable(input, (value) => {
     const change = value ? { op: "set_preference", name, value } : { op: "drop_preference", name };
-    return memory.change([change], value ? `${label} saved.` : `${label} forgotten.`);
+    return memory.change([change], t(value ? "memory.saved" : "memory.forgotten", { what: label }));
   });
   const box = make("label", "field");
   box.append(make("span", "", label), input);
@@ -115,9 +118,9 @@ function summaryField(memory) {
   const text = named(make("textarea", ""), "memory-summary");
   text.maxLength = 1_500;
   text.rows = 4;
-  text.placeholder = "Written after your calls; what you write here counts from now on.";
-  const show = editable(text, (words) => memory.change([{ op: "write_summary", text: words }], words ? "Summary saved." : "Summary forgotten."));
+  text.placeholder = t("memory.summary_hint");
+  const show = editable(text, (words) => memory.change([{ op: "write_summary", text: words }], t(words ? "memory.saved" : "memory.forgotten", { what: t("memory.summary") })));
   const box = make("label", "field");
-  box.append(make("span", "", "Your conversations so far"), text);
+  box.append(make("span", "", t("memory.summary")), text);
   return { box, show: (/** @type {Known} */ { summary }) => show(summary) };
 }

@@ -1,26 +1,27 @@
 /** The foot of the memory panel: download everything, or erase everything after a second question. */
 
+import { t } from "../texts.js";
 import { button, make, named } from "./dom.js";
 
 /** @param {import("../memory.js").Memory} memory */
 export function eraseFooter(memory) {
-  const take = make("a", "button quiet", "Download everything");
+  const take = make("a", "button quiet", t("memory.download"));
   take.href = "/api/me/export";
-  take.download = "what-is-known-of-me.json";
+  take.download = "about-me.json";
   named(take, "memory-export");
-  const erase = named(button("Erase everything…", "quiet danger"), "memory-erase");
+  const erase = named(button(t("memory.erase"), "quiet danger"), "memory-erase");
   const foot = make("div", "memory-foot");
   foot.append(take, erase);
 
-  const really = named(button("Erase everything now", "danger filled"), "memory-erase-now");
-  const keep = named(button("Keep it", "quiet"), "memory-keep");
+  const really = named(button(t("memory.erase_now"), "danger filled"), "memory-erase-now");
+  const keep = named(button(t("memory.keep"), "quiet"), "memory-keep");
   const confirm = named(make("div", "memory-confirm"), "memory-confirm");
   confirm.role = "alertdialog";
-  confirm.ariaLabel = "Erase everything?";
+  confirm.ariaLabel = t("memory.erase_question");
   confirm.hidden = true;
   const ways = make("div", "memory-foot");
   ways.append(really, keep);
-  confirm.append(make("p", "", "This ends your call and erases everything about you: preferences, facts, instructions, summary, memories, conversations, and your calendar. It cannot be undone."), ways);
+  confirm.append(make("p", "", t("memory.erase_means")), ways);
   const leave = () => {
     confirm.hidden = true;
     erase.focus();

@@ -1,5 +1,6 @@
 /** The lists of the memory panel: watched shares, facts, and instructions, each with a field for a new item. */
 
+import { t } from "../texts.js";
 import { button, follow, make, named, setText } from "./dom.js";
 
 /**
@@ -11,8 +12,8 @@ import { button, follow, make, named, setText } from "./dom.js";
  * A list of texts to which items are added and from which they are removed one by one.
  * @typedef {object} ListKind
  * @property {string} id
- * @property {string} title
- * @property {string} label of the field for a new one
+ * @property {import("../texts.js").Key} title
+ * @property {import("../texts.js").Key} label of the field for a new one
  * @property {number} longest
  * @property {(known: Known) => readonly string[]} items
  * @property {(text: string) => Record<string, any>} adding
@@ -22,8 +23,8 @@ import { button, follow, make, named, setText } from "./dom.js";
 /** @type {ListKind} */
 export const TICKERS = {
   id: "tickers",
-  title: "Shares you watch",
-  label: "Another share's symbol",
+  title: "memory.tickers",
+  label: "memory.tickers_new",
   longest: 10,
   items: ({ preferences }) => preferences.watched_tickers ?? [],
   adding: (symbol) => ({ op: "watch_ticker", symbol }),
@@ -33,8 +34,8 @@ export const TICKERS = {
 /** @type {ListKind} */
 export const FACTS = {
   id: "facts",
-  title: "Worth knowing",
-  label: "Something else worth knowing",
+  title: "memory.facts",
+  label: "memory.facts_new",
   longest: 200,
   items: ({ facts }) => facts,
   adding: (text) => ({ op: "add_fact", text }),
@@ -44,8 +45,8 @@ export const FACTS = {
 /** @type {ListKind} */
 export const INSTRUCTIONS = {
   id: "instructions",
-  title: "How to answer you",
-  label: "e.g. Always answer in one sentence",
+  title: "memory.instructions",
+  label: "memory.instructions_new",
   longest: 300,
   items: ({ instructions }) => instructions,
   adding: (text) => ({ op: "add_instruction", text }),
@@ -58,25 +59,25 @@ export function listEditor(memory, kind) {
   const input = named(make("input", ""), `memory-add-${kind.id}`);
   input.type = "text";
   input.maxLength = kind.longest;
-  input.placeholder = kind.label;
-  input.ariaLabel = kind.label;
-  const add = button("Add", "quiet");
+  input.placeholder = t(kind.label);
+  input.ariaLabel = t(kind.label);
+  const add = button(t("memory.add"), "quiet");
   add.type = "submit";
   const form = make("form", "memory-add");
   form.append(input, add);
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
     const text = input.value.trim();
-    if (text && (await memory.change([kind.adding(text)], "Added."))) input.value = "";
+    if (text && (await memory.change([kind.adding(text)], t("memory.added")))) input.value = "";
     input.focus();
   });
   const drop = async (/** @type {string} */ text) => {
-    await memory.change([kind.dropping(text)], `Forgotten: ${text}`);
+    await memory.change([kind.dropping(text)], t("memory.forgotten", { what: text }));
     input.focus();
   };
   const box = make("section", "memory-part");
-  box.ariaLabel = kind.title;
-  box.append(make("h3", "", kind.title), list, form);
+  box.ariaLabel = t(kind.title);
+  box.append(make("h3", "", t(kind.title)), list, form);
   const shown = new Map();
   const show = (/** @type {Known} */ known) =>
     follow(list, shown, [...new Set(kind.items(known))], String, () => listItem(drop), nameItem);
@@ -96,5 +97,5 @@ function listItem(drop) {
 /** @param {HTMLElement} item @param {string} text */
 function nameItem(item, text) {
   setText(item.children[0], text);
-  item.children[1].ariaLabel = `Forget: ${text}`;
+  item.children[1].ariaLabel = t("memory.forget_this", { what: text });
 }

@@ -1,14 +1,13 @@
 /** The dialog of past conversations: the user searches them, goes on with one, or deletes it. */
 
 import { ApiError, deleteConversation, getConversations } from "../api.js";
+import { dateTime, t } from "../texts.js";
 import { button, make, named, setText } from "./dom.js";
 
 /** @typedef {{id: string, title?: string, messages: number, updated_at: number}} PastConversation */
 
 const PAGE = 50; // conversations in one answer of the server
 const TYPING_MS = 250; // without a key before the words are searched for
-const FAILED = "The conversations could not be loaded. Try again in a moment.";
-const NOT_DELETED = "It could not be deleted yet. Try again in a moment.";
 
 /** @type {import("./panels.js").ShowPanel} */
 export function show(place, { conversation }) {
@@ -30,20 +29,20 @@ export function show(place, { conversation }) {
       parts.list.append(...conversations.map((each) => entry(each)));
       oldest = conversations.at(-1)?.updated_at ?? 0;
       parts.older.hidden = conversations.length < PAGE;
-      setText(parts.said, parts.list.childElementCount ? "" : words ? "Nothing was said with these words." : "None yet.");
+      setText(parts.said, parts.list.childElementCount ? "" : t(words ? "past.not_found" : "past.none"));
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
-      setText(parts.said, FAILED);
+      setText(parts.said, t("past.failed"));
     }
   }
 
   /** @param {PastConversation} past */
   function entry(past) {
     const open = button("", "past-open");
-    open.append(make("span", "past-title", past.title || "Without words"), make("span", "dim", about(past)));
+    open.append(make("span", "past-title", past.title || t("past.untitled")), make("span", "dim", about(past)));
     open.addEventListener("click", () => void goBack(past.id));
-    const remove = button("Delete", "quiet small");
-    remove.setAttribute("aria-label", `Delete “${past.title ?? ""}”`);
+    const remove = button(t("past.delete"), "quiet small");
+    remove.setAttribute("aria-label", t("past.delete_this", { title: past.title ?? "" }));
     remove.addEventListener("click", () => void forget(past.id, item));
     const item = make("li", "");
     item.append(open, remove);
@@ -57,7 +56,7 @@ export function show(place, { conversation }) {
       dialog.close();
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
-      setText(parts.said, error.status === 404 ? "This conversation is not kept any more." : FAILED);
+      setText(parts.said, t(error.status === 404 ? "past.gone" : "past.failed"));
     }
   }
 
@@ -67,11 +66,11 @@ export function show(place, { conversation }) {
       await deleteConversation(id);
       item.remove();
       if (conversation.client.conversation === id) conversation.startAnew();
-      setText(parts.said, "Deleted.");
+      setText(parts.said, t("past.deleted"));
       parts.input.focus();
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
-      setText(parts.said, NOT_DELETED);
+      setText(parts.said, t("past.not_deleted"));
     }
   }
 
@@ -85,19 +84,19 @@ export function show(place, { conversation }) {
 
 /** @param {HTMLDialogElement} place */
 function build(place) {
-  const close = button("Close", "quiet small");
+  const close = button(t("page.close"), "quiet small");
   close.addEventListener("click", () => place.close());
   const head = make("div", "sheet-head");
-  head.append(make("h2", "sheet-title", "Your conversations"), close);
+  head.append(make("h2", "sheet-title", t("past.title")), close);
   const input = named(make("input", ""), "past-search");
   input.type = "search";
   input.maxLength = 200;
-  input.placeholder = "Words that were said";
-  input.setAttribute("aria-label", "Search your conversations");
+  input.placeholder = t("past.search_hint");
+  input.setAttribute("aria-label", t("past.search"));
   const said = named(make("p", "dim past-said"), "past-said");
   said.role = "status";
   const list = named(make("ul", "past-list"), "past-list");
-  const older = named(button("Older", "quiet"), "past-older");
+  const older = named(button(t("past.older"), "quiet"), "past-older");
   older.hidden = true;
   place.append(head, input, said, list, older);
   return { input, said, list, older };
@@ -105,6 +104,5 @@ function build(place) {
 
 /** When it was and how long, in a few words. @param {PastConversation} past */
 function about({ updated_at: at, messages }) {
-  const when = new Date(at * 1000).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" });
-  return `${when} · ${messages} ${messages === 1 ? "message" : "messages"}`;
+  return t("past.about", { when: dateTime(at * 1000), count: messages });
 }

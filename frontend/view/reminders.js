@@ -1,11 +1,10 @@
 /** Reminders: those that are due stand on top until dismissed; those that are set stand beside the conversation. */
 
+import { dateTime, t } from "../texts.js";
 import { follow, make, part, setText } from "./dom.js";
 
 /** @typedef {import("../state/reminders.js").DueReminder} DueReminder */
 /** @typedef {import("../state/reminders.js").SetReminder} SetReminder */
-
-const WHEN = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
 
 /**
  * @param {import("../store.js").Store} store
@@ -29,8 +28,8 @@ function createDue(done) {
   const box = make("div", "reminder");
   box.dataset.testid = "reminder-due";
   const words = make("p", "");
-  words.append(make("strong", "", "Reminder"), make("span", "reminder-text"));
-  const button = make("button", "quiet", "Done");
+  words.append(make("strong", "", t("reminder.one")), make("span", "reminder-text"));
+  const button = make("button", "quiet", t("reminder.done"));
   button.type = "button";
   button.dataset.testid = "reminder-done";
   button.addEventListener("click", () => done(box.dataset.notice ?? ""));
@@ -42,14 +41,14 @@ function createDue(done) {
 function updateDue(box, { id, text }) {
   box.dataset.notice = id;
   setText(box.children[0].children[1], text);
-  box.children[1].ariaLabel = `Done: ${text}`;
+  box.children[1].ariaLabel = t("reminder.done_this", { reminder: text });
 }
 
 /** @param {(id: string) => void} cancel */
 function createSet(cancel) {
   const item = make("li", "notice-item reminder-set");
   item.dataset.testid = "reminder-set";
-  const button = make("button", "quiet small notice-state", "Cancel");
+  const button = make("button", "quiet small notice-state", t("reminder.cancel"));
   button.type = "button";
   button.dataset.testid = "reminder-cancel";
   button.addEventListener("click", () => cancel(item.dataset.reminder ?? ""));
@@ -60,7 +59,7 @@ function createSet(cancel) {
 /** @param {HTMLElement} item @param {SetReminder} reminder */
 function updateSet(item, { id, text, at, repeat }) {
   item.dataset.reminder = id;
-  setText(item.children[0], `Reminder · ${WHEN.format(new Date(at))}${repeat === "none" ? "" : " · repeats"}`);
+  setText(item.children[0], t(repeat === "none" ? "reminder.when" : "reminder.repeats", { when: dateTime(new Date(at)) }));
   setText(item.children[1], text);
-  item.children[2].ariaLabel = `Cancel: ${text}`;
+  item.children[2].ariaLabel = t("reminder.cancel_this", { reminder: text });
 }

@@ -1,15 +1,14 @@
 /** Where an answer came from: live, kept, made up or known by heart, and the pages it rests on. */
 
 import { inWords } from "../state/citations.js";
+import { tOf } from "../texts.js";
 import { make } from "./dom.js";
 
-/** Sample data is named as such: it must never pass for the real thing. @type {Record<string, string>} */
-const SOURCE_WORDS = { live: "live data", cache: "from cache", sample: "sample data", model: "model's knowledge" };
 const SHOWN = 4;
 
-/** @param {string} source */
+/** Sample data is named as such: it must never pass for the real thing. @param {string} source */
 export function sourceBadge(source) {
-  const badge = make("span", "source", SOURCE_WORDS[source] ?? source);
+  const badge = make("span", "source", tOf("source", source));
   badge.dataset.source = source;
   return badge;
 }

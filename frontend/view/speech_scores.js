@@ -1,6 +1,7 @@
 /** The detector's probability of speech against its threshold, over the last ten seconds. */
 
 import { SCORES_LIMIT, speechShare } from "../state/stats.js";
+import { number, percent, t } from "../texts.js";
 import { make, setText } from "./dom.js";
 
 const WIDTH = 500;
@@ -12,11 +13,11 @@ export function showSpeechScores(place) {
   canvas.width = WIDTH;
   canvas.height = HEIGHT;
   canvas.role = "img";
-  canvas.ariaLabel = "Probability of speech over the last ten seconds; the figures stand below.";
+  canvas.ariaLabel = t("drawer.speech_label");
   canvas.dataset.testid = "speech-scores";
-  const words = make("p", "dim figure speech-words", "Measured during a call.");
+  const words = make("p", "dim figure speech-words", t("drawer.speech_idle"));
   words.dataset.testid = "speech-words";
-  place.append(make("h2", "", "Probability of speech"), canvas, words);
+  place.append(make("h2", "", t("drawer.speech")), canvas, words);
   return (speech) => {
     draw(canvas, speech);
     setText(words, inWords(speech));
@@ -26,10 +27,15 @@ export function showSpeechScores(place) {
 /** @param {import("../state/stats.js").SpeechScores} speech */
 function inWords(speech) {
   const { scores, threshold, frameMs } = speech;
-  if (!scores.length) return "Measured during a call, where the server finds the turns itself.";
+  if (!scores.length) return t("drawer.speech_none");
   const seconds = (scores.length * frameMs) / 1000;
-  const now = scores[scores.length - 1].toFixed(2);
-  return `Now ${now}, threshold ${threshold.toFixed(2)}; speech for ${Math.round(speechShare(speech) * 100)} % of ${seconds.toFixed(0)} s`;
+  const hundredths = (/** @type {number} */ value) => number(value, { minimumFractionDigits: 2, maximumFractionDigits: 2 });
+  return t("drawer.speech_now", {
+    now: hundredths(scores[scores.length - 1]),
+    threshold: hundredths(threshold),
+    share: percent(speechShare(speech)),
+    time: t("time.s", { s: Math.round(seconds) }),
+  });
 }
 
 /** @param {HTMLCanvasElement} canvas @param {import("../state/stats.js").SpeechScores} speech */

@@ -1,6 +1,7 @@
 /** The summary of a call that is over: its duration, turns, Thinkers and times. */
 
 import { medianLatency } from "../state/tally.js";
+import { duration, listOf, number, t } from "../texts.js";
 import { clock } from "./call.js";
 import { make, part } from "./dom.js";
 
@@ -28,12 +29,12 @@ function facts(tally) {
   const asked = Object.entries(tally.thinkers).map(([label, times]) => (times > 1 ? `${label} ×${times}` : label));
   /** @type {[string, string][]} */
   const always = [
-    ["Duration", clock((tally.endedAt ?? Date.now()) - (tally.startedAt ?? 0))],
-    ["Your turns", String(tally.turns)],
-    ["Thinkers asked", asked.join(", ") || "none"],
-    ["Median time to answer", median === null ? "–" : `${Math.round(median)} ms`],
+    [t("summary.duration"), clock((tally.endedAt ?? Date.now()) - (tally.startedAt ?? 0))],
+    [t("summary.turns"), number(tally.turns)],
+    [t("summary.thinkers"), listOf(asked) || t("summary.none")],
+    [t("summary.median"), median === null ? "–" : duration(median)],
   ];
-  if (tally.interruptions) always.push(["Interruptions", String(tally.interruptions)]);
-  if (tally.reconnections) always.push(["Reconnections", String(tally.reconnections)]);
+  if (tally.interruptions) always.push([t("summary.interruptions"), number(tally.interruptions)]);
+  if (tally.reconnections) always.push([t("summary.reconnections"), number(tally.reconnections)]);
   return always;
 }

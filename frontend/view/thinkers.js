@@ -1,23 +1,11 @@
 /** One card per Thinker call: what was asked, the tools it calls, how long, where the answer came from; cancel, or say it. */
 
 import { isWorking, mayAsk } from "../state/thinkers.js";
+import { duration, listOf, t, tOf } from "../texts.js";
 import { follow, make, part, setText } from "./dom.js";
 import { citationLinks, sourceBadge } from "./sources.js";
 
 const TICK_MS = 200;
-
-/** @type {Record<import("../state/thinkers.js").ThinkerState, string>} */
-const STATE_WORDS = {
-  routed: "Asked",
-  working: "Thinking",
-  complete: "Answered",
-  failed: "Failed",
-  stale: "Answered late",
-  cancelled: "Cancelled",
-  abandoned: "Not finished",
-};
-const ASK_WORDS = { cancel: "Cancel", say: "Say it now" };
-const ASKED_WORDS = { cancel: "Cancelling…", say: "In a moment…" };
 
 /** @typedef {import("../state/thinkers.js").Thinker} Thinker */
 
@@ -56,13 +44,13 @@ function showNarrow(thinkers) {
   const told = working.length ? working : thinkers.slice(0, 1);
   line.hidden = !told.length;
   line.dataset.state = told[0]?.state ?? "";
-  setText(line, told.length ? `${STATE_WORDS[told[0].state]}: ${told.map(({ label }) => label).join(", ")}` : "");
+  setText(line, told.length ? t("thinker.status", { state: t(`thinker.${told[0].state}`), names: listOf(told.map(({ label }) => label)) }) : "");
 }
 
 /** @param {any} config */
 function introduction(config) {
   const labels = (config?.thinkers ?? []).map((/** @type {any} */ thinker) => thinker.label);
-  return labels.length ? `Standing by: ${labels.join(", ")}.` : "Their work appears here.";
+  return labels.length ? t("thinkers.standing_by", { names: listOf(labels) }) : t("thinkers.empty");
 }
 
 /** @param {(button: HTMLButtonElement) => void} ask */
@@ -87,10 +75,10 @@ function updateCard(card, thinker) {
   card.dataset.state = thinker.state;
   card.dataset.domain = thinker.domain;
   fill(card, ".thinker-label", thinker.label);
-  fill(card, ".thinker-state", STATE_WORDS[thinker.state] ?? thinker.state);
+  fill(card, ".thinker-state", tOf("thinker", thinker.state));
   fill(card, ".thinker-query", thinker.query);
   fill(card, ".thinker-detail", thinker.error || (isWorking(thinker) ? thinker.detail : ""));
-  fill(card, ".thinker-time", seconds(thinker.elapsedMs));
+  fill(card, ".thinker-time", duration(thinker.elapsedMs));
   card.querySelector(".thinker-steps")?.replaceChildren(...thinker.steps.map(stepLine));
   const source = thinker.source ? [sourceBadge(thinker.source)] : [];
   card.querySelector(".thinker-sources")?.replaceChildren(...source, ...citationLinks(thinker.citations));
@@ -100,7 +88,7 @@ function updateCard(card, thinker) {
 /** @param {import("../state/thinkers.js").Step} step */
 function stepLine({ name, state }) {
   const line = make("li", `step ${state}`, name);
-  line.title = `${name}: ${state}`;
+  line.title = t(`step.${state}`, { tool: name });
   return line;
 }
 
@@ -112,8 +100,8 @@ function showAsk(button, thinker) {
   button.dataset.call = thinker.id;
   button.dataset.asks = may;
   button.disabled = Boolean(thinker.asked);
-  setText(button, thinker.asked ? ASKED_WORDS[thinker.asked] : ASK_WORDS[may]);
-  button.ariaLabel = `${button.textContent}: ${thinker.label}`;
+  setText(button, thinker.asked ? t(thinker.asked === "say" ? "thinker.saying" : "thinker.cancelling") : t(`thinker.${may}`));
+  button.ariaLabel = t("thinker.action", { action: button.textContent, thinker: thinker.label });
 }
 
 /** @param {HTMLElement} card @param {string} selector @param {string} text */
@@ -124,11 +112,6 @@ function fill(card, selector, text) {
 /** @param {Map<string | number, {item: Thinker, node: HTMLElement}>} shown */
 function tick(shown) {
   for (const { item, node } of shown.values()) {
-    if (isWorking(item)) fill(node, ".thinker-time", seconds(item.elapsedMs + Date.now() - item.seenAt));
+    if (isWorking(item)) fill(node, ".thinker-time", duration(item.elapsedMs + Date.now() - item.seenAt));
   }
-}
-
-/** @param {number} ms */
-function seconds(ms) {
-  return ms < 1000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(1)} s`;
 }

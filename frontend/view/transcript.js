@@ -1,11 +1,11 @@
 /** The conversation in words, in true order, as it streams; what an interruption cut off is shown as cut. */
 
 import { unheard } from "../state/transcript.js";
+import { t } from "../texts.js";
 import { follow, make, part, setText } from "./dom.js";
 import { citationLinks, sourceBadge } from "./sources.js";
 
 const NEAR_END_PX = 48;
-const SPEAKER = { user: "You", assistant: "Assistant", note: "", murmur: "You, meanwhile" };
 
 /** @typedef {import("../state/transcript.js").Entry} Entry */
 
@@ -51,7 +51,7 @@ function updateEntry(node, entry) {
   node.dataset.state = entry.state;
   node.dataset.item = entry.id;
   const [speaker, words, remark, answers] = node.children;
-  setText(speaker, SPEAKER[entry.role]);
+  setText(speaker, entry.role === "note" ? "" : t(`speaker.${entry.role}`));
   setText(words.children[0], entry.state === "interrupted" ? entry.heard : entry.text);
   setText(words.children[1], unheard(entry));
   setText(remark, remarkOn(entry));
@@ -68,7 +68,7 @@ function answerLine({ domain, label, source, citations }) {
 
 /** @param {Entry} entry */
 function remarkOn(entry) {
-  if (entry.role === "murmur") return "the assistant went on";
+  if (entry.role === "murmur") return t("entry.went_on");
   if (entry.state !== "interrupted") return "";
-  return entry.heard ? "You interrupted here; the rest was not spoken." : "You interrupted before this was heard.";
+  return t(entry.heard ? "entry.cut" : "entry.unheard");
 }

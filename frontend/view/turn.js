@@ -1,6 +1,7 @@
 /** One turn as a picture: its legs, its Thinkers and their tools on one scale, and the same as a table. */
 
 import { pausesInWords, segments, span } from "../state/turns.js";
+import { duration, listOf, t } from "../texts.js";
 import { make } from "./dom.js";
 
 /**
@@ -8,9 +9,9 @@ import { make } from "./dom.js";
  * @typedef {{name: string, words: string, start: number, end: number, open?: boolean, kind: "leg" | "work" | "tool"}} Bar
  */
 
-/** Milliseconds as people read them. @param {number} ms */
-export function duration(ms) {
-  return ms < 10_000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(1)} s`;
+/** A time as the waterfall shows it: in milliseconds up to ten seconds. @param {number} ms */
+export function precise(ms) {
+  return duration(ms, 10_000);
 }
 
 /** The bar of a turn's legs, `scale` ms wide. @param {import("../state/turns.js").Metrics} metrics @param {number} scale */
@@ -34,7 +35,7 @@ export function picture(turn, medians) {
   const lanes = make("div", "lanes");
   lanes.role = "img";
   lanes.ariaLabel = inWords(turn);
-  if (turn.metrics) lanes.append(lane("First sound", legsBar(turn.metrics, scale), "leg"));
+  if (turn.metrics) lanes.append(lane(t("turn.lane"), legsBar(turn.metrics, scale), "leg"));
   for (const bar of barsOf(turn).filter(({ kind }) => kind !== "leg")) {
     const track = make("span", "track");
     track.append(barOf(`${bar.kind} ${bar.name}`, bar.start, bar.end, scale));
@@ -69,10 +70,10 @@ function barsOf(turn) {
 
 /** @param {Turn} turn */
 function inWords(turn) {
-  const legs = turn.metrics ? segments(turn.metrics).map(({ words, ms }) => `${words} ${duration(ms)}`) : [];
-  const works = turn.works.map(({ label, start, end }) => `${label} ${end === null ? "at work" : duration(end - start)}`);
-  const whole = turn.metrics ? `, ${duration(turn.metrics.total_ms)} to the first sound` : "";
-  return `Turn ${turn.turn}${whole}: ${[...legs, ...works].join(", ")}.`;
+  const whole = turn.metrics ? [t("turn.whole", { time: precise(turn.metrics.total_ms) })] : [];
+  const legs = turn.metrics ? segments(turn.metrics).map(({ words, ms }) => t("turn.part", { part: words, time: precise(ms) })) : [];
+  const works = turn.works.map(({ label, start, end }) => t("turn.part", { part: label, time: end === null ? t("turn.working") : precise(end - start) }));
+  return t("turn.in_words", { turn: turn.turn, parts: listOf([...whole, ...legs, ...works]) });
 }
 
 /** @param {string} words @param {HTMLElement} track @param {string} kind */
@@ -95,7 +96,7 @@ function barOf(className, start, end, scale) {
 /** @param {number} scale */
 function axis(scale) {
   const ticks = make("span", "axis figure");
-  ticks.append(...[0, scale / 2, scale].map((ms) => make("span", "", duration(ms))));
+  ticks.append(...[0, scale / 2, scale].map((ms) => make("span", "", precise(ms))));
   return lane("", ticks, "axis");
 }
 
@@ -116,19 +117,19 @@ function table(turn, medians) {
     const name = make("th", "", words);
     name.scope = "row";
     const middle = kind === "leg" && medians ? cell(medians.legs[leg]) : make("td", "", "");
-    row.append(name, cell(start), open ? make("td", "", "at work") : cell(end - start), middle);
+    row.append(name, cell(start), open ? make("td", "", t("turn.working")) : cell(end - start), middle);
     rows.append(row);
   }
   const table = make("table", "figure");
-  table.append(make("caption", "unseen", `The parts of turn ${turn.turn}`), head("Part", "From", "Took", "Median"), rows);
+  table.append(make("caption", "unseen", t("turn.caption", { turn: turn.turn })), head(t("turn.column_part"), t("turn.column_from"), t("turn.column_took"), t("turn.column_median")), rows);
   if (turn.metrics) table.append(foot(turn.metrics.total_ms, medians?.total_ms));
-  box.append(make("summary", "", "As a table"), table);
+  box.append(make("summary", "", t("turn.table")), table);
   return box;
 }
 
 /** @param {number} ms */
 function cell(ms) {
-  return make("td", "", duration(ms));
+  return make("td", "", precise(ms));
 }
 
 /** @param {string[]} names */
@@ -147,7 +148,7 @@ function head(...names) {
 /** @param {number} total @param {number} [median] */
 function foot(total, median = total) {
   const row = make("tr", "");
-  const name = make("th", "", "To the first sound");
+  const name = make("th", "", t("turn.total"));
   name.scope = "row";
   row.append(name, cell(0), cell(total), cell(median));
   const foot = make("tfoot", "");

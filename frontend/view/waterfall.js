@@ -1,8 +1,9 @@
 /** Where the time of the turns went: the last or the slowest ones, their medians, and one of them in full. */
 
 import { measured, medians, slowest } from "../state/turns.js";
+import { t } from "../texts.js";
 import { follow, make, setText } from "./dom.js";
-import { duration, legsBar, picture } from "./turn.js";
+import { legsBar, picture, precise } from "./turn.js";
 
 /** Turns listed at a time. */
 const LISTED = 6;
@@ -57,16 +58,16 @@ export function showWaterfall(place, store) {
 function build(place) {
   const total = named(make("span", "figure", "–"), "metrics-total");
   const last = make("p", "turn-total");
-  last.append(total, " ", make("span", "dim", "to the first sound"));
+  last.append(total, " ", make("span", "dim", t("waterfall.first_sound")));
   const middle = named(make("p", "turn-medians dim figure"), "turn-medians");
-  const latest = toggle("Latest", true);
-  const worst = named(toggle("Slowest", false), "turns-slowest");
+  const latest = toggle(t("waterfall.latest"), true);
+  const worst = named(toggle(t("waterfall.slowest"), false), "turns-slowest");
   const orders = make("div", "orders");
   orders.role = "group";
-  orders.ariaLabel = "Which turns";
+  orders.ariaLabel = t("waterfall.which");
   orders.append(latest, worst);
   const head = make("div", "turn-head");
-  head.append(make("h2", "", "Where the time went"), orders);
+  head.append(make("h2", "", t("waterfall.title")), orders);
   const list = named(make("ul", "turns"), "turns");
   const detail = named(make("section", "turn-detail"), "turn");
   const box = named(make("div", "turn"), "metrics");
@@ -80,8 +81,8 @@ function build(place) {
 function summarise(parts, turns) {
   const all = measured(turns);
   const middle = medians(turns);
-  setText(parts.total, all.length ? duration(all[all.length - 1].metrics?.total_ms ?? 0) : "–");
-  const words = middle && all.length > 1 ? `Median of ${all.length} turns ${duration(middle.total_ms)} · 95 % at most ${duration(middle.p95_ms)}` : "";
+  setText(parts.total, all.length ? precise(all[all.length - 1].metrics?.total_ms ?? 0) : "–");
+  const words = middle && all.length > 1 ? t("waterfall.medians", { count: all.length, median: precise(middle.total_ms), p95: precise(middle.p95_ms) }) : "";
   setText(parts.middle, words);
 }
 
@@ -102,9 +103,9 @@ function updateRow(item, { turn, scale, chosen }) {
   const [name, bar, ms] = button.children;
   button.dataset.turn = String(turn.turn);
   button.ariaPressed = String(chosen);
-  setText(name, `Turn ${turn.turn}`);
+  setText(name, t("turn.name", { turn: turn.turn }));
   bar.replaceChildren(turn.metrics ? legsBar(turn.metrics, scale) : "");
-  setText(ms, turn.metrics ? duration(turn.metrics.total_ms) : "…");
+  setText(ms, turn.metrics ? precise(turn.metrics.total_ms) : "…");
 }
 
 /**
@@ -115,8 +116,8 @@ function updateRow(item, { turn, scale, chosen }) {
  */
 function drawDetail(place, turn, middle) {
   const open = Boolean(place.querySelector("details")?.open);
-  place.ariaLabel = `Turn ${turn.turn}`;
-  place.replaceChildren(make("h3", "", `Turn ${turn.turn}`), ...picture(turn, middle));
+  place.ariaLabel = t("turn.name", { turn: turn.turn });
+  place.replaceChildren(make("h3", "", t("turn.name", { turn: turn.turn })), ...picture(turn, middle));
   const table = place.querySelector("details");
   if (table) table.open = open;
 }

@@ -87,7 +87,7 @@ async def test_the_log_is_a_bounded_ring(browser: Browser) -> None:
 async def test_the_detectors_scores_are_drawn_against_the_threshold(browser: Browser) -> None:
     levels = [{"threshold": 0.7, "frame_ms": 20, "scores": [0.1] * 30 + [0.95] * 10}]
     async with drawer(browser, levels) as (tab, _):
-        await tab.sees("speech-words", "Now 0.95, threshold 0.70; speech for 25 % of 1 s")
+        await tab.sees("speech-words", "Now 0.95, threshold 0.70; speech for 25% of 1 s")
         painted = await tab.page.evaluate("""() => {
             const canvas = document.querySelector("[data-testid=speech-scores]");
             const { data, width } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
@@ -107,8 +107,8 @@ async def test_the_connections_figures_come_from_the_browser_and_stop_with_the_d
         )
         figures = (await tab.text("drawer-network")).split("\n")
         shown = dict(zip(figures[::2], figures[1::2], strict=True))
-        assert set(shown) == {"Round trip", "Jitter", "Lost, to us", "Lost, from us", "Concealed", "Jitter buffer"}
-        assert shown["Lost, to us"] == "0.0 %" and shown["Round trip"].endswith(" ms")
+        assert set(shown) == {"Round trip", "Jitter", "Lost, to you", "Lost, from you", "Concealed", "Jitter buffer"}
+        assert shown["Lost, to you"] == "0.0%" and shown["Round trip"].endswith(" ms")
         await tab.press("open-drawer")
         await tab.page.get_by_test_id("drawer").wait_for(state="hidden")
         asked = "() => { let n = 0; const p = testPeers[0], real = p.getStats; p.getStats = function () { n += 1; " \
@@ -154,6 +154,6 @@ async def test_in_a_real_call_the_server_sends_its_speech_scores(tmp_path: Path)
                 parseInt(row.children[2].textContent))"""
         )
         assert abs(sum(table[:-1]) - table[-1]) <= 3, "rounded to whole milliseconds, the legs are the whole"
-        await tab.sees("drawer-network", "0.0 %")
+        await tab.sees("drawer-network", "0.0%")
         await tab.press("connect")
         await tab.sees("state", "Call ended")

@@ -81,7 +81,7 @@ async def test_firefox_gets_a_voice_without_udp() -> None:
         await tab.open(f"{url}/?raw=1&transport=websocket")
         await tab.sees("state", "Ready to talk")
         await tab.press("connect")
-        await tab.sees("state", "Connected, without UDP")
+        await tab.sees("state", "Connected, over a WebSocket")
         await ask(tab)
         await tab.sees("transcript", "In Seattle it is")
         await until(lambda: speaks(tab), 20)

@@ -83,7 +83,7 @@ async def test_what_is_known_is_shown(browser: Browser, tmp_path: Path) -> None:
         assert await field(tab, "tickers").locator("span").all_inner_texts() == ["AAPL", "MSFT"]
         assert await field(tab, "instructions").locator("span").all_inner_texts() == ["Call me captain."]
         assert await tab.text("memory-counts") == (
-            "1 call so far; asked most about weather (1). Kept until you erase it."
+            "1 call so far, asked most about weather (1). Kept until you erase it."
         )
 
 
@@ -93,10 +93,10 @@ async def test_edits_are_saved_one_by_one_and_single_facts_removed(browser: Brow
         await open_memory(here, tab)
         await field(tab, "default_location").fill("Oslo")
         await field(tab, "default_location").press("Enter")
-        await tab.sees("memory-said", "Home saved.")
+        await tab.sees("memory-said", "Saved: Home")
         await field(tab, "name").fill("")
         await field(tab, "name").press("Tab")
-        await tab.sees("memory-said", "Name forgotten.")
+        await tab.sees("memory-said", "Forgotten: Name")
         await field(tab, "add-facts").fill("speaks Norwegian")
         await field(tab, "add-facts").press("Enter")
         await tab.sees("memory-facts", "speaks Norwegian")
@@ -110,7 +110,7 @@ async def test_edits_are_saved_one_by_one_and_single_facts_removed(browser: Brow
         await tab.sees("memory-said", "Forgotten: Call me captain.")
         await field(tab, "summary").fill("Likes short answers.")
         await field(tab, "summary").press("Tab")
-        await tab.sees("memory-said", "Summary saved.")
+        await tab.sees("memory-said", "Saved: Our conversations so far")
         now = await known(here)
     assert now["preferences"] == {
         "temperature_unit": "celsius",

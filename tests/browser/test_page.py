@@ -336,7 +336,7 @@ async def test_a_full_server_counts_down_and_can_be_tried_again(browser: Browser
         server.offer_refusal = refusal(429, "All lines are busy.", retry_after="2")
         await tab.press("connect")
         await tab.sees("notice", "All lines are busy.")
-        await tab.sees("way-retry", "Try again in 2 s")
+        await tab.sees("way-retry", "Try again in 2 seconds")
         assert await tab.page.get_by_test_id("way-retry").is_disabled()
         await tab.press("way-retry")
         await tab.sees("state", "Connected")
@@ -350,7 +350,7 @@ async def test_a_full_server_counts_down_and_can_be_tried_again(browser: Browser
         (
             refusal(403, "Foreign origin."),
             "The server does not accept calls from this address.",
-            "Ask its operator for access.",
+            "Ask the people who run this server for access.",
         ),
         (Response("<html>Bad Gateway", 502), "The server could not answer.", "Try again in a moment."),
     ],
@@ -445,7 +445,7 @@ async def test_a_stream_refused_by_a_proxy_is_tried_again_from_where_it_broke(br
         await until(lambda: len(server.event_requests) == 2)
         server.events_status = 200
         server.publish("floor", floor="user")
-        await tab.sees("floor", "Hearing you")
+        await tab.sees("floor", "I hear you")
         assert server.event_requests[-1] == (None, "after=2")
 
 

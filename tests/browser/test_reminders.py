@@ -49,7 +49,7 @@ async def test_reminders_that_cannot_be_shown_are_counted_where_they_would_stand
     async with standing_in() as server, tab_in(browser) as tab:
         server.unreadable = 2
         await tab.open(server.url)
-        await tab.sees("unreadable", "2 reminders cannot be shown: they were written by a newer version of the server.")
+        await tab.sees("unreadable", "2 reminders cannot be shown: a newer version of the server wrote them.")
 
 
 async def test_a_tab_in_the_background_says_so_when_it_is_looked_at(browser: Browser) -> None:

@@ -72,7 +72,7 @@ async def test_where_udp_is_blocked_the_call_goes_over_a_websocket(browser: Brow
         server.publish(
             "session_started", session_id="s", responder="r", model="m", offline=False, transport="websocket"
         )
-        await tab.sees("state", "Connected, without UDP")
+        await tab.sees("state", "Connected, over a WebSocket")
 
 
 async def test_a_websocket_call_carries_both_voices_and_a_flush_silences_at_once(browser: Browser) -> None:
@@ -133,7 +133,7 @@ async def test_a_lost_call_waits_for_the_network_and_can_be_given_up(browser: Br
         await tab.sees("state", "Connected")
         await tab.page.route("**/api/rtc/offer", lambda route: route.abort())
         server.publish("session_ended", reason="network_lost")
-        await tab.sees("notice", "Reconnecting automatically")
+        await tab.sees("notice", "Reconnecting now")
         await tab.press("way-stop")
         await tab.sees("state", "Not connected")
         await tab.sees("entry-user", "Are you there?")
@@ -172,7 +172,7 @@ async def test_push_to_talk_is_heard_only_while_space_or_the_button_is_held(brow
         await tab.page.keyboard.press("Escape")
         await tab.connect()
         server.publish("floor", floor="listening")
-        await tab.sees("floor", "Hold space")
+        await tab.sees("floor", "Hold the space bar")
         assert await tab.page.evaluate(HEARD) is False
         await tab.page.evaluate("document.activeElement.blur()")
         await tab.page.keyboard.down("Space")
@@ -248,7 +248,7 @@ async def test_who_wants_no_interruptions_need_not_say_it_again(browser: Browser
 async def test_a_pause_is_still_the_callers_turn(browser: Browser) -> None:
     async with page(browser) as (tab, server):
         await tab.connect()
-        for floor, words in (("listening", "Listening"), ("user", "Hearing you"), ("pausing", "Hearing you")):
+        for floor, words in (("listening", "Listening"), ("user", "I hear you"), ("pausing", "I hear you")):
             server.publish("floor", floor=floor)
             await tab.page.locator(f"[data-testid=presence][data-floor={floor}]").wait_for()
             await tab.sees("floor", words)
@@ -269,7 +269,7 @@ async def test_a_murmur_is_a_quiet_line_and_no_message(browser: Browser) -> None
             ("murmur", "final", "A cough or laugh"),
             ("user", "final", "Thanks."),
         ]
-        await tab.sees("entry-murmur", "the assistant went on")
+        await tab.sees("entry-murmur", "the assistant kept talking")
         assert await tab.page.evaluate("document.documentElement.scrollWidth") <= 320
 
 
@@ -365,7 +365,7 @@ async def test_a_call_that_is_over_says_what_it_came_to(browser: Browser) -> Non
         assert [fact.replace("\n", " ") for fact in facts][1:] == [
             "Your turns 2",
             "Thinkers asked Weather",
-            "Median time to answer 500 ms",
+            "Median time to first sound 500 ms",
             "Interruptions 1",
         ]
 
@@ -379,7 +379,7 @@ async def test_the_conversation_can_be_copied_and_saved(browser: Browser, tmp_pa
         copied = await tab.page.evaluate("navigator.clipboard.readText()")
         assert "**You:** Weather in Seattle?\n" in copied
         assert "**Assistant:** It rains ~~all day.~~" in copied
-        assert "*Weather · sample · A page (https://example.org/)*" in copied
+        assert "*Weather · sample data · A page (https://example.org/)*" in copied
         async with tab.page.expect_download() as downloading:
             await tab.press("save-json")
         file = tmp_path / "saved.json"
@@ -434,7 +434,7 @@ async def test_what_a_newer_version_wrote_is_missing_from_the_lists_with_words(b
         server.unreadable = 1
         await tab.connect()
         server.publish("session_started", session_id="s", responder="r", model="m", offline=False)
-        await tab.sees("unreadable", "One task cannot be shown: it was written by a newer version of the server.")
+        await tab.sees("unreadable", "One task cannot be shown: a newer version of the server wrote it.")
         server.unreadable = 0
         server.publish("task", event="queued", task_id="t1", kind="research", instruction="Compare heat pumps")
         await tab.press("task-cancel")

@@ -176,10 +176,10 @@ async def test_a_turn_is_chosen_by_keyboard_and_read_as_a_table(browser: Browser
             ["First sound", "1024 ms", "30 ms", "30 ms"],
             ["Waited for more", "1054 ms", "200 ms", "200 ms"],
             ["Heard", "1254 ms", "16 ms", "16 ms"],
-            ["To the first sound", "0 ms", "1270 ms", "870 ms"],
+            ["Time to first sound", "0 ms", "1270 ms", "870 ms"],
         ]
         picture = await tab.page.locator("[data-testid=turn] [role=img]").get_attribute("aria-label")
-        assert picture is not None and picture.startswith("Turn 9, 1270 ms to the first sound: ")
+        assert picture is not None and picture.startswith("Turn 9: 1270 ms to first sound, ")
         server.publish("turn_metrics", **legs(11)[1])
         await tab.sees("metrics-total", "670 ms")
         assert "Turn 9" in await tab.text("turn"), "what the reader picked stays"
@@ -189,7 +189,7 @@ async def test_a_turn_is_chosen_by_keyboard_and_read_as_a_table(browser: Browser
     ("about", "words"),
     [
         ({"wait_ms": 1400, "reason": "trailing off"}, "Waited 1,400 ms: trailing off."),
-        ({"wait_ms": 700, "reason": "nothing known"}, "Waited 700 ms: no words known yet."),
+        ({"wait_ms": 700, "reason": "nothing known"}, "Waited 700 ms: no words were known yet."),
         (
             {"wait_ms": 420, "reason": "complete question", "pieces": 3},
             "Waited 420 ms: complete question, said in 3 pieces.",

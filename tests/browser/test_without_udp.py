@@ -36,7 +36,7 @@ async def test_a_spoken_question_is_answered_aloud_and_interrupted(tmp_path: Pat
         played = Played(tab.page)
         await tab.press("connect")
         await played.listen()
-        await tab.sees("state", "Connected, without UDP")
+        await tab.sees("state", "Connected, over a WebSocket")
         connected = await played.now()
         await tab.sees("entry-user", "What's the weather in Seattle?", 30_000)
         assert await played.rms(connected, await played.floor_began("user")) < QUIET, "nobody has spoken yet"

@@ -1,0 +1,118 @@
+"""The page in the user's language: everything that shows is a text of its language file, numbers and dates included."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import Browser, Route
+
+from tests.support.browser import Tab, launched, tab_in
+from tests.support.page import FRONTEND
+from tests.support.standin import SESSION, StandIn, standing_in
+
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
+
+UNTRANSLATED = """() => {
+  const servers = ".words, .chip, code, h1, title, noscript, script, .log .row, .facts, dd, option";
+  const words = [];
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (walker.nextNode()) {
+    const { parentElement, data } = walker.currentNode;
+    if (parentElement.closest(servers)) continue;
+    words.push(data);
+  }
+  for (const element of document.querySelectorAll("[aria-label], [title], [placeholder]")) {
+    if (element.closest(servers)) continue;
+    words.push(...["aria-label", "title", "placeholder"].map((name) => element.getAttribute(name) ?? ""));
+  }
+  return words.map((each) => each.trim()).filter((each) => /[A-Za-z]{3}/.test(each) && !each.includes("⟦"));
+}"""
+"""What shows and is none of the marked texts. What the server names, and what was said, is the server's."""
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def browser() -> AsyncIterator[Browser]:
+    async with launched() as started:
+        yield started
+
+
+async def marked(route: Route) -> None:
+    """The English texts, each form of each in brackets."""
+    english = (FRONTEND / "texts" / "en.js").read_text()
+    body = re.sub(r'(": |(?:one|other): )"([^"\n]*)"', r'\1"⟦\2⟧"', english)
+    await route.fulfill(body=body, content_type="text/javascript")
+
+
+def call(server: StandIn) -> None:
+    """A call in which something of everything happens."""
+    server.publish("session_started", session_id=SESSION, responder="R", model="m", offline=True, transport="webrtc")
+    thinker: dict[str, Any] = {
+        "call_id": "c1",
+        "domain": "weather",
+        "label": "⟦Weather⟧",
+        "query": "⟦Seattle⟧",
+        "turn": 1,
+    }
+    server.publish("transcript", role="user", item_id="u1", content="Is it raining?")
+    server.publish("thinker", **thinker, event="routed", elapsed_ms=0)
+    server.publish("thinker", **thinker, event="complete", elapsed_ms=1600, source="sample")
+    server.publish("transcript_interrupted", item_id="a1", heard="It", content="It rains.")
+    server.publish("murmur", kind="noise", words="")
+    server.publish("turn_metrics", turn=1, hangover_ms=300, commit_ms=5, reply_started_ms=20, first_audio_ms=60,
+                played_ms=15, total_ms=400, first_token_ms=40, wait_ms=1270, reason="eager", pieces=2)  # fmt: skip
+    server.publish("task", task_id="t1", event="queued", kind="⟦research⟧", instruction="⟦x⟧", detail="")
+    server.publish("notice", id="n1", kind="result", text="⟦done⟧", state="waiting")
+
+
+async def test_everything_that_shows_is_a_text_of_the_language_file(browser: Browser) -> None:
+    async with standing_in() as server, tab_in(browser) as tab:
+        await tab.page.route("**/texts/en.js", marked)
+        await tab.page.goto(f"{server.url}/?raw=1")
+        await tab.sees("state", "⟦Ready to talk⟧")
+        for panel in ("open-drawer", "open-devices"):
+            await tab.press(panel)
+        assert await tab.page.evaluate(UNTRANSLATED) == []
+        await tab.press("connect")
+        await tab.sees("state", "⟦Connected⟧")
+        call(server)
+        await tab.sees("metrics-total", "400 ms")
+        await tab.sees("notices", "Waiting")
+        assert await tab.page.evaluate(UNTRANSLATED) == []
+        server.publish("session_ended", reason="idle")
+        await tab.sees("notice", "⟦The call ended because nobody spoke for a while.⟧")
+        assert await tab.page.evaluate(UNTRANSLATED) == []
+
+
+@pytest.mark.parametrize(
+    ("language", "shown", "state", "time", "asked"),
+    [
+        ("de-AT", "de", "Bereit zum Gespräch", "1,6 s", "Antworten sollen sofort kommen"),
+        ("es-MX", "es", "Todo listo para hablar", "1.6 s", "las respuestas deben llegar enseguida"),
+        ("fr-FR", "fr", "Prêt à parler", "1,6 s", "les réponses doivent venir tout de suite"),
+        ("ja-JP", "ja", "準備ができました", "1.6 秒", "すぐに答える設定"),
+        ("nl-NL", "en", "Ready to talk", "1.6 s", "answers should come at once"),
+    ],
+)
+async def test_the_page_speaks_the_browsers_language(
+    browser: Browser, language: str, shown: str, state: str, time: str, asked: str
+) -> None:
+    async with standing_in() as server, tab_in(browser, language=language) as tab:
+        loaded: list[str] = []
+        tab.page.on("request", lambda request: loaded.append(request.url))
+        await tab.page.goto(f"{server.url}/?raw=1")
+        await tab.sees("state", state)
+        assert await tab.page.evaluate("document.documentElement.lang") == shown
+        assert [url.rsplit("/", 1)[1] for url in loaded if "/texts/" in url] == [f"{shown}.js"], "one language only"
+        await begin(tab)
+        call(server)
+        await tab.sees("thinkers", time)
+        await tab.sees("turn-pauses", asked)
+
+
+async def begin(tab: Tab) -> None:
+    await tab.press("connect")
+    await tab.page.locator("body[data-phase=connected]").wait_for()
