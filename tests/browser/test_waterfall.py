@@ -188,7 +188,7 @@ async def test_a_turn_is_chosen_by_keyboard_and_read_as_a_table(browser: Browser
 @pytest.mark.parametrize(
     ("about", "words"),
     [
-        ({"wait_ms": 1400, "reason": "trailing off"}, "Waited 1,400 ms: trailing off."),
+        ({"wait_ms": 1400, "reason": "trailing off"}, "Waited 1400 ms: trailing off."),
         ({"wait_ms": 700, "reason": "nothing known"}, "Waited 700 ms: no words were known yet."),
         (
             {"wait_ms": 420, "reason": "complete question", "pieces": 3},
@@ -210,7 +210,7 @@ async def test_replies_thrown_away_are_counted_in_their_turn_with_their_tokens(b
         discarded = ("reply_discarded", {"turn": 1, "input_tokens": 1300, "output_tokens": 20})
         metrics = legs(1)[1] | {"pieces": 2, "discarded": 2}
         await page_with(server, tab, discarded, ("turn_metrics", metrics), discarded)
-        await tab.sees("turn-pauses", "said in 2 pieces, 2 prepared replies thrown away (2,640 tokens).")
+        await tab.sees("turn-pauses", "said in 2 pieces, 2 prepared replies thrown away (2640 tokens).")
         server.publish("turn_metrics", **legs(2)[1])
         await tab.sees("turn", "Turn 2")
         assert "thrown away" not in await tab.text("turn")
