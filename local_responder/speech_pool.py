@@ -67,6 +67,7 @@ class _Job:
     number: int
     call: str
     payload: bytes
+    spare: bool = False
     pieces: asyncio.Queue[bytes | Exception | None] = field(default_factory=asyncio.Queue)
     """Ends with None, or with what went wrong. Bounded by `MOST_BYTES`."""
     dropped: bool = False
@@ -137,16 +138,20 @@ class SpeechPool:
             job.pieces.put_nowait(SpeechPoolFailed(f"{self.name} was closed."))
         self._waiting.clear()
 
-    async def run(self, call: str, payload: bytes) -> AsyncGenerator[bytes]:
+    async def run(self, call: str, payload: bytes, *, spare: bool = False) -> AsyncGenerator[bytes]:
         """Yield what the engine makes of `payload`, piece by piece. Raises `SpeechPoolFailed`.
 
-        `call` names whose job it is: calls take turns. Close the iterator to stop early.
+        `call` names whose job it is: calls take turns. Close the iterator to stop early. A `spare` job ends without a
+        further piece as soon as another one waits for its process.
         """
         if self.depth >= self._limits.most_waiting:
             raise SpeechPoolFailed(f"{self.name} has too much to do.")
         self.start()
         self._count = (self._count + 1) % 2**32
-        job = _Job(self._count, call, payload)
+        job = _Job(self._count, call, payload, spare)
+        if not self.idle:
+            for worker in self._workers:
+                worker.give_way()
         self._waiting.setdefault(call, deque()).append(job)
         async with self._wanted:
             self._wanted.notify()
@@ -230,6 +235,11 @@ class _Worker:
         await self._child.close()
         if job is not None:
             job.pieces.put_nowait(SpeechPoolFailed(f"{self._name} was closed."))
+
+    def give_way(self) -> None:
+        """Break off the job in hand if it is spare."""
+        if self.job and self.job.spare:
+            self.cancel(self.job)
 
     def cancel(self, job: _Job) -> None:
         """Tell the process that nobody wants the rest of `job`, if it is the one in hand."""

@@ -37,6 +37,8 @@ log = logging.getLogger(__name__)
 
 CHUNK_MS = 100
 """Milliseconds of audio in one delta."""
+PUNCTUATION = ".,?!;:"
+"""What may change behind a word as long as no other follows it."""
 
 
 class VoiceSession:
@@ -93,7 +95,7 @@ class VoiceSession:
         async for partial in utterance.partials():
             if self._utterance is not utterance:
                 return
-            certain = partial.rpartition(" ")[0]
+            certain = partial.rpartition(" ")[0].rstrip(PUNCTUATION)
             if len(certain) > len(self._early) and certain.startswith(self._early):
                 more, self._early = certain[len(self._early) :], certain
                 yield Transcript(more)

@@ -58,6 +58,7 @@ Notices wait in `notices` for a free and quiet floor on which nobody owes the ca
     overlap     a short utterance over a reply, until it is known what it was
     pieces      a piece of a turn takes the floor, and ends
     words       the transcripts of the pieces
+    early_words the words of what is being said
     open_turn   the turn that may still go on: its pieces, its second moment, the reply prepared for it
     replies     ours: asked for, streaming, finished, refused, overdue
     failures    replies that do not come whole, and promises that nobody keeps
@@ -75,6 +76,7 @@ from backend.conversation.commands import Command
 from backend.conversation.limits import TurnLimits
 from backend.conversation.machine import (
     connection,
+    early_words,
     moves,
     open_turn,
     overlap,
@@ -112,6 +114,7 @@ class TurnMachine:
         elif state.floor is not Floor.CLOSED:
             _dispatch(state, event, now)
             _replay(state, now)
+            early_words.show(state)
             replies.settle_notices(state, now)
             replies.ask_next(state, now)
         elif isinstance(event, ev.PlaybackFlushed):
@@ -131,6 +134,7 @@ class TurnMachine:
             _replay(state, now)
             replies.settle_notices(state, now)
         if state.floor is not Floor.CLOSED:
+            early_words.show(state)
             replies.ask_next(state, now)
         return state.take_commands()
 

@@ -96,8 +96,6 @@ class Realtime:
         self._spoken_item = ""
         self._utterance = ""
         """The item that the utterance being appended will become; '' while there is none."""
-        self._early_words = ""
-        """What is known of its words before it is committed; the API tells no words of an item before its commit."""
         self._active: Response | None = None
         self._beside: dict[str, Response] = {}
 
@@ -123,10 +121,10 @@ class Realtime:
         return self._stamped([Send(error_event(why, code="invalid_json"))])
 
     def partly_heard(self, item_id: str, part: Transcript) -> list[Effect]:
-        """Some of the words of the utterance that is to become item `item_id`: told as soon as the item exists."""
-        if item_id == self._utterance:
-            self._early_words += part.delta
-        return []
+        """Tell some of the words of the utterance that is to become item `item_id`, as streaming transcription does."""
+        if item_id != self._utterance or not self.session.transcribes:
+            return []
+        return self._stamped([Send(_transcript_delta(item_id, part.delta))])
 
     def heard(self, item: Item, part: HearingPart) -> list[Effect]:
         """A piece of the transcript of user item `item`."""
@@ -199,7 +197,7 @@ class Realtime:
 
     def _feed(self) -> Effects:
         if not self._utterance:
-            self._utterance, self._early_words = self._spoken_item or self.ids.new("item"), ""
+            self._utterance = self._spoken_item or self.ids.new("item")
             yield Open(self._utterance)
         if pcm := self._buffer.unfed():
             yield Feed(pcm)
@@ -239,9 +237,6 @@ class Realtime:
         previous = self.conversation.append(item)
         yield Send({"type": "input_audio_buffer.committed", "previous_item_id": previous, "item_id": item_id})
         yield from self._item_events(item, previous)
-        if self._early_words and self.session.transcribes:
-            yield Send(_transcript_delta(item_id, self._early_words))
-        self._early_words = ""
         yield Listen(item, pcm)
 
     def _clear(self, event: Event, _event_id: str | None) -> Effects:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -28,10 +28,25 @@ FASTEST = 4.5
 """Tokens a second of quick speech; a decoder that says everything twice has more."""
 
 
-def load() -> Callable[[bytes], Iterator[bytes]]:
-    """Return the engine for `speech_worker`. Raises `MissingLibrary`."""
-    model = MoonshineModel(threads=int(os.environ.get("SPEECH_THREADS", "1")))
-    return lambda payload: recognise(model, payload)
+class MoonshineEngine:
+    """The engine for `speech_worker`."""
+
+    def __init__(self) -> None:
+        """Load. Raises `MissingLibrary`."""
+        self._model = MoonshineModel(threads=int(os.environ.get("SPEECH_THREADS", "1")))
+
+    def __repr__(self) -> str:
+        return "MoonshineEngine()"
+
+    def __call__(self, payload: bytes) -> Iterator[bytes]:
+        return recognise(self._model, payload)
+
+    def stop(self) -> None:
+        """Break off what is computed within milliseconds: words while the caller speaks never delay the final ones."""
+        self._model.stop()
+
+
+load = MoonshineEngine
 
 
 def recognise(model: MoonshineModel, payload: bytes) -> Iterator[bytes]:

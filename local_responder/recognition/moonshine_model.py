@@ -28,6 +28,7 @@ from local_responder.recognition.onnx_graph import Graph, float_weights, read_gr
 from local_responder.recognition.scratch import scratch_folder
 
 CPU = ["CPUExecutionProvider"]
+FATAL = 4
 RATE = 16_000
 """Samples per second."""
 START, END = 1, 2
@@ -73,25 +74,32 @@ class MoonshineModel:
             _give_back_memory()
             self._encoder = ort.InferenceSession(str(folder / "encoder.onnx"), _options(threads), providers=CPU)
             self._decoder = ort.InferenceSession(str(folder / "decoder.onnx"), _options(threads), providers=CPU)
+        self._run = ort.RunOptions()
         pairs = [(layer, kind) for layer in range(LAYERS) for kind in ("key", "value")]
         self._past = [f"past_key_values.{layer}.decoder.{kind}" for layer, kind in pairs]
         self._heard = [f"past_key_values.{layer}.encoder.{kind}" for layer, kind in pairs]
         self._outputs = ["logits", *(f"present.{layer}.decoder.{kind}" for layer, kind in pairs)]
+
+    def stop(self) -> None:
+        """Make the transcription under way raise. For other threads."""
+        self._run.terminate = True
 
     def transcribe(self, samples: Samples, draft: Sequence[int] = ()) -> Iterator[Decoded | None]:
         """Yield None after each step, so that the caller may stop, and the outcome at last.
 
         `samples` are within ±1; `draft` are the tokens expected, in whole or in part.
         """
+        self._run = ort.RunOptions()
+        self._run.log_severity_level = FATAL  # to be stopped is no error
         most = round(len(samples) / RATE * TOKENS_PER_S) + LEAST_TOKENS
         padded = np.pad(samples, (0, max(0, SHORTEST - len(samples)))).astype(np.float32)
-        (vectors,) = self._encoder.run(None, {"input_values": padded[None]})
+        (vectors,) = self._encoder.run(None, {"input_values": padded[None]}, self._run)
         yield None
         inputs = self._attended(vectors[0]) | dict.fromkeys(self._past, _value(np.zeros((1, HEADS, 0, HEAD_SIZE))))
         tokens, chances, given = list[int](), list[float](), [START, *draft[: most - 1]]
         while True:
             inputs["input_ids"] = ort.OrtValue.ortvalue_from_numpy(np.array([given], np.int64))
-            logits, *present = self._decoder.run_with_ort_values(self._outputs, inputs)
+            logits, *present = self._decoder.run_with_ort_values(self._outputs, inputs, self._run)
             said, likely = _greedy(logits.numpy()[0])
             right = _agreeing(said, given[1:])
             tokens += said[: right + 1]

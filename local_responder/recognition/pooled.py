@@ -30,10 +30,11 @@ PAUSE_MS = 100
 """A quiet moment after which what was said so far is decoded: the caller may have ended."""
 TAIL_MS = 60
 """Quiet audio behind the last sound that a decoded part must hold, to cover it."""
-MORE_MS = 1200
-"""Milliseconds after which audio is decoded without any pause, where a process has nothing else to do."""
+MORE_MS = 600
+"""Milliseconds after which audio is decoded without any pause, for the words to be seen while they are said. Such a run
+is spare work: it begins where a process has nothing else to do, and gives way at once to whatever is final."""
 REST = 2.0
-"""Such a run waits so many times as long as the last one took: the machine may be behind."""
+"""A spare run waits so many times as long as the last one took, which bounds what it costs to a third of a core."""
 SETTLE_MS, SETTLE_PAUSE_MS = 6000, 240
 """A part so long is settled in a pause so long: what follows is decoded without it."""
 LONGEST_MS = 14_000
@@ -78,6 +79,7 @@ class PooledUtterance:
         self._decoded = _Part(0, Heard())
         self._decoding: asyncio.Task[None] | None = None
         self._decoding_length = 0
+        self._decoding_spare = False
         self._not_before = 0.0
         self._over = False
         self._changed = asyncio.Event()
@@ -93,8 +95,11 @@ class PooledUtterance:
             return
         self._pcm += pcm
         self._pauses.feed(pcm)
-        if self._decoding is None and self._is_due():
+        if self._is_free() and self._is_due():
+            if self._decoding:
+                self._decoding.cancel()
             self._decoding_length = len(self._pcm)
+            self._decoding_spare = not self._is_paused()
             self._decoding = asyncio.create_task(self._decode_early(), name=f"{self._call} decodes early")
 
     async def partials(self) -> AsyncIterator[str]:
@@ -115,7 +120,7 @@ class PooledUtterance:
             while len(self._pcm) > LONGEST_MS * BYTES_PER_MS:
                 await self._settle_until(self._cut())
             if not self._is_covered(self._decoded.length):
-                self._decoded = await self._decode(len(self._pcm))
+                self._decoded = await self._decode(len(self._pcm)) or _Part(len(self._pcm), Heard())
             return self._text()
         except SpeechPoolFailed as error:
             raise RecognitionFailed(str(error), hint=error.hint) from error
@@ -154,13 +159,23 @@ class PooledUtterance:
         voice_end = self._pauses.voice_end
         return not voice_end or length >= min(voice_end + TAIL_MS * BYTES_PER_MS, len(self._pcm))
 
+    def _is_free(self) -> bool:
+        """Return whether a decoding may begin: none is under way, or a spare one that does not cover all there is."""
+        if self._decoding is None:
+            return True
+        return self._decoding_spare and self._is_paused() and not self._is_covered(self._decoding_length)
+
     def _is_due(self) -> bool:
         if self._is_covered(self._decoded.length) or self._pauses.voice_end <= self._decoded.length:
             return self._is_to_settle()
-        if self._pauses.quiet_ms >= PAUSE_MS:
+        if self._is_paused():
             return True
         more_ms = (len(self._pcm) - self._decoded.length) // BYTES_PER_MS
-        return more_ms >= MORE_MS and monotonic() >= self._not_before and self._pool.idle
+        sounds = self._pauses.quiet_ms == 0
+        return sounds and more_ms >= MORE_MS and monotonic() >= self._not_before and self._pool.idle
+
+    def _is_paused(self) -> bool:
+        return self._pauses.quiet_ms >= PAUSE_MS
 
     def _is_to_settle(self) -> bool:
         long_enough = self._decoded.length >= SETTLE_MS * BYTES_PER_MS
@@ -173,14 +188,15 @@ class PooledUtterance:
                 self._settle(self._decoded)
             elif len(self._pcm) > LONGEST_MS * BYTES_PER_MS:
                 await self._settle_until(self._cut())
-            else:
-                self._take(await self._decode(self._decoding_length))
+            elif part := await self._decode(self._decoding_length, spare=self._decoding_spare):
+                self._take(part)
         except SpeechPoolFailed as error:
             log.warning("a part of an utterance was not decoded early: %s", error)
         finally:
             now = monotonic()
             self._not_before = now + REST * (now - began)
-            self._decoding = None
+            if self._decoding is asyncio.current_task():
+                self._decoding = None
 
     async def _end_early_decoding(self) -> None:
         """Wait for it where it is all that is needed; else give it up."""
@@ -191,13 +207,14 @@ class PooledUtterance:
         else:
             await cancel_all([task])
 
-    async def _decode(self, length: int) -> _Part:
+    async def _decode(self, length: int, *, spare: bool = False) -> _Part | None:
+        """Return the words of the first `length` bytes; None where a spare run gave way."""
         hearing = Hearing(bytes(self._pcm[:length]), self._decoded.heard.tokens)
-        pieces = [piece async for piece in self._pool.run(self._call, encode(hearing))]
-        return _Part(length, decode_heard(pieces[-1]) if pieces else Heard())
+        pieces = [piece async for piece in self._pool.run(self._call, encode(hearing), spare=spare)]
+        return _Part(length, decode_heard(pieces[-1])) if pieces else None
 
     async def _settle_until(self, cut: int) -> None:
-        self._settle(await self._decode(cut))
+        self._settle(await self._decode(cut) or _Part(cut, Heard()))
 
     def _settle(self, part: _Part) -> None:
         """Keep the words of a part, and forget its audio."""

@@ -40,6 +40,19 @@ QUESTION = "Is it any warmer in London this evening?"
 WORDS_HEARD = 0.9
 SPOKEN_WITHIN_S = 30.0
 
+LONG_QUESTION = (
+    "Could you please tell me whether it is going to be any warmer in London this evening than in the morning?"
+)
+WORDS_AS_THEY_GROW = """() => {
+  window.testWords = [];
+  new MutationObserver(() => {
+    const words = document.querySelector("[data-testid=entry-user]")?.textContent;
+    const floor = document.querySelector("[data-testid=floor]").textContent;
+    if (words && words !== testWords.at(-1)?.[0]) testWords.push([words, floor]);
+  }).observe(document.body, { childList: true, subtree: true, characterData: true });
+}"""
+"""Every text that the caller's first entry has shown, and who had the floor then."""
+
 RECORD = """() => {
   const { track } = testPeers.at(-1).getReceivers().find((each) => each.track.kind === "audio");
   window.testRecorder = new MediaRecorder(new MediaStream([track]), { audioBitsPerSecond: 128000 });
@@ -106,6 +119,19 @@ async def test_what_a_browser_hears_of_an_answer_is_what_its_transcript_says(ser
     finally:
         await pool.close()
     assert share_of_words(said, heard) >= WORDS_HEARD, (said, heard)
+
+
+async def test_words_are_seen_while_they_are_said(server: str, tmp_path: Path) -> None:
+    spoken = tmp_path / "question.wav"
+    write_wav(spoken, resample(await asyncio.to_thread(speak, LONG_QUESTION), SAMPLE_RATE, RATE), RATE)
+    wav = microphone_wav(tmp_path / "microphone.wav", WHILE_CONNECTING_S, spoken, 60.0)
+    async with chromium(speaks=wav) as tab:
+        await calling(tab, server)
+        await tab.page.evaluate(WORDS_AS_THEY_GROW)
+        await tab.sees("entry-user", "morning")
+        shown = await tab.page.evaluate("testWords")
+    while_speaking = [words for words, floor in shown if floor == "Hearing you" and "Could you" in words]
+    assert while_speaking and "morning" not in while_speaking[0], shown
 
 
 async def said_to_the_end(tab: Tab) -> str:

@@ -3,13 +3,31 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 
-def load() -> Callable[[bytes], Iterator[bytes]]:
-    """Return the engine, unless the environment forbids it."""
-    return _work
+class Obedient:
+    """Does what the payload says, until it is stopped."""
+
+    def __init__(self) -> None:
+        self._stopped = threading.Event()
+
+    def __call__(self, payload: bytes) -> Iterator[bytes]:
+        self._stopped.clear()
+        if payload == b"stoppable":  # for a minute
+            if self._stopped.wait(60):
+                raise RuntimeError("stopped")
+            yield b"done"
+        else:
+            yield from _work(payload)
+
+    def stop(self) -> None:
+        self._stopped.set()
+
+
+load = Obedient
 
 
 def _work(payload: bytes) -> Iterator[bytes]:

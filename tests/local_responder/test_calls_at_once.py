@@ -3,31 +3,14 @@
 from __future__ import annotations
 
 import json
-import select
-import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 import httpx2
 import pytest
 from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
 
-from tests.support.offline_peer import READY_TIMEOUT_S, ROOT, end
+from tests.local_responder.local_process import local_responder
 from tests.support.waiting import until
-
-
-@contextmanager
-def local_responder(*options: str) -> Iterator[str]:
-    """Run `python -m local_responder`; yield its base URL."""
-    command = [sys.executable, "-m", "local_responder", "--exit-with-parent", *options]
-    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=ROOT)
-    try:
-        assert process.stdout and select.select([process.stdout], [], [], READY_TIMEOUT_S)[0]
-        yield json.loads(process.stdout.readline())["listening"] + "/v1"
-    finally:
-        end(process)
 
 
 async def test_one_call_more_than_it_serves_is_refused_with_503_and_let_in_once_another_has_ended() -> None:

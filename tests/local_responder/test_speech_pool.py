@@ -92,6 +92,28 @@ async def test_the_rest_of_a_job_that_nobody_wants_is_not_computed() -> None:
             assert await answer(pool, "echo next") == "next"
 
 
+async def test_a_spare_job_gives_way_to_any_other() -> None:
+    async with pool_of() as pool:
+        spare = pool.run("a call", b"count 1000", spare=True)
+        assert await anext(spare) == b"0"
+        async with asyncio.timeout(2):
+            assert await answer(pool, "echo next") == "next"
+            assert len([piece async for piece in spare]) < 50
+            long = asyncio.create_task(answer(pool, "count 20"))
+            await asyncio.sleep(0.05)
+            assert await answer(pool, "echo after") == "after"
+            assert (await long).endswith(" 19"), "what is not spare is finished"
+
+
+async def test_a_cancelled_job_is_stopped_in_the_middle_of_a_piece() -> None:
+    async with pool_of() as pool:
+        slow = asyncio.create_task(answer(pool, "stoppable"))
+        await asyncio.sleep(0.1)
+        slow.cancel()
+        async with asyncio.timeout(2):
+            assert await answer(pool, "echo next") == "next"
+
+
 async def test_a_waiting_job_that_nobody_wants_is_dropped() -> None:
     async with pool_of() as pool:
         first = asyncio.create_task(answer(pool, "count 10"))

@@ -111,6 +111,11 @@ async def test_words_are_told_while_the_caller_speaks_and_are_never_taken_back()
     assert "".join(early) == "what is the weather"
 
 
+async def test_punctuation_behind_the_last_word_told_may_still_change() -> None:
+    heard = session(HeardText(["Hello. what", "Hello, what is the"], ""))
+    assert "".join([part.delta async for part in heard.listen()]) == "Hello, what is"
+
+
 async def test_the_rest_of_the_transcript_follows_the_commit() -> None:
     heard = session(HeardText(["what is the"], "What is the weather?"), HeardText(["what is the"], "what is the time"))
     early = [part async for part in heard.listen()]
@@ -208,16 +213,16 @@ def test_a_truncated_reply_keeps_the_words_that_were_heard() -> None:
     assert item.words == "It is"
 
 
-def test_sound_is_fed_as_it_comes_and_words_known_by_then_follow_the_commit_at_once() -> None:
+def test_sound_is_fed_as_it_comes_and_its_words_are_told_before_the_commit_under_the_id_of_its_item() -> None:
     core = a_core()
     [opened, fed] = append(core, SECOND)
     assert isinstance(opened, Open) and fed == Feed(SECOND)
     assert append(core, SECOND[:480]) == [Feed(SECOND[:480])]
-    assert core.partly_heard(opened.item_id, Transcript("what")) == []
-    core.partly_heard(opened.item_id, Transcript(" is"))
+    [delta] = events(core.partly_heard(opened.item_id, Transcript("what")))
+    assert delta["type"] == "conversation.item.input_audio_transcription.delta"
+    assert (delta["item_id"], delta["delta"]) == (opened.item_id, "what")
     effects = tell(core, "input_audio_buffer.commit")
-    delta = events(effects)[-1]
-    assert (delta["item_id"], delta["delta"]) == (opened.item_id, "what is")
+    assert not any("delta" in event for event in events(effects))
     [listen] = [each for each in effects if isinstance(each, Listen)]
     assert listen.item.id == opened.item_id and len(listen.pcm) == 48_480
     assert core.partly_heard(opened.item_id, Transcript("late")) == []

@@ -8,6 +8,7 @@ from backend.conversation import commands as do
 from backend.conversation import events as ev
 from backend.conversation import page_events as page
 from backend.conversation.commands import Clip, Purpose
+from backend.conversation.machine import early_words
 from backend.conversation.machine.moves import apologise, finish_items, leave, release_hold
 from backend.conversation.machine.open_turn import close_turn
 from backend.conversation.machine.playback import heard_out
@@ -26,6 +27,7 @@ def on_lost(s: State, now: float) -> None:
     happened = "The connection to the Responder broke." if s.started else "The Responder cannot be reached yet."
     s.publish(page.ErrorShown(happened, "Connecting again; the call goes on."))
     s.publish(page.ResponderChanged("lost"))
+    early_words.take_back(s)
     if s.floor is Floor.PAUSING:
         _forget_prepared(s, now)
     broken_off = finish_items(s)

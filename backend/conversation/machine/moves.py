@@ -5,6 +5,7 @@ from __future__ import annotations
 from backend.conversation import commands as do
 from backend.conversation import page_events as page
 from backend.conversation.commands import Clip, Purpose
+from backend.conversation.machine import early_words
 from backend.conversation.machine.late_answers import drop_if_called_off
 from backend.conversation.machine.state import IDLE, Deadlines, Floor, Parked, Phase, State, TurnWords
 from backend.conversation.spoken import SpokenItem
@@ -58,6 +59,7 @@ def cancel_reply(s: State, now: float) -> None:
 def forget_input(s: State) -> None:
     """Discard the audio sent since the last commit; a provider that endpoints commits it all the same."""
     s.missed = False
+    early_words.take_back(s)
     if s.limits.endpointing == "local":
         s.commands.append(do.ClearInput())
     else:

@@ -157,6 +157,19 @@ class TurnWords:
 
 
 @dataclass(slots=True)
+class EarlyWords:
+    """The words of what is being said, as far as they are known before it is committed: see `machine.early_words`."""
+
+    item: str
+    """The item it is to become."""
+    text: str = ""
+    shown: int = 0
+    """How many characters of it the page was shown."""
+    entry: str = ""
+    """The item under which they are shown."""
+
+
+@dataclass(slots=True)
 class OpenTurn:
     """The caller's spoken turn, from its first sound until the first sound of its answer: it may still go on."""
 
@@ -326,6 +339,7 @@ class State:
     """The last turn, once its answer sounds: the caller may not have finished all the same."""
     words: list[TurnWords] = field(default_factory=list)
     """The words of turns that are not all known yet, oldest first."""
+    early_words: EarlyWords | None = None
     caller_pauses_ms: deque[int] = field(default_factory=lambda: deque(maxlen=16))
     """The caller's own pauses within turns, newest last."""
     our_words: str = ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from backend.conversation import commands as do
 from backend.conversation import events as ev
 from backend.conversation import page_events as page
-from backend.conversation.machine import overlap
+from backend.conversation.machine import early_words, overlap
 from backend.conversation.machine.moves import settle_words
 from backend.conversation.machine.open_turn import only_hesitated, reassess
 from backend.conversation.machine.pieces import answer_hesitation
@@ -21,20 +21,23 @@ def on_committed(s: State, event: ev.InputCommitted) -> None:
         return
     words = next((words for words in s.words if len(words.items) < words.pieces), None)
     if words is None:
+        early_words.take_back(s)
         s.publish(page.UserItemAdded(event.item, event.previous))
         return
     if not words.items and not words.overlap:
         s.publish(page.UserItemAdded(event.item, event.previous))
     words.items[event.item] = None
+    if unshown := early_words.on_committed(s, event.item, words):
+        on_transcript_grew(s, event.item, unshown)
 
 
 def on_transcript_grew(s: State, item: str, delta: str) -> None:
-    """Show more words of an item of the caller's."""
+    """Show more words of an item of the caller's, which may not be committed yet."""
     if item == s.discarded:
         return
     words = _words_of(s, item)
     if words is None:
-        s.publish(page.TranscriptDelta("user", item, delta))
+        early_words.on_grew(s, item, delta)
         return
     if item not in words.shown and item != words.id:
         delta = f" {delta}"
@@ -51,6 +54,8 @@ def on_transcribed(s: State, event: ev.UserTranscribed, now: float) -> None:
         return
     words = _words_of(s, item)
     if words is None:
+        if s.early_words and s.early_words.item == item:
+            s.early_words = None
         s.publish(page.TranscriptCompleted("user", item, text))
         if text:
             s.commands.append(do.Remember("user", text))
