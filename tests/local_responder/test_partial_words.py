@@ -8,12 +8,14 @@ import json
 import shutil
 from typing import Any
 
+import httpx2
 import pytest
 from websockets.asyncio.client import ClientConnection, connect
 
 from backend.media.frame import BYTES_PER_MS
 from benchmarks.speech import spoken, trimmed
 from tests.local_responder.local_process import local_responder
+from tests.support.waiting import until
 
 SENTENCE = "Could you tell me how far it is from Denver to Chicago and back again?"
 PIECE = 20 * BYTES_PER_MS
@@ -33,6 +35,7 @@ async def send(socket: ClientConnection, kind: str, **fields: Any) -> None:
 @pytest.mark.skipif(shutil.which("flite") is None, reason="flite speaks to the recognizer")
 async def test_words_come_before_the_commit_and_the_completed_transcript_goes_on_from_them() -> None:
     with local_responder() as url:
+        await _until_loaded(url)
         async with asyncio.timeout(WITHIN_S), connect(url.replace("http", "ws", 1) + "/realtime?model=local") as socket:
             await send(socket, "session.update", session=BY_HAND)
             heard = asyncio.Queue[dict[str, Any]]()
@@ -51,6 +54,15 @@ async def test_words_come_before_the_commit_and_the_completed_transcript_goes_on
                 later += event["delta"] if event["type"] == DELTA else ""
             reading.cancel()
             assert early + later == event["transcript"] == SENTENCE
+
+
+async def _until_loaded(url: str) -> None:
+    async with httpx2.AsyncClient(trust_env=False) as http:
+
+        async def loaded() -> bool:
+            return not (await http.get(f"{url}/models")).json()["data"][0]["loading"]
+
+        await until(loaded, WITHIN_S)
 
 
 async def _read(socket: ClientConnection, heard: asyncio.Queue[dict[str, Any]]) -> None:
