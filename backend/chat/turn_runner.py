@@ -17,7 +17,6 @@ from backend.agent.session import ThinkerSession
 from backend.agent.tool_router import OFFERED_LIMIT
 from backend.chat.history import ChatHistory
 from backend.chat.profile_updater import ChatProfileUpdater
-from backend.chat.routing import ThinkerRouting
 from backend.chat.turn import ChatReply, ChatTurn
 from backend.conversation.page_events import (
     ChatStateChanged,
@@ -37,6 +36,7 @@ from backend.storage.turn_claims import TurnClaims
 from backend.thinkers.base import Question
 from backend.thinkers.dispatcher import ThinkerDispatcher
 from backend.thinkers.registry import ROUTE_TOOL
+from backend.thinkers.routing import ThinkerRouting
 from backend.thinkers.run import ThinkerDependencies
 from backend.tools.base import ToolRights
 from backend.tools.confirmations import Confirmations

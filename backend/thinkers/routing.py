@@ -26,7 +26,7 @@ NOTE = "Give this in your own words, briefly; if it is sample data, say so."
 
 
 class ThinkerRouting:
-    """The Thinkers of one typed turn."""
+    """The Thinkers of one turn: a typed one, or work that a model of a call has handed over."""
 
     def __init__(
         self,
@@ -34,12 +34,18 @@ class ThinkerRouting:
         asked: Question,
         publish: OnChange,
         on_end: Callable[[ThinkerCall], None] = lambda call: None,
+        *,
+        ids: str = "thinker_",
     ) -> None:
-        """`asked` is the question but for domain and words, `publish` shows progress, `on_end` is told of outcomes."""
+        """`asked` is the question but for domain and words, `publish` shows progress, `on_end` is told of outcomes.
+
+        The calls are named `ids` with a number.
+        """
         self._thinkers = thinkers
         self._asked = asked
         self._publish = publish
         self._on_end = on_end
+        self._ids = ids
         self._numbers = itertools.count(1)
         self.domains: list[str] = []
         """The domains that were asked, in order."""
@@ -69,7 +75,7 @@ class ThinkerRouting:
         """Raise `NoAnswer`, which the runner reports to the model, if there is none."""
         domain = route.manifest.domain
         call = ThinkerCall(
-            f"thinker_{next(self._numbers)}",
+            f"{self._ids}{next(self._numbers)}",
             replace(self._asked, domain=domain, query=route.query, user_id=context.user_id, rights=context.rights),
             route.manifest.label,
             on_change=self._publish,
