@@ -93,6 +93,7 @@ class CallEngine:
             dispatch=self.dispatch,
             publish=self._publish,
             record=self._record,
+            history=self._history.tail,
         )
         self._tool_calls = ToolCallDispatcher(dependencies.thinkers, view, dependencies.metrics)
         spend, metrics = dependencies.spent, dependencies.metrics

@@ -52,6 +52,25 @@ NAMED = """\
 Your name in this call is {name}. Answer only when the caller addresses you by this name, or a word that sounds like \
 it, or replies directly to what you have just said. Whatever else is said is not meant for you: call {tool}."""
 
+DELEGATING = """\
+For everything that needs facts, current data, thought or an action, delegate: specialists stand behind you. Before \
+that, acknowledge in two to five words, such as "Let me check that." Never guess what a specialist would know, never \
+say that something is done before you are told so, and delegate nothing twice. When the result comes, give it in your \
+own words, briefly; if it says it is sample data, say so once, in a short sentence after it; if something failed, say \
+so plainly.
+
+The specialists:
+{guide}"""
+
+ADDRESSED_DELEGATING = """\
+Not all that you hear is meant for you. Say nothing at all when the caller speaks to somebody else in the room; when \
+what you hear is a television, a radio or other people; or when it is only a fragment that asks for nothing, such as a \
+sentence just begun. Go on speaking when a listener only murmurs. If you cannot tell, answer."""
+
+NAMED_DELEGATING = """\
+Your name in this call is {name}. Answer only when the caller addresses you by this name, or a word that sounds like \
+it, or replies directly to what you have just said. Whatever else is said is not meant for you: say nothing."""
+
 SILENCE = ToolSchema(
     do.WAIT_FOR_USER,
     "Stay silent: what was said is not addressed to you, or the caller is still thinking.",
@@ -99,17 +118,22 @@ def brief(
 
     With a `wake_name`, the Responder answers only when it is addressed by it.
     """
-    parts = [CHARACTER]
+    first = [CHARACTER]
     if mode and (words := mode.words()):
-        parts.append(words)
+        first.append(words)
     tools: tuple[ToolSchema, ...] = (SILENCE,)
-    parts.append(ADDRESSED.format(tool=SILENCE.name))
+    calling, delegating = [ADDRESSED.format(tool=SILENCE.name)], [ADDRESSED_DELEGATING]
     if wake_name:
-        parts.append(NAMED.format(tool=SILENCE.name, name=json.dumps(wake_name, ensure_ascii=False)))
+        name = json.dumps(wake_name, ensure_ascii=False)
+        calling.append(NAMED.format(tool=SILENCE.name, name=name))
+        delegating.append(NAMED_DELEGATING.format(name=name))
     if thinkers.manifests:
         tool = convert(thinkers.route_tool(), ToolSchema)
         tools = (tool, SILENCE)
-        parts.append(ROUTING.format(tool=tool.name, guide=thinkers.guide("voice")))
+        guide = thinkers.guide("voice")
+        calling.append(ROUTING.format(tool=tool.name, guide=guide))
+        delegating.append(DELEGATING.format(guide=guide))
+    parts: list[str] = []
     if instructions := caller.profile.instructions:
         parts.append(standing(instructions))
     known = {
@@ -126,7 +150,8 @@ def brief(
         purposes[Purpose.GREETING] = (
             f"Open the call. Say exactly this, and nothing else: {json.dumps(greeting, ensure_ascii=False)}"
         )
-    return Briefing("\n\n".join(parts), tools, endpointing, purposes)
+    words_calling, words_delegating = ("\n\n".join([*first, *own, *parts]) for own in (calling, delegating))
+    return Briefing(words_calling, tools, endpointing, purposes, words_delegating)
 
 
 def filler_hint(sentence: str) -> str:

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from msgspec import Struct
 
+from backend.call.delegations import ALREADY, Delegations, read_task
 from backend.call.record import CallRecord
 from backend.call.topic import topic_of
 from backend.citations import as_json
+from backend.conversation.commands import DELEGATE
 from backend.conversation.events import ThinkerFailed, ThinkerFinished
 from backend.conversation.page_events import ThinkerChanged, ThinkerStage
 from backend.errors import BadRequest, NotFound
 from backend.observability.call_metrics import CallMetrics
-from backend.thinkers.base import Answer, Question
+from backend.responders.base import PastMessage
+from backend.thinkers.base import Answer, Manifest, Question
 from backend.thinkers.dispatcher import ThinkerCall, ThinkerDispatcher
 
 CALL_LIMIT = 16
@@ -47,6 +51,8 @@ class CallView(Struct, frozen=True):
     """Shows an event on the page."""
     record: CallRecord
     """Keeps calls and their outcomes."""
+    history: Callable[[], Sequence[PastMessage]] = tuple
+    """Returns what was said in the call so far."""
 
 
 class ToolCallDispatcher:
@@ -56,6 +62,7 @@ class ToolCallDispatcher:
         self._thinkers = thinkers
         self._call = call
         self._metrics = metrics
+        self._delegations = Delegations(thinkers, call.history)
         self._calls: dict[str, ThinkerCall] = {}
         self._states: dict[str, ThinkerStage] = {}
         """Tool call → how the turn machine took its outcome."""
@@ -91,6 +98,9 @@ class ToolCallDispatcher:
         is_full = len(self._working) >= CALL_LIMIT
         self._remember(call)
         self._call.record.on_tool_call(call_id, name, arguments)
+        if name == DELEGATE:
+            self._delegate(call, arguments, is_full=is_full)
+            return
         try:
             route = self._thinkers.registry.parse(name, arguments)
         except BadRequest as error:
@@ -103,6 +113,23 @@ class ToolCallDispatcher:
             self._refuse(call, TOO_MANY)
             return
         self._thinkers.start(call).add_done_callback(lambda task: self._count_cancelled(call, task))
+
+    def _delegate(self, call: ThinkerCall, arguments: str, *, is_full: bool) -> None:
+        """Work on what the model has handed over, unless that is done already."""
+        try:
+            task = read_task(arguments)
+        except BadRequest as error:
+            self._refuse(call, str(error))
+            return
+        call.question = replace(call.question, query=task.said)
+        other = self._delegations.same(task, call.turn)
+        if other is not None and other.turn == call.turn:
+            self._call.dispatch(ThinkerFinished(call.id, ALREADY, silent=True))
+        elif is_full:
+            self._refuse(call, TOO_MANY)
+        else:
+            started = self._delegations.join(call, other) if other else self._delegations.start(call, task)
+            started.add_done_callback(lambda task: self._count_cancelled(call, task))
 
     def cancel(self, call_id: str) -> None:
         """Stop the model and the tools of a call whose answer is no longer wanted."""
@@ -132,7 +159,8 @@ class ToolCallDispatcher:
     def filler(self) -> str:
         """Return the filler sentence of the newest Thinker at work; empty if it has none, or none is at work."""
         working = self._working
-        return self._thinkers.registry.manifest_of(working[-1].question.domain).filler if working else ""
+        manifest = self._manifest(working[-1]) if working else None
+        return manifest.filler if manifest else ""
 
     def settled(self, event: ThinkerChanged) -> ThinkerChanged:
         """Note how the turn machine took an outcome; return its event with what is known of the call.
@@ -159,8 +187,13 @@ class ToolCallDispatcher:
         if tasks:
             await asyncio.wait(tasks, timeout=STOP_WITHIN_S)
         for call in unfinished:
-            if go_on and call.id not in self._dismissed:
+            if go_on and call.id not in self._dismissed and call.question.domain:
                 self._thinkers.hand_off_later(call)
+
+    def _manifest(self, call: ThinkerCall) -> Manifest | None:
+        """Return the manifest of the Thinker that works on a call; None while nobody does."""
+        domain = call.question.domain
+        return self._thinkers.registry.manifest_of(domain) if domain else None
 
     def _known(self, call_id: str) -> ThinkerCall:
         try:
@@ -186,7 +219,8 @@ class ToolCallDispatcher:
             self._call.dispatch(ThinkerFailed(call.id, call.error))
             return
         domain, answer = call.question.domain, call.answer
-        dropped = self._thinkers.registry.manifest_of(domain).late == "drop"
+        manifest = self._manifest(call)
+        dropped = manifest is not None and manifest.late == "drop"
         late = "" if dropped or answer.task_id else f"About {topic_of(call.question.query)}: {answer.text}"
         output = _output(domain, answer)
         if call.turn != self._call.turn() and not answer.task_id and dropped:

@@ -44,6 +44,8 @@ CLIP_WORDS = {
 
 WAIT_FOR_USER = "wait_for_user"
 """The tool by which the Responder stays silent: what was said was not addressed to it."""
+DELEGATE = "delegate"
+"""The call of a model that hands work over by itself: its arguments are what was `said` and `announced`."""
 
 
 # --- to the Responder ---------------------------------------------------------------------------------
@@ -112,6 +114,8 @@ class SubmitResult:
 
     call: str
     output: str
+    silent: bool = False
+    """It is not to be spoken: a model that speaks what it is given has to be told so."""
 
 
 # --- to the link that connects the Responder ----------------------------------------------------------

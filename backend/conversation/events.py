@@ -143,6 +143,8 @@ class ReplyStarted(ResponderEvent):
 
     reply: str
     request: str | None = None
+    unasked: bool = False
+    """Nobody has asked for it: the model speaks by itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,6 +254,8 @@ class ThinkerFinished(Event):
     output: str
     interruptible: bool = True
     late: str = ""
+    silent: bool = False
+    """The model is told, and nobody else."""
 
 
 @dataclass(frozen=True, slots=True)

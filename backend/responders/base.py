@@ -14,7 +14,6 @@ from msgspec import Struct
 
 from backend.conversation.commands import (
     AddNote,
-    CancelReply,
     DeleteItem,
     Purpose,
     ResponderCommand,
@@ -35,7 +34,7 @@ class Capabilities:
     endpointers: frozenset[Endpointer]
     """Who may decide that the caller has finished."""
     cancels: bool
-    """A reply under way can be cancelled."""
+    """A reply under way can be cancelled. Where not, what still comes of it is dropped here."""
     truncates: bool
     """What the caller has not heard can be taken out of the conversation."""
     restores: bool
@@ -62,8 +61,6 @@ class Capabilities:
     def fit(self, command: ResponderCommand) -> ResponderCommand | None:
         """Return `command` as this provider can take it; None where there is nothing it could be told."""
         match command:
-            case CancelReply() if not self.cancels:
-                return None
             case DeleteItem() if not self.truncates:
                 return None
             case TruncateItem(heard=words) if not self.truncates:
@@ -98,6 +95,8 @@ class Briefing:
     """'local': our VAD decides that the caller has finished; 'provider': its `semantic_vad` does."""
     purposes: dict[Purpose, str] = field(default_factory=dict)
     """Extra instructions for replies of a purpose (nudge, filler, goodbye, greeting)."""
+    delegating: str = ""
+    """The instructions of a model that has no tools and hands work over by itself."""
 
 
 OnEvent = Callable[[ResponderEvent], None]

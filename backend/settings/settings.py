@@ -21,6 +21,7 @@ from backend.settings.azure import AzureOpenAISettings
 from backend.settings.budgets import BudgetSettings
 from backend.settings.gemini import GeminiSettings
 from backend.settings.github import GitHubSettings, split
+from backend.settings.gpt_live import GptLiveSettings
 from backend.settings.mcp import McpSettings
 from backend.settings.network import HostNames, Networks, Origins, PortRange
 from backend.settings.notifications import NotificationSettings
@@ -129,6 +130,9 @@ class Settings(BaseSettings):
     xai: XaiSettings = Field(default_factory=XaiSettings)  # type: ignore[arg-type]
     # Gemini
     gemini: GeminiSettings = Field(default_factory=GeminiSettings)  # type: ignore[arg-type]
+
+    # GPT-Live
+    gpt_live: GptLiveSettings = Field(default_factory=GptLiveSettings)  # type: ignore[arg-type]
 
     # Local Responder
     local_model_url: str = Field(

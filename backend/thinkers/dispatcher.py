@@ -16,7 +16,7 @@ import asyncio
 import logging
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -121,6 +121,10 @@ class ThinkerCall:
         return ThinkerChanged(self.id, stage, work, progress.detail, progress.tool)
 
 
+Find = Callable[[ThinkerCall], Awaitable[Answer]]
+"""Finds the answer of a call. Raises `VoiceError`, whose text can be spoken."""
+
+
 class ThinkerDispatcher:
     """Asks the Thinkers of a registry, any number of questions at once."""
 
@@ -139,10 +143,13 @@ class ThinkerDispatcher:
         """Return a dispatcher of the same Thinkers and cache that hands long work to the background."""
         return ThinkerDispatcher(self.registry, handoff, self.cache)
 
-    def start(self, call: ThinkerCall) -> asyncio.Task[None]:
-        """Begin to work on `call` in a task of its own, which raises nothing but `CancelledError`."""
+    def start(self, call: ThinkerCall, find: Find | None = None) -> asyncio.Task[None]:
+        """Begin to work on `call` in a task of its own, which raises nothing but `CancelledError`.
+
+        `find` finds the answer in place of one Thinker.
+        """
         with log_ids(conversation=call.question.conversation_id, turn=call.turn, tool_call=call.id):
-            call.task = asyncio.create_task(self._run(call), name=f"thinker {call.id}")
+            call.task = asyncio.create_task(self._run(call, find or self._outcome), name=f"thinker {call.id}")
         return call.task
 
     def hand_off_later(self, call: ThinkerCall) -> None:
@@ -187,11 +194,11 @@ class ThinkerDispatcher:
             log.error("Thinker %s is broken: %s at %s:%s", thinker.manifest.domain, kind, where.filename, where.lineno)
             raise NoAnswer(f"{label} has a fault.") from error
 
-    async def _run(self, call: ThinkerCall) -> None:
+    async def _run(self, call: ThinkerCall, find: Find) -> None:
         try:
             call.on_change(call.changed("routed"))
             with working() as call.work:
-                call.answer = await self._outcome(call)
+                call.answer = await find(call)
         except VoiceError as error:
             call.error = str(error)
         except Exception:

@@ -28,7 +28,7 @@ def main() -> int:
         "--strict",
         nargs="?",
         const="openai",
-        choices=["openai", "xai", "qwen", "gemini"],
+        choices=["openai", "xai", "qwen", "gemini", "gpt_live"],
         help="refuse what a provider's schema does not know: without a name, that of the openai package",
     )
     options = parser.parse_args()
@@ -66,6 +66,10 @@ def _conversation(strict: str | None) -> type[Realtime]:
         from demo.offline.gemini import GeminiRealtime
 
         return GeminiRealtime
+    if strict == "gpt_live":
+        from demo.offline.gpt_live import LiveRealtime
+
+        return LiveRealtime
     if strict == "openai":
         from demo.offline.strict import StrictRealtime  # the openai package takes a second to import
 

@@ -24,7 +24,10 @@ MAX_AUDIO_BYTES = 120 * 1000 * BYTES_PER_MS
 """Two minutes of appended audio per connection; what comes later is only counted."""
 CONNECTIONS_WITH_AUDIO = 8
 """Only the newest connections keep their audio."""
-AUDIO_FIELDS = {"input_audio_buffer.append": "audio", "response.output_audio.delta": "delta"}
+APPENDS = ("input_audio_buffer.append", "session.input_audio.append")
+AUDIO_FIELDS = dict.fromkeys(APPENDS, "audio") | dict.fromkeys(
+    ("response.output_audio.delta", "session.output_audio.delta"), "delta"
+)
 
 
 class ConnectionRecord:
@@ -53,7 +56,7 @@ class ConnectionRecord:
     def received(self, event: Any, size: int) -> None:
         """A client event of `size` bytes."""
         entry = self._entry(event, size)
-        if entry["type"] == "input_audio_buffer.append":
+        if entry["type"] in APPENDS:
             self._keep_audio(event, entry)
         self._received.append(msgspec.json.encode(entry))
 

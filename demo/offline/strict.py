@@ -6,7 +6,7 @@ and to serve, so it is only used where a client is to be checked (`--strict`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, get_args
 
 import msgspec
@@ -27,7 +27,12 @@ TYPES: dict[str, type[BaseModel]] = {
 
 def faults(event: Any) -> list[str]:
     """Return what is wrong with a client event by the package's types; nothing where it is right."""
-    kind = TYPES.get(event.get("type", "")) if isinstance(event, dict) else None
+    return faults_by(TYPES, event)
+
+
+def faults_by(types: Mapping[str, type[BaseModel]], event: Any) -> list[str]:
+    """Return what is wrong with an event by the types of that name."""
+    kind = types.get(event.get("type", "")) if isinstance(event, dict) else None
     if kind is None:
         return ["type: no client event has this one"]
     try:

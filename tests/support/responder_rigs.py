@@ -13,6 +13,7 @@ from backend.errors import ResponderUnavailable
 from backend.responders.base import Briefing, PastMessage, Responder
 from backend.responders.codec import Voice
 from backend.responders.gemini import GeminiEndpoint, connect_gemini
+from backend.responders.gpt_live import LiveEndpoint, connect_live
 from backend.responders.qwen import QwenCodec
 from backend.responders.realtime import RealtimeEndpoint, connect_realtime
 from backend.responders.xai import XaiCodec
@@ -98,7 +99,14 @@ async def gemini(peer: OfflinePeer, briefing: Briefing, history: Sequence[PastMe
     return await connect_gemini(GeminiEndpoint(peer.realtime_url, "k", "gemini-3.8-live", "Kore"), briefing, history)
 
 
-PROVIDERS: dict[Connect, tuple[str, ...]] = {each: ("--strict", each.__name__) for each in (openai, xai, qwen, gemini)}
+async def gpt_live(peer: OfflinePeer, briefing: Briefing, history: Sequence[PastMessage]) -> Responder:
+    """OpenAI's GPT-Live."""
+    return await connect_live(LiveEndpoint(peer.realtime_url, "k", "gpt-live-1", "marin"), briefing, history)
+
+
+PROVIDERS: dict[Connect, tuple[str, ...]] = {
+    each: ("--strict", each.__name__) for each in (openai, xai, qwen, gemini, gpt_live)
+}
 """With the arguments of each one's peer."""
 
 

@@ -66,7 +66,7 @@ def dismiss(s: State, call: ToolCallEntry) -> None:
     call.state = ToolCallState.SETTLED
     s.commands.append(do.CancelThinker(call.call))
     if not call.orphaned:
-        s.commands.append(do.SubmitResult(call.call, DISMISSED))
+        s.commands.append(do.SubmitResult(call.call, DISMISSED, silent=True))
     s.publish(page.ThinkerChanged(call.call, "cancelled"))
 
 

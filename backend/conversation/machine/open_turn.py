@@ -207,7 +207,7 @@ def discard_prepared(s: State, now: float) -> None:
             call = s.calls.open(event.call, event.reply, s.turn, now)
             if call:
                 call.state = ToolCallState.SETTLED
-                s.commands.append(do.SubmitResult(event.call, THROWN_AWAY))
+                s.commands.append(do.SubmitResult(event.call, THROWN_AWAY, silent=True))
     items = dict.fromkeys(event.item for event in deferred if isinstance(event, ev.ReplyAudio | ev.ReplyText))
     s.commands += [do.DeleteItem(item) for item in items]
 

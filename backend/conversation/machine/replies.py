@@ -69,6 +69,10 @@ def ask_next(s: State, now: float) -> None:
 
 def on_started(s: State, event: ev.ReplyStarted, now: float) -> None:
     """Accept the reply that the provider has begun, unless it is not the one we asked for."""
+    if event.unasked and _may_speak_unasked(s):
+        s.requests += 1
+        s.wanted.pop(Purpose.ANSWER, None)
+        s.reply = Reply(f"unasked-{s.requests}", Purpose.ANSWER, 1, now)
     reply = s.reply
     if reply is None or reply.id is not None or event.request not in (None, reply.request):
         s.commands.append(do.CancelReply(event.reply))
@@ -80,6 +84,12 @@ def on_started(s: State, event: ev.ReplyStarted, now: float) -> None:
     reply.phase = Phase.STREAMING
     s.refusals = 0
     s.clock.reach("reply_started_ms", now)
+
+
+def _may_speak_unasked(s: State) -> bool:
+    """Return whether a model that begins to speak by itself is let: nobody has the floor, and nothing was asked for."""
+    free = s.floor in (Floor.LISTENING, Floor.ASSISTANT) and s.utterance is None
+    return free and s.reply is None and s.leaving is None and s.lost_at is None
 
 
 def on_audio(s: State, event: ev.ReplyAudio, now: float) -> None:

@@ -35,7 +35,7 @@ def on_tool_called(s: State, event: ev.ToolCalled, now: float) -> None:
     reply = s.streaming(event.reply)
     if reply is None:
         call.state = ToolCallState.SETTLED
-        s.commands.append(do.SubmitResult(event.call, OVERTAKEN))
+        s.commands.append(do.SubmitResult(event.call, OVERTAKEN, silent=True))
         return
     if event.name == do.WAIT_FOR_USER:
         call.state = ToolCallState.SETTLED
@@ -43,7 +43,7 @@ def on_tool_called(s: State, event: ev.ToolCalled, now: float) -> None:
             s.commands.append(do.SubmitResult(call.call, NOT_WAITING))
             return
         reply.called = True
-        s.commands.append(do.SubmitResult(call.call, WAITING))
+        s.commands.append(do.SubmitResult(call.call, WAITING, silent=True))
         _stay_silent(s, now)
         return
     reply.called = True
@@ -71,9 +71,13 @@ def on_finished(s: State, event: ev.ThinkerFinished, outcome: page.ThinkerStage 
     call = s.calls.answer(event.call)
     if call is None:
         return
+    if event.silent:
+        call.state = ToolCallState.SETTLED
+        _submit(s, call, event.output, silent=True)
+        return
     if call.turn != s.turn:
         call.state = ToolCallState.STALE
-        _submit(s, call, TOLD_LATER if announce_later(s, call, event) else event.output)
+        _submit(s, call, TOLD_LATER if announce_later(s, call, event) else event.output, silent=True)
         s.publish(page.ThinkerChanged(call.call, "stale"))
         return
     _submit(s, call, event.output)
@@ -132,10 +136,10 @@ def overtake(s: State) -> None:
         s.publish(page.ThinkerChanged(call, "stale"))
 
 
-def _submit(s: State, call: ToolCallEntry, output: str) -> None:
+def _submit(s: State, call: ToolCallEntry, output: str, *, silent: bool = False) -> None:
     """Submit an answer as the call's result; once its connection is lost, as a note."""
     if not call.orphaned:
-        s.commands.append(do.SubmitResult(call.call, output))
+        s.commands.append(do.SubmitResult(call.call, output, silent))
     elif s.lost_at is None:
         s.commands.append(do.AddNote(output))
     else:

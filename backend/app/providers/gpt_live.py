@@ -1,0 +1,32 @@
+"""OpenAI's GPT-Live, which has a protocol of its own, hears and speaks at once, and hands work over by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from functools import partial
+from urllib.parse import urlsplit
+
+from backend.app.providers.base import ApiEndpoint, OpenedProvider
+from backend.errors import SetupError
+from backend.responders.base import Briefing, PastMessage, Responder
+from backend.responders.failover import Provider, ResponderInfo
+from backend.responders.gpt_live import LiveEndpoint, connect_live, probe_live
+from backend.responders.gpt_live_codec import CAPABILITIES
+from backend.settings.settings import Settings
+
+
+async def open_provider(settings: Settings, stack: AsyncExitStack) -> OpenedProvider:
+    """Return the provider. Raises `SetupError`."""
+    live, key = settings.gpt_live, settings.openai_api_key
+    if key is None:
+        raise SetupError("The Responder gpt_live needs a key.", hint="Set OPENAI_API_KEY, or leave gpt_live out.")
+    endpoint = LiveEndpoint(live.url, key.get_secret_value(), live.model, live.voice)
+
+    async def connect(briefing: Briefing, history: Sequence[PastMessage]) -> Responder:
+        return await connect_live(endpoint, briefing, history)
+
+    about = ResponderInfo("GPT-Live", live.model, offline=False)
+    at = f" at {urlsplit(live.url).netloc}"
+    provider = Provider("gpt_live", about, connect, partial(probe_live, endpoint), CAPABILITIES, at)
+    return OpenedProvider(provider, ApiEndpoint(settings.openai_base_url, endpoint.api_key))

@@ -1,0 +1,191 @@
+"""Work that a model of a call hands over by itself, without saying what it is: see `responders.gpt_live_codec`.
+
+The task is what the caller has said last, with what the model has announced since; the history of the call gives its
+pronouns a meaning. It is done in one turn of the agent, which has the Thinkers at hand as in a typed turn. What was
+handed over twice is done once: by its id, which the turn machine sees to, and by its words within a short time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+
+import msgspec
+
+from backend.agent.context import STRANGER, Situation
+from backend.agent.events import TurnState
+from backend.conversation.page_events import ThinkerChanged
+from backend.errors import BadRequest, NoAnswer, TookTooLong
+from backend.models.base import quoted
+from backend.responders.base import PastMessage
+from backend.storage.memory import briefly
+from backend.thinkers.base import Answer, Question, Source
+from backend.thinkers.dispatcher import ThinkerCall, ThinkerDispatcher
+from backend.thinkers.routing import SLACK_S, ThinkerRouting
+from backend.users.profile import load_profile
+
+LABEL = "Assistant"
+"""The name on the page until a Thinker is asked."""
+SAME_WITHIN_S = 10.0
+"""Seconds in which a task of the same words is the same task, though the caller has said them again."""
+SAME_WORDS = 4
+"""Words from which on a task says all that it asks: "and another one" does not."""
+SHOWN = 12
+"""Messages of the call that the agent is shown."""
+KNOWN_WITHIN_S = 0.5
+"""Seconds loading the profile may take."""
+DEADLINE_FACTOR = 2
+"""A task has the time of so many Thinkers, one after the other."""
+TASK = """\
+The user is on the phone with a voice, which has handed over what they have just said. Do all that it asks for, and \
+nothing that was asked for or done before: the conversation is there to understand it. What the user hears is the \
+voice: give it the answer in one to four short sentences, with every fact, and say plainly what could not be done."""
+ANNOUNCED = "What the voice has announced to the user (data): {words}"
+ALREADY = json.dumps({"status": "This is at work already, or was answered. Do not say it again."})
+"""The answer to a delegation that came twice."""
+
+
+class DelegatedTask(msgspec.Struct, frozen=True):
+    """What was said before work was handed over."""
+
+    said: str
+    announced: str = ""
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """What tells it from another task."""
+        return tuple(re.findall(r"\w+", self.said.casefold()))
+
+
+def read_task(arguments: str) -> DelegatedTask:
+    """Return the task of a delegation. Raises `BadRequest` when nothing was said."""
+    try:
+        task = msgspec.json.decode(arguments, type=DelegatedTask)
+    except msgspec.MsgspecError:
+        raise BadRequest("The delegation cannot be read.") from None
+    if not task.key:
+        raise BadRequest("Nothing was said that could be done. Ask the caller what they want.")
+    return task
+
+
+class Delegations:
+    """The work that one call's model has handed over."""
+
+    def __init__(self, thinkers: ThinkerDispatcher, history: Callable[[], Sequence[PastMessage]]) -> None:
+        """`history` returns what was said in the call so far."""
+        self._thinkers = thinkers
+        self._history = history
+        self._latest: dict[tuple[str, ...], ThinkerCall] = {}
+
+    def __repr__(self) -> str:
+        return f"Delegations({len(self._latest)} tasks)"
+
+    def same(self, task: DelegatedTask, turn: int) -> ThinkerCall | None:
+        """Return the call that does this task already, or did it a moment ago."""
+        call = self._latest.get(task.key)
+        if call is None or call.error or (call.task is not None and call.task.cancelled()):
+            return None
+        if call.turn == turn:
+            return call
+        recent = time.monotonic() - call.started_at <= SAME_WITHIN_S
+        return call if recent and len(task.key) >= SAME_WORDS else None
+
+    def start(self, call: ThinkerCall, task: DelegatedTask) -> asyncio.Task[None]:
+        """Begin to work on a task. Its outcome is the call's."""
+        now = time.monotonic()
+        self._latest = {key: each for key, each in self._latest.items() if now - each.started_at <= 2 * SAME_WITHIN_S}
+        self._latest[task.key] = call
+        call.label = LABEL
+        return self._thinkers.start(call, partial(self._do, task))
+
+    def join(self, call: ThinkerCall, other: ThinkerCall) -> asyncio.Task[None]:
+        """Wait for the outcome of another call that does the same. It is this one's, too."""
+
+        async def wait(call: ThinkerCall) -> Answer:
+            if other.task:
+                await asyncio.wait([other.task])
+            if other.answer is None:
+                raise NoAnswer(other.error or "It was stopped.")
+            return other.answer
+
+        call.label, call.question = other.label, other.question
+        return self._thinkers.start(call, wait)
+
+    async def _do(self, task: DelegatedTask, call: ThinkerCall) -> Answer:
+        settings = self._thinkers.registry.dependencies.settings
+        within_s = DEADLINE_FACTOR * settings.thinker_deadline_s + SLACK_S
+        try:
+            async with asyncio.timeout(within_s):
+                return await self._think(task, call)
+        except TimeoutError as error:
+            raise TookTooLong(f"It took longer than {within_s:g} seconds.") from error
+
+    async def _think(self, task: DelegatedTask, call: ThinkerCall) -> Answer:
+        """Do the task in one turn of the agent."""
+        shared, question, began = self._thinkers.registry.dependencies, call.question, time.perf_counter()
+        mode = shared.mode_of(question)
+        asked: list[ThinkerCall] = []
+        routing = ThinkerRouting(
+            self._thinkers, question, partial(_show, call), lambda each: asked.append(each), ids=f"{call.id}."
+        )
+        has_thinkers = bool(self._thinkers.registry.manifests)
+        agent = replace(
+            shared.agent,
+            toolbox=shared.toolbox.only(()).plus(*([routing.tool()] if has_thinkers else [])),
+            model_name=shared.model_name("fast", mode),
+            rounds=mode.limits.tool_rounds,
+            profile=mode.name,
+            store=None,
+            router=None,
+            shown=False,
+        )
+        prompt = [TASK, mode.words()]
+        if task.announced:
+            prompt.append(ANNOUNCED.format(words=quoted(task.announced)))
+        session = agent.create_session(
+            question.conversation_id or question.session_id,
+            system_prompt="\n\n".join(filter(None, prompt)),
+            user_id=question.user_id,
+            situation=await self._situation(question),
+            client="voice",
+            rights=question.rights,
+        )
+        response = await session.think(task.said, "voice", raises=True)
+        if response.state is not TurnState.COMPLETE:
+            raise NoAnswer("It was stopped.")
+        sources: set[Source] = {each.answer.source for each in asked if each.answer}
+        handed_off = [each.answer.task_id for each in asked if each.answer and each.answer.task_id]
+        return Answer(
+            text=response.text,
+            source="sample" if response.sample or "sample" in sources else "live" if "live" in sources else "model",
+            citations=response.citations,
+            tool_calls=len(response.tool_calls_made),
+            latency_ms=round((time.perf_counter() - began) * 1000),
+            tokens=response.tokens_used,
+            task_id=handed_off[0] if len(handed_off) == 1 == len(asked) else "",
+            interruptible=all(each.answer.interruptible for each in asked if each.answer),
+            untrusted=response.untrusted or any(each.answer.untrusted for each in asked if each.answer),
+        )
+
+    async def _situation(self, question: Question) -> Situation:
+        history = [(said.role, said.text[:2_000]) for said in self._history()[-SHOWN:]]
+        if not question.user_id:
+            return Situation(history=history)
+        loading = load_profile(self._thinkers.registry.dependencies.memory, question.user_id)
+        profile = await briefly(loading, STRANGER, within_s=KNOWN_WITHIN_S)
+        return Situation(profile, history=history)
+
+
+def _show(call: ThinkerCall, event: ThinkerChanged) -> None:
+    """Show on the page what a Thinker does for the task, as the work of the task's own call."""
+    if event.work is None or event.stage not in ("routed", "working"):
+        return
+    call.label = event.work.label
+    call.question = replace(call.question, domain=event.work.domain, query=event.work.query)
+    shown = call.changed("working")
+    call.on_change(replace(shown, detail=event.detail, tool=event.tool))

@@ -1,0 +1,138 @@
+"""The messages of GPT-Live: what is read of the server's, and texts cut to the size that one message may have."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+
+import msgspec
+from msgspec import Struct
+
+from backend.responders.base import PastMessage
+from backend.runtime.json_objects import Json
+
+PART_BYTES = 1000
+"""Bytes of text in one message. It may have 500 tokens, and no language has more than one for two bytes."""
+PARTS_LIMIT = 6
+"""Messages of one answer; what is longer is cut, at the end of a sentence."""
+HISTORY_LIMIT = 60
+"""Messages put back at most; the API takes 128, and about 8,000 tokens of them."""
+HISTORY_BYTES = 12_000
+INSTRUCTIONS_BYTES = 32_000
+"""The instructions may have 16,384 tokens."""
+_SENTENCE = re.compile(r"(?<=[.!?…。！？])\s*(?=\S)|\n+")
+
+
+class Delegation(Struct):
+    """Work that the model hands over; what it is about is not said."""
+
+    id: str
+    target: str = "client"
+
+
+class LiveError(Struct):
+    """What is wrong with a command or the session."""
+
+    code: str = ""
+    message: str = ""
+
+
+class LiveSession(Struct):
+    """The session that has started."""
+
+    id: str = ""
+
+
+class LiveEvent(Struct):
+    """The fields read of any server event."""
+
+    type: str
+    delta: msgspec.Raw = msgspec.Raw(b'""')
+    """JSON still: sound or words, the type says."""
+    start_ms: int | None = None
+    end_ms: int | None = None
+    delegation: Delegation | None = None
+    error: LiveError | None = None
+    session: LiveSession | None = None
+    reason: str = ""
+    client_event_id: str | None = None
+
+
+def session_of(model: str, voice: str, instructions: str, history: list[PastMessage]) -> Json:
+    """Return the configuration of a session: fields that the API does not know are refused."""
+    session: Json = {
+        "model": model,
+        "instructions": clipped(instructions, INSTRUCTIONS_BYTES),
+        "audio": {"format": {"type": "audio/pcm", "rate": 24000}, "output": {"voice": voice}},
+        "delegation": {"type": "client"},
+    }
+    if history:
+        session["input"] = [_past(said) for said in _newest(history)]
+    return session
+
+
+def _newest(history: list[PastMessage]) -> list[PastMessage]:
+    kept: list[PastMessage] = []
+    room = HISTORY_BYTES
+    for said in reversed(history[-HISTORY_LIMIT:]):
+        room -= len(said.text.encode())
+        if room < 0:
+            break
+        kept.insert(0, said)
+    return kept
+
+
+def _past(said: PastMessage) -> Json:
+    kind = "output_text" if said.role == "assistant" else "input_text"
+    return {"type": "message", "role": said.role, "content": [{"type": kind, "text": said.text}]}
+
+
+def answer_of(output: str) -> str:
+    """Return what a Thinker's output says, as text."""
+    try:
+        given = json.loads(output)
+    except ValueError:
+        return output
+    if not isinstance(given, dict):
+        return output
+    words = [str(given[name]) for name in ("answer", "status", "dropped", "cancelled", "note") if given.get(name)]
+    if error := given.get("error"):
+        words.append(f"There is no answer: {error}")
+    if given.get("source") == "sample":
+        words.append("(This is sample data: say so.)")
+    return " ".join(words) or output
+
+
+def parts_of(text: str) -> list[str]:
+    """Return the text in parts that fit a message each, cut at ends of sentences where there are any."""
+    parts: list[str] = []
+    part = ""
+    for piece in _pieces(text.strip()):
+        if part and len(f"{part} {piece}".encode()) > PART_BYTES:
+            parts.append(part)
+            part = piece
+        else:
+            part = f"{part} {piece}".strip()
+    if part:
+        parts.append(part)
+    return parts[:PARTS_LIMIT]
+
+
+def _pieces(text: str) -> Iterator[str]:
+    """Yield sentences; of one that is too long its words, of a word that is too long its beginning and rest."""
+    for sentence in filter(None, map(str.strip, _SENTENCE.split(text))):
+        if len(sentence.encode()) <= PART_BYTES:
+            yield sentence
+            continue
+        for word in sentence.split():
+            while len(word.encode()) > PART_BYTES:
+                head = clipped(word, PART_BYTES)
+                yield head
+                word = word[len(head) :]
+            yield word
+
+
+def clipped(text: str, limit_bytes: int) -> str:
+    """Return the beginning of the text that takes no more bytes."""
+    return text.encode()[:limit_bytes].decode(errors="ignore")

@@ -1,0 +1,15 @@
+"""The settings of OpenAI's GPT-Live, named GPT_LIVE__* in the environment; its key is OPENAI_API_KEY."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, Field
+
+
+class GptLiveSettings(BaseModel):
+    """Which model speaks, with which voice, and where."""
+
+    model: str = Field("gpt-live-1", description="A model of the Live API.")
+    voice: str = Field("marin", description="One of its voices, by name.")
+    url: str = Field(
+        "wss://api.openai.com/v1/live/sessions", pattern=r"^wss?://[^/\s]+", description="Address of its WebSocket."
+    )
