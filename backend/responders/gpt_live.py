@@ -132,7 +132,7 @@ class LiveResponder(Responder):
         return len(self._outbox)
 
     def send_audio(self, frame: Frame) -> None:
-        self._send(self._codec.hear(frame, self._loop.time()))
+        self._send(self._codec.append(frame, self._loop.time()))
 
     def send(self, command: ResponderCommand) -> None:
         messages, events = self._codec.encode(command, self._loop.time())

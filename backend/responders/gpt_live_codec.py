@@ -13,7 +13,7 @@ Written against the types in `openai.types.live` and OpenAI's guides "Managing G
                  that comes again is the same delegation.
     answers      `session.commentary.append` is spoken, `thinking` is not, `instructions` is how it is told to speak.
                  Each takes some 500 tokens. An answer is handed in right before the reply that speaks it.
-    briefing     The instructions are fixed at the start: what is new in later ones is appended.
+    briefing     The instructions are fixed at the start: what is new in later ones is appended, silently.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ APPEND = b'{"type":"session.input_audio.append","audio":%b}'
 ANSWER_NOW = "The caller waits for your answer to what was said last. Give it in a sentence or two."
 TYPED = "The caller has typed this instead of saying it: {text}"
 TYPED_NOW = "The caller has typed what the note before this one holds. Answer it as if it had been said."
-TELL_NOW = "Tell the caller briefly what the latest context brings."
+RESULT_NOW = "Tell the caller briefly what the latest context brings."
 SAY_NOW = "Say it now."
 NOTE = "(A note from the system, not said by the caller.) {text}"
 WENT_ON = "(The caller went on before this could be told. Tell it if it fits what was said last.) {text}"
@@ -138,9 +138,9 @@ class LiveCodec:
         former, self._briefing = self._briefing, briefing
         known = set(former.delegating.split("\n\n"))
         fresh = [part for part in briefing.delegating.split("\n\n") if part not in known]
-        return self._context("instructions", CHANGED.format(text="\n".join(fresh))) if fresh else []
+        return self._context("thinking", CHANGED.format(text="\n".join(fresh))) if fresh else []
 
-    def hear(self, pcm: bytes, now: float) -> list[bytes]:
+    def append(self, pcm: bytes, now: float) -> list[bytes]:
         """Take 24 kHz speech of the caller's."""
         if _is_loud(pcm):
             self._heard_at = now
@@ -204,8 +204,8 @@ class LiveCodec:
         messages = [message for part in went_on for message in part]
         if by_itself:
             return messages
-        default = {Purpose.ANSWER: TYPED_NOW if typed else ANSWER_NOW, Purpose.RESULT: TELL_NOW}
-        said = self._briefing.purposes.get(command.purpose) or default.get(command.purpose, TELL_NOW)
+        default = {Purpose.ANSWER: TYPED_NOW if typed else ANSWER_NOW, Purpose.RESULT: RESULT_NOW}
+        said = self._briefing.purposes.get(command.purpose) or default.get(command.purpose, RESULT_NOW)
         return messages + self._context("instructions", " ".join(filter(None, (said, command.hint, SAY_NOW))))
 
     def _context(self, kind: str, text: str, call: str | None = None) -> list[bytes]:
@@ -253,7 +253,7 @@ class LiveCodec:
                 case "session.input_transcript.delta":
                     if self._speaking:
                         self._speaking.words_since = True
-                    return self._words.hear(words_of(event.delta), event.start_ms, event.end_ms, now)
+                    return self._words.add_said(words_of(event.delta), event.start_ms, event.end_ms, now)
         except (msgspec.MsgspecError, ValueError) as error:
             complaint = f"A message could not be read ({type(error).__name__})."
             return [ev.ProviderComplained("unreadable_event", complaint)]
@@ -314,7 +314,7 @@ class LiveCodec:
         speaking.quiet.clear()
         speaking.loud_at = now
         speaking.received_bytes += len(sound)
-        return events + self._tell(speaking, ev.ReplyAudio(speaking.reply, speaking.item, sound))
+        return events + self._report(speaking, ev.ReplyAudio(speaking.reply, speaking.item, sound))
 
     def _paused(self, speaking: _Utterance, now: float) -> bool:
         return max(now - speaking.loud_at, milliseconds(len(speaking.quiet)) / 1000) >= NEXT_AFTER_S
@@ -323,11 +323,11 @@ class LiveCodec:
         speaking = self._speaking
         if speaking and speaking.dropped:
             return []
-        self._words.announce(words)
+        self._words.add_announced(words)
         if speaking is None:
             self._early_words += words
             return []
-        return self._tell(speaking, ev.ReplyText(speaking.reply, speaking.item, words))
+        return self._report(speaking, ev.ReplyText(speaking.reply, speaking.item, words))
 
     def _on_delegated(self, delegation: Delegation, now: float) -> list[ResponderEvent]:
         if delegation.id in self._seen:
@@ -354,7 +354,7 @@ class LiveCodec:
         assert speaking is not None
         speaking.loud_at = now
         called = ev.ToolCalled(speaking.reply, delegation, do.DELEGATE, self._words.task)
-        return [*events, *([called] if speaking.dropped else self._tell(speaking, called))]
+        return [*events, *([called] if speaking.dropped else self._report(speaking, called))]
 
     # --- utterances ------------------------------------------------------------------------------------
 
@@ -382,9 +382,11 @@ class LiveCodec:
         else:
             events = self._released(speaking, ev.ReplyStarted(speaking.reply, unasked=True))
         words, self._early_words = self._early_words, ""
-        return [*events, *self._tell(speaking, ev.ReplyText(speaking.reply, speaking.item, words))] if words else events
+        return (
+            [*events, *self._report(speaking, ev.ReplyText(speaking.reply, speaking.item, words))] if words else events
+        )
 
-    def _tell(self, speaking: _Utterance, event: ResponderEvent) -> list[ResponderEvent]:
+    def _report(self, speaking: _Utterance, event: ResponderEvent) -> list[ResponderEvent]:
         if speaking.dropped:
             return []
         if speaking.told:

@@ -51,11 +51,11 @@ class LiveWords:
         """Take words that were typed instead of spoken."""
         self._said, self._announced = text, ""
 
-    def announce(self, words: str) -> None:
+    def add_announced(self, words: str) -> None:
         """Take words of the model's."""
         self._announced += words
 
-    def hear(self, words: str, start_ms: int | None, end_ms: int | None, now: float) -> list[ResponderEvent]:
+    def add_said(self, words: str, start_ms: int | None, end_ms: int | None, now: float) -> list[ResponderEvent]:
         """Take words of the caller's, which lie there in the session; return what is to be reported."""
         gap_ms = NEW_TURN_MS if start_ms is None else start_ms - self._said_end_ms
         if self._announced and gap_ms >= NEW_TURN_MS:

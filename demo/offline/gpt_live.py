@@ -13,8 +13,9 @@ from typing import Any
 from demo.gpt_live.schema import faults
 from demo.offline.strict import STRICT
 from local_responder.realtime.core import Realtime
-from local_responder.realtime.effects import Effect, HangUp, Send
+from local_responder.realtime.effects import Effect, Effects, HangUp, Send
 from local_responder.realtime.parts import ReplyPart
+from local_responder.realtime.turn_detection import VoiceEnded
 
 Event = dict[str, Any]
 BYTES_PER_MS = 48
@@ -90,11 +91,18 @@ class LiveRealtime(Realtime):
 
     def said(self, response_id: str, part: ReplyPart) -> list[Effect]:
         """A piece of a reply."""
-        effects = super().said(response_id, part)
-        if self._wants_reply and self._active is None:
-            self._wants_reply = False
-            effects += super().receive({"type": "response.create"})
-        return effects
+        return super().said(response_id, part) + self._next_reply()
+
+    def _next_reply(self) -> list[Effect]:
+        if not self._wants_reply or self._active is not None:
+            return []
+        self._wants_reply = False
+        return super().receive({"type": "response.create"})
+
+    def _voice_ended(self, change: VoiceEnded) -> Effects:
+        """Answer the turn, if need be after what is still being said."""
+        yield from super()._voice_ended(change)
+        self._wants_reply |= self._active is not None and bool(self._active.cancelled)
 
     def _told(self, event: Event) -> list[Effect]:
         return [Send({"event_id": self.ids.new("event"), **event})]

@@ -56,7 +56,7 @@ def test_a_stale_result_is_submitted_but_not_spoken() -> None:
     story.reply(reply="r2")
     story.tell(ev.PlaybackDrained("i-r2", 2000))
     story.tell(ev.ThinkerFinished("c1", "too late"))
-    assert story.all(do.SubmitResult) == [do.SubmitResult("c1", "too late")]
+    assert story.all(do.SubmitResult) == [do.SubmitResult("c1", "too late", silent=True)]
     assert purposes(story) == [Purpose.ANSWER, Purpose.ANSWER]
     assert story.published(ThinkerChanged) == [ThinkerChanged("c1", "stale")]
 

@@ -6,11 +6,12 @@ from pathlib import Path
 
 from backend.responders.base import Capabilities
 from backend.responders.gemini_codec import CAPABILITIES as GEMINI
+from backend.responders.gpt_live_codec import CAPABILITIES as GPT_LIVE
 from backend.responders.openai_models import capabilities_of
 from backend.responders.qwen import CAPABILITIES as QWEN
 from backend.responders.xai import CAPABILITIES as XAI
 
-OTHERS = {"xai": XAI, "qwen": QWEN, "gemini": GEMINI}
+OTHERS = {"xai": XAI, "qwen": QWEN, "gemini": GEMINI, "gpt_live": GPT_LIVE}
 GUIDE = Path(__file__).resolve().parents[2] / "docs" / "howto" / "providers.md"
 
 
