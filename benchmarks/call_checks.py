@@ -97,7 +97,7 @@ async def while_it_lasts_ms() -> float:
             payer, meter = Payer("ada", "203.0.113.7"), CallMeter(budgets, {}, lambda: now[0])
             async with (
                 budgets.permits.hold(PermitKind.CALLS, payer, "call"),
-                meter.metering("call", payer, lambda: None),
+                meter.metering("call", payer, lambda reason: None),
             ):
                 charged = await _timed(lambda: _look(meter, budgets, now))
                 renewed = await _timed(budgets.permits._renew)

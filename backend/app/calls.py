@@ -93,6 +93,7 @@ async def open_calls(foundation: Foundation, tasks: TaskSubsystem) -> AsyncItera
         reads = settings.utterance_reader and engine is not None
         reader = await stack.enter_async_context(open_utterance_reader()) if reads else None
         meter = CallMeter(foundation.budgets, load_prices(settings.budgets.prices_file))
+        _warn_of_missing_prices(settings, providers, meter)
         await stack.enter_async_context(supervising("call meter", meter.run))
         dependencies = _dependencies(foundation, tasks, reader, meter, "local" if engine else "provider")
         load = Load(max_lag_ms=settings.admission_max_lag_ms, max_cpu_percent=settings.admission_max_cpu_percent)
@@ -132,14 +133,24 @@ async def open_calls(foundation: Foundation, tasks: TaskSubsystem) -> AsyncItera
         yield CallSubsystem(registry, providers, offers, ice_servers, pages, cluster, detects)
 
 
+def _warn_of_missing_prices(settings: Settings, providers: Providers, meter: CallMeter) -> None:
+    """Log which models a limit in dollars cannot count."""
+    budgets = settings.budgets
+    limits = (budgets.call_usd, budgets.user.usd, budgets.address.usd, budgets.key.usd, budgets.total.usd)
+    for each in providers.monitored:
+        about = each.provider.about
+        if any(limits) and not about.offline and meter.prices_of(about.model) is None:
+            log.warning("no price of %s is known: limits in US dollars do not count it (BUDGETS__PRICES)", about.model)
+
+
 async def _run_call(
     budgets: Budgets, meter: CallMeter, dependencies: CallDependencies, session: Session, transport: Transport
 ) -> str:
-    """Run a call at its owner's expense; over budget, it ends with a goodbye."""
+    """Run a call at its owner's expense; over budget, it ends with a sentence that says so."""
 
-    def hang_up() -> None:
+    def hang_up(reason: str) -> None:
         if session.call is not None:
-            session.call.hang_up("budget")
+            session.call.hang_up(reason)
 
     with log_ids(session=session.id):
         async with (

@@ -24,8 +24,11 @@ class CallRecord:
         self._ledger = ledger
         self._session = session
         self._model = model
+        self._began = time.time()
+        self._responder = ""
         self._tokens = 0
         self._usd: float | None = None
+        self._took: dict[tuple[str, str], tuple[int, float | None]] = {}
 
     def __repr__(self) -> str:
         return f"CallRecord({self._session.id[:6]})"
@@ -38,16 +41,19 @@ class CallRecord:
         known = {"session_id": session.id, "model": self._model() if replied else ""}
         entry = of_message(message, session.owner, session.conversation_id, **known)
         if entry and replied and self._tokens:
-            entry = replace(entry, tokens=self._tokens, cost_usd=self._usd)
+            details = entry.details | {"responder": self._responder}
+            entry = replace(entry, tokens=self._tokens, cost_usd=self._usd, details=details)
             self._tokens, self._usd = 0, None
         if entry:
             self._ledger.write(entry)
 
     def on_usage(self, usage: UsageCounted) -> None:
-        """Note what a reply took; it is written with the words heard of it."""
-        self._tokens += usage.input_tokens + usage.output_tokens
-        if usage.usd is not None:
-            self._usd = (self._usd or 0) + usage.usd
+        """Note what a reply took; it is written with the words heard of it, or else when the call ends."""
+        tokens, self._responder = usage.input_tokens + usage.output_tokens, usage.responder
+        self._tokens += tokens
+        self._usd = _sum(self._usd, usage.usd)
+        before, usd = self._took.get((usage.responder, usage.model), (0, None))
+        self._took[usage.responder, usage.model] = before + tokens, _sum(usd, usage.usd)
 
     def on_tool_call(self, call_id: str, name: str, arguments: str) -> None:
         """Write what the Responder asked for."""
@@ -71,9 +77,27 @@ class CallRecord:
             self._ledger.amend(self._session.owner, self._session.conversation_id, message_ids, text)
 
     def close(self, reason: str) -> None:
-        """Delete the conversation of a call that was deleted, what still waits to be written included."""
-        if self._ledger is not None and reason == "deleted":
+        """Write what the call took; delete one that was deleted, what still waits to be written included."""
+        if self._ledger is None:
+            return
+        if reason == "deleted":
             self._ledger.forget_soon(self._session.owner, self._session.conversation_id)
+        elif self._took:
+            took = [
+                {"responder": responder, "model": model, "tokens": tokens, "usd": usd}
+                for (responder, model), (tokens, usd) in self._took.items()
+            ]
+            self._write(
+                f"{self._session.id}:ended",
+                "call",
+                reason,
+                name=self._responder,
+                model=", ".join(dict.fromkeys(model for _, model in self._took)),
+                tokens=self._tokens,
+                cost_usd=self._usd,
+                took_ms=round((time.time() - self._began) * 1000),
+                details={"responders": took},
+            )
 
     def _write(self, entry_id: str, kind: Kind, text: str, **known: Any) -> None:
         if self._ledger is not None:
@@ -81,3 +105,8 @@ class CallRecord:
             conversation = session.conversation_id
             entry = Entry(entry_id[:128], session.owner, conversation, time.time(), kind, text, mode="voice", **known)
             self._ledger.write(replace(entry, session_id=session.id))
+
+
+def _sum(known: float | None, more: float | None) -> float | None:
+    """Return the sum of what is known of a cost; None where nothing is."""
+    return known if more is None else (known or 0) + more

@@ -30,6 +30,7 @@ class Clip(StrEnum):
     LOST = "lost"
     GOODBYE = "goodbye"
     LIMIT = "limit"
+    BUDGET = "budget"
 
 
 CLIP_WORDS = {
@@ -39,6 +40,7 @@ CLIP_WORDS = {
     Clip.LOST: "Sorry, I have lost the line. Please call again.",
     Clip.GOODBYE: "I have to go now. Goodbye!",
     Clip.LIMIT: "We have reached the limit for this call. Thank you, and goodbye!",
+    Clip.BUDGET: "The budget for today is used up. Please call again tomorrow. Goodbye!",
 }
 
 

@@ -356,7 +356,7 @@ class ResponderGone(Event):
 
 @dataclass(frozen=True, slots=True)
 class HangUpRequested(Event):
-    """Somebody in charge ends the call: `reason` is e.g. 'deleted', 'shutdown', 'max_minutes', 'budget'."""
+    """Somebody in charge ends the call: `reason` is e.g. 'deleted', 'shutdown', 'max_minutes', 'call_budget'."""
 
     reason: str
 

@@ -72,5 +72,7 @@ class TurnLimits:
     """Providers the call can go over to when the one it is with is mute."""
     goodbye_within_s: float = 10
     """The goodbye has this long to be heard before we hang up anyway."""
+    last_reply_within_s: float = 30
+    """A reply that is being spoken when the call reaches a limit has this long to be heard to its end."""
     endpointing: Literal["local", "provider"] = "local"
     greeting: bool = False

@@ -66,7 +66,8 @@ Notices wait in `notices` for a free and quiet floor on which nobody owes the ca
     thinkers    calls of tools, answers in time and late, dismissals
     connection  the connection to the provider breaks, comes back, stays away
     silence     fillers, nudges, the goodbye for idling, an answer owed too long
-    moves       what several of these do; the last word, and hanging up
+    ending      the last sentence of a call: a goodbye, or at a limit what the limit is
+    moves       what several of these do; hanging up
 """
 
 from __future__ import annotations
@@ -77,6 +78,7 @@ from backend.conversation.limits import TurnLimits
 from backend.conversation.machine import (
     connection,
     early_words,
+    ending,
     moves,
     open_turn,
     overlap,
@@ -234,7 +236,7 @@ def _dispatch(s: State, event: ev.Event, now: float) -> None:
         case ev.ProviderComplained(code, message):
             s.publish(ErrorShown(message, f"The Responder reported {code}; the call goes on."))
         case ev.HangUpRequested(reason):
-            moves.on_hang_up_requested(s, reason, now)
+            ending.on_hang_up_requested(s, reason, now)
         case ev.TransportClosed(reason):
             moves.close(s, reason)
 
@@ -257,7 +259,7 @@ def _deadlines(s: State) -> Deadlines:
     yield from overlap.deadlines(s)
     yield from typed.deadlines(s)
     yield from open_turn.deadlines(s)
-    yield from moves.deadlines(s)
+    yield from ending.deadlines(s)
     if replies.next_wanted(s):
         yield s.not_before, replies.ask_next
     yield from connection.deadlines(s)

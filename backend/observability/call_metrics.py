@@ -45,6 +45,7 @@ END_REASONS = frozenset(
         "error",
         "operator",
         "budget",
+        "call_budget",
         "signed_in",
         "hung_up",
         "transferred",

@@ -13,7 +13,7 @@ TOKENS = "Model tokens a day of"
 MINUTES = "Minutes of voice calls a day of"
 TASKS = "Background tasks a day of"
 KILOBYTES = "Kilobytes that are written and kept in a day for"
-USD = "US dollars a day, by BUDGETS__PRICES, of"
+USD = "US dollars a day, by the prices of models, of"
 
 
 class UserBudget(BaseModel):
@@ -82,6 +82,9 @@ class BudgetSettings(BaseModel):
     )
     prices_file: Path | None = Field(
         None, description="TOML with the prices of Responders, by model; unset: backend/budgets/prices.toml."
+    )
+    call_usd: float = Field(
+        0, ge=0, description="US dollars that the models of one call may cost, whoever calls; then it ends in words."
     )
     live_calls: int = Field(2, ge=0, description="Live calls at once of one user, and of one address.")
     running_turns: int = Field(4, ge=0, description="Typed turns at once of one user, and of one address.")

@@ -63,15 +63,61 @@ async def test_a_call_does_not_last_longer_than_it_may() -> None:
         assert call.told("transcript")[-1]["content"] == do.CLIP_WORDS[do.Clip.LIMIT]
 
 
-async def test_a_call_whose_budget_is_used_up_ends_with_a_sentence_that_says_so() -> None:
+@pytest.mark.parametrize(("reason", "clip"), [("budget", do.Clip.BUDGET), ("call_budget", do.Clip.LIMIT)])
+async def test_a_call_whose_budget_is_used_up_ends_with_a_sentence_that_says_so(reason: str, clip: do.Clip) -> None:
     async with placed_call() as call:
         await type_and_answer(call)
-        call.live.hang_up("budget")
+        call.live.hang_up(reason)
         await settle()
         assert not call.task.done() and any(call.transport.tick(10))
         await play_out(call, 500)
-        assert await call.task == "budget"
+        assert await call.task == reason
+        assert call.told("transcript")[-1]["content"] == do.CLIP_WORDS[clip]
+
+
+@pytest.mark.parametrize("over", [False, True])
+async def test_a_limit_in_mid_answer_lets_it_be_heard_and_asks_for_no_other(over: bool) -> None:
+    async with placed_call() as call:
+        call.session.live_call().type_text("hello")
+        await begin_reply(call)
+        if over:
+            await finish_reply(call)
+        call.live.hang_up("call_budget")
+        await play_out(call, 3)
+        assert not call.done(do.CancelReply), "the answer is not cut"
+        if not over:
+            await finish_reply(call)
+        await play_out(call, 9)
+        said = [each["content"] for each in call.told("transcript")]
+        assert said == ["hello", "one two three four", do.CLIP_WORDS[do.Clip.LIMIT]]
+        await play_out(call, 500)
+        assert await call.task == "call_budget"
+        assert len(call.responder.requests) == 1
+
+
+async def test_an_interruption_brings_the_sentence_of_the_limit_at_once() -> None:
+    async with placed_call() as call:
+        call.session.live_call().type_text("hello")
+        await begin_reply(call)
+        call.live.hang_up("call_budget")
+        await play_out(call, 3)
+        call.session.live_call().type_text("and what about tomorrow?")
+        await settle()
         assert call.told("transcript")[-1]["content"] == do.CLIP_WORDS[do.Clip.LIMIT]
+        await play_out(call, 500)
+        assert await call.task == "call_budget"
+        assert len(call.responder.requests) == 1
+
+
+async def test_an_answer_that_never_ends_is_cut_at_a_limit() -> None:
+    limits = TurnLimits(idle_nudge_s=0, idle_disconnect_s=0, last_reply_within_s=0.05)
+    async with placed_call(limits=limits) as call:
+        call.session.live_call().type_text("hello")
+        await begin_reply(call)
+        call.live.hang_up("max_minutes")
+        await until(lambda: call.told("transcript")[-1]["content"] == do.CLIP_WORDS[do.Clip.LIMIT], 2)
+        await play_out(call, 500)
+        assert await call.task == "max_minutes"
 
 
 async def test_silence_is_nudged_then_said_goodbye_to() -> None:

@@ -213,6 +213,8 @@ class World(Surroundings):
             self.tell(ev.TransportClosed("disconnected"))
         elif amount % 16 == 1:
             self.tell(ev.HangUpRequested("shutdown"))
+        elif amount % 16 == 2:
+            self.tell(ev.HangUpRequested("call_budget"))
 
     def _streaming(self) -> ProviderReply | None:
         return next((r for r in self.replies if r.state == "streaming"), None) if self.online else None

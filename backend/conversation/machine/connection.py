@@ -9,7 +9,8 @@ from backend.conversation import events as ev
 from backend.conversation import page_events as page
 from backend.conversation.commands import Clip, Purpose
 from backend.conversation.machine import early_words
-from backend.conversation.machine.moves import apologise, finish_items, leave, release_hold
+from backend.conversation.machine.ending import leave
+from backend.conversation.machine.moves import apologise, finish_items, release_hold
 from backend.conversation.machine.open_turn import close_turn
 from backend.conversation.machine.playback import heard_out
 from backend.conversation.machine.replies import want_again

@@ -1,4 +1,4 @@
-"""The moves that several parts of the machine share: hold a reply, stop it, leave who is mute, say goodbye, hang up."""
+"""The moves that several parts of the machine share: hold a reply, stop it, leave who is mute, hang up."""
 
 from __future__ import annotations
 
@@ -7,13 +7,11 @@ from backend.conversation import page_events as page
 from backend.conversation.commands import Clip, Purpose
 from backend.conversation.machine import early_words
 from backend.conversation.machine.late_answers import drop_if_called_off
-from backend.conversation.machine.state import IDLE, Deadlines, Floor, Parked, Phase, State, TurnWords
+from backend.conversation.machine.state import Floor, Parked, Phase, State, TurnWords
 from backend.conversation.spoken import SpokenItem
 
 MAX_UNTRANSCRIBED = 4
 """Turns whose words are still waited for; those of older ones are given up."""
-LIMITS = frozenset({"max_minutes", "budget"})
-"""Reasons for a call's end that its caller is told of as a limit."""
 MUTE_AFTER = 2
 """Replies in a row without a sound after which a provider counts as mute, where there is another."""
 
@@ -132,26 +130,3 @@ def close(s: State, reason: str) -> None:
     s.commands.extend(do.CancelThinker(call.call) for call in s.calls.running())
     s.commands.append(do.FlushPlayback())
     s.commands.append(do.HangUp(reason))
-
-
-def on_hang_up_requested(s: State, reason: str, now: float) -> None:
-    """End the call: at once when its owner deletes it, or has left its page to sign in, otherwise with a goodbye."""
-    if reason in ("deleted", "signed_in"):
-        close(s, reason)
-    elif s.leaving is None or s.leaving == IDLE:
-        leave(s, reason, Clip.LIMIT if reason in LIMITS else Clip.GOODBYE, now)
-
-
-def leave(s: State, reason: str, clip: Clip, now: float) -> None:
-    """Play one last recording, then hang up."""
-    stop_reply(s, now)
-    s.leaving = reason
-    s.leave_by = now + s.limits.goodbye_within_s / 2
-    s.pass_floor(Floor.LISTENING)
-    play_clip(s, clip)
-
-
-def deadlines(s: State) -> Deadlines:
-    """Yield when the goodbye has taken long enough."""
-    if s.leaving:
-        yield s.leave_by, lambda s, _: close(s, s.leaving or IDLE)

@@ -59,7 +59,7 @@ def heard_out(s: State, now: float) -> None:
     if s.floor is Floor.ASSISTANT:
         s.pass_floor(Floor.LISTENING)
     _let_speaker_go_on(s)
-    if s.leaving and s.reply is None and not s.wanted:
+    if s.leaving and not s.last_word and s.reply is None and not s.wanted:
         close(s, s.leaving)
 
 

@@ -42,7 +42,8 @@ def deadlines(s: State) -> Deadlines:
 
 def waiting_deadlines(s: State) -> Deadlines:
     """Yield when a caller whom the provider owes a sound is told that it takes a moment."""
-    if s.lost_at is not None or s.playing or s.leaving or s.floor not in (Floor.LISTENING, Floor.ASSISTANT):
+    is_leaving = s.leaving and not s.last_word
+    if s.lost_at is not None or s.playing or is_leaving or s.floor not in (Floor.LISTENING, Floor.ASSISTANT):
         return
     reply = s.reply if s.reply and s.reply.wanted else None
     owed = any(purpose in s.wanted for purpose in ANSWERS)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from backend.conversation.commands import Command, Publish, Purpose
+from backend.conversation.commands import Clip, Command, Publish, Purpose
 from backend.conversation.events import Event, UtteranceRead
 from backend.conversation.limits import TurnLimits
 from backend.conversation.notices import Notices
@@ -425,6 +425,8 @@ class State:
     # the end
     leaving: str | None = None
     """The reason for saying goodbye."""
+    last_word: Clip | None = None
+    """The sentence that is still to be played before that, once the reply under way has been heard."""
     leave_by: float = 0.0
 
     def __repr__(self) -> str:

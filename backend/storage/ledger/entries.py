@@ -10,7 +10,7 @@ from sqlalchemy import JSON, BigInteger, Column, Float, Index, Integer, MetaData
 from backend.runtime.json_objects import Json
 from backend.storage.messages import Message
 
-Kind = Literal["message", "tool_call", "tool_output", "thinker_answer", "notice"]
+Kind = Literal["message", "tool_call", "tool_output", "thinker_answer", "notice", "call"]
 
 TEXT_CHARS = 100_000
 """Characters kept of one text; a tool's result may be long."""
@@ -59,7 +59,7 @@ class Entry:
     """Unix time in seconds."""
     kind: Kind
     text: str
-    """What was said, or heard of it; a tool's arguments or its result; a Thinker's answer."""
+    """What was said, or heard of it; a tool's arguments or its result; a Thinker's answer; why a call ended."""
     role: str = ""
     """`user`, `assistant` or `tool`; empty for what is no message."""
     mode: str = ""
@@ -69,7 +69,7 @@ class Entry:
     platform: str = ""
     """Where it was typed, as the client names it."""
     name: str = ""
-    """The tool, the Thinker's domain, or what a notice is about."""
+    """The tool, the Thinker's domain, what a notice is about, or a call's provider."""
     call_id: str = ""
     """The tool call, the same in the call and its result."""
     model: str = ""
@@ -80,7 +80,7 @@ class Entry:
     cost_usd: float | None = None
     """What the models cost, in US dollars; None where no price is known."""
     details: Json = field(default_factory=dict)
-    """What only some kinds have: citations, a Thinker's query, the source of its answer."""
+    """What only some kinds have: citations, a Thinker's query, the source of its answer, what a call took by model."""
 
     def row(self) -> dict[str, Any]:
         """Return the values of the table's columns, cut to their lengths, and without what a database does not take."""
