@@ -187,6 +187,12 @@ class LedgerUnavailable(PeerError):
     hint = "Try again in a moment; the operator's DATABASE_URL may be wrong."
 
 
+class RecordingsUnavailable(PeerError):
+    """The folder of recordings cannot be read or written."""
+
+    hint = "Try again in a moment; the operator's disk may be full."
+
+
 class TracingUnavailable(PeerError):
     """The tracing service did not take what it was sent."""
 

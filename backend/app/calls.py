@@ -126,6 +126,8 @@ async def open_calls(foundation: Foundation, tasks: TaskSubsystem) -> AsyncItera
             await stack.enter_async_context(cluster)
             metrics.watch_queue("fleet_events", lambda: cluster.depth)
         stack.push_async_callback(registry.close)
+        recordings = foundation.stores.recordings
+        metrics.watch_queue("recordings", lambda: recordings.writer.depth)
         pages = PageStreams(foundation.notifications.presence)
         metrics.watch_queue("open_pages", lambda: pages.count)
         await _listen(foundation, tasks, registry, pages, stack)
@@ -187,6 +189,8 @@ def _dependencies(
         background=partial(_background, stores.memory, foundation.task_store.queries),
         earlier=partial(_earlier, stores),
         ledger=stores.ledger,
+        recordings=stores.recordings if settings.recording.enabled else None,
+        recording_notice=settings.recording.notice,
         thinkers=thinkers.dispatcher.with_handoff(tasks.handoff),
         enqueue=stores.outbox.enqueue,
         learning=LearnerDependencies(

@@ -71,6 +71,7 @@ async def open_http(
             sessions=calls.cluster or SessionLocator(calls.registry),
             memory=stores.memory,
             ledger=stores.ledger,
+            recordings=stores.recordings,
             budgets=foundation.budgets,
             chat=chat,
             embedder=foundation.models.embedder,
@@ -173,6 +174,7 @@ def user_data_stores(
         "tasks": tasks.service,
         "memory": _MemoryData(foundation, chat),
         "ledger": stores.ledger,
+        "recordings": stores.recordings,
         "coordinator": tasks.coordinator,
         "reminders": notifications.reminders,
         "notices": notifications.notices,
@@ -227,6 +229,7 @@ def _page_config(foundation: Foundation, calls: CallSubsystem) -> PageConfig:
         limits={"session_max_minutes": settings.session_max_minutes},
         fingerprint=settings.identify_by_fingerprint,
         interruptions=settings.interruptions,
+        recording={"keep_hours": settings.recording.keep_hours} if settings.recording.enabled else None,
     )
 
 

@@ -16,6 +16,7 @@ from backend.observability.call_metrics import CallMetrics
 from backend.observability.tracing import NO_TRACER, Tracer
 from backend.responders.base import Briefing
 from backend.responders.failover import Providers
+from backend.sessions.recordings.store import RecordingStore
 from backend.storage.ledger.ledger import Ledger
 from backend.storage.messages import Message
 from backend.storage.outbox import Enqueue
@@ -59,6 +60,10 @@ class CallDependencies:
     """Subscribes a call to its user's notices: see `notifications.dispatcher`."""
     ledger: Ledger | None = None
     """Keeps what was said for longer than memory; None: nothing does."""
+    recordings: RecordingStore | None = None
+    """Keeps calls whose callers agree; None: nothing is recorded."""
+    recording_notice: str = ""
+    """What is said when a recording begins; empty: nothing."""
     line_patience_s: float = 90
     """Seconds a call waits for a Responder that cannot be reached before it ends with a word."""
     connection_max_s: float = 0

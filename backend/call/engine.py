@@ -24,6 +24,7 @@ from backend.call.phone import PhoneCall, PhoneView
 from backend.call.post_turn import PostTurnHook
 from backend.call.prompts import CallerBackground, clip_audio, filler_hint
 from backend.call.record import CallRecord
+from backend.call.recorder import CallRecorder
 from backend.call.responder_link import ResponderLink
 from backend.call.tool_calls import CallView, ToolCallDispatcher
 from backend.call.usage import CallUsage
@@ -76,6 +77,15 @@ class CallEngine:
         self._trace = CallTrace(dependencies.tracer, session)
         self._enqueue = partial(call_listener, "memory writes", dependencies.enqueue)
         self._record = CallRecord(dependencies.ledger, session, lambda: self._link.about.model)
+        self._recorder = CallRecorder(
+            dependencies.recordings,
+            session,
+            transport,
+            self._echo.played,
+            self._publish,
+            self.dispatch,
+            dependencies.recording_notice,
+        )
         self._history = CallHistory(session.owner, session.conversation_id, self._enqueue, self._record.on_message)
         self._prosody = Prosody()
         self._voiced = False  # a voice sounds, and has not paused
@@ -180,7 +190,10 @@ class CallEngine:
 
     def _on_frame(self, frame: Frame) -> None:
         """Score one frame of the microphone; send what is speech, and dispatch what it means for the turn."""
-        for result in self._endpointing.process(self._echo.clean(frame)):
+        frame = self._echo.clean(frame)
+        if self._recorder.is_recording:
+            self._recorder.on_frame(frame)
+        for result in self._endpointing.process(frame):
             if not isinstance(result, bytes):
                 self._on_speech(result)
                 continue
@@ -246,6 +259,8 @@ class CallEngine:
             )
         )
         self.dispatch(ev.CallStarted())
+        if session.record and self._recorder.is_possible:
+            self._recorder.start()
         self._begin_to_listen()
         if self._dependencies.subscribe and not self._over.is_set() and not session.shared:
             self._subscription = self._dependencies.subscribe(session.owner, self.dispatch)
@@ -289,6 +304,7 @@ class CallEngine:
             self._tap.close,
             self._link.close,
             self._transport.close,
+            lambda: self._recorder.close(reason),
             self._endpointing.close,
             lambda: setattr(session, "call", None),
             lambda: self._subscription.close() if self._subscription else None,
@@ -341,6 +357,13 @@ class CallEngine:
         self._session.interruptions = allowed
         self.dispatch(ev.InterruptionsSwitched(allowed))
 
+    def record(self, on: bool) -> str:
+        """Record the call from now on, or no more; return the recording's id. Raises `BadRequest` or `Forbidden`."""
+        if on:
+            return self._recorder.start()
+        self._recorder.stop()
+        return ""
+
     def say_answer(self, call: str) -> None:
         """Speak an answer that came too late, as soon as the floor is free. Raises `NotFound`, `BadRequest`."""
         self.dispatch(ev.LateAnswerWanted(call, self._tool_calls.late_answer(call)))
@@ -377,6 +400,8 @@ class CallEngine:
                 if queued is None:
                     commands = self._machine.expire(self._now())
                 else:
+                    if self._recorder.is_recording:
+                        self._recorder.on_event(queued)
                     if decision := VAD_DECISIONS.get(type(queued)):
                         self._dependencies.metrics.vad_decided(decision)
                     commands = self._machine.receive(queued, self._now())
@@ -474,6 +499,7 @@ class CallEngine:
                 self._dependencies.metrics.on_event(event)
         if isinstance(event, page.ThinkerChanged):
             self._post_turn.on_thinker(event)
+        self._recorder.on_page_event(event)
         self._trace.on_event(event)
         self._session.publish(event)
 

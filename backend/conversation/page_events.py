@@ -223,6 +223,15 @@ class InterruptionsChanged(PageEvent):
 
 
 @dataclass(frozen=True, slots=True)
+class RecordingChanged(PageEvent):
+    """The call is being recorded from now on, or no more; `reason` says why not: `docs/api.md` lists the reasons."""
+
+    recording_id: str
+    on: bool
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class IdleNudged(PageEvent):
     """The caller was silent for `idle_s` seconds and is asked whether they are still there."""
 

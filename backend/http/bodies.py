@@ -43,6 +43,8 @@ class NewSession(BaseModel):
     conversation_id: ConversationId | None = None
     interruptions: StrictBool | None = None
     """Whether the caller's voice may interrupt replies; left out: as the server is set."""
+    record: StrictBool = False
+    """The caller agrees that the call is recorded from its beginning; refused where nothing is recorded."""
 
 
 class Offer(NewSession):
@@ -68,6 +70,13 @@ class Interruptions(BaseModel):
     """`POST /api/sessions/{id}/interruptions`."""
 
     allowed: StrictBool
+
+
+class RecordingSwitch(BaseModel):
+    """`POST /api/sessions/{id}/recording`."""
+
+    on: StrictBool
+    """true: the caller agrees that the call is recorded from now on; false: no more of it is recorded."""
 
 
 class BodyLimit:

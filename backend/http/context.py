@@ -35,6 +35,7 @@ from backend.observability.call_metrics import CallMetrics
 from backend.reasoning.reasoner import Reasoner
 from backend.sessions.handles import SessionHandle, SessionLocator
 from backend.sessions.offers import AcceptOffer
+from backend.sessions.recordings.store import RecordingStore
 from backend.sessions.registry import SessionRegistry, not_their_session
 from backend.settings.settings import IceServerEntry, Settings
 from backend.storage.ledger.ledger import Ledger
@@ -175,6 +176,8 @@ class PageConfig:
     """The parts of the local Responder that are being loaded: the first call waits for them."""
     interruptions: bool = True
     """Whether the voices of callers who have not chosen otherwise may interrupt replies."""
+    recording: dict[str, float] | None = None
+    """The `keep_hours` of recordings, 0 for good; None: nothing is recorded."""
 
 
 async def _nowhere(user_id: str) -> list[str]:
@@ -193,6 +196,8 @@ class Services:
     memory: Memory
     ledger: Ledger | None
     """Keeps conversations for longer than memory; None: nothing does."""
+    recordings: RecordingStore
+    """Keeps calls whose callers agree."""
     budgets: Budgets
     chat: Chat
     embedder: Embedder

@@ -25,6 +25,7 @@ GRANTS: Mapping[str, Grant | None] = {
     "/api/rtc": Grant.CALL,
     "/api/sessions": Grant.CALL,
     "/api/events": Grant.CALL,
+    "/api/recordings": Grant.CALL,
     "/api/tickets": None,  # made for the credential that is shown
     "/ws": None,  # the session's token is its first message
     "/api/multiturn": Grant.CHAT,

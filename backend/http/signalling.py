@@ -49,6 +49,7 @@ async def offer(request: Request, background: BackgroundTasks, here: Here, calle
             body.sdp,
             conversation_id,
             interruptions=body.interruptions,
+            record=body.record,
             reach=Reach.of(caller.principal),
         )
         if placed is None:
@@ -89,6 +90,11 @@ def conversation_for(principal: Principal, named: str | None) -> str | None:
     return principal.conversation or named
 
 
+def not_recorded() -> BadRequest:
+    """Return the answer to requests to record a call where nothing is recorded."""
+    return BadRequest("Calls are not recorded here.", hint="The operator can allow it: RECORDING__ENABLED=true.")
+
+
 async def admit_call(request: Request) -> Permit:
     """Admit a call, and return its permit, whose id is the session's. Raises `TooMany` over a limit or a budget."""
     await spend(request, CALL)
@@ -105,10 +111,13 @@ async def reserve(
     try:
         if caller.principal.credential == "session":
             raise Forbidden("A session's token opens that session only.", hint="Leave it out to begin another call.")
+        if asked.record and not services.settings.recording.enabled:
+            raise not_recorded()
         session = services.registry.reserve(
             caller.user,
             conversation_for(caller.principal, asked.conversation_id),
             interruptions=asked.interruptions,
+            record=asked.record,
             reach=Reach.of(caller.principal),
             session_id=permit.id,
         )

@@ -53,6 +53,12 @@ class SessionHandle(Protocol):
     async def allow_interruptions(self, allowed: bool) -> None:
         """Set whether the caller's voice may interrupt replies. Raises `BadRequest` unless the call is live."""
 
+    async def record(self, on: bool) -> str:
+        """Record the call from now on, or no more; return the recording's id.
+
+        Raises `BadRequest` unless the call is live and may be recorded, and `Forbidden` where others take part.
+        """
+
     async def end(self, reason: str) -> None:
         """End the call in order. Does nothing to one already ended."""
 
@@ -96,6 +102,9 @@ class LocalHandle(SessionHandle):
 
     async def allow_interruptions(self, allowed: bool) -> None:
         self.session.live_call().allow_interruptions(allowed)
+
+    async def record(self, on: bool) -> str:
+        return self.session.live_call().record(on)
 
     async def end(self, reason: str) -> None:
         await self._registry.end(self.session, reason)
@@ -146,6 +155,7 @@ class SessionLocator:
         conversation_id: str | None,
         *,
         interruptions: bool | None = None,
+        record: bool = False,
         reach: Reach = PUBLIC,
     ) -> PlacedCall | None:
         """Have another process answer an SDP offer that finds no room here; None when none has room."""

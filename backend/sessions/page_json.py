@@ -37,6 +37,7 @@ NAMES: dict[type[page.PageEvent], str] = {
     page.ReplyFailed: "reply_failed",
     page.UsageCounted: "usage",
     page.InterruptionsChanged: "interruptions",
+    page.RecordingChanged: "recording",
     page.IdleNudged: "session_idle_nudge",
     page.IdleDisconnected: "session_idle_disconnect",
     page.ErrorShown: "error",

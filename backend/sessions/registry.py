@@ -76,6 +76,7 @@ class HandedOver(TypedDict):
     conversation_id: str
     interruptions: NotRequired[bool]
     """Left out by a version that does not know of it."""
+    record: NotRequired[bool]
     reach: NotRequired[dict[str, object]]
 
 
@@ -93,6 +94,9 @@ class LiveCall(Protocol):
 
     def allow_interruptions(self, allowed: bool) -> None:
         """Set whether the caller's voice may interrupt replies."""
+
+    def record(self, on: bool) -> str:
+        """Record the call from now on, or no more; return the recording's id."""
 
     def hang_up(self, reason: str) -> None:
         """End in order, soon."""
@@ -125,6 +129,7 @@ class Session:
         *,
         session_id: str | None = None,
         interruptions: bool = True,
+        record: bool = False,
         reach: Reach = PUBLIC,
         on_event: Callable[[Session, LoggedEvent], None] | None = None,
     ) -> None:
@@ -136,6 +141,8 @@ class Session:
         self.responder = responder
         self.interruptions = interruptions
         """Whether the caller's voice may interrupt replies."""
+        self.record = record
+        """Whether the caller has agreed that the call is recorded from its beginning."""
         self.shared = False
         """Whether somebody takes part with the session's token alone: nothing of the owner's own is used then."""
         self.reach = reach
@@ -247,13 +254,14 @@ class SessionRegistry:
         conversation_id: str | None = None,
         *,
         interruptions: bool | None = None,
+        record: bool = False,
         reach: Reach = PUBLIC,
         session_id: str | None = None,
     ) -> Session:
         """Return a new session for `owner`, to be connected within 15 s, of one of their conversations or of a new one.
 
         `interruptions` is whether the caller's voice may interrupt replies; None: what is usual in this registry.
-        `session_id` None: a random one. Raises `TooMany` at the cap.
+        `record`: its caller agrees to a recording. `session_id` None: a random one. Raises `TooMany` at the cap.
         """
         if self.closing:
             raise Overloaded(
@@ -270,6 +278,7 @@ class SessionRegistry:
                 conversation_id,
                 session_id=session_id,
                 interruptions=allowed,
+                record=record,
                 reach=reach,
                 on_event=self._on_event,
             )
@@ -293,6 +302,7 @@ class SessionRegistry:
             "owner": session.owner,
             "conversation_id": session.conversation_id,
             "interruptions": session.interruptions,
+            "record": session.record,
             "reach": to_builtins(session.reach),
         }
 
@@ -306,6 +316,7 @@ class SessionRegistry:
                 conversation_id,
                 session_id=handed["session_id"],
                 interruptions=handed.get("interruptions", self._interruptions),
+                record=handed.get("record", False),
                 reach=convert(handed.get("reach", {}), Reach),
                 on_event=self._on_event,
             )

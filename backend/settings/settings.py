@@ -26,6 +26,7 @@ from backend.settings.mcp import McpSettings
 from backend.settings.network import HostNames, Networks, Origins, PortRange
 from backend.settings.notifications import NotificationSettings
 from backend.settings.qwen import QwenSettings
+from backend.settings.recording import RecordingSettings
 from backend.settings.redis import complete_redis_url, read_password
 from backend.settings.tasks import BackgroundSettings, CoordinatorSettings
 from backend.settings.telephone import TelephoneSettings, TwilioSettings
@@ -166,6 +167,9 @@ class Settings(BaseSettings):
         90, ge=0, description="Days that conversations are kept in the ledger; 0: for good."
     )
     user_retention_days: int = Field(0, ge=0, description="Days user data is kept after its last change; 0: for good.")
+
+    # Recordings
+    recording: RecordingSettings = Field(default_factory=RecordingSettings)  # type: ignore[arg-type]
 
     # Services of the tools
     finnhub_api_key: SecretStr | None = Field(None, description="Finnhub key, for stock quotes; unset: sample data.")

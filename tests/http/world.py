@@ -125,6 +125,7 @@ class FakeCall:
         self.cancelled: list[str] = []
         self.said: list[str] = []
         self.interruptions: list[bool] = []
+        self.recorded: list[bool] = []
         self.hung_up: asyncio.Future[str] = asyncio.get_running_loop().create_future()
 
     def type_text(self, text: str) -> None:
@@ -138,6 +139,10 @@ class FakeCall:
 
     def allow_interruptions(self, allowed: bool) -> None:
         self.interruptions.append(allowed)
+
+    def record(self, on: bool) -> str:
+        self.recorded.append(on)
+        return "r" * 16 if on else ""
 
     def depths(self) -> dict[str, float]:
         return {"responder_messages": 0, "microphone_frames": 0, "playback_ms": 0}

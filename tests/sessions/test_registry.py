@@ -57,6 +57,10 @@ class Live:
     def allow_interruptions(self, allowed: bool) -> None:
         """Nobody interrupts."""
 
+    def record(self, on: bool) -> str:
+        """Nothing is recorded."""
+        return ""
+
     def hang_up(self, reason: str) -> None:
         future = self._calls.reasons[self._id]
         if not self._calls.stubborn and not future.done():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from fakeredis import FakeAsyncRedis
@@ -19,6 +20,8 @@ from backend.budgets.permits import Permits
 from backend.http.context import Services
 from backend.notifications.notices import Notice
 from backend.observability.call_metrics import CallMetrics
+from backend.sessions.recordings.store import RecordingStore
+from backend.sessions.recordings.writer import Bounds
 from backend.settings.budgets import BudgetSettings
 from backend.settings.settings import Settings
 from backend.tools.registry import Registry
@@ -49,6 +52,7 @@ def services_of(**given: Any) -> Services:
         "ice_servers": IceServers([]),
         "confirmations": confirmations(),
         "access": Access(default_tier=Tier.OPERATOR),  # as `make run` on this machine
+        "recordings": RecordingStore(Path("/nonexistent"), Bounds(0, 0, 0), keep_s=None),
         "metrics": CallMetrics(),
         "access_store": AccessStore(FakeAsyncRedis()),
         "merges": Merges(FakeAsyncRedis()),

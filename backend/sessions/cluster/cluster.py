@@ -49,6 +49,8 @@ class _Arguments(msgspec.Struct, frozen=True):
     count: int = 0
     allowed: bool = True
     interruptions: bool | None = None
+    record: bool = False
+    on: bool = False
     shared: bool = False
     reach: Reach = PUBLIC
 
@@ -144,6 +146,7 @@ class Cluster(SessionLocator):
         conversation_id: str | None,
         *,
         interruptions: bool | None = None,
+        record: bool = False,
         reach: Reach = PUBLIC,
     ) -> PlacedCall | None:
         """Have another process answer an SDP offer; the least busy is asked first, then the next."""
@@ -152,6 +155,7 @@ class Cluster(SessionLocator):
             "sdp": sdp,
             "conversation_id": conversation_id,
             "interruptions": interruptions,
+            "record": record,
             "reach": msgspec.to_builtins(reach),
         }
         for state in await self._others():
@@ -237,6 +241,8 @@ class Cluster(SessionLocator):
                 return await handle.say_answer(args.call)
             case "allow_interruptions":
                 return await handle.allow_interruptions(args.allowed)
+            case "record":
+                return await handle.record(args.on)
             case "end":
                 return await handle.end(args.reason)
             case "forget":
@@ -248,7 +254,11 @@ class Cluster(SessionLocator):
 
     async def _answer_offer(self, args: _Arguments) -> PlacedCall:
         session = self._sessions.reserve(
-            args.owner, args.conversation_id, interruptions=args.interruptions, reach=args.reach
+            args.owner,
+            args.conversation_id,
+            interruptions=args.interruptions,
+            record=args.record,
+            reach=args.reach,
         )
         answer = await connect_offer(self._sessions, session, self._accept_offer, args.sdp)
         await self.announce(session)

@@ -122,6 +122,10 @@ class RemoteHandle(SessionHandle):
     async def allow_interruptions(self, allowed: bool) -> None:
         await self.ask("allow_interruptions", allowed=allowed)
 
+    async def record(self, on: bool) -> str:
+        recording_id: str = await self.ask("record", on=on)
+        return recording_id
+
     async def end(self, reason: str) -> None:
         """End the call in order; one whose process is gone has ended."""
         if await self._registry.is_alive(self._entry.node):

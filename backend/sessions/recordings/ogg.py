@@ -1,0 +1,106 @@
+"""Stereo Opus in Ogg, written as it comes and playable up to its last page, and the same decoded into WAV.
+
+PyAV lets go of the interpreter's lock while it encodes and decodes, so that calls in the same process go on. At
+48 kbit/s and complexity 0 a second of a call takes 2 ms of a core and 6 kB, and what one channel holds stays more than
+60 dB below in the other: lower rates mix the channels.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+
+import av
+import numpy as np
+from av.audio.stream import AudioStream
+from numpy.typing import NDArray
+
+from backend.media.frame import SAMPLE_RATE
+
+BITRATE = 48_000
+"""bit/s of both channels together."""
+PAGE_US = 500_000
+"""Microseconds of sound in a page: what a killed process loses at most, beside what it has not encoded."""
+WAV_HEADER_BYTES = 44
+
+Stereo = NDArray[np.int16]
+"""Samples in pairs, shape (samples, 2): left, right."""
+
+
+class OggWriter:
+    """One file, open for writing. Every method may raise `OSError`."""
+
+    def __init__(self, path: Path) -> None:
+        """Make the file, which only its owner may read."""
+        path.touch(mode=0o600)
+        options = {"flush_packets": "1", "page_duration": str(PAGE_US)}
+        self._container = av.open(str(path), "w", format="ogg", options=options)
+        encoder = {"application": "audio", "compression_level": "0", "frame_duration": "20"}
+        self._stream: AudioStream = self._container.add_stream("libopus", SAMPLE_RATE, options=encoder, layout="stereo")
+        self._stream.bit_rate = BITRATE
+        self._samples = 0
+        self.bytes_written = 0
+        """Bytes of packets so far; pages add about a hundredth."""
+
+    def write(self, stereo: Stereo) -> None:
+        """Append samples."""
+        frame = av.AudioFrame.from_ndarray(np.ascontiguousarray(stereo).reshape(1, -1), format="s16", layout="stereo")
+        frame.sample_rate = SAMPLE_RATE
+        frame.pts = self._samples
+        self._samples += len(stereo)
+        self._mux(frame)
+
+    def close(self) -> None:
+        """Write what is left, and close the file."""
+        try:
+            self._mux(None)
+        finally:
+            self._container.close()
+
+    def _mux(self, frame: av.AudioFrame | None) -> None:
+        for packet in self._stream.encode(frame):
+            self.bytes_written += packet.size
+            self._container.mux(packet)
+
+
+def duration_ms(path: Path) -> int:
+    """Return how long a file is, a cut one included; 0 for one that holds no sound."""
+    try:
+        with av.open(str(path)) as container:
+            return round((container.duration or 0) / 1000)
+    except (av.FFmpegError, OSError):
+        return 0
+
+
+def wav_pieces(path: Path) -> Iterator[bytes]:
+    """Yield the file as a stereo WAV file of 24 kHz, its header first."""
+    samples = duration_ms(path) * SAMPLE_RATE // 1000
+    yield _wav_header(samples)
+    left = samples * 4
+    with av.open(str(path)) as container:
+        resampler = av.AudioResampler(format="s16", layout="stereo", rate=SAMPLE_RATE)
+        for decoded in container.decode(audio=0):
+            for frame in resampler.resample(decoded):
+                piece = frame.to_ndarray().tobytes()[:left]
+                left -= len(piece)
+                yield piece
+        for frame in resampler.resample(None):
+            piece = frame.to_ndarray().tobytes()[:left]
+            left -= len(piece)
+            yield piece
+    while left:  # the header has promised them
+        piece = bytes(min(left, 65_536))
+        left -= len(piece)
+        yield piece
+
+
+def wav_bytes(path: Path) -> int:
+    """Return the size of what `wav_pieces` yields."""
+    return WAV_HEADER_BYTES + duration_ms(path) * SAMPLE_RATE // 1000 * 4
+
+
+def _wav_header(samples: int) -> bytes:
+    size = samples * 4
+    shape = struct.pack("<4sIHHIIHH", b"fmt ", 16, 1, 2, SAMPLE_RATE, SAMPLE_RATE * 4, 4, 16)
+    return struct.pack("<4sI4s", b"RIFF", 36 + size, b"WAVE") + shape + struct.pack("<4sI", b"data", size)

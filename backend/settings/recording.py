@@ -1,0 +1,29 @@
+"""Settings of recordings (`RECORDING__…`): whether calls may be recorded, and what may be kept for how long."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pydantic import BaseModel, Field
+
+
+class RecordingSettings(BaseModel):
+    """Recordings are off; where they are on, a call is recorded only once its caller has agreed."""
+
+    enabled: bool = Field(False, description="Callers may have their calls recorded. Nothing is without their consent.")
+    folder: Path | None = Field(
+        None, description="Folder of the recordings; several machines share it. Unset: `recordings` in DATA_DIR."
+    )
+    keep_hours: float = Field(168, ge=0, description="Hours a recording is kept after its call; 0: for good.")
+    call_mb: float = Field(50, ge=0, description="Megabytes of one recording (an hour has 22), which then ends.")
+    user_mb: float = Field(500, ge=0, description="Megabytes of one user's recordings.")
+    total_mb: float = Field(5_000, ge=0, description="Megabytes of all recordings; then nothing more is recorded.")
+    notice: str = Field("", max_length=300, description="What is said when a recording begins; empty: nothing.")
+
+
+class ShareSettings(BaseModel):
+    """Links under which anybody may read a conversation."""
+
+    enabled: bool = Field(True, description="Users may make links under which others read a conversation.")
+    max_days: float = Field(30, gt=0, le=365, description="Days such a link is good for at most.")
+    reads_per_minute: int = Field(30, ge=0, description="Links opened per minute and address.")
