@@ -499,7 +499,8 @@ class CallEngine:
                 self._dependencies.metrics.on_event(event)
         if isinstance(event, page.ThinkerChanged):
             self._post_turn.on_thinker(event)
-        self._recorder.on_page_event(event)
+        if self._recorder.is_recording:
+            self._recorder.on_page_event(event)
         self._trace.on_event(event)
         self._session.publish(event)
 

@@ -47,6 +47,8 @@ class CallRecorder:
         self._publish = publish
         self._dispatch = dispatch
         self._notice = notice
+        self.is_recording = False
+        """Whether the call is being recorded."""
         self._recording: ActiveRecording | None = None
         self._last: ActiveRecording | None = None
         self._times = UtteranceTimes()
@@ -59,11 +61,6 @@ class CallRecorder:
     def is_possible(self) -> bool:
         """Whether this call may be recorded, once its caller agrees."""
         return self._store is not None and not self._session.shared
-
-    @property
-    def is_recording(self) -> bool:
-        """Whether the call is being recorded."""
-        return self._recording is not None
 
     def start(self) -> str:
         """Record from now on; return the recording's id. Raises `BadRequest` or `Forbidden` where that may not be."""
@@ -79,7 +76,7 @@ class CallRecorder:
             self._on_end(recording, reason)
 
         recording = self._store.begin(session.owner, session.conversation_id, session.id, ended)
-        self._recording = recording
+        self._recording, self.is_recording = recording, True
         self._times = UtteranceTimes()
         self._received = ReceivedClock(int(self._transport.stats()["inbox_frames"]))
         self._played = PlayedClock()
@@ -127,7 +124,7 @@ class CallRecorder:
     def _on_played(self, frame: Frame | None) -> None:
         self._pass_on(frame)
         if (recording := self._recording) is not None:
-            position = self._played.place(recording.now())
+            position = self._played.place(recording.now(), silent=frame is None)
             if frame is not None:
                 recording.add_frame(ASSISTANT, position, frame)
                 self._times.on_played(_ms(position))
@@ -135,7 +132,7 @@ class CallRecorder:
     def _on_end(self, recording: ActiveRecording, reason: EndReason) -> None:
         """Show that nothing is recorded any more, whoever ended it."""
         if recording is self._recording:
-            self._recording, self._last = None, recording
+            self._recording, self._last, self.is_recording = None, recording, False
             self._transport.watch_played(self._pass_on)
             self._publish(page.RecordingChanged(recording.begin.id, on=False, reason=reason))
 

@@ -37,7 +37,7 @@ async def switch_recording(request: Request, here: Here, caller: Caller, session
     """Record the call from now on, with the caller's consent, or no more. 422 unless it is live and may be recorded."""
     here.messages.take(session.id, here.now())
     body = await read_body(request, RecordingSwitch)
-    if caller.user != session.owner:
+    if body.on and caller.user != session.owner:
         raise Forbidden("Only the caller whose session it is may have it recorded.")
     if body.on and not here.services.settings.recording.enabled:
         raise not_recorded()

@@ -16,6 +16,7 @@ ROUTES = [
     ("GET", "/api/sessions/{id}/transcript"),
     ("POST", "/api/sessions/{id}/messages"),
     ("POST", "/api/sessions/{id}/interruptions"),
+    ("POST", "/api/sessions/{id}/recording"),
     ("POST", "/api/sessions/{id}/thinkers/{call_id}/cancel"),
     ("POST", "/api/sessions/{id}/thinkers/{call_id}/say"),
     ("DELETE", "/api/sessions/{id}"),
@@ -41,7 +42,7 @@ def test_the_table_names_every_route_that_names_a_session(tmp_path: Path) -> Non
 async def ask(
     browser: httpx2.AsyncClient, method: str, route: str, session_id: str, **options: object
 ) -> httpx2.Response:
-    body = {"text": "hello", "session_id": session_id, "allowed": False} if method == "POST" else None
+    body = {"text": "hello", "session_id": session_id, "allowed": False, "on": False} if method == "POST" else None
     return await browser.request(method, route.format(id=session_id, call_id="c1"), json=body, **options)  # type: ignore[arg-type]
 
 

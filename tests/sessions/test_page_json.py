@@ -31,6 +31,7 @@ from backend.conversation.page_events import (
     NoticeContent,
     PageEvent,
     PlaybackFinished,
+    RecordingChanged,
     ReminderChanged,
     ReplyDiscarded,
     ReplyFailed,
@@ -238,6 +239,7 @@ EXAMPLES: list[tuple[PageEvent, str, dict[str, Any]]] = [
         },
     ),
     (UserContextChanged(), "user_context", {}),
+    (RecordingChanged("a1", on=True), "recording", {"recording_id": "a1", "on": True, "reason": ""}),
     (
         ConfirmationAsked("q1", "c1", "github_issue", {"action": "close", "number": 1}, 300.0),
         "confirmation.asked",
@@ -298,7 +300,7 @@ def test_only_the_end_of_a_session_ends_its_messages() -> None:
 OTHERS = ("responders",)
 """A provider's events have names of their own."""
 ORDINARY = {"error", "floor", "gap", "notice", "reminder", "decision", "task", "turn", "state", "token", "final"}
-ORDINARY |= {"thinker", "transcript", "tool_call", "interruptions"}
+ORDINARY |= {"thinker", "transcript", "tool_call", "interruptions", "recording"}
 """Names that are also ordinary words of other JSON: only where they are published or matched do they mean events."""
 
 

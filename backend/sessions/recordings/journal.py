@@ -20,7 +20,7 @@ import msgspec
 
 from backend.runtime.faults import decode_all
 from backend.runtime.json_objects import Json
-from backend.sessions.recordings.utterances import Utterance
+from backend.sessions.recordings.utterances import RecordedUtterance
 
 EndReason = Literal["stopped", "call_ended", "size", "full", "failed", "cut"]
 """`size`: as long as one may be; `full`: no room for more; `failed`: it could not be written; `cut`: a process died."""
@@ -49,7 +49,7 @@ class Line(msgspec.Struct, omit_defaults=True):
     """One line: one of these."""
 
     begin: Begin | None = None
-    utterance: Utterance | None = None
+    utterance: RecordedUtterance | None = None
     gap: tuple[int, int] | None = None
     end: End | None = None
 
@@ -59,13 +59,13 @@ class Journal:
     """A journal as it was read."""
 
     begin: Begin
-    utterances: dict[str, Utterance] = field(default_factory=dict)
+    utterances: dict[str, RecordedUtterance] = field(default_factory=dict)
     gaps: list[tuple[int, int]] = field(default_factory=list)
     end: End | None = None
     running: bool = False
     """Whether somebody writes it now."""
 
-    def said(self) -> list[Utterance]:
+    def said(self) -> list[RecordedUtterance]:
         """Return what was said, in the order in which it began."""
         return sorted(self.utterances.values(), key=lambda each: (each["from_ms"], each["to_ms"]))
 

@@ -27,10 +27,10 @@ class PlayedClock:
     def __init__(self) -> None:
         self._next: int | None = None
 
-    def place(self, now: int) -> int:
+    def place(self, now: int, *, silent: bool = False) -> int:
         """Return the position of the slot served at `now`; call it for every slot, silent ones included."""
         due = self._next
-        if due is None:
+        if due is None or (silent and now < due):  # the first ones were served late
             due = now
         elif now - due > STALL_SAMPLES:
             due += (now - due) // FRAME_SAMPLES * FRAME_SAMPLES

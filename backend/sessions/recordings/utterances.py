@@ -34,7 +34,7 @@ TimedWord = tuple[str, int, int]
 """A word, and its span."""
 
 
-class Utterance(TypedDict):
+class RecordedUtterance(TypedDict):
     """One thing that was said, as it is stored and shown. Times are milliseconds since the recording began."""
 
     role: Role
@@ -102,7 +102,7 @@ class UtteranceTimes:
         elif len(spans) < SPANS_LIMIT:
             spans.append((at_ms, at_ms + FRAME_MS))
 
-    def settled(self, event: page.PageEvent, at_ms: int) -> Utterance | None:
+    def settled(self, event: page.PageEvent, at_ms: int) -> RecordedUtterance | None:
         """Return the utterance whose final words `event` holds, if any; one that is settled again has more words."""
         match event:
             case page.TranscriptCompleted("user", item, text):
@@ -162,7 +162,7 @@ def _utterance(
     interrupted: bool = False,
     typed: bool = False,
     starts_ms: list[int] | None = None,
-) -> Utterance | None:
+) -> RecordedUtterance | None:
     text = text.strip()
     if not text or (role == "assistant" and not spans):  # what never sounded is not part of a recording
         return None

@@ -15,7 +15,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import av
 import numpy as np
@@ -56,8 +56,7 @@ class Bounds:
     of_all: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Sound:
+class _Sound(NamedTuple):
     channel: Channel
     position: int
     frame: Frame

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from backend.media.frame import FRAME_BYTES, FRAME_SAMPLES, SAMPLE_RATE, Frame
 from backend.sessions.recordings.journal import EndReason, Line
 from backend.sessions.recordings.store import RecordingStore
-from backend.sessions.recordings.utterances import Utterance
+from backend.sessions.recordings.utterances import RecordedUtterance
 from backend.sessions.recordings.writer import ASSISTANT, CALLER, ActiveRecording, Bounds, Channel
 from tests.support.tones import tone
 
@@ -38,7 +38,7 @@ def said(item: str, text: str, from_ms: int, to_ms: int) -> Line:
     words = text.split()
     each = (to_ms - from_ms) // len(words)
     timed = [(word, from_ms + each * number, from_ms + each * (number + 1)) for number, word in enumerate(words)]
-    utterance: Utterance = {
+    utterance: RecordedUtterance = {
         "role": "user",
         "item_id": item,
         "text": text,
@@ -63,6 +63,11 @@ async def recorded(
     recording.end(end)
     await store.settle([recording])
     return recording.begin.id
+
+
+def files_in(folder: Path) -> list[Path]:
+    """Every file below a folder."""
+    return [path for path in folder.rglob("*") if path.is_file()]
 
 
 def channels(path: Path) -> NDArray[np.int16]:

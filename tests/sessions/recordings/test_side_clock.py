@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 
 from backend.media.frame import FRAME_SAMPLES
@@ -17,6 +18,14 @@ def test_played_slots_follow_each_other_however_late_each_is_served() -> None:
     assert places == [1_000 * MS + number * FRAME_SAMPLES for number in range(200)]
 
 
+def test_a_first_slot_that_was_served_late_delays_the_others_only_until_silence() -> None:
+    clock = PlayedClock()
+    assert clock.place(115 * MS) == 115 * MS
+    assert clock.place(120 * MS) == 135 * MS  # it sounds: nothing is cut
+    assert clock.place(140 * MS, silent=True) == 140 * MS
+    assert clock.place(161 * MS) == 160 * MS
+
+
 def test_slots_skipped_in_a_stall_are_skipped_in_the_recording() -> None:
     clock = PlayedClock()
     before = [clock.place(number * 20 * MS) for number in range(10)]
@@ -28,7 +37,7 @@ def test_received_frames_ignore_jitter() -> None:
     clock, chance = ReceivedClock(), random.Random(1)
     arrivals = [20 * (number + 1) + chance.choice([0, 3, 12, 18]) for number in range(400)]
     places = [clock.place(at * MS) for at in arrivals]
-    steps = {after - before for before, after in zip(places, places[1:], strict=False)}
+    steps = {after - before for before, after in itertools.pairwise(places)}
     assert steps == {FRAME_SAMPLES}
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -18,7 +17,7 @@ from backend.media.frame import SILENCE
 from backend.sessions.recordings import writer as writing
 from backend.sessions.recordings.ogg import wav_bytes, wav_pieces
 from backend.sessions.recordings.writer import ASSISTANT, CALLER, QUEUE_LIMIT, Bounds
-from tests.sessions.recordings.recorded import add_tone, channels, loud_spans, recorded, store_in
+from tests.sessions.recordings.recorded import add_tone, channels, files_in, loud_spans, recorded, store_in
 from tests.support.tones import pitch
 from tests.support.waiting import until
 
@@ -55,7 +54,7 @@ async def test_files_belong_to_their_owner_alone_and_cannot_be_read_by_other_acc
     for odd in ("", "../x", "a" * 16, recording_id + "x", recording_id[:-1] + "/"):
         with pytest.raises(NotFound):
             await store.find("ada", odd)
-    files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    files = files_in(tmp_path)
     assert len(files) == 2 and all(path.stat().st_mode & 0o077 == 0 for path in files)
     assert "ada" not in str(files)
     store.writer.close()
@@ -131,9 +130,9 @@ async def test_recordings_expire_for_readers_at_once_and_from_the_disk_with_the_
     assert await store.all_of("ada") == []
     with pytest.raises(NotFound):
         await store.find("ada", recording_id)
-    assert len([path for path in tmp_path.rglob("*") if path.is_file()]) == 2
+    assert len(files_in(tmp_path)) == 2
     store.sweep()
-    assert list(tmp_path.iterdir()) == [] and store.writer.kept_bytes == 0
+    assert files_in(tmp_path) == [] and store.writer.kept_bytes == 0
     store.writer.close()
 
 
@@ -146,7 +145,7 @@ async def test_everything_of_a_user_is_erased_recordings_under_way_included(tmp_
     store.writer.hurry()
     await store.erase("ada")
     assert await store.all_of("ada") == [] and await store.export("ada") == []
-    assert {path.stem for path in tmp_path.rglob("*.*")} == {kept}
+    assert {path.stem for path in files_in(tmp_path)} == {kept}
     running.add_frame(CALLER, 48_000, SILENCE)  # the call does not know yet
     assert store.writer.active == ()
     store.writer.close()
@@ -163,7 +162,7 @@ async def test_a_conversations_recordings_go_with_it_and_one_can_be_deleted_by_i
         await store.delete("ada", first)
     running = store.begin("ada", "c3", "s3", lambda _: None)
     await store.delete("ada", running.begin.id)
-    assert running.ended.is_set() and {path.stem for path in tmp_path.rglob("*.*")} == {second}
+    assert running.ended.is_set() and {path.stem for path in files_in(tmp_path)} == {second}
     store.writer.close()
 
 
@@ -198,16 +197,17 @@ asyncio.run(main())
 
 
 async def test_a_killed_server_leaves_a_recording_that_plays_and_is_completed(tmp_path: Path) -> None:
-    process = subprocess.Popen([sys.executable, "-c", RECORDS_AND_WAITS, str(tmp_path)], stdout=subprocess.PIPE)
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-c", RECORDS_AND_WAITS, str(tmp_path)), stdout=asyncio.subprocess.PIPE
+    )
     assert process.stdout is not None
-    assert await asyncio.to_thread(process.stdout.readline) == b"ready\n"
+    assert await process.stdout.readline() == b"ready\n"
     store = store_in(tmp_path)
     assert [each.shown()["state"] for each in await store.all_of("ada")] == ["recording"]
     store.sweep()  # of another process: what is being written is left alone
     assert [each.shown()["state"] for each in await store.all_of("ada")] == ["recording"]
     process.send_signal(signal.SIGKILL)
-    process.wait()
-    process.stdout.close()
+    await process.communicate()
     for _ in range(2):  # before the sweep and after it
         (found,) = await store.all_of("ada")
         assert found.shown()["state"] == "cut" and found.shown()["duration_ms"] > 4_000
