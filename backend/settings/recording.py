@@ -19,11 +19,3 @@ class RecordingSettings(BaseModel):
     user_mb: float = Field(500, ge=0, description="Megabytes of one user's recordings.")
     total_mb: float = Field(5_000, ge=0, description="Megabytes of all recordings; then nothing more is recorded.")
     notice: str = Field("", max_length=300, description="What is said when a recording begins; empty: nothing.")
-
-
-class ShareSettings(BaseModel):
-    """Links under which anybody may read a conversation."""
-
-    enabled: bool = Field(True, description="Users may make links under which others read a conversation.")
-    max_days: float = Field(30, gt=0, le=365, description="Days such a link is good for at most.")
-    reads_per_minute: int = Field(30, ge=0, description="Links opened per minute and address.")
