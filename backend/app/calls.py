@@ -177,9 +177,10 @@ def _dependencies(
     vad = settings.vad.model_copy(update={"enabled": endpointing == "local"})
     return CallDependencies(
         providers=providers,
-        brief=lambda caller: brief(
+        brief=lambda caller, options: brief(
             thinkers.registry,
             caller,
+            options=options,
             mode=modes.chosen(caller.profile),
             endpointing=endpointing,
             greeting=settings.greeting,

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from backend.call.answers import TakeAnswer
 from backend.call.prompts import CallerBackground
 from backend.call.utterance_tap import Reader
+from backend.conversation.call_options import CallOptions
 from backend.conversation.limits import TurnLimits
 from backend.media.echo import EchoGuard, NoEchoGuard
 from backend.media.endpointing import Endpointing
@@ -34,8 +35,8 @@ class CallDependencies:
     """The services and settings that all calls of this server share."""
 
     providers: Providers
-    brief: Callable[[CallerBackground], Briefing]
-    """Makes the briefing for a caller of whom this is known."""
+    brief: Callable[[CallerBackground, CallOptions | None], Briefing]
+    """Makes the briefing for a caller of whom this is known, whose program may have chosen something."""
     mode: Callable[[UserProfile], Mode]
     """Returns the mode that the user has chosen."""
     background: Callable[[str], Awaitable[CallerBackground]]

@@ -18,6 +18,7 @@ from typing import Literal
 
 from backend.call.answers import AnswerListener
 from backend.call.call_trace import CallTrace
+from backend.call.client_calls import ClientCalls
 from backend.call.dependencies import CallDependencies
 from backend.call.history import CallHistory, save_summary
 from backend.call.phone import PhoneCall, PhoneView
@@ -32,7 +33,9 @@ from backend.call.utterance_tap import UtteranceTap
 from backend.conversation import commands as do
 from backend.conversation import events as ev
 from backend.conversation import page_events as page
+from backend.conversation.call_options import CallOptions
 from backend.conversation.commands import Purpose
+from backend.conversation.limits import TurnLimits
 from backend.conversation.machine.state import Floor
 from backend.conversation.turn import TurnMachine
 from backend.errors import (
@@ -43,6 +46,7 @@ from backend.errors import (
     ResponderUnavailable,
     TransportLost,
 )
+from backend.media.endpointing import ClientEndpointing, Endpointing, ProviderEndpointing
 from backend.media.frame import Frame
 from backend.media.prosody import Prosody
 from backend.notifications.dispatcher import Subscription
@@ -59,8 +63,10 @@ from backend.users.profile_learner import ProfileLearner
 log = logging.getLogger(__name__)
 
 DURING_REPLY = frozenset({Floor.ASSISTANT, Floor.HELD})
-EARLY_LIMIT = 16
-"""Typed messages kept for a Responder that is still being connected; older ones are dropped."""
+EARLY_LIMIT = 256
+"""Typed messages, and a program's decisions, kept for a Responder that is still being connected; older ones go."""
+NEEDS_RESPONDER = (ev.MessageAdded, ev.ReplyRequested, ev.InputHandedIn, ev.ToolAnswered)
+"""The decisions of a program that mean nothing before the Responder is there."""
 
 
 class CallEngine:
@@ -71,8 +77,9 @@ class CallEngine:
         self._session = session
         self._transport = transport
         self._now = asyncio.get_running_loop().time  # the clock of the machine's deadlines
-        self._machine = TurnMachine(replace(dependencies.limits, interruptible=session.interruptions))
-        self._endpointing = dependencies.open_endpointing()
+        self._options = session.options
+        self._machine = TurnMachine(self._limits())
+        self._endpointing = self._open_endpointing()
         self._echo = dependencies.open_echo_guard()
         self._trace = CallTrace(dependencies.tracer, session)
         self._enqueue = partial(call_listener, "memory writes", dependencies.enqueue)
@@ -108,6 +115,7 @@ class CallEngine:
         self._tool_calls = ToolCallDispatcher(dependencies.thinkers, view, dependencies.metrics)
         spend, metrics = dependencies.spent, dependencies.metrics
         self._usage = CallUsage(session.id, lambda: self._link.about, spend, metrics, self._publish)
+        self._client_calls = ClientCalls(self.dispatch)
         self._answers = AnswerListener(session, dependencies.take_answer)
         self._learner = ProfileLearner(
             dependencies.learning, session.id, session.owner, self._enqueue, self._brief_again
@@ -127,7 +135,7 @@ class CallEngine:
         self._background = CallerBackground()
         self._recalled: Literal["kept", "unavailable"] = "kept"
         self._connected = asyncio.Event()
-        self._early: deque[ev.TextTyped] = deque(maxlen=EARLY_LIMIT)
+        self._early: deque[ev.Event] = deque(maxlen=EARLY_LIMIT)
         self._alarm = Alarm(self._on_deadline)
         self._ends_at = self._now() + dependencies.max_s if dependencies.max_s else float("inf")
         self._queue: deque[ev.Event | None] = deque()
@@ -148,6 +156,8 @@ class CallEngine:
         self._session.levels = self._endpointing.levels
         self._transport.listen_to_playback(self.dispatch)
         self._transport.watch_played(self._echo.played)
+        if self._session.follower:
+            self._session.follower.attach(self)
         self._set_alarm()
         try:
             async with asyncio.TaskGroup() as group:
@@ -225,7 +235,7 @@ class CallEngine:
         if not self._session.shared:
             self._background, _ = await asyncio.gather(self._dependencies.background(owner), self._recall())
         if self._link.briefing is None:  # else the profile has changed meanwhile, and this one is older
-            self._brief(self._background)
+            self._brief()
             self._mode = self._dependencies.mode(self._background.profile)
         await self._transport.wait_arrived()
         try:
@@ -283,11 +293,24 @@ class CallEngine:
         """Show the page that the profile has changed, and brief the Responder again where it matters to it."""
         self._publish(page.UserContextChanged())
         self._mode = self._dependencies.mode(profile)
-        self._brief(replace(self._background, profile=profile))
+        self._background = replace(self._background, profile=profile)
+        self._brief()
 
-    def _brief(self, background: CallerBackground) -> None:
-        """Brief the Responder with what is known of the caller, and with the tools of the line they came by."""
-        self._link.brief(self._phone.brief(self._dependencies.brief(background)))
+    def _brief(self) -> None:
+        """Brief the Responder with what is known of the caller, their program's wishes, and the tools of their line."""
+        briefing = self._dependencies.brief(self._background, self._options)
+        self._link.brief(self._phone.brief(briefing))
+
+    def _limits(self) -> TurnLimits:
+        limits = replace(self._dependencies.limits, interruptible=self._session.interruptions)
+        return self._options.limits(limits) if self._options else limits
+
+    def _open_endpointing(self) -> Endpointing:
+        if self._options and not self._options.detects_turns:
+            return ClientEndpointing()
+        if self._options and not self._options.local_vad:
+            return ProviderEndpointing()
+        return self._dependencies.open_endpointing()
 
     async def _clean_up(self) -> None:
         """Release tasks and sockets, and record the call; each step is taken though another raises.
@@ -301,6 +324,7 @@ class CallEngine:
             lambda: self._tool_calls.close(go_on=reason != "deleted"),
             self._answers.close,
             self._phone.close,
+            self._client_calls.close,
             self._tap.close,
             self._link.close,
             self._transport.close,
@@ -346,6 +370,29 @@ class CallEngine:
     def _type_if_live(self, text: str) -> None:
         if not self._over.is_set():
             self.type_text(text)
+
+    def choose(self, options: CallOptions) -> None:
+        """Go on with what the caller's program has chosen, in this turn or from the next on."""
+        before, self._options = self._options, options
+        self._session.options = options
+        self.dispatch(ev.OptionsChanged(self._limits(), options.answers))
+        if self._link.briefing is not None:
+            self._brief()
+        if before is None or before.detects_turns is not options.detects_turns:
+            self._endpointing.close()
+            self._endpointing = self._open_endpointing()
+            self._session.levels = self._endpointing.levels
+
+    def submit(self, event: ev.Event) -> None:
+        """Take what the caller's program has decided; before the Responder is there, it is kept for it."""
+        if self._connected.is_set() or not isinstance(event, NEEDS_RESPONDER):
+            self.dispatch(event)
+        else:
+            self._early.append(event)
+
+    def correct(self, command: do.TruncateItem | do.DeleteItem) -> None:
+        """Tell the Responder how much was really heard of an item, as the caller's program knows it."""
+        self._execute(command)
 
     def cancel_thinker(self, call: str) -> None:
         """Stop the work on a tool call. Raises `NotFound`, or `BadRequest` when it is over."""
@@ -409,6 +456,8 @@ class CallEngine:
                     self._usage.on_reply(queued)
                 if not isinstance(queued, ev.ReplyAudio):
                     self._trace.on_turn(self._machine.turn, queued)
+                if self._session.follower:
+                    call_listener("a call's steps", self._session.follower.follow, queued, commands)
                 for command in commands:
                     self._execute(command)
             if not isinstance(event, ev.ReplyAudio):  # the sound of a reply moves no deadline forward
@@ -449,6 +498,8 @@ class CallEngine:
                 self._phone.run(call, name, arguments)
             case do.CancelThinker(call) if self._phone.knows(call):
                 self._phone.cancel(call)
+            case do.RunThinker(call, name) if self._options and self._options.is_client_tool(name):
+                self._client_calls.wait(call)
             case do.RunThinker(call, name, arguments, unsure):
                 with self._trace.thinker(call):
                     self._tool_calls.run(call, name, arguments, unsure=unsure)

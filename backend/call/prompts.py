@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Literal
@@ -13,6 +13,7 @@ from msgspec import convert
 
 from backend.agent.context import standing
 from backend.conversation import commands as do
+from backend.conversation.call_options import CallOptions
 from backend.conversation.commands import Clip, Purpose
 from backend.media.wav import read_wav
 from backend.models.base import quoted
@@ -113,12 +114,16 @@ def brief(
     endpointing: Literal["local", "provider"],
     greeting: str = "",
     wake_name: str = "",
+    options: CallOptions | None = None,
 ) -> Briefing:
     """Return the whole briefing. What is known of the caller enters it as quoted JSON; `mode` is the caller's.
 
-    With a `wake_name`, the Responder answers only when it is addressed by it.
+    With a `wake_name`, the Responder answers only when it is addressed by it. The caller's program may have `options`:
+    its tools join ours; without Thinkers, its instructions and tools are all that the Responder is given.
     """
-    first = [CHARACTER]
+    if options is not None and not options.thinkers:
+        return _given(options, Briefing(options.instructions, (), endpointing))
+    first = [(options.instructions if options else "") or CHARACTER]
     if mode and (words := mode.words()):
         first.append(words)
     tools: tuple[ToolSchema, ...] = (SILENCE,)
@@ -151,7 +156,23 @@ def brief(
             f"Open the call. Say exactly this, and nothing else: {json.dumps(greeting, ensure_ascii=False)}"
         )
     words_calling, words_delegating = ("\n\n".join([*first, *own, *parts]) for own in (calling, delegating))
-    return Briefing(words_calling, tools, endpointing, purposes, words_delegating)
+    briefing = Briefing(words_calling, tools, endpointing, purposes, words_delegating)
+    return _given(options, briefing) if options else briefing
+
+
+def _given(options: CallOptions, briefing: Briefing) -> Briefing:
+    """Return the briefing with what the caller's program has chosen."""
+    tools = tuple(ToolSchema(tool.name, tool.description, tool.parameters) for tool in options.tools)
+    endpointing = briefing.endpointing if options.local_vad else "provider"
+    if not options.detects_turns:
+        endpointing = "local"
+    return replace(
+        briefing,
+        tools=(*briefing.tools, *tools),
+        endpointing=endpointing,
+        tool_choice=options.tool_choice,
+        voice=options.voice,
+    )
 
 
 def filler_hint(sentence: str) -> str:

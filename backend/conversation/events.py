@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from backend.conversation.limits import TurnLimits
 from backend.conversation.patience import SpeechEnding
 from backend.conversation.utterances import UtteranceKind
 
@@ -135,6 +136,52 @@ class TextTyped(Event):
     """The caller typed instead of speaking."""
 
     text: str
+
+
+@dataclass(frozen=True, slots=True)
+class OptionsChanged(Event):
+    """The caller's program has chosen other limits, or whether turns are `answered` without being asked."""
+
+    limits: TurnLimits
+    answered: bool
+
+
+@dataclass(frozen=True, slots=True)
+class InputHandedIn(Event):
+    """The caller's program ended a turn by itself: the audio sent so far is one. It asks for the reply, if any."""
+
+
+@dataclass(frozen=True, slots=True)
+class InputDropped(Event):
+    """The caller's program does not want the audio to be heard that was sent since the last turn."""
+
+
+@dataclass(frozen=True, slots=True)
+class MessageAdded(Event):
+    """The caller's program put a message into the conversation, and asks for the reply itself."""
+
+    role: Literal["user", "assistant", "system"]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolAnswered(Event):
+    """The caller's program has carried out tool call `call`, and asks for the reply itself."""
+
+    call: str
+    output: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyRequested(Event):
+    """The caller's program asks for a reply; `hint` are instructions for this one."""
+
+    hint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyCalledOff(Event):
+    """The caller's program wants nothing more of the reply that is spoken or on its way."""
 
 
 @dataclass(frozen=True, slots=True)

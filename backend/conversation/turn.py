@@ -67,6 +67,7 @@ Notices wait in `notices` for a free and quiet floor on which nobody owes the ca
     connection  the connection to the provider breaks, comes back, stays away
     silence     fillers, nudges, the goodbye for idling, an answer owed too long
     ending      the last sentence of a call: a goodbye, or at a limit what the limit is
+    client      what the caller's program decides itself: turns, messages, replies, its own tools
     moves       what several of these do; hanging up
 """
 
@@ -76,6 +77,7 @@ from backend.conversation import events as ev
 from backend.conversation.commands import Command
 from backend.conversation.limits import TurnLimits
 from backend.conversation.machine import (
+    client,
     connection,
     early_words,
     ending,
@@ -197,6 +199,20 @@ def _dispatch(s: State, event: ev.Event, now: float) -> None:
             words.on_transcribed(s, event, now)
         case ev.TextTyped(text):
             typed.on_typed(s, text, now)
+        case ev.OptionsChanged(limits, answered):
+            s.limits, s.answers = limits, answered
+        case ev.InputHandedIn():
+            client.on_input_handed_in(s, now)
+        case ev.InputDropped():
+            client.on_input_dropped(s, now)
+        case ev.MessageAdded(role, text):
+            client.on_message_added(s, role, text, now)
+        case ev.ToolAnswered(call, output):
+            client.on_tool_answered(s, call, output)
+        case ev.ReplyRequested(hint):
+            client.on_reply_requested(s, hint, now)
+        case ev.ReplyCalledOff():
+            client.on_reply_called_off(s, now)
         case ev.ReplyStarted():
             replies.on_started(s, event, now)
         case ev.MessageFinished():

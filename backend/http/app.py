@@ -22,6 +22,7 @@ from backend.http import (
     me,
     notification,
     page,
+    realtime,
     reasoning,
     recordings,
     sessions,
@@ -82,6 +83,7 @@ ROUTES = (
     tickets,
     sign_in,
     telephone,
+    realtime,
     page,
 )
 """The routes, in this order: the page's files answer to what is left."""

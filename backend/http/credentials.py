@@ -19,6 +19,8 @@ from backend.access.static_tokens import StaticTokens
 from backend.http.auth import KnownUser, OpenedSession, Signatures, new_user
 from backend.http.limits import address_key, is_from_here
 
+KEY_PROTOCOL = "openai-insecure-api-key."
+"""What a subprotocol begins with that carries a key."""
 COOKIE = "caller"
 OVER_TLS = "__Host-"
 """A cookie whose name begins so browsers take from this very host only, over TLS, and send it to no other."""
@@ -118,9 +120,15 @@ def cookie_name(scheme: str, name: str = COOKIE) -> str:
 
 
 def bearer(connection: HTTPConnection) -> str | None:
-    """Return the token of an `Authorization: Bearer` header."""
+    """Return the token of an `Authorization: Bearer` header, or of a WebSocket's subprotocol that carries one.
+
+    A page cannot choose the headers of a WebSocket; clients of the Realtime protocol name their key so.
+    """
     scheme, _, token = connection.headers.get("authorization", "").partition(" ")
-    return token.strip() if scheme.lower() == "bearer" else None
+    if scheme.lower() == "bearer":
+        return token.strip()
+    named = (name for name in connection.scope.get("subprotocols", ()) if name.startswith(KEY_PROTOCOL))
+    return next(named, "").removeprefix(KEY_PROTOCOL) or None
 
 
 def _signed_in(known: KnownUser, address: str) -> Identity:

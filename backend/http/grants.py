@@ -27,6 +27,7 @@ GRANTS: Mapping[str, Grant | None] = {
     "/api/events": Grant.CALL,
     "/api/recordings": Grant.CALL,
     "/api/tickets": None,  # made for the credential that is shown
+    "/v1/realtime": Grant.CALL,
     "/ws": None,  # the session's token is its first message
     "/api/multiturn": Grant.CHAT,
     "/api/singleturn": Grant.CHAT,

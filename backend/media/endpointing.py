@@ -110,6 +110,12 @@ class ProviderEndpointing(Endpointing):
         """Release nothing: there is no detector."""
 
 
+class ClientEndpointing(ProviderEndpointing):
+    """Endpointing by the caller's program, which hands its turns in: everything is forwarded, and nothing detected."""
+
+    name = "client"
+
+
 class Levels:
     """The scores of one call's microphone. `threshold`: the probability from which a frame counts as speech."""
 

@@ -71,29 +71,29 @@ class Decoder:
     """One stream of G.711 on its way in: bytes of any number → 24 kHz PCM16, which is whole 20 ms for whole 20 ms."""
 
     def __init__(self, law: Law) -> None:
-        self._law = law
+        self.law = law
         self._resampler = Resampler(RATE, SAMPLE_RATE, steady=True)
 
     def __repr__(self) -> str:
-        return f"g711.Decoder({self._law})"
+        return f"g711.Decoder({self.law})"
 
     def decode(self, coded: bytes) -> bytes:
         """Return 24 kHz PCM16: six bytes for one."""
-        return self._resampler.push(decode(coded, self._law))
+        return self._resampler.push(decode(coded, self.law))
 
 
 class Encoder:
     """One stream of frames on its way out, as G.711. What lies above 4 kHz is filtered out first."""
 
     def __init__(self, law: Law) -> None:
-        self._law = law
+        self.law = law
         self._resampler = Resampler(SAMPLE_RATE, RATE, steady=True)
         self.silence = bytes([law.silence]) * PACKET_BYTES
         """Twenty milliseconds of nothing, coded."""
 
     def __repr__(self) -> str:
-        return f"g711.Encoder({self._law})"
+        return f"g711.Encoder({self.law})"
 
     def encode(self, frame: Frame) -> bytes:
         """Return the frame's 160 bytes."""
-        return encode(self._resampler.push(frame), self._law)
+        return encode(self._resampler.push(frame), self.law)

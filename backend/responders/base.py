@@ -97,6 +97,10 @@ class Briefing:
     """Extra instructions for replies of a purpose (nudge, filler, goodbye, greeting)."""
     delegating: str = ""
     """The instructions of a model that has no tools and hands work over by itself."""
+    tool_choice: Any = "auto"
+    """Whether tools may be called: `auto`, `none`, `required`, or the one that must be, as the Realtime API has it."""
+    voice: str = ""
+    """The voice asked for in this call; empty: the one of the settings."""
 
 
 OnEvent = Callable[[ResponderEvent], None]

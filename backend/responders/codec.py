@@ -128,7 +128,10 @@ class RealtimeCodec:
             session |= self._model_settings()
             if self.capabilities.tells_certainty and self._voice.transcript_model.startswith(SURE_MODELS):
                 session["include"] = ["item.input_audio_transcription.logprobs"]
-        session |= {"tools": msgspec.to_builtins(briefing.tools), "tool_choice": "auto" if briefing.tools else "none"}
+        session |= {
+            "tools": msgspec.to_builtins(briefing.tools),
+            "tool_choice": briefing.tool_choice if briefing.tools else "none",
+        }
         return self._event("session.update", session=session)
 
     def restore(self, history: Sequence[PastMessage]) -> list[bytes]:
@@ -220,7 +223,7 @@ class RealtimeCodec:
                 "turn_detection": detection,
                 **noise,
             },
-            "output": {"format": pcm, "voice": voice.name, **speed},
+            "output": {"format": pcm, "voice": briefing.voice or voice.name, **speed},
         }
 
     # --- theirs to ours --------------------------------------------------------------------------------

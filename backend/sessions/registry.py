@@ -6,7 +6,7 @@ import asyncio
 import logging
 import secrets
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from enum import StrEnum
 from functools import partial
 from typing import NotRequired, Protocol, TypedDict
@@ -14,6 +14,9 @@ from typing import NotRequired, Protocol, TypedDict
 from msgspec import convert, to_builtins
 
 from backend.access.reach import PUBLIC, Reach
+from backend.conversation.call_options import CallOptions
+from backend.conversation.commands import Command, DeleteItem, TruncateItem
+from backend.conversation.events import Event
 from backend.conversation.page_events import (
     ErrorShown,
     PageEvent,
@@ -98,11 +101,30 @@ class LiveCall(Protocol):
     def record(self, on: bool) -> str:
         """Record the call from now on, or no more; return the recording's id."""
 
+    def choose(self, options: CallOptions) -> None:
+        """Go on with what the caller's program has chosen."""
+
+    def submit(self, event: Event) -> None:
+        """Take what the caller's program has decided; before the Responder is there, it is kept for it."""
+
+    def correct(self, command: TruncateItem | DeleteItem) -> None:
+        """Tell the Responder how much was really heard of an item, as the caller's program knows it."""
+
     def hang_up(self, reason: str) -> None:
         """End in order, soon."""
 
     def depths(self) -> Mapping[str, float]:
         """Return how full the call's queues are, by the names in `QUEUES`."""
+
+
+class CallFollower(Protocol):
+    """Acts on a call, and learns each of its steps, as the other end of a protocol of its own."""
+
+    def attach(self, control: LiveCall) -> None:
+        """Act on this call: it runs from now on."""
+
+    def follow(self, event: Event | None, commands: Sequence[Command]) -> None:
+        """Learn of an event (None: a deadline) and the commands it leads to, before they are carried out."""
 
 
 class Watcher:
@@ -156,6 +178,10 @@ class Session:
         self.transcript = Transcript()
         self.counts = {"turns": 0, "replies": 0, "interruptions": 0, "thinkers": 0, "errors": 0}
         self.call: LiveCall | None = None
+        self.options: CallOptions | None = None
+        """What the caller's program has chosen; None where it cannot choose."""
+        self.follower: CallFollower | None = None
+        """Is told each step of the call, for a program that speaks another protocol than our page's."""
         self.levels: Levels | None = None
         """The detector's scores, for those who watch; None without local endpointing, and before the call."""
 

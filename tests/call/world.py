@@ -13,6 +13,7 @@ from backend.call.dependencies import CallDependencies
 from backend.call.engine import CallEngine
 from backend.call.prompts import CallerBackground, brief
 from backend.citations import Citation
+from backend.conversation.call_options import CallOptions
 from backend.conversation.commands import ResponderCommand
 from backend.conversation.limits import TurnLimits
 from backend.conversation.patience import EndpointingStyle
@@ -180,8 +181,8 @@ async def placed_call(
     async def answers() -> None:
         """A probe: it always does."""
 
-    def briefed(caller: CallerBackground) -> Briefing:
-        return brief(thinkers.registry, caller, endpointing="local")
+    def briefed(caller: CallerBackground, options: CallOptions | None) -> Briefing:
+        return brief(thinkers.registry, caller, endpointing="local", options=options)
 
     about = ResponderInfo("fake", "fake", offline=True)
     whole = CallDependencies(

@@ -21,7 +21,9 @@ from starlette.websockets import WebSocketDisconnect, WebSocketState
 from websockets.asyncio.client import ClientConnection, connect
 
 from backend.chat.chat import Chat
-from backend.conversation.events import Heard
+from backend.conversation.call_options import CallOptions
+from backend.conversation.commands import DeleteItem, TruncateItem
+from backend.conversation.events import Event, Heard
 from backend.http.app import build_app
 from backend.http.context import PageConfig
 from backend.media.frame import Frame
@@ -143,6 +145,12 @@ class FakeCall:
     def record(self, on: bool) -> str:
         self.recorded.append(on)
         return "r" * 16 if on else ""
+
+    def choose(self, options: CallOptions) -> None: ...
+
+    def submit(self, event: Event) -> None: ...
+
+    def correct(self, command: TruncateItem | DeleteItem) -> None: ...
 
     def depths(self) -> dict[str, float]:
         return {"responder_messages": 0, "microphone_frames": 0, "playback_ms": 0}

@@ -6,6 +6,9 @@ import asyncio
 
 import pytest
 
+from backend.conversation.call_options import CallOptions
+from backend.conversation.commands import DeleteItem, TruncateItem
+from backend.conversation.events import Event
 from backend.errors import BadRequest, NotFound, TooMany
 from backend.sessions import registry as directories
 from backend.sessions.registry import Session, SessionRegistry, SessionState
@@ -60,6 +63,15 @@ class Live:
     def record(self, on: bool) -> str:
         """Nothing is recorded."""
         return ""
+
+    def choose(self, options: CallOptions) -> None:
+        """Nobody chooses."""
+
+    def submit(self, event: Event) -> None:
+        """Nobody decides."""
+
+    def correct(self, command: TruncateItem | DeleteItem) -> None:
+        """Nobody has heard anything."""
 
     def hang_up(self, reason: str) -> None:
         future = self._calls.reasons[self._id]

@@ -67,7 +67,10 @@ def end_piece(s: State, event: ev.SpeechStopped, now: float) -> None:
     else:
         turn.begun = True
         begin_turn(s, now, event.hangover_ms)
-    s.want(Purpose.ANSWER)
+    if s.answers:
+        s.want(Purpose.ANSWER)
+    else:
+        s.owed_since = None
     assess(s, now)
     if s.floor is Floor.ASSISTANT:
         turn.over_at = now

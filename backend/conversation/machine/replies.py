@@ -63,7 +63,10 @@ def ask_next(s: State, now: float) -> None:
     s.reply = Reply(f"{purpose}-{s.requests}", purpose, attempt, now)
     if purpose in (Purpose.ANSWER, Purpose.RESULT):
         s.reply.interruptible, s.uninterruptible = not s.uninterruptible, False
-    s.commands.append(do.CreateReply(purpose, s.reply.request))
+    hint = ""
+    if purpose in (Purpose.ANSWER, Purpose.RESULT):
+        hint, s.reply_hint = s.reply_hint, ""
+    s.commands.append(do.CreateReply(purpose, s.reply.request, hint))
     s.clock.reach("commit_ms", now)
 
 

@@ -377,6 +377,10 @@ class State:
     """The hold on the floor is a ducked playback, not a silent one."""
     interruptible: bool = True
     """The caller's voice may interrupt replies."""
+    answers: bool = True
+    """A spoken turn is answered; otherwise the caller's program asks for each reply."""
+    reply_hint: str = ""
+    """Instructions for the next reply, from the caller's program."""
     reading_out: bool = False
     """What is being spoken must be heard to its end."""
     overlap: Overlap | None = None

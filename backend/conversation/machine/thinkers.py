@@ -73,14 +73,14 @@ def on_finished(s: State, event: ev.ThinkerFinished, outcome: page.ThinkerStage 
         return
     if event.silent:
         call.state = ToolCallState.SETTLED
-        _submit(s, call, event.output, silent=True)
+        submit(s, call, event.output, silent=True)
         return
     if call.turn != s.turn:
         call.state = ToolCallState.STALE
-        _submit(s, call, TOLD_LATER if announce_later(s, call, event) else event.output, silent=True)
+        submit(s, call, TOLD_LATER if announce_later(s, call, event) else event.output, silent=True)
         s.publish(page.ThinkerChanged(call.call, "stale"))
         return
-    _submit(s, call, event.output)
+    submit(s, call, event.output)
     s.publish(page.ThinkerChanged(call.call, outcome))
     if ToolCallState.RUNNING not in s.calls.states_of(call.group):
         s.want(Purpose.RESULT)
@@ -136,7 +136,7 @@ def overtake(s: State) -> None:
         s.publish(page.ThinkerChanged(call, "stale"))
 
 
-def _submit(s: State, call: ToolCallEntry, output: str, *, silent: bool = False) -> None:
+def submit(s: State, call: ToolCallEntry, output: str, *, silent: bool = False) -> None:
     """Submit an answer as the call's result; once its connection is lost, as a note."""
     if not call.orphaned:
         s.commands.append(do.SubmitResult(call.call, output, silent))

@@ -22,7 +22,7 @@ def on_typed(s: State, text: str, now: float) -> None:
     s.publish(page.TranscriptCompleted("user", f"typed-{s.typed}", text))
     speaking = s.floor is Floor.USER or (s.floor is Floor.HELD and s.utterance is not None)
     if s.floor is not Floor.USER:
-        _take_floor(s, now)
+        take_floor(s, now)
     if not speaking:
         _begin(s, text, now)
         return
@@ -43,7 +43,7 @@ def _take_next(s: State, now: float) -> None:
     _begin(s, s.typed_waiting.pop(0), now)
 
 
-def _take_floor(s: State, now: float) -> None:
+def take_floor(s: State, now: float) -> None:
     """Stop what is spoken or prepared; a voice that has just begun over it has the floor."""
     if s.floor is Floor.PAUSING:
         discard_prepared(s, now)

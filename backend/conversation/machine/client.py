@@ -1,0 +1,85 @@
+"""What the caller's program decides itself: turns it hands in, messages, its own tools, and the replies it asks for.
+
+Whatever is put into the conversation here is answered only once a reply is asked for: the program knows when.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Literal
+
+from backend.conversation import commands as do
+from backend.conversation import page_events as page
+from backend.conversation.commands import Purpose
+from backend.conversation.machine.connection import send_typed
+from backend.conversation.machine.pieces import begin_turn
+from backend.conversation.machine.state import Floor, State, ToolCallState, TurnWords
+from backend.conversation.machine.thinkers import submit
+from backend.conversation.machine.typed import take_floor
+
+SAID_EARLIER = "You said earlier in this conversation: {words}"
+
+
+def on_input_handed_in(s: State, now: float) -> None:
+    """Take the audio sent so far for a turn; what is spoken goes on, as the program decides about that, too."""
+    if s.lost_at is not None:
+        s.missed = True
+        return
+    begin_turn(s, now, 0)
+    s.owed_since = None
+    s.words.append(TurnWords(pieces=1, over=True))
+    s.commands.append(do.CommitInput())
+
+
+def on_input_dropped(s: State, now: float) -> None:
+    """Forget the audio sent since the last turn; a voice under way is forgotten with it."""
+    s.utterance = None
+    if s.floor is Floor.USER:
+        s.open = None
+        s.pass_floor(Floor.LISTENING)
+    s.commands.append(do.ClearInput())
+
+
+def on_message_added(s: State, role: Literal["user", "assistant", "system"], text: str, now: float) -> None:
+    """Put a message into the conversation. The caller's begins a turn; an earlier one of ours becomes a note."""
+    if role == "user":
+        begin_turn(s, now, 0)
+        s.owed_since = None
+        s.typed += 1
+        s.publish(page.TranscriptCompleted("user", f"typed-{s.typed}", text))
+        send_typed(s, text)
+        return
+    note = text if role == "system" else SAID_EARLIER.format(words=json.dumps(text, ensure_ascii=False))
+    if s.lost_at is None:
+        s.commands.append(do.AddNote(note))
+    else:
+        s.notes.append(note)
+
+
+def on_tool_answered(s: State, call_id: str, output: str) -> None:
+    """Submit what the program's own tool has returned; it is spoken with the reply that is asked for."""
+    call = s.calls.answer(call_id)
+    if call is None:
+        return
+    if call.turn != s.turn:
+        call.state = ToolCallState.STALE
+    submit(s, call, output)
+
+
+def on_reply_requested(s: State, hint: str, now: float) -> None:
+    """Want a reply, as soon as the floor allows it: to results that are there, or else to what was said."""
+    answered = any(call.state is ToolCallState.ANSWERED for call in s.calls.entries.values())
+    s.reply_hint = hint
+    if s.owed_since is None:
+        s.owed_since = now
+    s.note_caller(now)
+    s.want(Purpose.RESULT if answered else Purpose.ANSWER)
+
+
+def on_reply_called_off(s: State, now: float) -> None:
+    """Stop what is spoken, prepared or wanted; the work of Thinkers goes on."""
+    if s.floor is Floor.USER or s.leaving:
+        return
+    s.owed_since = None
+    take_floor(s, now)
+    s.wanted.clear()
