@@ -1,6 +1,6 @@
 # make run and make test do everything on a fresh Debian or Ubuntu machine with Python 3.11 or newer.
 .DEFAULT_GOAL := help
-.PHONY: help install install-test run test quick lint fmt fuzz bench requirements images audit sbom
+.PHONY: help install install-test run test quick lint fmt fuzz bench gauntlet requirements images audit sbom
 
 UV := $(or $(wildcard .venv/bin/uv),uv)
 COMPILE := $(UV) pip compile --quiet --universal --no-emit-index-url --no-annotate --no-header --generate-hashes
@@ -37,6 +37,9 @@ fuzz: install-test ## Try for ten minutes each what strangers, visitors and oper
 
 bench: install-test ## Measure what docs/performance.md tells
 	@.venv/bin/python -m benchmarks.calls
+
+gauntlet: install-test ## Drive every provider through everything that can go wrong; under ten minutes
+	@.venv/bin/python -m benchmarks.gauntlet
 
 requirements: ## Pin again what pyproject.toml asks for (needs uv)
 	$(COMPILE) --extra dev pyproject.toml -o requirements-dev.txt

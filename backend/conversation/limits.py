@@ -44,8 +44,8 @@ class TurnLimits:
     """Speech shorter than this, with nobody to interrupt, is noise and not a turn."""
     idle_nudge_s: float = 15
     idle_disconnect_s: float = 60
-    filler_after_s: float = 4
-    """The silence a Thinker may leave before a filler covers it."""
+    filler_after_s: float = 2.8
+    """The silence a Thinker may leave before a filler covers it, and the next one after that; 0: none does."""
     first_audio_within_s: float = 4.5
     """A reply must begin to sound in this time, or is asked for once more, or apologised for: twice this is
     under the ten seconds in which every turn has to end in speech."""

@@ -69,6 +69,10 @@ GO_ON = NOTE.format(text="Go on.")
 RESULT = "The tool {name}, whose call you had cancelled, has returned: {output}"
 
 
+NUMBERS = count(1)
+"""What we name replies and items by, since the provider names none: a call knows those of all its connections."""
+
+
 @dataclass(slots=True)
 class _Turn:
     """What is known of a turn that was asked of the provider, and not completed there."""
@@ -87,7 +91,6 @@ class GeminiCodec:
         self.briefing = Briefing("")
         self.handle = ""
         """Names the session to the next connection; empty while there is none that knows everything."""
-        self._numbers = count(1)
         self._decode = msgspec.json.Decoder(ServerMessage).decode
         self._resampler = Resampler(24_000, CAPABILITIES.input_rate_hz)
         self._kept = bytearray()  # 16 kHz speech, not yet sent
@@ -206,7 +209,7 @@ class GeminiCodec:
     def _commit(self) -> tuple[list[bytes], list[ResponderEvent]]:
         self._kept += self._resampler.flush()
         self._resampler = Resampler(24_000, CAPABILITIES.input_rate_hz)
-        before, item = self._last_item, f"user-{next(self._numbers)}"
+        before, item = self._last_item, f"user-{next(NUMBERS)}"
         self._last_item = item
         committed = ev.InputCommitted(item, before)
         if self._answering and not self._active:
@@ -357,7 +360,7 @@ class GeminiCodec:
     def _started(self) -> list[ResponderEvent]:
         if self._reply:
             return []
-        number = next(self._numbers)
+        number = next(NUMBERS)
         self._reply, self._item = f"reply-{number}", f"item-{number}"
         self._last_item = self._item
         request, self._request = self._request, ""

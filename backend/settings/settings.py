@@ -307,7 +307,9 @@ class Settings(BaseSettings):
     echo_cancellation: Literal["auto", "off"] = Field(
         "auto", description="Cancel echo in calls in which the assistant's voice comes back (auto), or in none (off)."
     )
-    filler_after_s: Seconds = Field(4, description="Seconds without news of a Thinker before a filler is spoken.")
+    filler_after_s: Seconds = Field(
+        2.8, description="Seconds of silence before a filler says that a Thinker is still at work, each time; 0: never."
+    )
     late_answer_max_s: Seconds = Field(
         120,
         description="Seconds after its question in which an answer is told though the caller has moved on; 0: never.",

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from starlette.applications import Starlette
 from starlette.requests import HTTPConnection, Request
 from starlette.responses import JSONResponse, Response
-from starlette.routing import Route
+from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket
 
 from demo.offline.record import Records
@@ -101,7 +101,8 @@ def create_app(peer: ScriptedPeer) -> Starlette:
         Route("/debug/connections", debug_connections),
         Route("/debug/script", debug_script, methods=["POST"]),
     ]
-    return local.create_app(peer, debug)
+    azure = WebSocketRoute("/openai/v1/realtime", local.realtime)
+    return local.create_app(peer, [*debug, azure])
 
 
 async def debug_connections(request: Request) -> Response:

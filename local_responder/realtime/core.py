@@ -24,6 +24,7 @@ from local_responder.realtime.effects import (
     Listen,
     Open,
     Send,
+    SendText,
     Stop,
 )
 from local_responder.realtime.faults import Fault, active_response, error_event, invalid, missing
@@ -48,6 +49,7 @@ from local_responder.realtime.parts import (
     Drop,
     End,
     Expire,
+    Garble,
     HearingPart,
     NextMessage,
     Refuse,
@@ -357,7 +359,7 @@ class Realtime:
                 if self.session.transcribes:
                     why = {"type": "transcription_error", "code": code, "message": message, "param": None}
                     yield Send({"type": kind + "failed", "error": why, **at})
-            case Complain() | Expire() | Drop():
+            case Complain() | Expire() | Drop() | Garble():
                 yield from self._trouble(part)
 
     def _said(self, response: Response, part: ReplyPart) -> Effects:
@@ -365,7 +367,7 @@ class Realtime:
             case Refuse(code, message, kind):
                 self._forget(response)
                 yield Send(error_event(message, code=code, kind=kind, client_event_id=response.order.event_id))
-            case Complain() | Expire() | Drop():
+            case Complain() | Expire() | Drop() | Garble():
                 yield from self._trouble(part)
             case _:
                 for event in self._events(response, part):
@@ -402,6 +404,8 @@ class Realtime:
                 yield HangUp(1001, "session_expired")
             case Drop():
                 yield Abort()
+            case Garble(text):
+                yield SendText(text)
 
     def _response(self, response_id: str) -> Response | None:
         if self._active and self._active.id == response_id:

@@ -1,6 +1,7 @@
 """What the core wants done, in order. The shell does it and decides nothing.
 
 Send        a server event
+SendText    a message that is none
 Open        an utterance begins; `partly_heard` brings words of it before its item exists
 Feed        more of its sound
 Discard     it is to be forgotten: the client cleared the buffer
@@ -25,6 +26,13 @@ class Send:
     """A server event, `event_id` included."""
 
     event: Event
+
+
+@dataclass(frozen=True, slots=True)
+class SendText:
+    """A message sent as it is, a server event or not."""
+
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,5 +89,5 @@ class Abort:
     """Break the connection."""
 
 
-Effect = Send | Open | Feed | Discard | Listen | Answer | Stop | HangUp | Abort
+Effect = Send | SendText | Open | Feed | Discard | Listen | Answer | Stop | HangUp | Abort
 Effects = Iterator[Effect]

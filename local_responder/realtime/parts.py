@@ -106,6 +106,13 @@ class Drop:
     """The network breaks: no close frame, no goodbye."""
 
 
-Trouble = Complain | Expire | Drop
+@dataclass(frozen=True, slots=True)
+class Garble:
+    """A message that is not what the API says; `text` is sent as it is."""
+
+    text: str
+
+
+Trouble = Complain | Expire | Drop | Garble
 ReplyPart = Begin | Words | Audio | NextMessage | Call | End | Refuse | Trouble
 HearingPart = Transcript | TranscriptDone | TranscriptFailed | Trouble

@@ -12,7 +12,19 @@ import msgspec
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from local_responder.realtime.core import Realtime
-from local_responder.realtime.effects import Abort, Answer, Discard, Effect, Feed, HangUp, Listen, Open, Send, Stop
+from local_responder.realtime.effects import (
+    Abort,
+    Answer,
+    Discard,
+    Effect,
+    Feed,
+    HangUp,
+    Listen,
+    Open,
+    Send,
+    SendText,
+    Stop,
+)
 from local_responder.realtime.handler import Handler
 from local_responder.realtime.items import Item
 from local_responder.realtime.parts import HearingPart, ReplyPart, Transcript
@@ -48,7 +60,7 @@ class Connection:
         self._handler = handler
         self._log = log
         self._abort = abort
-        self._outbox: deque[Send | HangUp | Abort] = deque()
+        self._outbox: deque[Send | SendText | HangUp | Abort] = deque()
         self._wanted = asyncio.Event()
         self._easy = asyncio.Event()
         self._answers: dict[str, tuple[Order, asyncio.Task[None]]] = {}
@@ -96,12 +108,14 @@ class Connection:
             if len(self._outbox) < OUTBOX_EASY:
                 self._easy.set()
 
-    async def _write_one(self, order: Send | HangUp | Abort) -> None:
+    async def _write_one(self, order: Send | SendText | HangUp | Abort) -> None:
         match order:
             case Send(event):
                 message = msgspec.json.encode(event).decode()
                 self._log.sent(event, len(message))
                 await self._send(message)
+            case SendText(text):
+                await self._send(text)
             case HangUp(code, reason):
                 await self._socket.close(code, reason)
                 raise _Over(f"closed {code} {reason}")
@@ -137,7 +151,7 @@ class Connection:
                     self._answers[order.response_id] = (order, task)
                 case Stop(response_id):
                     self._stop(response_id)
-                case Send() | HangUp() | Abort():
+                case Send() | SendText() | HangUp() | Abort():
                     self._outbox.append(effect)
         if len(self._outbox) > OUTBOX_FULL:
             self._outbox.clear()

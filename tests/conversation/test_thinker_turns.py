@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from backend.conversation import commands as do
 from backend.conversation import events as ev
-from backend.conversation.commands import Purpose
+from backend.conversation.commands import Clip, Purpose
 from backend.conversation.page_events import ThinkerChanged
-from tests.conversation.story import MS, Story, purposes
+from tests.conversation.story import MS, Story, purposes, waits_told
 
 
 def test_a_tool_call_runs_a_thinker_and_its_result_is_spoken() -> None:
@@ -51,7 +53,7 @@ def test_a_stale_result_is_submitted_but_not_spoken() -> None:
     story = Story()
     story.ask()
     story.call("c1")
-    story.wait(3)
+    story.wait(2)
     story.ask()
     story.reply(reply="r2")
     story.tell(ev.PlaybackDrained("i-r2", 2000))
@@ -65,7 +67,7 @@ def late_answer(story: Story) -> None:
     """A Thinker answers when the caller has moved on, and the reply to the newer turn was heard."""
     story.ask()
     story.call("c1")
-    story.wait(3)
+    story.wait(2)
     story.ask()
     story.reply(reply="r2")
     story.tell(ev.PlaybackDrained("i-r2", 2000))
@@ -186,14 +188,43 @@ def test_a_result_waits_while_the_caller_speaks() -> None:
     assert purposes(story) == [Purpose.ANSWER, Purpose.RESULT]
 
 
-def test_a_slow_thinker_is_covered_by_a_filler() -> None:
-    story = Story(filler_after_s=4)
+def test_a_slow_thinker_is_covered_by_a_filler_whenever_it_has_been_silent() -> None:
+    story = Story(filler_after_s=2.8)
     story.ask()
+    story.now += 1  # until the provider calls
     story.call("c1")
-    story.wait(3.9)
+    story.wait(1.7)
     assert purposes(story) == [Purpose.ANSWER]
     story.wait(0.2)
     assert purposes(story) == [Purpose.ANSWER, Purpose.FILLER]
+    for number in range(3):
+        story.reply(ms=1000, text="Still looking.", reply=f"f{number}")
+        story.now += 1
+        story.tell(ev.PlaybackDrained(f"i-f{number}", 1000))
+        story.wait(2.7)
+        assert purposes(story)[1:] == [Purpose.FILLER] * (number + 1)
+        story.wait(0.2)
+        assert purposes(story)[1:] == [Purpose.FILLER] * (number + 2)
+
+
+def test_a_filler_that_comes_to_nothing_is_replaced_by_a_word_of_ours() -> None:
+    story = Story()
+    story.ask()
+    story.call("c1")
+    story.wait(2.9)
+    request = story.all(do.CreateReply)[-1].request
+    story.tell(ev.ReplyStarted("r2", request), ev.ReplyFinished("r2", "failed"))
+    heard = waits_told(story, 12, clip_s=1)
+    assert heard[0] < 1 and all(later - earlier - 1 < 4 for earlier, later in pairwise(heard))
+    assert set(story.all(do.PlayClip)) == {do.PlayClip(Clip.MOMENT)}, "the connection stands, and nothing else is said"
+
+
+def test_without_fillers_a_working_thinker_is_left_in_peace() -> None:
+    story = Story(filler_after_s=0)
+    story.ask()
+    story.call("c1")
+    story.wait(8)
+    assert purposes(story) == [Purpose.ANSWER] and not story.all(do.PlayClip)
 
 
 def test_a_call_that_rests_on_a_doubtful_transcript_says_so() -> None:

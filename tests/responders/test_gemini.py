@@ -326,3 +326,14 @@ def test_a_field_too_many_anywhere_is_refused(place: tuple[Any, ...]) -> None:
 def test_a_wrong_message_is_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(msgspec.ValidationError):
         parse(json.dumps(wrong))
+
+
+def test_what_two_connections_say_is_told_apart() -> None:
+    def said_by(codec: GeminiCodec) -> set[str]:
+        codec.encode(do.CreateReply(Purpose.ANSWER, "answer-1"))
+        sound = {"inlineData": {"mimeType": "audio/pcm;rate=24000", "data": "AAAA"}}
+        _, events = codec.decode(json.dumps({"serverContent": {"modelTurn": {"parts": [sound]}}}).encode())
+        return {event.item for event in events if isinstance(event, ev.ReplyAudio)}
+
+    one, other = said_by(GeminiCodec("m", "v")), said_by(GeminiCodec("m", "v"))
+    assert one and other and not one & other

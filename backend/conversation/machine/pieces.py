@@ -98,7 +98,7 @@ def begin_turn(s: State, now: float, hangover_ms: int) -> None:
     s.opened = True
     overtake(s)
     s.wanted.clear()
-    s.refusals = s.fillers = 0
+    s.refusals = 0
     s.owed_since = now
     s.note_caller(now)
     s.clock.begin(s.turn, now, hangover_ms)

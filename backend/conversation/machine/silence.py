@@ -30,8 +30,7 @@ def deadlines(s: State) -> Deadlines:
         return
     running = s.calls.running(s.turn)
     if running and limits.filler_after_s:
-        silent_since = max(s.last_sound_at, max(call.since for call in running))
-        yield silent_since + limits.filler_after_s * (1 + s.fillers), _fill
+        yield max(_silent_since(s), s.filled_at) + limits.filler_after_s, _fill
     if s.calls.running() or notices_due_at(s) is not None or s.idle_since is None:
         return
     if limits.idle_disconnect_s:
@@ -41,23 +40,23 @@ def deadlines(s: State) -> Deadlines:
 
 
 def waiting_deadlines(s: State) -> Deadlines:
-    """Yield when a caller whom the provider owes a sound is told that it takes a moment."""
+    """Yield when a caller who is owed a sound is told that it takes a moment: the provider is late, or the filler."""
     is_leaving = s.leaving and not s.last_word
     if s.lost_at is not None or s.playing or is_leaving or s.floor not in (Floor.LISTENING, Floor.ASSISTANT):
         return
-    reply = s.reply if s.reply and s.reply.wanted else None
-    owed = any(purpose in s.wanted for purpose in ANSWERS)
-    if reply:
-        owed |= reply.purpose in ANSWERS or (reply.purpose is Purpose.FILLER and bool(s.calls.running(s.turn)))
-    if owed:
-        silent_since = max(s.last_sound_at, s.last_voice_at, s.owed_since or 0.0)
-        asked_at = reply.since if reply and reply.phase is Phase.REQUESTED else 0.0
-        yield max(silent_since + s.limits.silence_most_s, asked_at + s.limits.first_try_s), say_wait
+    limits, reply = s.limits, s.reply if s.reply and s.reply.wanted else None
+    due = _silent_since(s) + limits.silence_most_s
+    if reply and reply.phase is Phase.REQUESTED:
+        due = max(due, reply.since + limits.first_try_s)
+    if any(purpose in s.wanted for purpose in ANSWERS) or (reply and reply.purpose in ANSWERS):
+        yield due, say_wait
+    elif limits.filler_after_s and s.calls.running(s.turn):
+        yield max(due, _silent_since(s) + limits.filler_after_s + limits.first_try_s), say_wait
 
 
 def say_wait(s: State, now: float) -> None:
-    """Tell the caller, in turns with other words, that it takes a moment."""
-    play_clip(s, Clip.WAITING if s.waits_said % 2 else Clip.MOMENT)
+    """Tell the caller that it takes a moment; without a connection, in turns with other words."""
+    play_clip(s, Clip.WAITING if s.waits_said % 2 and s.lost_at is not None else Clip.MOMENT)
     s.waits_said += 1
 
 
@@ -75,8 +74,7 @@ def _owed_too_long(s: State, now: float) -> None:
 
 
 def _fill(s: State, now: float) -> None:
-    s.fillers += 1
-    s.last_sound_at = now
+    s.filled_at = now
     s.want(Purpose.FILLER)
 
 
@@ -91,6 +89,10 @@ def _say_goodbye(s: State, now: float) -> None:
     s.leaving = IDLE  # unless the caller then speaks
     s.leave_by = now + s.limits.goodbye_within_s
     s.want(Purpose.GOODBYE)
+
+
+def _silent_since(s: State) -> float:
+    return max(s.last_sound_at, s.last_voice_at, s.owed_since or 0.0)
 
 
 def _idle_s(s: State, now: float) -> int:

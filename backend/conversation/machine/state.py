@@ -405,8 +405,8 @@ class State:
     """The moment from which the caller waits for a sound of ours."""
     waits_said: int = 0
     """Times in a row the caller was told that it takes a moment."""
-    fillers: int = 0
-    """Fillers spoken in this turn."""
+    filled_at: float = 0.0
+    """The moment the last filler was wanted."""
     idle_since: float | None = None
     nudged: bool = False
 

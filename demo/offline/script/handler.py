@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import AsyncIterator, Callable, Iterator
 
 from demo.offline.script.schema import ConnectionScript, ErrorSpec, Hearing, Reply, Turn
@@ -23,6 +24,7 @@ from local_responder.realtime.parts import (
     Drop,
     End,
     Expire,
+    Garble,
     HearingPart,
     NextMessage,
     Refuse,
@@ -47,6 +49,7 @@ class ScriptedHandler:
         self._answered = True
         self._results = 0
         self._chosen: dict[str, Reply] = {}
+        self._first_asked_at = 0.0
 
     async def opening(self) -> AsyncIterator[Trouble]:
         """Connection-wide troubles."""
@@ -88,7 +91,14 @@ class ScriptedHandler:
     # --- choosing -----------------------------------------------------------------------------------
 
     def _choose(self, order: Order) -> Reply:
-        special = self._script.purposes.get(order.purpose or "")
+        self._first_asked_at = self._first_asked_at or time.monotonic()
+        if time.monotonic() < self._first_asked_at + self._script.mute_ms / 1000:
+            self._take_typed(order)
+            return Reply(hang=True)
+        remark = order.purpose is None and self._answered and _is_calling(order)
+        special = self._script.purposes.get("filler" if remark else order.purpose or "")
+        if remark and special:
+            return special
         if order.out_of_band or (special and order.purpose not in ("answer", "result")):
             return special or self._script.fallback
         if order.purpose == "notice":
@@ -132,6 +142,8 @@ class ScriptedHandler:
             yield _refusal(reply)
             return
         yield Begin()
+        for text in reply.garbled:
+            yield Garble(text)
         await _wait(reply.first_audio_delay_ms)
         for number, message in enumerate([reply, *reply.messages]):
             if number:
@@ -187,6 +199,8 @@ async def _spoken(reply: Reply, sound: Sound, *, text_only: bool) -> AsyncIterat
         given = share
         if _reached(reply.drop_after_ms, start):
             yield Drop()
+        if _reached(reply.expire_after_ms, start):
+            yield Expire()
         if _reached(reply.stall_after_ms, start) or _reached(reply.drop_after_ms, start):
             await _forever()
         if not text_only:
@@ -203,6 +217,12 @@ def words_of(text: str) -> list[str]:
     """The text in pieces of a word each, spaces kept, so that the pieces join to the text."""
     pieces = text.split(" ")
     return [piece if number == 0 else " " + piece for number, piece in enumerate(pieces)] if text else []
+
+
+def _is_calling(order: Order) -> bool:
+    """Whether a function that was called has not been answered yet."""
+    answered = {item.call_id for item in order.items if item.type == "function_call_output"}
+    return any(item.type == "function_call" and item.call_id not in answered for item in order.items)
 
 
 def _refusal(reply: Reply) -> ReplyPart:

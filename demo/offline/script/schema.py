@@ -83,6 +83,10 @@ class Reply(_Strict):
     """After so much audio nothing more comes."""
     drop_after_ms: Ms | None = None
     """After so much audio the connection breaks."""
+    expire_after_ms: Ms | None = None
+    """After so much audio the session expires."""
+    garbled: list[str] = []
+    """Messages sent as they stand before the first sound: what is not JSON, or not what the API says."""
     refuse: bool = False
     """Refused with `conversation_already_has_active_response`."""
     error: ErrorSpec | None = None
@@ -145,6 +149,8 @@ class ConnectionScript(_Strict):
     expires_after_ms: Ms | None = None
     drop_after_ms: Ms | None = None
     """After the connection was made; 0 drops it at once."""
+    mute_ms: Ms = 0
+    """The first reply that is asked for never comes, nor what is asked for so long after it."""
     error_on_connect: ErrorSpec | None = None
 
 

@@ -1,0 +1,49 @@
+"""What one caller hears: answers, which are tones of known pitches, and the silences in between."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import pairwise
+
+import numpy as np
+
+from backend.media.frame import FRAME_MS, SAMPLE_RATE
+from client.caller import ReceivedFrame
+
+PURITY = 0.7
+"""Share of a frame's power that lies at the tone it is taken for."""
+SAME_WITHIN_S = 1.0
+"""A tone that was away for longer is heard another time; less may be a caller's computer that is busy."""
+
+
+def times_heard(frames: Iterable[ReceivedFrame], hz: int, since: float = 0.0) -> list[float]:
+    """Return when a tone began, each time that it was heard, in seconds on the event loop's clock."""
+    began: list[float] = []
+    last = float("-inf")
+    for frame in frames:
+        if frame.at <= since or not is_tone(frame, hz):
+            continue
+        if frame.at - last > SAME_WITHIN_S:
+            began.append(frame.at)
+        last = frame.at
+    return began
+
+
+def seconds_heard(frames: Iterable[ReceivedFrame], hz: int) -> float:
+    """Return for how long a tone was heard in all."""
+    return sum(is_tone(frame, hz) for frame in frames) * FRAME_MS / 1000
+
+
+def longest_silence_s(frames: Iterable[ReceivedFrame], since: float, until: float) -> float:
+    """Return the longest time between two sounds, from one moment to another."""
+    heard = [frame.at for frame in frames if since < frame.at < until and frame.audible]
+    return max(later - earlier for earlier, later in pairwise([since, *heard, until]))
+
+
+def is_tone(frame: ReceivedFrame, hz: int) -> bool:
+    """Return whether most of a frame's power is at that pitch."""
+    if not frame.audible:
+        return False
+    samples = np.frombuffer(frame.frame, dtype="<i2").astype(float)
+    wave = np.exp(-2j * np.pi * hz * np.arange(len(samples)) / SAMPLE_RATE)
+    return bool(2 * abs(np.dot(samples, wave)) ** 2 / len(samples) > PURITY * np.dot(samples, samples))

@@ -1,0 +1,174 @@
+"""What every provider is driven through, a row of the table each."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from benchmarks.gauntlet.cells import QUESTION, GauntletCall, Happening
+
+BEGUN, ANSWER, FILLER = 440, 880, 660
+"""The pitches of words before the answer, of the answer, and of remarks in between, in Hz."""
+ONE = {ANSWER: 600}
+BOTH = {ANSWER: 600, BEGUN: 8000}
+"""What has to be heard once, and for how many milliseconds at most."""
+ANSWERED: dict[str, Any] = {"text": "It is sunny.", "tone": {"hz": ANSWER, "ms": 600}}
+PREAMBLE: dict[str, Any] = {"text": "Let me see.", "tone": {"hz": BEGUN, "ms": 600}}
+STORY: dict[str, Any] = {"text": "It was a dark night. " * 6, "tone": {"hz": BEGUN, "ms": 8000}, "pace": 1}
+LIMIT = {"type": "rate_limit_error", "code": "rate_limit_exceeded", "message": "Please try again in 6s."}
+GARBLED = [
+    "{",
+    "[]",
+    "null",
+    '{"type": 5}',
+    '{"type": "no.such.event", "event_id": "e1"}',
+    '{"type": "response.created", "response": 5}',
+    '{"type": "response.output_audio.delta", "response_id": 1, "delta": {}}',
+    '{"type": "response.output_audio.delta", "response_id": "other", "item_id": "x", "delta": "AAAA"}',
+    '{"type": "response.audio.delta", "response_id": "other", "item_id": "x", "delta": "@@@"}',
+    '{"type": "response.done", "response": {"output": 5}}',
+    '{"type": "response.done", "response": {"id": "other", "status": "completed"}}',
+    '{"type": "error", "error": null}',
+    '{"type": "rate_limits.updated", "rate_limits": [5]}',
+    '{"serverContent": 5}',
+    '{"serverContent": {"modelTurn": {"parts": [{"inlineData": {"data": "@@@"}}]}}}',
+    '{"toolCall": {"functionCalls": [{"name": "x"}]}}',
+    '{"usageMetadata": "many"}',
+]
+"""Messages that no protocol knows, and some that one of them would half understand."""
+NO_REASON = {"gemini": "its replies do not say that they broke off"}
+
+
+def ask_almanac(*seconds: int) -> list[dict[str, Any]]:
+    """Calls of the slow Thinker, at once."""
+    return [{"name": "route_to_thinker", "arguments": {"domain": "almanac", "query": str(each)}} for each in seconds]
+
+
+def script(reply: dict[str, Any], **more: Any) -> dict[str, Any]:
+    """A connection that gives this reply to the question; whatever else is asked for is the answer."""
+    turns = [{"hear": QUESTION, "reply": each, "after_results": [ANSWERED]} for each in (reply, ANSWERED)]
+    filler = {"text": "Still looking.", "tone": {"hz": FILLER, "ms": 400}}
+    return {"turns": turns, "fallback": ANSWERED, "purposes": {"filler": filler}, **more}
+
+
+REST = script(ANSWERED)
+"""How every connection behaves that follows on another."""
+
+
+async def asks(line: GauntletCall) -> None:
+    """Ask, and be answered."""
+    await line.ask()
+    await line.hears(ANSWER)
+
+
+async def asks_again_after_the_silence(line: GauntletCall) -> None:
+    """Ask; be told that it went wrong; ask again when the provider speaks again."""
+    silent_until = asyncio.get_running_loop().time() + line.away_s
+    await line.ask()
+    await line.hears_apology()
+    await asyncio.sleep(max(0.0, silent_until - asyncio.get_running_loop().time()))
+    await asks(line)
+
+
+async def hears_the_provider_die(line: GauntletCall) -> None:
+    """Ask; the provider is killed in the middle of its answer, and started again."""
+    await line.ask()
+    await line.hears(BEGUN)
+    await asyncio.sleep(1.5)
+    line.peer.go()
+    await line.comes_back()
+    await line.hears(ANSWER)
+
+
+async def waits_for_the_provider(line: GauntletCall) -> None:
+    """Ask; the provider goes before it answers, and answers when it is back."""
+    await line.ask()
+    await line.is_heard()
+    await asyncio.gather(line.outage(), line.hears(ANSWER, line.away_s + 30))
+
+
+async def asks_while_the_provider_is_away(line: GauntletCall) -> None:
+    """Ask while nobody is there to hear it, and once more when asked to."""
+
+    async def ask() -> None:
+        await line.call.told("responder_changed", 20, state="lost")
+        await line.ask()
+        await line.hears_apology(line.away_s + 30)
+
+    await asyncio.gather(line.outage(), ask())
+    await asks(line)
+
+
+HAPPENINGS = (
+    Happening("a plain answer", REST, asks, ONE),
+    Happening(
+        "silence for 20 s",
+        REST,
+        asks_again_after_the_silence,
+        ONE,
+        away_s=20,
+        short_s=10,
+        mute=True,
+    ),
+    Happening("silence in mid-word", script(STORY | {"stall_after_ms": 1000}), asks, BOTH),
+    Happening("the connection breaks in mid-word", script(STORY | {"drop_after_ms": 1500}), asks, BOTH),
+    Happening("the session expires in mid-word", script(STORY | {"expire_after_ms": 1500}), asks, BOTH),
+    Happening(
+        "a rate limit of 6 s",
+        script({"status": "failed", "status_details": {"error": LIMIT}}),
+        asks,
+        ONE,
+        cannot={"gemini": "it names no rate limit of a reply"},
+    ),
+    Happening("malformed events", script(ANSWERED | {"garbled": GARBLED}), asks, ONE),
+    Happening(
+        "a promise without action",
+        script({"text": "Let me look that up.", "tone": {"hz": BEGUN, "ms": 800}}),
+        asks,
+        BOTH,
+    ),
+    Happening(
+        "two messages in one reply",
+        script(PREAMBLE | {"messages": [ANSWERED | {"first_audio_delay_ms": 1500}]}),
+        asks,
+        BOTH,
+        cannot={"gemini": "its replies are of one piece"},
+    ),
+    Happening("parallel tool calls", script({"calls": ask_almanac(1, 3)}), asks, ONE),
+    Happening("a preamble, then a slow tool", script(PREAMBLE | {"calls": ask_almanac(6)}), asks, BOTH),
+    Happening("a Thinker's progress and its result", script({"calls": ask_almanac(8)}), asks, ONE, also=(FILLER,)),
+    Happening("fails before it sounds", script({"status": "failed"}), asks, ONE, cannot=NO_REASON),
+    Happening(
+        "fails after it sounds",
+        script(PREAMBLE | {"text": "It is", "status": "failed", "status_details": {"error": {"code": "server_error"}}}),
+        asks,
+        BOTH,
+        cannot=NO_REASON,
+    ),
+    Happening(
+        "incomplete after it sounds",
+        script(PREAMBLE | {"text": "It is", "status": "incomplete", "status_details": {"reason": "max_output_tokens"}}),
+        asks,
+        BOTH,
+        cannot=NO_REASON,
+    ),
+    Happening("killed in mid-word", script(STORY), hears_the_provider_die, BOTH, alone=True, short_s=1),
+    Happening(
+        "refused for 8 s, an answer owed",
+        script({"hang": True}),
+        waits_for_the_provider,
+        ONE,
+        alone=True,
+        away_s=8,
+        short_s=4,
+    ),
+    Happening("refused for 8 s, asked meanwhile", REST, asks_while_the_provider_is_away, ONE, alone=True, away_s=8),
+    Happening(
+        "refused for 60 s, an answer owed",
+        script({"hang": True}),
+        waits_for_the_provider,
+        ONE,
+        alone=True,
+        away_s=60,
+    ),
+)

@@ -1,0 +1,64 @@
+"""The providers that run the gauntlet, each with the peer that plays it. One line of `PROVIDERS` is all one needs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from tests.support.offline_peer import OfflinePeer
+
+Settings = Callable[[OfflinePeer], Mapping[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class GauntletProvider:
+    """A provider, as a server is set up to call the peer that plays it."""
+
+    name: str
+    wire: str
+    """The schema that its peer holds us to: a name of `python -m demo.offline --strict`."""
+    settings: Settings
+
+
+def openai(model: str) -> Settings:
+    """OpenAI, with that model."""
+    return lambda peer: {"RESPONDERS": "openai", "REALTIME_MODEL": model, "OPENAI_BASE_URL": peer.base_url}
+
+
+def azure(peer: OfflinePeer) -> Mapping[str, str]:
+    """Azure OpenAI."""
+    names = {"ENDPOINT": peer.url, "DEPLOYMENT": "gpt-realtime-2", "API_KEY": "k"}
+    return {"RESPONDERS": "azure", **{f"AZURE_OPENAI__{name}": value for name, value in names.items()}}
+
+
+def xai(peer: OfflinePeer) -> Mapping[str, str]:
+    """xAI."""
+    return {"RESPONDERS": "xai", "XAI__API_KEY": "k", "XAI__BASE_URL": peer.base_url}
+
+
+def qwen(peer: OfflinePeer) -> Mapping[str, str]:
+    """Qwen-Omni."""
+    return {"RESPONDERS": "qwen", "QWEN__API_KEY": "k", "QWEN__BASE_URL": peer.base_url}
+
+
+def gemini(peer: OfflinePeer) -> Mapping[str, str]:
+    """Gemini Live."""
+    return {"RESPONDERS": "gemini", "GEMINI__API_KEY": "k", "GEMINI__URL": peer.realtime_url}
+
+
+def local(peer: OfflinePeer) -> Mapping[str, str]:
+    """The local Responder's protocol, at a server that runs already."""
+    return {"RESPONDERS": "local", "OFFLINE_URL": peer.url}
+
+
+PROVIDERS = (
+    GauntletProvider("gpt-realtime-2", "openai", openai("gpt-realtime-2")),
+    GauntletProvider("gpt-realtime-1.5", "openai", openai("gpt-realtime-1.5")),
+    GauntletProvider("azure", "openai", azure),
+    GauntletProvider("xai", "xai", xai),
+    GauntletProvider("qwen", "qwen", qwen),
+    GauntletProvider("gemini", "gemini", gemini),
+    GauntletProvider("local", "openai", local),
+)
+SHORT = ("gpt-realtime-2", "xai", "qwen", "gemini")
+"""One of each protocol: what the short form is run with."""
