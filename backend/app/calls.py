@@ -30,7 +30,7 @@ from backend.conversation.patience import EndpointingStyle
 from backend.errors import Overloaded
 from backend.http.page_streams import PageStreams
 from backend.media.echo import load_canceller, open_echo_guard
-from backend.media.endpointing import detector, open_endpointing
+from backend.media.endpointing import detector, load_stand_in, open_endpointing
 from backend.media.utterance_reader import UtteranceReader, open_utterance_reader
 from backend.observability.logs import log_ids
 from backend.responders.base import Endpointer
@@ -90,6 +90,8 @@ async def open_calls(foundation: Foundation, tasks: TaskSubsystem) -> AsyncItera
         engine = None
         if providers.endpoint_locally:  # loaded now: the first caller should not wait for a model
             engine = detector(settings.vad, provider_can=providers.endpoint_remotely)
+        if engine is None:
+            load_stand_in(settings.vad)
         reads = settings.utterance_reader and engine is not None
         reader = await stack.enter_async_context(open_utterance_reader()) if reads else None
         meter = CallMeter(foundation.budgets, load_prices(settings.budgets.prices_file))

@@ -279,6 +279,9 @@ class CallEngine:
         return self._machine.at_rest
 
     def _on_link_event(self, event: ev.Event) -> None:
+        if isinstance(event, ev.ResponderLost | ev.ResponderRestored):
+            for spoken in self._endpointing.follow_line(stands=isinstance(event, ev.ResponderRestored)):
+                self._on_speech(spoken)
         self.dispatch(event)
         if isinstance(event, ev.ResponderLost):  # it may be the first: the caller is heard meanwhile
             self._begin_to_listen()

@@ -1,6 +1,7 @@
 """Endpointing turns the microphone into what the Responder gets and when the caller's speech begins and ends.
 
-It is local (our VAD, `NearVoice` and `Segmenter`) or the provider's (everything is forwarded). The detector's score of
+It is local (our VAD, `NearVoice` and `Segmenter`) or the provider's (everything is forwarded); while no provider is
+connected, a local one stands in for that. The detector's score of
 each frame can be watched (`Levels`); as a rule nobody does, and then a frame costs one look at an empty tuple. A
 watcher gets a ring of its own; one that reads too seldom loses the oldest scores, never the call's time.
 """
@@ -9,9 +10,9 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from functools import cache
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from functools import cache, partial
 from typing import Literal, Protocol
 
 from backend.conversation import events as ev
@@ -50,6 +51,10 @@ class Endpointing(Protocol):
 
     def process(self, frame: Frame) -> Iterable[Frame | ev.SpeechEvent]:
         """Return frames for the Responder and events for the turn machine."""
+        ...
+
+    def follow_line(self, *, stands: bool) -> list[ev.SpeechEvent]:
+        """Note that the connection to the provider is lost, or stands again; return what that means for speech."""
         ...
 
     def close(self) -> None:
@@ -92,22 +97,44 @@ class LocalEndpointing(Endpointing):
             return self._segmenter.push(frame, is_voice)
         return self._segmenter.push(frame, self._near.accepts(frame, is_voice, is_begun), is_voice)
 
+    def follow_line(self, *, stands: bool) -> list[ev.SpeechEvent]:
+        return []
+
+    def finish(self) -> list[ev.SpeechEvent]:
+        """End the utterance that is under way, if there is one, and return what happened."""
+        return self._segmenter.finish()
+
     def close(self) -> None:
         self._vad.close()
 
 
 class ProviderEndpointing(Endpointing):
-    """Endpointing by the provider: everything is forwarded."""
+    """Endpointing by the provider: everything is forwarded. While none is connected, a local one stands in."""
 
     name = "provider"
     levels: Levels | None = None
     muffled = False
 
-    def process(self, frame: Frame) -> tuple[Frame]:
-        return (frame,)
+    def __init__(self, open_stand_in: Callable[[], LocalEndpointing | None] = lambda: None) -> None:
+        """`open_stand_in` gives None where no detector can run: then nobody hears who speaks meanwhile."""
+        self._open_stand_in = open_stand_in
+        self._stand_in: LocalEndpointing | None = None
+
+    def process(self, frame: Frame) -> Iterable[Frame | ev.SpeechEvent]:
+        return self._stand_in.process(frame) if self._stand_in else (frame,)
+
+    def follow_line(self, *, stands: bool) -> list[ev.SpeechEvent]:
+        if not stands:
+            self._stand_in = self._stand_in or self._open_stand_in()
+            return []
+        events = self._stand_in.finish() if self._stand_in else []
+        self.close()
+        return events
 
     def close(self) -> None:
-        """Release nothing: there is no detector."""
+        if self._stand_in:
+            self._stand_in.close()
+            self._stand_in = None
 
 
 class ClientEndpointing(ProviderEndpointing):
@@ -151,7 +178,18 @@ class Levels:
 def open_endpointing(settings: VadSettings) -> Endpointing:
     """Return the endpointing the settings ask for, new for each call. Raises `MissingLibrary`."""
     if not settings.enabled:
-        return ProviderEndpointing()
+        return ProviderEndpointing(partial(_open_stand_in, settings))
+    return _open_local(settings)
+
+
+def _open_stand_in(settings: VadSettings) -> LocalEndpointing | None:
+    try:
+        return _open_local(settings)
+    except MissingLibrary:
+        return None
+
+
+def _open_local(settings: VadSettings) -> LocalEndpointing:
     vad = make_vad(settings)
     near = _near_voice(settings)
     held_ms = settings.near_voice_pre_roll_ms if near else 0
@@ -198,6 +236,12 @@ def choose_engine(wanted: Literal["auto", "ten", "silero"]) -> EngineName:
         return "ten"
     log.info("VAD: silero, the default")
     return "silero"
+
+
+def load_stand_in(settings: VadSettings) -> None:
+    """Load the detector that stands in for a provider's, if one can run: nobody should wait for it in an outage."""
+    with suppress(MissingLibrary):
+        choose_engine(settings.engine)
 
 
 def detector(settings: VadSettings, *, provider_can: bool) -> EngineName | None:

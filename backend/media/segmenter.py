@@ -101,6 +101,12 @@ class Segmenter:
             out.append(SpeechStopped(self._voiced_ms, self._silent_frames * FRAME_MS))
         return out
 
+    def finish(self) -> list[SpeechEvent]:
+        """End the utterance that is under way, if there is one, and return what happened."""
+        is_over = self.state is SegmenterState.SILENCE
+        self.state = SegmenterState.SILENCE
+        return [] if is_over else [SpeechStopped(self._voiced_ms)]
+
     @property
     def _voiced_ms(self) -> int:
         return self._voiced_frames * FRAME_MS

@@ -80,6 +80,14 @@ async def hears_the_provider_die(line: GauntletCall) -> None:
     await line.hears(ANSWER)
 
 
+async def loses_the_provider_while_a_thinker_works(line: GauntletCall) -> None:
+    """Ask; the provider is killed while a Thinker works for it, and knows nothing of the call when it is back."""
+    await line.ask()
+    await line.call.told("thinker", 20, event="working")
+    line.peer.go()
+    await asyncio.gather(line.comes_back(), line.hears(ANSWER))
+
+
 async def waits_for_the_provider(line: GauntletCall) -> None:
     """Ask; the provider goes before it answers, and answers when it is back."""
     await line.ask()
@@ -153,6 +161,13 @@ HAPPENINGS = (
         cannot=NO_REASON,
     ),
     Happening("killed in mid-word", script(STORY), hears_the_provider_die, BOTH, alone=True, short_s=1),
+    Happening(
+        "killed while a Thinker works",
+        script({"calls": ask_almanac(4)}),
+        loses_the_provider_while_a_thinker_works,
+        ONE,
+        alone=True,
+    ),
     Happening(
         "refused for 8 s, an answer owed",
         script({"hang": True}),

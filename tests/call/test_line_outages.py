@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
+from backend.responders.failover import REST_S
 from tests.support.mortal_peer import MortalPeer, mortal_peer
-from tests.support.running_server import PlacedCall, placed_call, running_server
+from tests.support.running_server import PlacedCall, a_browser, placed_call, running_server
 from tests.support.speech import silence, speech
 from tests.support.waiting import until
 
@@ -101,3 +102,28 @@ async def test_a_call_whose_line_stays_away_ends_with_a_word_after_the_patience_
                 await call.told("transcript", within_s=12, content="Sorry, I have lost the line. Please call again.")
                 assert now() - lost > 4.5
                 assert (await call.told("session_ended")).data["reason"] == "responder_gone"
+
+
+async def test_a_server_that_never_had_a_provider_is_not_ready_until_there_is_one(tmp_path: Path) -> None:
+    async with provider(tmp_path, "It is sunny.") as line:
+        line.go()
+        with running_server(line.peer) as server:
+            async with a_browser(server) as browser:
+
+                async def ready() -> int:
+                    return (await browser.get("/readyz")).status_code
+
+                assert await ready() == 503
+                await line.come()
+                await until(lambda: _is(ready, 200), REST_S + BACK_WITHIN_S)
+                line.go()
+                await asyncio.sleep(0.5)
+                assert await ready() == 200, "what is known is believed for a while"
+                await line.come()
+                async with placed_call(server) as call:
+                    await call.say(silence(100) + speech("hello there"))
+                    await call.told("transcript", 30, content="It is sunny.")
+
+
+async def _is(ask: Callable[[], Awaitable[int]], wanted: int) -> bool:
+    return await ask() == wanted

@@ -63,3 +63,25 @@ def test_the_hearing_is_the_engine_that_was_asked_for(engine: str) -> None:
     assert isinstance(opened, LocalEndpointing) and opened.name == engine
     assert [*opened.process(SILENCE)] == []
     opened.close()
+
+
+def test_while_no_provider_is_connected_a_local_detector_finds_who_speaks() -> None:
+    opened: list[Saying] = []
+
+    def open_stand_in() -> LocalEndpointing:
+        opened.append(Saying(0.9, 0.9, 0.1, 0.1, 0.9, 0.9))
+        return LocalEndpointing(opened[-1], Segmenter(0, 0, 2), threshold=0.5)
+
+    endpointing = ProviderEndpointing(open_stand_in)
+    assert endpointing.follow_line(stands=True) == [] and not opened, "it was connected all the while"
+    for _ in range(2):
+        assert endpointing.follow_line(stands=False) == []
+    events = [piece for _ in range(6) for piece in endpointing.process(LOUD) if not isinstance(piece, bytes)]
+    assert events == [ev.SpeechStarted(), ev.SpeechPaused(40), ev.SpeechStopped(40, 40), ev.SpeechStarted()]
+    assert endpointing.follow_line(stands=True) == [ev.SpeechStopped(40)], "the provider hears the rest"
+    assert list(endpointing.process(LOUD)) == [LOUD] and len(opened) == 1
+
+
+def test_where_no_detector_can_run_nothing_stands_in() -> None:
+    endpointing = ProviderEndpointing()
+    assert endpointing.follow_line(stands=False) == [] == endpointing.follow_line(stands=True)
