@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from benchmarks.gauntlet.ears import longest_silence_s, seconds_heard, times_heard
+from benchmarks.gauntlet.ears import ToneWatch, longest_silence_s, seconds_heard, times_heard
 from client.caller import ReceivedFrame
 from tests.support.mortal_peer import MortalPeer
 from tests.support.running_server import PlacedCall
@@ -44,16 +44,11 @@ class GauntletCall:
 
     async def hears(self, hz: int, within_s: float = WITHIN_S) -> None:
         """Wait for an answer that was not heard before the question; nothing is owed until the next."""
-        found: list[float] = []
-
-        def heard() -> bool:
-            found[:] = times_heard(list(self.call.caller.received.frames), hz, self._asked)
-            return bool(found)
-
+        watch = ToneWatch(self.call.caller.received.frames, hz, self._asked)
         try:
-            await until(heard, within_s)
+            await until(watch.look, within_s)
         finally:
-            self.owed.append((self._asked, found[0] if found else _now()))
+            self.owed.append((self._asked, watch.began or _now()))
 
     async def hears_apology(self, within_s: float = WITHIN_S) -> None:
         """Wait until the caller is asked to say it again."""
@@ -61,7 +56,8 @@ class GauntletCall:
         wanted = self._apologies
         try:
             await until(lambda: self.apologies >= wanted, within_s)
-            await self.call.hears_something(within_s)
+            told = _now()
+            await until(lambda: (self.call.caller.received.last_audible_at or 0.0) > told, within_s)
         finally:
             self.owed.append((self._asked, _now()))
         await self.call.hears_nothing_for(0.5)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -14,6 +14,29 @@ PURITY = 0.7
 """Share of a frame's power that lies at the tone it is taken for."""
 SAME_WITHIN_S = 1.0
 """A tone that was away for longer is heard another time; less may be a caller's computer that is busy."""
+
+
+class ToneWatch:
+    """Waits for a tone after a moment, looking at each frame once: a caller who looks at all of them again is late."""
+
+    def __init__(self, frames: Sequence[ReceivedFrame], hz: int, since: float) -> None:
+        self._frames = frames
+        self._hz = hz
+        self._since = since
+        self._seen = len(frames)
+        while self._seen and frames[self._seen - 1].at > since:
+            self._seen -= 1
+        self.began: float | None = None
+        """When it was first heard."""
+
+    def look(self) -> bool:
+        """Return whether it has been heard by now."""
+        while self.began is None and self._seen < len(self._frames):
+            frame = self._frames[self._seen]
+            self._seen += 1
+            if is_tone(frame, self._hz):
+                self.began = frame.at
+        return self.began is not None
 
 
 def times_heard(frames: Iterable[ReceivedFrame], hz: int, since: float = 0.0) -> list[float]:

@@ -36,6 +36,8 @@ GARBLED = [
     '{"usageMetadata": "many"}',
 ]
 """Messages that no protocol knows, and some that one of them would half understand."""
+AT_WORK = "A specialist is still at work"
+"""How a filler is asked for, also where a request has no purpose."""
 NO_REASON = {"gemini": "its replies do not say that they broke off"}
 
 
@@ -48,7 +50,7 @@ def script(reply: dict[str, Any], **more: Any) -> dict[str, Any]:
     """A connection that gives this reply to the question; whatever else is asked for is the answer."""
     turns = [{"hear": QUESTION, "reply": each, "after_results": [ANSWERED]} for each in (reply, ANSWERED)]
     filler = {"text": "Still looking.", "tone": {"hz": FILLER, "ms": 400}}
-    return {"turns": turns, "fallback": ANSWERED, "purposes": {"filler": filler}, **more}
+    return {"turns": turns, "fallback": ANSWERED, "when_told": {AT_WORK: filler}, **more}
 
 
 REST = script(ANSWERED)

@@ -95,10 +95,9 @@ class ScriptedHandler:
         if time.monotonic() < self._first_asked_at + self._script.mute_ms / 1000:
             self._take_typed(order)
             return Reply(hang=True)
-        remark = order.purpose is None and self._answered and _is_calling(order)
-        special = self._script.purposes.get("filler" if remark else order.purpose or "")
-        if remark and special:
-            return special
+        if told := self._when_told(order):
+            return told
+        special = self._script.purposes.get(order.purpose or "")
         if order.out_of_band or (special and order.purpose not in ("answer", "result")):
             return special or self._script.fallback
         if order.purpose == "notice":
@@ -111,6 +110,16 @@ class ScriptedHandler:
             self._answered = True
             return turn.reply
         return special or self._script.fallback
+
+    def _when_told(self, order: Order) -> Reply | None:
+        """Return the reply for words of the instructions, or of what was typed since; it takes no turn."""
+        typed = [item for item in order.items if item.role == "user" and not item.turn and item.kind == "input_text"]
+        for words, reply in self._script.when_told.items():
+            if words in order.instructions or any(words in item.words for item in typed):
+                for item in typed:
+                    item.turn = max(1, self._taken)
+                return reply
+        return None
 
     def _take_typed(self, order: Order) -> None:
         typed = [item for item in order.items if item.role == "user" and not item.turn]
@@ -217,12 +226,6 @@ def words_of(text: str) -> list[str]:
     """The text in pieces of a word each, spaces kept, so that the pieces join to the text."""
     pieces = text.split(" ")
     return [piece if number == 0 else " " + piece for number, piece in enumerate(pieces)] if text else []
-
-
-def _is_calling(order: Order) -> bool:
-    """Whether a function that was called has not been answered yet."""
-    answered = {item.call_id for item in order.items if item.type == "function_call_output"}
-    return any(item.type == "function_call" and item.call_id not in answered for item in order.items)
 
 
 def _refusal(reply: Reply) -> ReplyPart:

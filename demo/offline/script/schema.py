@@ -142,6 +142,8 @@ class ConnectionScript(_Strict):
     """Begin again after the last turn; else the last turn repeats."""
     purposes: dict[str, ReplySpec] = {}
     """Replies for `metadata.purpose` values; they win over a turn's reply for all but answer and result."""
+    when_told: dict[str, ReplySpec] = {}
+    """Replies for requests that come with these words, where a provider's requests have no purpose; they win."""
     fallback: ReplySpec = Reply(text="Yes.")
     """For every reply nothing else is written for."""
     refuse_replies: int = Field(default=0, ge=0)
