@@ -34,21 +34,23 @@ class GauntletCall:
     owed: list[tuple[float, float]] = field(default_factory=list)
     back_s: float | None = None
     """Seconds from the provider's return until the line stood."""
+    _began: float = 0.0
     _asked: float = 0.0
     _apologies: int = 0
 
     async def ask(self) -> None:
         """Ask the question; from its end on an answer is owed."""
+        self._began = _now()
         await self.call.say(silence(100) + speech(QUESTION))
         self._asked = _now()
 
     async def hears(self, hz: int, within_s: float = WITHIN_S) -> None:
         """Wait for an answer that was not heard before the question; nothing is owed until the next."""
-        watch = ToneWatch(self.call.caller.received.frames, hz, self._asked)
+        watch = ToneWatch(self.call.caller.received.frames, hz, self._began)
         try:
             await until(watch.look, within_s)
         finally:
-            self.owed.append((self._asked, watch.began or _now()))
+            self.owed.append((self._asked, max(self._asked, watch.began or _now())))
 
     async def hears_apology(self, within_s: float = WITHIN_S) -> None:
         """Wait until the caller is asked to say it again."""

@@ -24,8 +24,8 @@ SETTINGS = {
     "PLUGIN_FOLDERS": str(PLUGINS),
     "SESSION_CAP": "100",
 }
-AT_ONCE = 2
-"""Providers that start, and have all their calls, at the same time: two cores bear no more without being late."""
+AT_ONCE = 1
+"""Providers that have all their calls at the same time: with more, the program that places them is itself late."""
 PLACED_WITHIN_S = 30.0
 
 
