@@ -39,6 +39,8 @@ class MortalPeer:
 
     async def follow(self, script: Mapping[str, Any], when_back: Mapping[str, Any]) -> None:
         """Replace the script from the next connection on; after its death it follows `when_back`."""
+        if self._process is None:
+            await self.come()
         self._script_file.write_text(json.dumps(when_back))
         await self.peer.follow(script)
 
