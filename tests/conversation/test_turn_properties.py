@@ -75,6 +75,18 @@ def test_a_caller_who_has_waited_long_is_not_kept_waiting_anew_by_a_line_that_br
     converse(bytes.fromhex(script), LIMITS)
 
 
+@pytest.mark.parametrize(
+    "script",
+    [
+        "2375ad169ace82d752a1ccc041319f68baa0b19d802082029653eeb76ed84d861e3fe29c",
+        "a1c3e241b9343ac7470dad92110c297598f580854e46841486232f1c50966ecac4f164e7",
+    ],
+)
+def test_a_filler_that_never_sounds_leaves_the_floor_free(script: str) -> None:
+    """Found by chance: "one moment" was heard to its end while the filler was still expected, which then failed."""
+    converse(bytes.fromhex(script), LIMITS)
+
+
 def with_late_answers(random: Random, limits: TurnLimits) -> World:
     """A conversation in which Thinkers are at work, or have answered too late, before chance takes over."""
     world = World(limits)

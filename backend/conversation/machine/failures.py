@@ -20,7 +20,8 @@ from dataclasses import dataclass
 from backend.conversation import commands as do
 from backend.conversation.commands import Clip, Purpose
 from backend.conversation.machine.moves import apologise, leave_mute, play_clip
-from backend.conversation.machine.state import Reply, State
+from backend.conversation.machine.playback import heard_out
+from backend.conversation.machine.state import Floor, Reply, State
 from backend.conversation.page_events import ReplyFailed, ReplyRemedy
 from backend.conversation.promises import is_promise
 
@@ -50,6 +51,8 @@ class Failure:
 def came_to_nothing(s: State, reply: Reply, failure: Failure, now: float) -> None:
     """Retry, apologise or say goodbye ourselves for a reply of which neither sound nor tool call came."""
     _report(s, reply, failure, _replace(s, reply, failure, now))
+    if not s.playing and s.floor is Floor.ASSISTANT:  # what was said while it was waited for has been heard
+        heard_out(s, now)
 
 
 def broke_off(s: State, reply: Reply, failure: Failure, now: float) -> None:
