@@ -130,7 +130,7 @@ async def test_words_are_seen_while_they_are_said(server: str, tmp_path: Path) -
         await tab.page.evaluate(WORDS_AS_THEY_GROW)
         await tab.sees("entry-user", "morning")
         shown = await tab.page.evaluate("testWords")
-    while_speaking = [words for words, floor in shown if floor == "Hearing you" and "Could you" in words]
+    while_speaking = [words for words, floor in shown if floor == "I hear you" and "Could you" in words]
     assert while_speaking and "morning" not in while_speaking[0], shown
 
 
