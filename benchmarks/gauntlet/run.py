@@ -16,7 +16,7 @@ from tests.support.mortal_peer import MortalPeer, mortal_peer
 from tests.support.running_server import RunningServer, placed_call, running_server
 from tests.support.speech import speech
 
-PLUGINS = Path(__file__).parent / "plugins"
+PLUGINS = Path(__file__).parent / "thinkers"
 SETTINGS = {
     "OPENAI_API_KEY": "k",
     "IDLE_NUDGE_S": "0",

@@ -1,0 +1,28 @@
+"""A Thinker that takes as many seconds as its query says, and then knows: what a slow tool is to a caller."""
+
+from __future__ import annotations
+
+import asyncio
+
+from backend.thinkers.base import Answer, Manifest
+from backend.thinkers.run import ThinkerRun
+
+MANIFEST = Manifest(
+    domain="almanac",
+    label="Almanac",
+    description="what is in the almanac",
+    example="What does the almanac say?",
+    prompt="Answer from the almanac.",
+    cache_ttl_s=0,
+)
+STEPS = 4
+"""Steps of progress that are told on the page."""
+
+
+async def think(run: ThinkerRun) -> Answer:
+    """Return an answer after that many seconds."""
+    seconds = float(run.question.query)
+    for step in range(STEPS):
+        run.progress(f"page {step + 1} of {STEPS}")
+        await asyncio.sleep(seconds / STEPS)
+    return Answer("It is in the almanac.", "live")
