@@ -25,6 +25,7 @@ LEGS = {
 TOTAL = sum(LEGS.values())
 
 AFTER = """async (events) => {
+  await (await import("/texts.js")).loaded;
   const turns = await import("/state/turns.js");
   const state = events.reduce((state, [type, data]) => turns.turnsAfter(state, { type, data }), turns.NO_TURNS);
   return ASK;
