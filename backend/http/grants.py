@@ -23,6 +23,7 @@ from backend.http.on_behalf import may_name_user, speak_by_header
 
 GRANTS: Mapping[str, Grant | None] = {
     "/api/rtc": Grant.CALL,
+    "/api/rtvi": Grant.CALL,
     "/api/sessions": Grant.CALL,
     "/api/events": Grant.CALL,
     "/api/recordings": Grant.CALL,
