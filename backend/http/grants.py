@@ -48,6 +48,8 @@ GRANTS: Mapping[str, Grant | None] = {
     "/mcp/copilot": Grant.MCP_COPILOT,
     "/mcp/external": Grant.MCP_EXTERNAL,
     "/twilio": None,  # signed by the provider; the socket opens with a token of its own
+    "/telnyx": None,
+    "/plivo": None,
     "/auth": None,  # signing in and out
     "/api/config": None,
     "/api/openapi.json": None,

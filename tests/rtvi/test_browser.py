@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.support.browser import Tab, chromium
-from tests.support.bundling import bundle
+from tests.support.bundling import LOCAL_PAGE, bundle
 from tests.support.microphone import WEATHER, microphone_wav
 from tests.support.offline_peer import OfflinePeer, running_peer
 from tests.support.running_server import RunningServer, running_server
@@ -90,7 +90,7 @@ class Kit:
 @asynccontextmanager
 async def kit(server: RunningServer, script: str, speaks: Path | None = None) -> AsyncIterator[Kit]:
     """A tab with the kit on a page of the server's own origin."""
-    async with chromium(speaks=speaks, complaints="expected") as tab:
+    async with chromium(speaks=speaks, complaints="expected", more=LOCAL_PAGE) as tab:
         await tab.page.route(
             f"{server.url}/kit", lambda route: route.fulfill(content_type="text/html", body="<!doctype html>")
         )
@@ -139,13 +139,13 @@ async def test_a_spoken_question_is_answered_aloud_and_the_answer_interrupted(
 
 @both_transports
 async def test_typed_words_a_function_of_the_clients_and_hanging_up(
-    kind: str, peer: OfflinePeer, server: RunningServer, script: str
+    kind: str, peer: OfflinePeer, server: RunningServer, script: str, tmp_path: Path
 ) -> None:
     call = {"name": "look_outside", "arguments": {"window": "north"}}
     turn = {"reply": {"calls": [call]}, "after_results": [{"text": "It rains.", "tone": {"hz": 440, "ms": 600}}]}
     await peer.follow({"turns": [turn, {"reply": {"text": "Goodbye.", "tone": {"hz": 440, "ms": 400}}}]})
-    async with kit(server, script) as page:
-        await page.call(kind, enableMic=False)
+    async with kit(server, script, microphone_wav(tmp_path / "silence.wav", 60.0)) as page:
+        await page.call(kind)
         tool = {"type": "function", "name": "look_outside", "description": "Look out.", "parameters": {}}
         update = "(tools) => client.sendClientRequest('update-session', { instructions: 'Be brief.', tools })"
         shown = await page.page.evaluate(update, [tool])

@@ -1,4 +1,4 @@
-"""The binary frames: what Pipecat's own serializer writes is read, what is written is read again, and junk is refused."""
+"""The binary frames: Pipecat's own are read, what is written is read again, and junk is refused."""
 
 from __future__ import annotations
 

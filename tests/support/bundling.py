@@ -6,6 +6,8 @@ import asyncio
 import sys
 from pathlib import Path
 
+LOCAL_PAGE = ["--disable-features=LocalNetworkAccessChecks"]
+"""For a page that the test itself answers: Chromium takes it for one of the internet, which may not reach loopback."""
 ROOT = Path(__file__).resolve().parents[2]
 ESBUILD = ROOT / "node_modules" / "esbuild" / "bin" / "esbuild"
 BUNDLED_WITHIN_S = 60
