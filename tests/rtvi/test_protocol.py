@@ -92,7 +92,8 @@ def test_a_session_takes_instructions_and_functions_and_keeps_them_when_an_updat
     assert answer["data"]["d"]["tools"] == [tool]
     options = client.call.options
     assert options is not None and options.is_client_tool("look") and not options.thinkers
-    for wrong in ({"voice": "x"}, {"tools": 7}, {"tools": [{"type": "function"}]}, {"thinkers": "no"}, None, []):
+    wrongs: list[Any] = [{"voice": "x"}, {"tools": 7}, {"tools": [{"type": "function"}]}, {"thinkers": "no"}, None, []]
+    for wrong in wrongs:
         assert client.request("update-session", wrong)["type"] == "error-response", wrong
     assert client.call.options is options
 
