@@ -27,7 +27,7 @@ ANSWER_MS, STORY_MS = 2_000, 20_000
 SETTLE_S, INTO_THE_STORY_S = 1.0, 3.0
 REPLY_WITHIN_S, QUIET_WITHIN_S = 6.0, 8.0
 QUIET_PACKETS = 25
-GAP_S = 0.06
+GAP_S = 0.1
 """Between two packets of one reply: more is heard."""
 TONE_WITHIN_HZ, CLEAN_DB = 5.0, 25.0
 """How far the tone may be from where it was sent, and how far below it all else must be."""

@@ -7,20 +7,20 @@ from typing import Any
 from backend.conversation import commands as do
 from backend.conversation import events as ev
 from backend.conversation import page_events as page
-from backend.transports.rtvi.translator import CallTranslator
+from backend.transports.rtvi.translator import RtviTranslator
 
 
-def translator() -> CallTranslator:
-    return CallTranslator(lambda name: name == "look", now=lambda: "2026-01-01T00:00:00.000+00:00")
+def translator() -> RtviTranslator:
+    return RtviTranslator(lambda name: name == "look", now=lambda: "2026-01-01T00:00:00.000+00:00")
 
 
-def told(under_test: CallTranslator, event: ev.Event | None = None, *commands: do.Command) -> list[tuple[str, Any]]:
+def told(under_test: RtviTranslator, event: ev.Event | None = None, *commands: do.Command) -> list[tuple[str, Any]]:
     messages = under_test.step(event, commands)
     assert all(each["label"] == "rtvi-ai" and each["id"] for each in messages)
     return [(each["type"], each.get("data")) for each in messages]
 
 
-def published(under_test: CallTranslator, *events: page.PageEvent) -> list[tuple[str, Any]]:
+def published(under_test: RtviTranslator, *events: page.PageEvent) -> list[tuple[str, Any]]:
     return told(under_test, None, *(do.Publish(event) for event in events))
 
 

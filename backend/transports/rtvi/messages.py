@@ -72,7 +72,7 @@ class Keys(msgspec.Struct):
     button: str = ""
 
 
-class ToolResult(msgspec.Struct):
+class FunctionResult(msgspec.Struct):
     """`llm-function-call-result`: what a function of the client's has returned."""
 
     tool_call_id: str

@@ -19,7 +19,7 @@ from backend.transports.realtime.client_events import ClientFault, parse
 from backend.transports.realtime.session import RealtimeSession
 from backend.transports.rtvi import messages as said
 from backend.transports.rtvi.messages import ClientMessage, MessageFault, data_of, error, message
-from backend.transports.rtvi.translator import CallTranslator
+from backend.transports.rtvi.translator import RtviTranslator
 from backend.transports.telephone.line import KEYS
 
 SESSION_FIELDS = ("instructions", "tools", "tool_choice", "thinkers", "barge_in")
@@ -30,7 +30,7 @@ EARLY_LIMIT = 32
 """Messages kept for a call that has not begun yet."""
 
 
-class CallControl(Protocol):
+class RtviControl(Protocol):
     """The call, as its client acts on it."""
 
     def choose(self, options: CallOptions) -> None:
@@ -52,15 +52,15 @@ class RtviProtocol:
     def __init__(self, send: Callable[[Json], None]) -> None:
         self._send = send
         self._session = RealtimeSession("", "", voice="", transcription="", expires_at=0)
-        self._control: CallControl | None = None
+        self._control: RtviControl | None = None
         self._early: list[ClientMessage] = []
         self._client_ready = self._call_started = self._greeted = False
-        self._translator = CallTranslator(lambda name: self._session.options.is_client_tool(name))
+        self._translator = RtviTranslator(lambda name: self._session.options.is_client_tool(name))
 
     def __repr__(self) -> str:
         return f"RtviProtocol({'ready' if self._greeted else 'not ready'}, {self._translator!r})"
 
-    def attach(self, control: CallControl) -> None:
+    def attach(self, control: RtviControl) -> None:
         """Act on the call from now on; what came before it ran is carried out now."""
         self._control = control
         early, self._early = self._early, []
@@ -111,7 +111,7 @@ class RtviProtocol:
             self._send(message("bot-ready", {"version": said.VERSION, "about": about}))
 
     @property
-    def _call(self) -> CallControl:
+    def _call(self) -> RtviControl:
         assert self._control is not None
         return self._control
 
@@ -149,7 +149,7 @@ class RtviProtocol:
         self._call.type_text(PRESSED.format(keys=" ".join(keys)))
 
     def _on_result(self, received: ClientMessage) -> None:
-        given = data_of(received, said.ToolResult)
+        given = data_of(received, said.FunctionResult)
         result = given.result
         output = result if isinstance(result, str) else json.dumps(result, ensure_ascii=False)
         self._call.submit(ev.ToolAnswered(given.tool_call_id, _checked(output or "null")))

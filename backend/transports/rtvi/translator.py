@@ -51,7 +51,7 @@ def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
-class CallTranslator:
+class RtviTranslator:
     """Translates the steps of one call, in order."""
 
     def __init__(self, is_client_tool: Callable[[str], bool], now: Callable[[], str] = _now) -> None:
@@ -69,7 +69,7 @@ class CallTranslator:
         self._out: list[Json] = []
 
     def __repr__(self) -> str:
-        return f"CallTranslator({self._floor}, {len(self._calls)} calls under way)"
+        return f"RtviTranslator({self._floor}, {len(self._calls)} calls under way)"
 
     @property
     def awaits_client(self) -> bool:
