@@ -171,7 +171,7 @@ async def test_typed_words_a_function_of_the_clients_and_hanging_up(
 
 @both_transports
 async def test_a_stranger_is_told_why(kind: str, peer: OfflinePeer, script: str) -> None:
-    with running_server(peer, ACCESS="key", API_KEYS="k1=" + "s" * 32) as strict:
+    with running_server(peer, ACCESS="key", API_KEYS="shop:" + "s" * 32) as strict:
         async with kit(strict, script) as page:
             refused = await page.page.evaluate(
                 "([kind, url]) => Promise.race([call(kind, url, { enableMic: false }).then(() => 'connected', String),"
