@@ -60,10 +60,12 @@ async def test_a_page_of_another_origin_needs_a_token_for_it(tmp_path: Path) -> 
 
 
 async def test_a_full_server_and_too_many_calls_are_told(tmp_path: Path) -> None:
-    async with world(tmp_path, session_cap=1) as here:
-        async with connect(here.url.replace("http", "ws") + "/api/rtvi", proxy=None, compression=None):
-            await until(lambda: bool(here.calls))
-            assert "All lines are busy." in await asked(here)
+    async with (
+        world(tmp_path, session_cap=1) as here,
+        connect(here.url.replace("http", "ws") + "/api/rtvi", proxy=None, compression=None),
+    ):
+        await until(lambda: bool(here.calls))
+        assert "All lines are busy." in await asked(here)
     async with world(tmp_path, offers_per_minute=1) as here:
         assert await asked(here) == ""
         assert "Too many new calls" in await asked(here)
