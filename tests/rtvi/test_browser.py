@@ -19,7 +19,7 @@ from tests.support.running_server import RunningServer, running_server
 pytestmark = pytest.mark.browser
 
 PAGE = Path(__file__).with_name("page.js")
-WHILE_CONNECTING_S = 4.0
+WHILE_CONNECTING_S = 6.0
 QUESTION = "What's the weather in Seattle?"
 INTERRUPTION = "no, that is enough now, please stop"
 INTO_THE_ANSWER_S = 4.0
