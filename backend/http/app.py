@@ -25,6 +25,7 @@ from backend.http import (
     realtime,
     reasoning,
     recordings,
+    rtvi,
     sessions,
     sign_in,
     signalling,
@@ -84,6 +85,7 @@ ROUTES = (
     sign_in,
     telephone,
     realtime,
+    rtvi,
     page,
 )
 """The routes, in this order: the page's files answer to what is left."""

@@ -45,6 +45,7 @@ from backend.tasks.service import TaskService
 from backend.tools.confirmations import Confirmations
 from backend.tools.registry import Registry
 from backend.transports.base import Transport
+from backend.transports.rtvi.webrtc import AcceptRtviOffer
 from backend.transports.telephone.provider import Telephone
 from backend.transports.webrtc.ice_servers import IceServers
 
@@ -202,6 +203,8 @@ class Services:
     chat: Chat
     embedder: Embedder
     accept_offer: AcceptOffer
+    accept_rtvi_offer: AcceptRtviOffer
+    """The same for an RTVI client, whose messages come over a data channel."""
     ice_servers: IceServers
     """The STUN and TURN servers of callers."""
     attach_socket: Callable[[WebSocket], Transport]

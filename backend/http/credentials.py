@@ -21,6 +21,8 @@ from backend.http.limits import address_key, is_from_here
 
 KEY_PROTOCOL = "openai-insecure-api-key."
 """What a subprotocol begins with that carries a key."""
+RTVI = "/api/rtvi"
+"""The path of the WebSocket whose clients show their token in the address."""
 COOKIE = "caller"
 OVER_TLS = "__Host-"
 """A cookie whose name begins so browsers take from this very host only, over TLS, and send it to no other."""
@@ -120,14 +122,17 @@ def cookie_name(scheme: str, name: str = COOKIE) -> str:
 
 
 def bearer(connection: HTTPConnection) -> str | None:
-    """Return the token of an `Authorization: Bearer` header, or of a WebSocket's subprotocol that carries one.
+    """Return the token of an `Authorization: Bearer` header, or of a WebSocket's subprotocol or address.
 
-    A page cannot choose the headers of a WebSocket; clients of the Realtime protocol name their key so.
+    A page cannot choose the headers of a WebSocket. Clients of the Realtime protocol name their key in a subprotocol,
+    and those of RTVI put it into the address, as `?token=…`.
     """
     scheme, _, token = connection.headers.get("authorization", "").partition(" ")
     if scheme.lower() == "bearer":
         return token.strip()
     named = (name for name in connection.scope.get("subprotocols", ()) if name.startswith(KEY_PROTOCOL))
+    if connection.scope["type"] == "websocket" and connection.scope["path"] == RTVI:
+        return connection.query_params.get("token")
     return next(named, "").removeprefix(KEY_PROTOCOL) or None
 
 

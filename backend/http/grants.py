@@ -23,6 +23,7 @@ from backend.http.on_behalf import may_name_user, speak_by_header
 
 GRANTS: Mapping[str, Grant | None] = {
     "/api/rtc": Grant.CALL,
+    "/api/rtvi": Grant.CALL,
     "/api/sessions": Grant.CALL,
     "/api/events": Grant.CALL,
     "/api/recordings": Grant.CALL,
@@ -47,6 +48,8 @@ GRANTS: Mapping[str, Grant | None] = {
     "/mcp/copilot": Grant.MCP_COPILOT,
     "/mcp/external": Grant.MCP_EXTERNAL,
     "/twilio": None,  # signed by the provider; the socket opens with a token of its own
+    "/telnyx": None,
+    "/plivo": None,
     "/auth": None,  # signing in and out
     "/api/config": None,
     "/api/openapi.json": None,

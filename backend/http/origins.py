@@ -19,7 +19,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from backend.errors import NotAdmitted
-from backend.http.credentials import Credentials
+from backend.http.credentials import RTVI, Credentials
 from backend.http.errors import error_response
 from backend.http.headers import with_headers
 from backend.http.identity import identity_in
@@ -64,13 +64,18 @@ class Origins:
         headers = Headers(scope=scope)
         if scope["type"] == "websocket":  # its first message is the session's token
             scope.setdefault("state", {})["foreign"] = True
-            return scope["path"].startswith("/ws/") and "cookie" not in headers
+            if scope["path"] != RTVI:
+                return scope["path"].startswith("/ws/") and "cookie" not in headers
+            return self._is_claimed(origin, scope)
         if scope["method"] == "OPTIONS" and "access-control-request-method" in headers:
             return True
         if scope["path"].startswith(STREAMS) and b"ticket=" in scope["query_string"]:
             return True  # whose origin is compared where it is taken
+        return "authorization" in headers and self._is_claimed(origin, scope)
+
+    def _is_claimed(self, origin: str, scope: Scope) -> bool:
         try:
-            return "authorization" in headers and identity_in(scope, self._credentials).origin == origin
+            return identity_in(scope, self._credentials).origin == origin
         except NotAdmitted:
             return False
 

@@ -61,15 +61,20 @@ async def admit_client(connection: HTTPConnection, here: Context) -> Permit:
     return await take_permit(connection, PermitKind.CALLS)
 
 
-async def reserve_for(connection: HTTPConnection, here: Context, permit: Permit) -> Session:
-    """Reserve a session for the caller; releases the permit when there is no room. Raises `TooMany`."""
+async def reserve_for(
+    connection: HTTPConnection, here: Context, permit: Permit, conversation_id: str | None = None
+) -> Session:
+    """Reserve a session for the caller; releases the permit when there is no room. Raises `TooMany`.
+
+    `conversation_id` names a conversation of theirs to continue.
+    """
     caller = identity_of(connection)
     try:
         if caller.principal.credential == "session":
             raise Forbidden("A session's token opens that session only.", hint="Use a key, or a client secret.")
         return here.services.registry.reserve(
             caller.user,
-            conversation_for(caller.principal, None),
+            conversation_for(caller.principal, conversation_id),
             reach=Reach.of(caller.principal),
             session_id=permit.id,
         )

@@ -29,7 +29,7 @@ from backend.settings.qwen import QwenSettings
 from backend.settings.recording import RecordingSettings
 from backend.settings.redis import complete_redis_url, read_password
 from backend.settings.tasks import BackgroundSettings, CoordinatorSettings
-from backend.settings.telephone import TelephoneSettings, TwilioSettings
+from backend.settings.telephone import PlivoSettings, TelephoneSettings, TelnyxSettings, TwilioSettings
 from backend.settings.vad import VadSettings
 from backend.settings.xai import XaiSettings
 
@@ -319,6 +319,8 @@ class Settings(BaseSettings):
     # Telephone
     telephone: TelephoneSettings = Field(default_factory=TelephoneSettings)  # type: ignore[arg-type]
     twilio: TwilioSettings = Field(default_factory=TwilioSettings)  # type: ignore[arg-type]
+    telnyx: TelnyxSettings = Field(default_factory=TelnyxSettings)  # type: ignore[arg-type]
+    plivo: PlivoSettings = Field(default_factory=PlivoSettings)  # type: ignore[arg-type]
 
     # Chat
     chat_deadline_s: float = Field(180, gt=0, le=600, description="Seconds a typed turn has to be answered.")
