@@ -19,6 +19,7 @@ from backend.access.store import AccessStore
 from backend.errors import BadRequest, Forbidden, TooMany, VoiceError
 from backend.http.auth import COOKIE_AGE_S
 from backend.http.budgets import admits_new_user
+from backend.http.client_secrets import ClientSecrets
 from backend.http.credentials import COOKIE, Credentials, Identity, cookie_name
 from backend.http.errors import note_error, refusal_response
 from backend.http.headers import with_headers
@@ -39,9 +40,18 @@ MEMORY_WITHIN_S = 2
 class IdentityMiddleware:
     """Puts an `Identity` into the request's state, and its cookie into the answer when there is news."""
 
-    def __init__(self, app: ASGIApp, credentials: Credentials, store: AccessStore, *, visits_count: bool) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        credentials: Credentials,
+        store: AccessStore,
+        secrets: ClientSecrets,
+        *,
+        visits_count: bool,
+    ) -> None:
         self._app = app
         self._store = store
+        self._secrets = secrets
         self._credentials = credentials
         self._visits_count = visits_count
 
@@ -68,10 +78,10 @@ class IdentityMiddleware:
     async def _identify(self, scope: Scope) -> Identity:
         """Return who makes the request; a cookie that was revoked shows nobody. Raises `VoiceError`."""
         connection = HTTPConnection(scope)
-        by_ticket = await identity_by_ticket(connection, self._store)
-        if by_ticket is not None:
-            scope.setdefault("state", {})["identity"] = by_ticket
-            return by_ticket
+        shown = await identity_by_ticket(connection, self._store) or await self._secrets.identity(connection)
+        if shown is not None:
+            scope.setdefault("state", {})["identity"] = shown
+            return shown
         identity = identity_in(scope, self._credentials)
         if identity.principal.credential in ("cookie", "oidc"):
             epoch = await self._store.epoch(identity.user)
@@ -121,9 +131,14 @@ def identity_in(scope: Scope, credentials: Credentials) -> Identity:
 
 
 async def refuse(error: VoiceError, scope: Scope, receive: Receive, send: Send) -> None:
-    """Answer with `error`, or close a WebSocket that is not open yet; the security log is told why."""
+    """Answer with `error`, or close a WebSocket that is not open yet; the security log is told why.
+
+    Clients of the OpenAI API are told why, too.
+    """
     note_error(HTTPConnection(scope), error)
-    if scope["type"] == "websocket":
+    if scope["type"] == "websocket" and not (
+        scope["path"].startswith("/v1/") and "websocket.http.response" in scope.get("extensions", {})
+    ):
         await send({"type": "websocket.close", "code": 1008, "reason": ""})
     else:
         await refusal_response(error)(scope, receive, send)
