@@ -77,6 +77,7 @@ async def open_http(
             embedder=foundation.models.embedder,
             accept_offer=calls.accept_offer,
             accept_rtvi_offer=calls.accept_rtvi_offer,
+            accept_realtime_offer=calls.accept_realtime_offer,
             ice_servers=calls.ice_servers,
             attach_socket=WebSocketTransport,
             page_config=lambda: _page_config(foundation, calls),

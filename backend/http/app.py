@@ -23,6 +23,7 @@ from backend.http import (
     notification,
     page,
     realtime,
+    realtime_calls,
     reasoning,
     recordings,
     rtvi,
@@ -37,6 +38,7 @@ from backend.http.api_docs import serve_docs
 from backend.http.auth import Signatures, redact_tokens_in_logs, token_age_s
 from backend.http.bodies import BodyLimit
 from backend.http.callers import PhoneCallers
+from backend.http.client_secrets import ClientSecrets
 from backend.http.compressed import Compressed
 from backend.http.context import Context, Services
 from backend.http.credentials import Credentials
@@ -86,6 +88,7 @@ ROUTES = (
     telephone,
     realtime,
     rtvi,
+    realtime_calls,
     page,
 )
 """The routes, in this order: the page's files answer to what is left."""
@@ -106,6 +109,7 @@ def build_app(
     keys = secret_keys(settings)
     signatures = Signatures(keys, token_age_s=token_age_s(settings))
     programs = StaticTokens(settings.mcp)
+    secrets = ClientSecrets(keys, services.memory, services.access_store)
     credentials = Credentials(signatures, services.access, _keys(settings), _signed_in_s(settings), programs)
     app = FastAPI(
         title="responder-thinker",
@@ -123,6 +127,7 @@ def build_app(
                 IdentityMiddleware,
                 credentials=credentials,
                 store=services.access_store,
+                secrets=secrets,
                 visits_count=not settings.identify_by_fingerprint,
             ),
             Middleware(GrantCheck, access=services.access),
@@ -136,6 +141,7 @@ def build_app(
         services=services,
         signatures=signatures,
         callers=PhoneCallers(keys),
+        secrets=secrets,
         work=ProofOfWork(keys, services.access_store, settings.budgets),
         offers=Buckets(settings.offers_per_minute, what="new calls"),
         messages=Buckets(MESSAGES_PER_MINUTE, what="messages"),

@@ -24,6 +24,7 @@ from backend.coordinator.service import CoordinatorService
 from backend.errors import MemoryUnavailable
 from backend.http.auth import Signatures
 from backend.http.callers import PhoneCallers
+from backend.http.client_secrets import ClientSecrets
 from backend.http.credentials import Identity
 from backend.http.limits import AtOnce, Buckets
 from backend.http.page_streams import PageStreams
@@ -45,6 +46,7 @@ from backend.tasks.service import TaskService
 from backend.tools.confirmations import Confirmations
 from backend.tools.registry import Registry
 from backend.transports.base import Transport
+from backend.transports.realtime.webrtc import AcceptRealtimeOffer
 from backend.transports.rtvi.webrtc import AcceptRtviOffer
 from backend.transports.telephone.provider import Telephone
 from backend.transports.webrtc.ice_servers import IceServers
@@ -63,6 +65,8 @@ class Context:
     signatures: Signatures
     callers: PhoneCallers
     """Names those who call by telephone."""
+    secrets: ClientSecrets
+    """Makes client secrets of the Realtime protocol."""
     work: ProofOfWork
     offers: Buckets
     messages: Buckets
@@ -205,6 +209,7 @@ class Services:
     accept_offer: AcceptOffer
     accept_rtvi_offer: AcceptRtviOffer
     """The same for an RTVI client, whose messages come over a data channel."""
+    accept_realtime_offer: AcceptRealtimeOffer
     ice_servers: IceServers
     """The STUN and TURN servers of callers."""
     attach_socket: Callable[[WebSocket], Transport]

@@ -18,6 +18,7 @@ from backend.access.principal import USER_GRANTS, Grant, Principal, Tier
 from backend.access.static_tokens import StaticTokens
 from backend.http.auth import KnownUser, OpenedSession, Signatures, new_user
 from backend.http.limits import address_key, is_from_here
+from backend.runtime.json_objects import Json
 
 KEY_PROTOCOL = "openai-insecure-api-key."
 """What a subprotocol begins with that carries a key."""
@@ -47,6 +48,8 @@ class Identity:
     """The same, when the cookie that came along was made."""
     origin: str = ""
     """The origin whose pages alone may show the token; empty: none was claimed."""
+    realtime: Json | None = None
+    """The session of the Realtime protocol that the client secret names; None: the credential is another."""
 
     @property
     def user(self) -> str:

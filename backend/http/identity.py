@@ -19,6 +19,7 @@ from backend.access.store import AccessStore
 from backend.errors import BadRequest, Forbidden, TooMany, VoiceError
 from backend.http.auth import COOKIE_AGE_S
 from backend.http.budgets import admits_new_user
+from backend.http.client_secrets import ClientSecrets
 from backend.http.credentials import COOKIE, RTVI, Credentials, Identity, cookie_name
 from backend.http.errors import note_error, refusal_response
 from backend.http.headers import with_headers
@@ -40,9 +41,18 @@ MEMORY_WITHIN_S = 2
 class IdentityMiddleware:
     """Puts an `Identity` into the request's state, and its cookie into the answer when there is news."""
 
-    def __init__(self, app: ASGIApp, credentials: Credentials, store: AccessStore, *, visits_count: bool) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        credentials: Credentials,
+        store: AccessStore,
+        secrets: ClientSecrets,
+        *,
+        visits_count: bool,
+    ) -> None:
         self._app = app
         self._store = store
+        self._secrets = secrets
         self._credentials = credentials
         self._visits_count = visits_count
 
@@ -69,10 +79,10 @@ class IdentityMiddleware:
     async def _identify(self, scope: Scope) -> Identity:
         """Return who makes the request; a cookie that was revoked shows nobody. Raises `VoiceError`."""
         connection = HTTPConnection(scope)
-        by_ticket = await identity_by_ticket(connection, self._store)
-        if by_ticket is not None:
-            scope.setdefault("state", {})["identity"] = by_ticket
-            return by_ticket
+        shown = await identity_by_ticket(connection, self._store) or await self._secrets.identity(connection)
+        if shown is not None:
+            scope.setdefault("state", {})["identity"] = shown
+            return shown
         identity = identity_in(scope, self._credentials)
         if identity.principal.credential in ("cookie", "oidc"):
             epoch = await self._store.epoch(identity.user)
@@ -124,10 +134,11 @@ def identity_in(scope: Scope, credentials: Credentials) -> Identity:
 async def refuse(error: VoiceError, scope: Scope, receive: Receive, send: Send) -> None:
     """Answer with `error`, or close a WebSocket that is not open yet; the security log is told why.
 
-    A client of RTVI is told why, too, in a message of its protocol.
+    A client of RTVI is told why, too, in a message of its protocol, and one of the OpenAI API in the answer.
     """
     note_error(HTTPConnection(scope), error)
-    if scope["type"] == "websocket":
+    answers = scope["path"].startswith("/v1/") and "websocket.http.response" in scope.get("extensions", {})
+    if scope["type"] == "websocket" and not answers:
         if scope["path"] == RTVI:  # a browser shows its page nothing of a handshake that was refused
             await receive()
             await send({"type": "websocket.accept"})

@@ -43,7 +43,17 @@ def budgets_over(redis: Redis, settings: BudgetSettings | None = None) -> Budget
 
 def services_of(**given: Any) -> Services:
     """Return services of which those that are not given are missing, or idle; a route that needs one fails."""
-    missing = ("tasks", "model_calls", "coordinator", "pages", "reminders", "reasoner", "ledger", "accept_rtvi_offer")
+    missing = (
+        "accept_realtime_offer",
+        "tasks",
+        "model_calls",
+        "coordinator",
+        "pages",
+        "reminders",
+        "reasoner",
+        "ledger",
+        "accept_rtvi_offer",
+    )
     idle: dict[str, Any] = {
         "notices": _NoNotices(),
         "toolbox": Registry([], {}),

@@ -61,6 +61,14 @@ def parse(text: str | bytes) -> tuple[ClientEvent, Json]:
         raise
 
 
+def check_session(session: Json) -> None:
+    """Check a session that is given outside of an event, as that of a `session.update`. Raises `ClientFault`."""
+    try:
+        _types()["session.update"].model_validate({"type": "session.update", "session": session})
+    except ValidationError as error:
+        raise _fault(error) from None
+
+
 def audio_of(encoded: str | None) -> bytes:
     """Return the bytes of an event's `audio`. Raises `ClientFault`."""
     if encoded is None:

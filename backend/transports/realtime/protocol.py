@@ -36,6 +36,10 @@ LIMITS: Mapping[str, tuple[str, str]] = {
 """Reasons for a call's end that its client is told by an `error` event."""
 
 
+Send = Callable[[Json], None]
+"""Sends an event to one program."""
+
+
 class CallControl(Protocol):
     """The call, as its client acts on it."""
 
@@ -65,12 +69,10 @@ class AudioInput(Protocol):
 class ClientProtocol:
     """The protocol's side of one call."""
 
-    def __init__(
-        self, session: RealtimeSession, send: Callable[[Json], None], audio: AudioInput | None, *, call_id: str = ""
-    ) -> None:
+    def __init__(self, session: RealtimeSession, send: Send, audio: AudioInput | None) -> None:
         """`audio` is None where the caller's audio does not come by events."""
         self.session = session
-        self._send = send
+        self._listeners = [send]
         self._audio = audio
         self.control: CallControl | None = None
         """The call, once it runs."""
@@ -90,6 +92,7 @@ class ClientProtocol:
             is_client_tool=lambda name: self.session.options.is_client_tool(name),
             heard_ms=lambda: milliseconds(self.heard_bytes),
         )
+        self.translator.buffers = audio is None
         self._adapt()
 
     def __repr__(self) -> str:
@@ -98,6 +101,25 @@ class ClientProtocol:
     def begin(self) -> None:
         """Greet the client."""
         self.send({"type": "session.created", "session": self.session.shown()})
+
+    def join(self, send: Send) -> None:
+        """Send another program the events from now on, too, after greeting it."""
+        send(_stamped({"type": "session.created", "session": self.session.shown()}))
+        self._listeners.append(send)
+
+    def leave(self, send: Send) -> None:
+        """Send that program nothing any more."""
+        self._listeners.remove(send)
+
+    @property
+    def programs(self) -> int:
+        """How many are sent the events."""
+        return len(self._listeners)
+
+    def hear(self, byte_count: int) -> None:
+        """Note that so much 24 kHz PCM16 has come from the client."""
+        self.heard_bytes += byte_count
+        self._uncommitted_ms += milliseconds(byte_count)
 
     def attach(self, control: CallControl) -> None:
         """Act on the call from now on; what was decided before it ran is carried out now."""
@@ -109,7 +131,9 @@ class ClientProtocol:
 
     def send(self, event: Json) -> None:
         """Send a server event under an id of its own."""
-        self._send({"event_id": new_id("event"), **event})
+        stamped = _stamped(event)
+        for send in tuple(self._listeners):
+            send(stamped)
 
     def follow(self, event: ev.Event | None, commands: Sequence[do.Command]) -> None:
         """Tell the client of one step of the call."""
@@ -120,8 +144,11 @@ class ClientProtocol:
                 code, message = LIMITS[command.reason]
                 self._send_error(message, code, kind="server_error")
 
-    def receive(self, text: str | bytes) -> None:
-        """Carry out a client event; one that cannot be is answered with an `error` event, and the session goes on."""
+    def receive(self, text: str | bytes, answer: Send | None = None) -> None:
+        """Carry out a client event; one that cannot be is answered with an `error` event, and the session goes on.
+
+        `answer` sends the error to whom the event is from, if that is one who has joined.
+        """
         event_id = None
         try:
             event, fields = parse(text)
@@ -132,15 +159,19 @@ class ClientProtocol:
                 HANDLERS[event.type](self, fields)
                 self.on_ready()
         except ClientFault as fault:
-            self._send_error(str(fault), fault.code, param=fault.param, event_id=event_id or fault.event_id)
+            event_id = event_id or fault.event_id
+            self._send_error(str(fault), fault.code, param=fault.param, event_id=event_id, answer=answer)
         except VoiceError as error:
-            self._send_error(f"{error} {error.hint}".strip(), "invalid_value", event_id=event_id)
+            self._send_error(f"{error} {error.hint}".strip(), "invalid_value", event_id=event_id, answer=answer)
 
-    def refuse_binary(self) -> None:
+    def refuse_binary(self, answer: Send | None = None) -> None:
         """Answer a message that is no text."""
-        self._send_error(
-            "Events are JSON text: audio is sent in base64, in input_audio_buffer.append.", "invalid_event"
-        )
+        message = "Events are JSON text: audio is sent in base64, in input_audio_buffer.append."
+        self._send_error(message, "invalid_event", answer=answer)
+
+    def report_too_large(self, kind: str) -> None:
+        """Tell the client of an event that is larger than what it takes."""
+        self._send_error(f"A {kind} event was larger than your data channel takes.", "event_too_large")
 
     def _send_error(
         self,
@@ -150,9 +181,10 @@ class ClientProtocol:
         kind: str = "invalid_request_error",
         param: str | None = None,
         event_id: str | None = None,
+        answer: Send | None = None,
     ) -> None:
         error = {"type": kind, "code": code, "message": message, "param": param, "event_id": event_id}
-        self.send({"type": "error", "error": error})
+        (answer or self.send)(_stamped({"type": "error", "error": error}))
 
     def _submit(self, event: ev.Event) -> None:
         if self.control is None:
@@ -187,8 +219,7 @@ class ClientProtocol:
         if self._audio is None:
             raise ClientFault("This call's audio comes over WebRTC.", code="invalid_event")
         taken = self._audio.append(audio)
-        self.heard_bytes += taken
-        self._uncommitted_ms += milliseconds(taken)
+        self.hear(taken)
         if taken:
             self.on_ready()
 
@@ -308,6 +339,10 @@ HANDLERS: Mapping[str, Callable[[ClientProtocol, Json], None]] = {
     "output_audio_buffer.clear": ClientProtocol._on_output_clear,
 }
 """What is done about each client event; `input_audio_buffer.append` has a way of its own."""
+
+
+def _stamped(event: Json) -> Json:
+    return {"event_id": new_id("event"), **event}
 
 
 def _event_of(item: Json) -> ev.Event | None:

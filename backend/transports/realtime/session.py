@@ -119,6 +119,11 @@ class RealtimeSession:
         self._shown, self._chosen_voice = draft, voice
 
     @property
+    def voice_chosen(self) -> bool:
+        """Whether the client has chosen the voice."""
+        return bool(self._chosen_voice)
+
+    @property
     def modality(self) -> str:
         """`audio` or `text`."""
         return str(self._shown["output_modalities"][0])
