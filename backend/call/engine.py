@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Literal
@@ -266,6 +266,7 @@ class CallEngine:
                 model=about.model,
                 offline=about.offline,
                 interruptions=session.interruptions,
+                pictures=self._link.sees_pictures,
             )
         )
         self.dispatch(ev.CallStarted())
@@ -357,14 +358,16 @@ class CallEngine:
 
     # --- what the session's routes ask of a live call --------------------------------------------------
 
-    def type_text(self, text: str) -> None:
-        """Put typed input into the conversation; before the Responder is there, it is kept for it.
+    def type_text(self, text: str, pictures: Sequence[str] = ()) -> None:
+        """Put typed input, and pictures, into the conversation; before the Responder is there, it is kept for it.
 
-        Raises `BadRequest` when the call is over.
+        Raises `BadRequest` when the call is over, or the model sees no pictures.
         """
         if self._over.is_set():
             raise BadRequest("This call is over.", hint="Connect again, then type.")
-        typed = ev.TextTyped(text)
+        if pictures and not self._link.sees_pictures:
+            raise BadRequest("The model of this call sees no pictures.", hint="Describe it in words.")
+        typed = ev.TextTyped(text, tuple(pictures))
         if self._connected.is_set():
             self.dispatch(typed)
         else:

@@ -63,11 +63,22 @@ class ClearInput:
     """Forget the audio sent since the last commit."""
 
 
+PICTURE = "[picture]"
+"""Stands for a picture where the conversation is kept in words."""
+
+
 @dataclass(frozen=True, slots=True)
 class AddUserText:
-    """Put a typed message into the conversation."""
+    """Put a typed message into the conversation, with the pictures that belong to it."""
 
     text: str
+    pictures: tuple[str, ...] = field(default=(), repr=False)
+    """Each as a data URL."""
+
+    @property
+    def words(self) -> str:
+        """The message as it is kept: of a picture, that there was one."""
+        return " ".join([PICTURE] * len(self.pictures) + [self.text] * bool(self.text))
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ Times in milliseconds are durations; the moment an event happened is the `now` i
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from backend.conversation.limits import TurnLimits
@@ -133,9 +133,10 @@ class InputCommitted(ResponderEvent):
 
 @dataclass(frozen=True, slots=True)
 class TextTyped(Event):
-    """The caller typed instead of speaking."""
+    """The caller typed instead of speaking, or showed pictures: each is a data URL."""
 
     text: str
+    pictures: tuple[str, ...] = field(default=(), repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +163,8 @@ class MessageAdded(Event):
 
     role: Literal["user", "assistant", "system"]
     text: str
+    pictures: tuple[str, ...] = field(default=(), repr=False)
+    """Those of a user's message, as in `TextTyped`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -390,6 +393,8 @@ class ResponderRestored(Event):
 
     responder: str = ""
     model: str = ""
+    pictures: bool = False
+    """The model sees pictures."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -150,6 +150,8 @@ class RealtimeCodec:
                 return self._event("input_audio_buffer.commit")
             case do.ClearInput():
                 return self._event("input_audio_buffer.clear")
+            case do.AddUserText(text, pictures) if pictures:
+                return self._pictures(text, pictures)
             case do.AddUserText(text):
                 return self._message("user", text)
             case do.AddNote(text):
@@ -178,6 +180,12 @@ class RealtimeCodec:
     def _message(self, role: str, text: str) -> bytes:
         content = {"type": "output_text" if role == "assistant" else "input_text", "text": text}
         return self._event("conversation.item.create", item={"type": "message", "role": role, "content": [content]})
+
+    def _pictures(self, text: str, pictures: Sequence[str]) -> bytes:
+        content: list[Json] = [{"type": "input_image", "image_url": url} for url in pictures]
+        if text:
+            content.append({"type": "input_text", "text": text})
+        return self._event("conversation.item.create", item={"type": "message", "role": "user", "content": content})
 
     def _reply(self, purpose: Purpose, request: str, hint: str) -> Json:
         reply: Json = {"metadata": {"request": request, "purpose": purpose.value}}

@@ -195,7 +195,16 @@ class ProviderChoice:
     @property
     def about(self) -> ResponderInfo:
         """Return the names of the one that serves the call, or would be tried first."""
-        return (self._current.provider if self._current else self._providers.first).about
+        return self._provider.about
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """Return what the model of that one can do."""
+        return self._provider.capabilities
+
+    @property
+    def _provider(self) -> Provider:
+        return self._current.provider if self._current else self._providers.first
 
     @property
     def has_others(self) -> bool:

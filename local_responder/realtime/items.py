@@ -10,6 +10,7 @@ from typing import Any, Literal
 from backend.media.frame import BYTES_PER_MS, milliseconds
 from local_responder.realtime.faults import Fault, invalid
 from local_responder.realtime.fields import mapping, one_of, required_text, sequence, short_id, text
+from local_responder.realtime.pictures import Picture, read_picture
 
 ItemType = Literal["message", "function_call", "function_call_output"]
 TEXT_PART = {"system": "input_text", "user": "input_text", "assistant": "output_text"}
@@ -27,6 +28,8 @@ class Item:
     """Of a message's one content part: input_text, input_audio, output_text, output_audio; '' while there is none."""
     words: str = ""
     """The text, or the transcript of the audio."""
+    pictures: tuple[Picture, ...] = ()
+    """Those that a user's message begins with."""
     transcribed: bool = False
     """For input_audio: whether its transcript is known."""
     audio_bytes: int = 0
@@ -99,7 +102,8 @@ class Item:
             return [{"type": self.kind, "transcript": self.words if self.transcribed else None}]
         if self.kind == "output_audio":
             return [{"type": self.kind, "transcript": self.words}]
-        return [{"type": self.kind, "text": self.words}]
+        words = [{"type": self.kind, "text": self.words}] if self.words or not self.pictures else []
+        return [*(each.shown() for each in self.pictures), *words]
 
 
 def read_item(given: Any, fresh_id: str) -> Item:
@@ -121,12 +125,16 @@ def _read_message(item: Mapping[str, Any], item_id: str) -> Item:
     parts = sequence(item.get("content"), "item.content")
     if not parts:
         raise invalid("item.content", "expected at least one content part.")
-    words = [_read_part(part, role, f"item.content[{number}]") for number, part in enumerate(parts)]
-    return Item(item_id, "message", role=role, kind=TEXT_PART[role], words=" ".join(words))
+    read = [_read_part(part, role, f"item.content[{number}]") for number, part in enumerate(parts)]
+    words = " ".join(part for part in read if isinstance(part, str))
+    pictures = tuple(part for part in read if isinstance(part, Picture))
+    return Item(item_id, "message", role=role, kind=TEXT_PART[role], words=words, pictures=pictures)
 
 
-def _read_part(given: Any, role: str, param: str) -> str:
-    """Text only: audio cannot be restored through this server, nor an assistant's through the real one."""
+def _read_part(given: Any, role: str, param: str) -> str | Picture:
+    """Text, and pictures of a user's: audio cannot be restored through this server, nor an assistant's anywhere."""
     part = mapping(given, param)
-    one_of(part.get("type"), [TEXT_PART[role]], param + ".type")
+    pictures = ["input_image"] if role == "user" else []
+    if one_of(part.get("type"), [TEXT_PART[role], *pictures], param + ".type") == "input_image":
+        return read_picture(dict(part), param)
     return text(part.get("text"), param + ".text")

@@ -104,6 +104,10 @@ class ScriptedHandler:
             return Reply(text=wording.news(order.instructions, of_items(order.items).notes))
         self._take_typed(order)
         turn = self._turn
+        shown = order.items[-1].pictures if order.items else ()
+        if shown and not self._answered:
+            self._answered = True
+            return Reply(text=f"I have got {len(shown)} picture: {shown[-1]}.")
         if turn and order.items and order.items[-1].type == "function_call_output":
             return self._after_results(turn) or special or self._script.fallback
         if turn and turn.reply and not self._answered:
