@@ -46,6 +46,8 @@ CLIP_WORDS = {
 
 WAIT_FOR_USER = "wait_for_user"
 """The tool by which the Responder stays silent: what was said was not addressed to it."""
+PROVIDER_TOOL = "mcp:"
+"""What the names of tool calls begin with that the provider carries out itself."""
 DELEGATE = "delegate"
 """The call of a model that hands work over by itself: its arguments are what was `said` and `announced`."""
 
@@ -129,6 +131,15 @@ class SubmitResult:
     output: str
     silent: bool = False
     """It is not to be spoken: a model that speaks what it is given has to be told so."""
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerApproval:
+    """Say whether the provider may make the call that its question `call` is about; `reason` says why not."""
+
+    call: str
+    approve: bool
+    reason: str = ""
 
 
 # --- to the link that connects the Responder ----------------------------------------------------------
@@ -276,6 +287,7 @@ ResponderCommand = (
     | TruncateItem
     | DeleteItem
     | SubmitResult
+    | AnswerApproval
 )
 TransportCommand = (
     Play | PlayClip | HoldPlayback | ResumePlayback | DuckPlayback | UnduckPlayback | FlushPlayback | RestorePlayback

@@ -239,6 +239,22 @@ class ToolCalled(ResponderEvent):
 
 
 @dataclass(frozen=True, slots=True)
+class ProviderToolBegun(ResponderEvent):
+    """The provider has begun a call by itself that was agreed to as `approval`."""
+
+    approval: str
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderToolEnded(ResponderEvent):
+    """A call that the provider makes by itself has ended; `error` says why it failed, and is empty where it did not."""
+
+    call: str
+    approval: str = ""
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class TokenUsage:
     """The tokens that a reply took and made, by kind. The cached ones are among those taken."""
 

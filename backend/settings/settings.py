@@ -86,6 +86,11 @@ class Settings(BaseSettings):
     realtime_context_tokens: int = Field(
         0, ge=0, description="Tokens from which on a conversation is too long; 0: what the model can hold."
     )
+    realtime_mcp_file: str = Field(
+        "",
+        description="JSON file with MCP servers that OpenAI calls by itself, each as its Realtime API takes it; empty: "
+        "none. The caller is asked before each call that is not `require_approval: never`.",
+    )
     realtime_noise_reduction: Literal["", "near_field", "far_field"] = Field(
         "", description="Noise reduction at the provider: near_field (headsets), far_field (rooms); empty: none."
     )

@@ -72,7 +72,8 @@ async def test_a_picture_is_dropped_pasted_and_chosen(
     large, small = tmp_path / "large.png", tmp_path / "small.png"
     large.write_bytes(png(2600, 1300, noise=bytes(range(251)), comment=PLACE))
     small.write_bytes(png(30, 20))
-    async with tab_in(browser, complaints="expected", permissions=["clipboard-read", "clipboard-write"]) as tab:
+    async with tab_in(browser, complaints="expected") as tab:
+        await tab.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
         await tab.open(server.url)
         await connect_silently(tab)
         await tab.page.get_by_test_id("composer-text").fill("What is this?")
