@@ -4,9 +4,9 @@
     python -m benchmarks.billing --turns 5
 
 A caller speaks to the whole server, whose provider is played by the offline peer. From the peer's log of what went
-over the wire each reply is billed: a token for 100 ms of the caller's audio and for 50 ms of the model's, for four characters
-of text; all that is kept is taken in again with each reply; what stands unchanged at the beginning since the reply
-before is cached, from 1024 tokens on, in steps of 128. The same log is billed with a bound on what is kept
+over the wire each reply is billed: a token for 100 ms of the caller's audio and for 50 ms of the model's, and for four
+characters of text. All that is kept is taken in again with each reply; what stands unchanged at its beginning since the
+reply before is cached, from 1024 tokens on, in steps of 128. The same log is billed with a bound on what is kept
 (`REALTIME_CONTEXT_TOKENS`), cut turn by turn or to a share of it at once (`REALTIME_RETENTION_RATIO`).
 """
 
