@@ -22,6 +22,8 @@ BEGINS_WITHIN_S = 3.0
 """Seconds in which a call that was agreed to begins by itself; else with the reply that is asked for then."""
 ENDS_WITHIN_S = 30.0
 """Seconds a call may take."""
+KEPT = 32
+"""Ends that are kept of calls that have not been asked about: a reply that is prepared may call before its turn ends."""
 LATE = "the tool has not answered in time"
 LOST = "the connection broke while the tool was at work: it is not known whether it did"
 
@@ -45,6 +47,8 @@ class ProviderCalls:
         self._timers: dict[str, asyncio.TimerHandle] = {}
         """Call → when it is overdue."""
         self._asking: dict[str, asyncio.Task[None]] = {}
+        self._ended: dict[str, ev.Event] = {}
+        """Call → its outcome, of one that was over before it was run here."""
 
     def __repr__(self) -> str:
         return f"ProviderCalls({len(self._timers)} running, {len(self._asking)} asked about)"
@@ -67,6 +71,9 @@ class ProviderCalls:
         self._known.add(call)
         if not name.startswith(ASKS):
             self._ran_in = self._turn()
+            if outcome := self._ended.pop(call, None):
+                self._dispatch(outcome)
+                return
             self._wait(call, ENDS_WITHIN_S, ev.ThinkerFailed(call, LATE))
             return
         asking = self._ask(call, name.removeprefix(ASKS), arguments_of(arguments))
@@ -74,16 +81,20 @@ class ProviderCalls:
         task.add_done_callback(lambda _: self._asking.pop(call, None))
 
     def on_event(self, event: ev.ProviderToolBegun | ev.ProviderToolEnded) -> None:
-        """Learn that a call has begun or ended. One that nobody waits for is told nobody."""
+        """Learn that a call has begun or ended."""
         if isinstance(event, ev.ProviderToolBegun):
             if event.approval in self._timers:
                 self._wait(event.approval, ENDS_WITHIN_S, ev.ThinkerFailed(event.approval, LATE))
             return
         for call in (event.call, event.approval):
+            outcome = ev.ThinkerFailed(call, event.error) if event.error else ev.ThinkerFinished(call, "{}")
             if timer := self._timers.pop(call, None):
                 timer.cancel()
-                failed = ev.ThinkerFailed(call, event.error)
-                self._dispatch(failed if event.error else ev.ThinkerFinished(call, "{}"))
+                self._dispatch(outcome)
+            elif call and call not in self._known:
+                self._ended[call] = outcome
+                if len(self._ended) > KEPT:
+                    del self._ended[next(iter(self._ended))]
 
     def on_lost(self) -> None:
         """Give up what runs: a connection that broke tells nothing more of it."""
