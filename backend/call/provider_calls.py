@@ -23,7 +23,7 @@ BEGINS_WITHIN_S = 3.0
 ENDS_WITHIN_S = 30.0
 """Seconds a call may take."""
 KEPT = 32
-"""Ends that are kept of calls that have not been asked about: a reply that is prepared may call before its turn ends."""
+"""Ends that are kept of calls that are not run here yet: a reply that is prepared may call before its turn ends."""
 LATE = "the tool has not answered in time"
 LOST = "the connection broke while the tool was at work: it is not known whether it did"
 
