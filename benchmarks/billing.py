@@ -5,8 +5,8 @@
 
 A caller speaks to the whole server, whose provider is played by the offline peer. From the peer's log of what went
 over the wire each reply is billed: a token for 100 ms of the caller's audio and for 50 ms of the model's, and for four
-characters of text. All that is kept is taken in again with each reply; what stands unchanged at its beginning since the
-reply before is cached, from 1024 tokens on, in steps of 128. The same log is billed with a bound on what is kept
+characters of text. All that is kept is taken in again with each reply; what stands unchanged at its beginning since an
+earlier one is cached, from 1024 tokens on, in steps of 128. The same log is billed with a bound on what is kept
 (`REALTIME_CONTEXT_TOKENS`), cut turn by turn or to a share of it at once (`REALTIME_RETENTION_RATIO`).
 """
 
@@ -152,7 +152,7 @@ def replies_of(connection: Json) -> list[Asked]:
 def bills(replies: Sequence[Asked], policy: Policy) -> Iterator[dict[str, int]]:
     """Yield the tokens of each reply by kind, as they are priced."""
     gone: set[str] = set()
-    before: tuple[Kept, ...] = ()
+    earlier: list[tuple[Kept, ...]] = []
     for reply in replies:
         head, *items = reply.given
         items = [item for item in items if item.id not in gone]
@@ -160,7 +160,7 @@ def bills(replies: Sequence[Asked], policy: Policy) -> Iterator[dict[str, int]]:
             while items and sum(item.tokens for item in items) > policy.bound * policy.ratio:
                 gone.add(items.pop(0).id)
         given = (head, *items)
-        text, audio = cached(before, given)
+        text, audio = max((cached(before, given) for before in earlier), key=sum, default=(0, 0))
         yield {
             "text_in": sum(each.text for each in given),
             "audio_in": sum(each.audio for each in given),
@@ -169,7 +169,7 @@ def bills(replies: Sequence[Asked], policy: Policy) -> Iterator[dict[str, int]]:
             "text_out": reply.text_out,
             "audio_out": reply.audio_out,
         }
-        before = given
+        earlier.append(given)
 
 
 def cached(before: Sequence[Kept], given: Sequence[Kept]) -> tuple[int, int]:
@@ -204,7 +204,13 @@ def report(replies: Sequence[Asked], spoken_s: Sequence[float], lasted_s: float)
     sums = Table("", "in", "cached", "out", "$", title=f"The whole call, at the prices of {MODEL}")
     for policy, of_policy in zip(POLICIES, all_bills, strict=True):
         sums.add_row(policy.name, *_sums(of_policy, price))
-    return [audio, turns, sums]
+    given = replies[-1].given
+    remark = replace(replies[-1], given=(replace(given[0], id="own instructions"), *given[1:]))
+    [*_, as_usual], [*_, by_itself] = (list(bills([*replies, each], POLICIES[0])) for each in (replies[-1], remark))
+    remarks = Table("", "$", title="One more reply after the last turn")
+    remarks.add_row("with the instructions of the session", f"{price.micro_usd(as_usual) / 1e6:.4f}")
+    remarks.add_row("with instructions of its own: a filler, a nudge, news", f"{price.micro_usd(by_itself) / 1e6:.4f}")
+    return [audio, turns, sums, remarks]
 
 
 def _in(bill: dict[str, int]) -> str:
