@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from backend.errors import ResponderUnavailable
 from backend.responders.base import Briefing, Capabilities, PastMessage, Responder, ResponderFactory
 
-STAY_S = 2.0
+STAY_S = 1.0
 """Seconds a call tries the provider it was with, after its line died, before it goes on with another."""
 RETRY_S = 0.3
 """Pause between two of these attempts."""
