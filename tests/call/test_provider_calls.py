@@ -98,7 +98,7 @@ async def test_a_call_that_needs_it_is_made_after_the_callers_yes(peer: OfflineP
         {"reply": asks, "after_results": ["Shall I delete old.txt?"]},
         {"reply": asks, "after_results": [deletes, "It is deleted."]},
     ]
-    await peer.follow({"turns": turns})
+    await peer.follow({"turns": turns, "purposes": {"filler": "One moment."}})
     async with placed_call(running, transport="ws") as call:
         await typed(call, "Delete the old file.")
         asked = await call.told("confirmation.asked", tool="files.delete", arguments={"name": "old.txt"})
