@@ -18,7 +18,7 @@ from backend.runtime.supervisor import cancel_all
 
 Agree = Callable[[str, Json], Awaitable[str]]
 """(tool, arguments) → empty where the caller has agreed to this very call, else why it is not made."""
-BEGINS_WITHIN_S = 3.0
+BEGINS_WITHIN_S = 1.0
 """Seconds in which a call that was agreed to begins by itself; else with the reply that is asked for then."""
 ENDS_WITHIN_S = 30.0
 """Seconds a call may take."""
