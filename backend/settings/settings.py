@@ -78,7 +78,7 @@ class Settings(BaseSettings):
     realtime_prompt: str = Field("", description="Id of a prompt that is stored at the provider; empty: none.")
     realtime_prompt_version: str = Field("", description="Version of that prompt; empty: the newest.")
     realtime_retention_ratio: float = Field(
-        0,
+        0.8,
         ge=0,
         le=1,
         description="Share of a conversation that is kept when it grows too long; 0: as the provider has it.",
