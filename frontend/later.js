@@ -10,6 +10,7 @@ import { showBackground } from "./view/background.js";
 import { showConfirmations } from "./view/confirmations.js";
 import { part } from "./view/dom.js";
 import { showExporting } from "./view/exporting.js";
+import { showPictures } from "./view/pictures.js";
 import { showReminders } from "./view/reminders.js";
 import { showSignIn } from "./view/sign_in.js";
 import { showSummary } from "./view/summary.js";
@@ -23,6 +24,7 @@ export function showRest(store, conversation) {
   showWaterfall(part("waterfall"), store);
   showExporting(store);
   showSummary(store);
+  showPictures(store, conversation);
   showAnnouncements(store);
   const tasks = new BackgroundTasks(store);
   showBackground(store, (id) => void tasks.cancel(id));

@@ -149,8 +149,8 @@ const CHANGES = {
     floor: "listening",
     interruptions: { ...state.interruptions, allowed: session.interruptions ?? state.interruptions.allowed },
   }),
-  responder_changed: (state, { state: line, responder, model }) =>
-    line === "lost" ? {} : { failure: null, session: responder ? { ...state.session, responder, model } : state.session },
+  responder_changed: (state, { state: line, responder, model, pictures }) =>
+    line === "lost" ? {} : { failure: null, session: responder ? { ...state.session, responder, model, pictures } : state.session },
   floor: (state, { floor }) => ({
     floor,
     transcript: floor === "user" && !USERS_TURN.has(state.floor) ? userSpeaks(state.transcript) : state.transcript,
@@ -180,6 +180,11 @@ const UNDER_WAY = new Set(["connecting", "reconnecting"]);
 /** True if there is a connection to talk over. @param {State} state */
 export function isLive({ phase }) {
   return phase === "connected" || phase === "shaky";
+}
+
+/** True if the model of the call under way sees pictures; before one, that of the next. @param {State} state */
+export function seesPictures({ session, config }) {
+  return Boolean(session ? session.pictures : config?.responder?.pictures);
 }
 
 /** True if a connection is being made, or made again. @param {State} state */

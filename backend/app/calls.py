@@ -48,6 +48,7 @@ from backend.storage.messages import Message
 from backend.tasks.broadcaster import TaskBroadcaster
 from backend.tasks.repository import EVENTS
 from backend.tasks.service import TaskQueries
+from backend.tools.runner import agreement
 from backend.transports.base import Transport
 from backend.transports.realtime.session import RealtimeSession
 from backend.transports.realtime.webrtc import AcceptRealtimeOffer, RealtimeCall, accept_realtime_offer
@@ -226,6 +227,7 @@ def _dependencies(
         subscribe=foundation.notifications.dispatcher.subscribe,
         transfers=settings.telephone.targets,
         take_answer=stores.confirmations.take_answer,
+        agree=partial(agreement, stores.confirmations),
     )
 
 

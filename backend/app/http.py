@@ -220,7 +220,12 @@ class _MemoryData:
 def _page_config(foundation: Foundation, calls: CallSubsystem) -> PageConfig:
     settings, about = foundation.settings, calls.providers.first.about
     return PageConfig(
-        responder={"name": about.responder, "model": about.model, "offline": about.offline},
+        responder={
+            "name": about.responder,
+            "model": about.model,
+            "offline": about.offline,
+            "pictures": calls.providers.first.capabilities.images,
+        },
         memory={"label": foundation.stores.opened.label.partition(" (")[0]},
         ice_servers=listed(calls.ice_servers.open_to_all),
         turn=calls.ice_servers.gives_credentials,

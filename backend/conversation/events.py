@@ -5,7 +5,7 @@ Times in milliseconds are durations; the moment an event happened is the `now` i
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from backend.conversation.limits import TurnLimits
@@ -133,9 +133,10 @@ class InputCommitted(ResponderEvent):
 
 @dataclass(frozen=True, slots=True)
 class TextTyped(Event):
-    """The caller typed instead of speaking."""
+    """The caller typed instead of speaking, or showed pictures: each is a data URL."""
 
     text: str
+    pictures: tuple[str, ...] = field(default=(), repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +163,8 @@ class MessageAdded(Event):
 
     role: Literal["user", "assistant", "system"]
     text: str
+    pictures: tuple[str, ...] = field(default=(), repr=False)
+    """Those of a user's message, as in `TextTyped`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,6 +236,22 @@ class ToolCalled(ResponderEvent):
     call: str
     name: str
     arguments: str
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderToolBegun(ResponderEvent):
+    """The provider has begun a call by itself that was agreed to as `approval`."""
+
+    approval: str
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderToolEnded(ResponderEvent):
+    """A call that the provider makes by itself has ended; `error` says why it failed, and is empty where it did not."""
+
+    call: str
+    approval: str = ""
+    error: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -390,6 +409,8 @@ class ResponderRestored(Event):
 
     responder: str = ""
     model: str = ""
+    pictures: bool = False
+    """The model sees pictures."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -197,16 +197,16 @@ def _dispatch(s: State, event: ev.Event, now: float) -> None:
             words.on_transcript_grew(s, item, delta)
         case ev.UserTranscribed():
             words.on_transcribed(s, event, now)
-        case ev.TextTyped(text):
-            typed.on_typed(s, text, now)
+        case ev.TextTyped():
+            typed.on_typed(s, event, now)
         case ev.OptionsChanged(limits, answered):
             s.limits, s.answers = limits, answered
         case ev.InputHandedIn():
             client.on_input_handed_in(s, now)
         case ev.InputDropped():
             client.on_input_dropped(s, now)
-        case ev.MessageAdded(role, text):
-            client.on_message_added(s, role, text, now)
+        case ev.MessageAdded():
+            client.on_message_added(s, event, now)
         case ev.ToolAnswered(call, output):
             client.on_tool_answered(s, call, output)
         case ev.ReplyRequested(hint):

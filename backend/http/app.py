@@ -60,6 +60,8 @@ from backend.settings.settings import Settings
 
 MESSAGES_PER_MINUTE = 60
 """Typed messages one session may take."""
+PICTURES_PER_MINUTE = 10
+"""Pictures one session may be shown: each costs about as much as a minute of speech."""
 HANDSHAKES_AT_ONCE = 16
 """WebSockets of one address that may be waiting for their first message."""
 ATTEMPTS_PER_MINUTE = 10
@@ -145,6 +147,7 @@ def build_app(
         work=ProofOfWork(keys, services.access_store, settings.budgets),
         offers=Buckets(settings.offers_per_minute, what="new calls"),
         messages=Buckets(MESSAGES_PER_MINUTE, what="messages"),
+        pictures=Buckets(PICTURES_PER_MINUTE, what="pictures"),
         handshakes=AtOnce(HANDSHAKES_AT_ONCE, what="WebSockets without a token"),
         streams=AtOnce(STREAMS_AT_ONCE, what="media streams that have not started"),
         attempts=Buckets(ATTEMPTS_PER_MINUTE, what="wrong tokens"),

@@ -70,6 +70,7 @@ class Context:
     work: ProofOfWork
     offers: Buckets
     messages: Buckets
+    pictures: Buckets
     handshakes: AtOnce
     """WebSockets that have not shown their session's token yet."""
     streams: AtOnce
@@ -165,7 +166,7 @@ class PageConfig:
     """The answer of `GET /api/config`. It holds no secret."""
 
     responder: dict[str, str | bool]
-    """Its `name`, its `model`, and whether it is `offline`."""
+    """Its `name`, its `model`, whether it is `offline`, and whether it sees `pictures`."""
     memory: dict[str, str]
     """Its `label`, without the path of its file."""
     ice_servers: list[IceServerEntry]

@@ -23,6 +23,7 @@ from backend.errors import ResponderRejected, ResponderUnavailable
 from backend.media.frame import milliseconds
 from backend.responders.base import Briefing, Capabilities, PastMessage
 from backend.responders.limits_and_usage import RateLimits, usage_of
+from backend.responders.mcp_items import UNLISTED, McpServer, ProviderCalls, approval_item, tools_of
 from backend.responders.openai_models import capabilities_of
 from backend.runtime.json_objects import Json
 
@@ -68,6 +69,8 @@ class Voice(msgspec.Struct, frozen=True):
     """The language of what callers say, in ISO 639-1, for the transcript; empty: it is recognized."""
     speed: float = 1.0
     """How fast it speaks."""
+    mcp_servers: tuple[McpServer, ...] = ()
+    """Servers whose tools the provider calls by itself."""
 
 
 SURE_MODELS = "gpt-4o"
@@ -114,6 +117,7 @@ class RealtimeCodec:
         self._parse = msgspec.json.Decoder(ServerEvent).decode
         self._speech_began_ms = 0
         self._rate_limits = RateLimits()
+        self._provider_calls = ProviderCalls()
         self._silences: deque[str] = deque(maxlen=SILENCES_KEPT)
         self._sent_bytes = self._received_bytes = 0  # of audio, since the last reply ended
 
@@ -128,10 +132,8 @@ class RealtimeCodec:
             session |= self._model_settings()
             if self.capabilities.tells_certainty and self._voice.transcript_model.startswith(SURE_MODELS):
                 session["include"] = ["item.input_audio_transcription.logprobs"]
-        session |= {
-            "tools": msgspec.to_builtins(briefing.tools),
-            "tool_choice": briefing.tool_choice if briefing.tools else "none",
-        }
+        tools = [*msgspec.to_builtins(briefing.tools), *tools_of(self._voice.mcp_servers)]
+        session |= {"tools": tools, "tool_choice": briefing.tool_choice if tools else "none"}
         return self._event("session.update", session=session)
 
     def restore(self, history: Sequence[PastMessage]) -> list[bytes]:
@@ -150,6 +152,8 @@ class RealtimeCodec:
                 return self._event("input_audio_buffer.commit")
             case do.ClearInput():
                 return self._event("input_audio_buffer.clear")
+            case do.AddUserText(text, pictures) if pictures:
+                return self._pictures(text, pictures)
             case do.AddUserText(text):
                 return self._message("user", text)
             case do.AddNote(text):
@@ -167,9 +171,13 @@ class RealtimeCodec:
             case do.SubmitResult(call, output):
                 result = {"type": "function_call_output", "call_id": call, "output": output}
                 return self._event("conversation.item.create", item=result)
+            case do.AnswerApproval():
+                return self._event("conversation.item.create", item=approval_item(command, f"mcpr_{next(self._ids)}"))
 
     def messages(self, command: ResponderCommand) -> Sequence[bytes]:
         """Return a command as client events: one, unless a provider does it by itself or in several steps."""
+        if isinstance(command, do.SubmitResult) and self._provider_calls.holds(command.call):
+            return ()
         return (self.encode(command),)
 
     def _event(self, type_: str, *, event_id: str | None = None, **fields: Any) -> bytes:
@@ -178,6 +186,12 @@ class RealtimeCodec:
     def _message(self, role: str, text: str) -> bytes:
         content = {"type": "output_text" if role == "assistant" else "input_text", "text": text}
         return self._event("conversation.item.create", item={"type": "message", "role": role, "content": [content]})
+
+    def _pictures(self, text: str, pictures: Sequence[str]) -> bytes:
+        content: list[Json] = [{"type": "input_image", "image_url": url} for url in pictures]
+        if text:
+            content.append({"type": "input_text", "text": text})
+        return self._event("conversation.item.create", item={"type": "message", "role": "user", "content": content})
 
     def _reply(self, purpose: Purpose, request: str, hint: str) -> Json:
         reply: Json = {"metadata": {"request": request, "purpose": purpose.value}}
@@ -259,10 +273,20 @@ class RealtimeCodec:
                 response = event.response or {}
                 metadata = response.get("metadata") or {}
                 return [ev.ReplyStarted(response.get("id", ""), metadata.get("request"))]
+            case "response.output_item.added":
+                return self._provider_calls.begun(event.response_id, event.item or {})
+            case "conversation.item.added":
+                return self._provider_calls.added(event.item or {})
+            case "conversation.item.done":
+                return self._provider_calls.done("", event.item or {})
+            case "mcp_list_tools.failed":
+                return [ev.ProviderComplained("mcp_list_tools_failed", UNLISTED)]
             case "response.output_item.done":
                 item = event.item or {}
                 is_message = item.get("type") == "message"
-                return [ev.MessageFinished(event.response_id, item.get("id", ""))] if is_message else []
+                if is_message:
+                    return [ev.MessageFinished(event.response_id, item.get("id", ""))]
+                return self._provider_calls.done(event.response_id, item)
             case "response.done":
                 return self._on_done(event.response or {})
             case "rate_limits.updated":

@@ -86,8 +86,8 @@ class HandedOver(TypedDict):
 class LiveCall(Protocol):
     """A running call, as the rest of the server uses it."""
 
-    def type_text(self, text: str) -> None:
-        """Put typed input into the conversation."""
+    def type_text(self, text: str, pictures: Sequence[str] = ()) -> None:
+        """Put typed input, and pictures, into the conversation."""
 
     def cancel_thinker(self, call: str) -> None:
         """Stop the work on a tool call."""

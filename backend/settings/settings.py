@@ -78,13 +78,18 @@ class Settings(BaseSettings):
     realtime_prompt: str = Field("", description="Id of a prompt that is stored at the provider; empty: none.")
     realtime_prompt_version: str = Field("", description="Version of that prompt; empty: the newest.")
     realtime_retention_ratio: float = Field(
-        0,
+        0.8,
         ge=0,
         le=1,
         description="Share of a conversation that is kept when it grows too long; 0: as the provider has it.",
     )
     realtime_context_tokens: int = Field(
         0, ge=0, description="Tokens from which on a conversation is too long; 0: what the model can hold."
+    )
+    realtime_mcp_file: str = Field(
+        "",
+        description="JSON file with MCP servers that OpenAI calls by itself, each as its Realtime API takes it; empty: "
+        "none. The caller is asked before each call that is not `require_approval: never`.",
     )
     realtime_noise_reduction: Literal["", "near_field", "far_field"] = Field(
         "", description="Noise reduction at the provider: near_field (headsets), far_field (rooms); empty: none."

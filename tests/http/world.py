@@ -124,14 +124,16 @@ class FakeCall:
 
     def __init__(self) -> None:
         self.typed: list[str] = []
+        self.shown: list[str] = []
         self.cancelled: list[str] = []
         self.said: list[str] = []
         self.interruptions: list[bool] = []
         self.recorded: list[bool] = []
         self.hung_up: asyncio.Future[str] = asyncio.get_running_loop().create_future()
 
-    def type_text(self, text: str) -> None:
+    def type_text(self, text: str, pictures: Sequence[str] = ()) -> None:
         self.typed.append(text)
+        self.shown += pictures
 
     def cancel_thinker(self, call: str) -> None:
         self.cancelled.append(call)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 
 import pytest
 
@@ -48,7 +49,7 @@ class Live:
     def depths(self) -> dict[str, float]:
         return {"responder_messages": 2, "microphone_frames": 3, "playback_ms": 400}
 
-    def type_text(self, text: str) -> None:
+    def type_text(self, text: str, pictures: Sequence[str] = ()) -> None:
         """Nobody listens."""
 
     def cancel_thinker(self, call: str) -> None:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from contextlib import AsyncExitStack
+from dataclasses import replace
 
 import httpx2
 
 from backend.app.local_responder import LocalResponder
 from backend.app.providers.base import ApiEndpoint, OpenedProvider, realtime_provider, voice_of
 from backend.app.warm_up import WarmUp
+from backend.responders.codec import RealtimeCodec, Voice
 from backend.responders.failover import ResponderInfo
+from backend.responders.openai_models import capabilities_of
 from backend.responders.realtime import RealtimeEndpoint
 from backend.runtime.json_objects import Json
 from backend.runtime.supervisor import supervising
@@ -36,7 +39,11 @@ async def open_provider(settings: Settings, stack: AsyncExitStack) -> OpenedProv
     entry = await _description(http, api)
     most = entry.get("calls")
     endpoint = RealtimeEndpoint(
-        api.realtime_url, ANY_KEY, voice_of(settings, settings.realtime_model), settings="the local Responder's log"
+        api.realtime_url,
+        ANY_KEY,
+        voice_of(settings, settings.realtime_model),
+        settings="the local Responder's log",
+        new_codec=_codec,
     )
     about = ResponderInfo(LOCAL_NAME, _about(entry), offline=True)
     provider = realtime_provider("local", about, endpoint)
@@ -49,6 +56,10 @@ async def open_provider(settings: Settings, stack: AsyncExitStack) -> OpenedProv
     await stack.enter_async_context(supervising("local Responder's warm-up", warm_up.run))
     most_calls = most if isinstance(most, int) else 0
     return OpenedProvider(provider, api, most_calls=most_calls, local=child, warm_up=warm_up)
+
+
+def _codec(voice: Voice) -> RealtimeCodec:
+    return RealtimeCodec(voice, replace(capabilities_of(voice.model), images=False))
 
 
 def _loading(entry: Json) -> list[str]:

@@ -13,8 +13,9 @@ from typing import Any, Protocol
 from backend.conversation import commands as do
 from backend.conversation import events as ev
 from backend.conversation.call_options import CallOptions
-from backend.errors import VoiceError
+from backend.errors import CallerError, VoiceError
 from backend.media.frame import milliseconds
+from backend.media.pictures import checked_picture
 from backend.runtime.json_objects import Json
 from backend.transports.realtime.client_events import APPEND, ClientFault, audio_of, parse
 from backend.transports.realtime.items import ItemList
@@ -26,6 +27,8 @@ COMMIT_LEAST_MS = 100
 """Milliseconds of audio that a turn needs that a client hands in."""
 TEXT_LIMIT = 64_000
 """Characters of a message, or of a tool's output."""
+PICTURES_LIMIT = 4
+"""Pictures of one message."""
 ACTIVE = "conversation_already_has_active_response"
 LIMITS: Mapping[str, tuple[str, str]] = {
     "max_minutes": ("session_expired", "Your session hit the maximum duration."),
@@ -252,6 +255,8 @@ class ClientProtocol:
         event = _event_of(item)
         previous = self.items.last
         item |= {"id": item_id, "object": "realtime.item", "status": "completed"}
+        if isinstance(event, ev.MessageAdded) and event.pictures:
+            item["content"] = [_without_picture(part) for part in item["content"]]
         self.items.add(item)
         self.send({"type": "conversation.item.added", "previous_item_id": previous, "item": item})
         if event is not None:
@@ -349,7 +354,7 @@ def _event_of(item: Json) -> ev.Event | None:
     """Return what an item of the client's means for the call; None: nothing. Raises `ClientFault`."""
     match item.get("type"):
         case "message":
-            return ev.MessageAdded(item["role"], _words(item))
+            return _message_of(item)
         case "function_call_output":
             output = item.get("output")
             text = output if isinstance(output, str) else json.dumps(output, ensure_ascii=False)
@@ -363,20 +368,35 @@ def _event_of(item: Json) -> ev.Event | None:
             raise ClientFault(f"Items of the type {str(kind)[:64]!r} are not supported.", param="item.type")
 
 
-def _words(item: Json) -> str:
-    """Return the words of a message; a recording counts by its transcript."""
-    words: list[str] = []
+def _message_of(item: Json) -> ev.MessageAdded:
+    """Return a message with its words and pictures; a recording counts by its transcript."""
+    words, pictures = list[str](), list[str]()
     for number, part in enumerate(item.get("content") or ()):
-        text: Any = part.get("text") or part.get("transcript")
         if part.get("type") == "input_image":
-            raise ClientFault("Images are not supported.", param=f"item.content[{number}].type")
+            pictures.append(_picture(part, f"item.content[{number}].image_url"))
+            continue
+        text: Any = part.get("text") or part.get("transcript")
         if not text:
             hint = "audio is taken by input_audio_buffer.append, and in messages by its transcript"
             raise ClientFault(f"'item.content[{number}]' has no text: {hint}.", param=f"item.content[{number}]")
         words.append(text)
-    if not words:
+    if not words and not pictures:
         raise ClientFault("The message is empty.", code="missing_required_parameter", param="item.content")
-    return _short("\n".join(words), "item.content")
+    if len(pictures) > PICTURES_LIMIT:
+        raise ClientFault(f"A message has at most {PICTURES_LIMIT} pictures.", param="item.content")
+    return ev.MessageAdded(item["role"], _short("\n".join(words), "item.content"), tuple(pictures))
+
+
+def _picture(part: Json, param: str) -> str:
+    try:
+        return checked_picture(part.get("image_url") or "")
+    except CallerError as error:
+        raise ClientFault(f"{error} {error.hint}", param=param) from None
+
+
+def _without_picture(part: Json) -> Json:
+    """Return a part of a message as it is shown again: a picture is passed on, and not kept."""
+    return {name: value for name, value in part.items() if name != "image_url"}
 
 
 def _short(text: str, param: str) -> str:
