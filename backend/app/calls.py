@@ -79,6 +79,8 @@ class CallSubsystem:
     """The other processes; None when this one serves alone."""
     detector: str
     """What finds the turns, in words for the operator."""
+    finds_turns: bool
+    """Whether we find the turns; otherwise the provider does."""
 
 
 @asynccontextmanager
@@ -134,7 +136,7 @@ async def open_calls(foundation: Foundation, tasks: TaskSubsystem) -> AsyncItera
         metrics.watch_queue("open_pages", lambda: pages.count)
         await _listen(foundation, tasks, registry, pages, stack)
         detects = engine or "the provider’s own"
-        yield CallSubsystem(registry, providers, offers, ice_servers, pages, cluster, detects)
+        yield CallSubsystem(registry, providers, offers, ice_servers, pages, cluster, detects, engine is not None)
 
 
 def _warn_of_missing_prices(settings: Settings, providers: Providers, meter: CallMeter) -> None:

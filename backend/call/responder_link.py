@@ -69,6 +69,10 @@ class ResponderLink:
         """Return the names of the Responder that serves the call."""
         return self._choice.about
 
+    def prefer(self, provider: str) -> None:
+        """Have the call served by the provider of that name wherever it can be; before `run`."""
+        self._choice.prefer(provider)
+
     def brief(self, briefing: Briefing) -> None:
         """Replace the instructions if they differ, in mid-call and for connections to come."""
         if briefing != self.briefing:
