@@ -22,7 +22,8 @@ from backend.testing.memory import FakeMemory
 from backend.testing.responder import ScriptedResponder
 from backend.users.profile import UserProfile
 from backend.users.profile_updates import DropPreference, SetPreference, apply, update_profile
-from tests.call.world import PlacedCall, placed_call, settle, thinkers
+from tests.call.world import PlacedCall, placed_call, thinkers
+from tests.support.waiting import until
 
 CAN = capabilities_of("gpt-realtime-2")
 PATIENT = SetPreference("turn_patience", "patient")
@@ -62,11 +63,9 @@ async def test_turns_are_taken_as_the_caller_has_chosen_also_when_it_changes_in_
     async with placed_call(remembering=memory) as call:
         assert style_of(call) is EndpointingStyle.PATIENT
         await update_profile(memory, "ada", SetPreference("turn_patience", "balanced"))
-        await settle()
-        assert style_of(call) is EndpointingStyle.BALANCED
+        await until(lambda: style_of(call) is EndpointingStyle.BALANCED)
         await update_profile(memory, "ada", DropPreference("turn_patience"))
-        await settle()
-        assert style_of(call) is EndpointingStyle.EAGER, "the server's own"
+        await until(lambda: style_of(call) is EndpointingStyle.EAGER)  # the server's own
 
 
 async def test_whoever_takes_part_with_the_token_alone_does_not_get_the_owners_choice() -> None:
