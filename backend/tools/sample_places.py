@@ -20,8 +20,8 @@ Memphis, Tennessee; Miami, Florida; Milwaukee, Wisconsin; Minneapolis, Minnesota
 New Orleans, Louisiana; New York, New York; New York City, New York; Oakland, California; Oklahoma City, Oklahoma;
 Orlando, Florida; Paris, Texas; Philadelphia, Pennsylvania; Phoenix, Arizona; Pittsburgh, Pennsylvania;
 Portland, Oregon; Portland, Maine; Sacramento, California; Salt Lake City, Utah; San Antonio, Texas;
-San Diego, California; San Francisco, California; San Jose, California; Santa Fe, New Mexico; Seattle, Washington; Spokane, Washington;
-Springfield, Illinois; Springfield, Massachusetts; St. Louis, Missouri; Tampa, Florida; Tucson, Arizona;
+San Diego, California; San Francisco, California; San Jose, California; Santa Fe, New Mexico; Seattle, Washington;
+Spokane, Washington; Springfield, Illinois; Springfield, Massachusetts; St. Louis, Missouri; Tampa, Florida; Tucson, Arizona;
 Washington, District of Columbia; Washington DC, District of Columbia; Cambridge, Massachusetts
 CA Canada: Calgary, Alberta; Edmonton, Alberta; Halifax, Nova Scotia; Montreal, Quebec; Ottawa, Ontario; Quebec, Quebec;
 Toronto, Ontario; Vancouver, British Columbia; Victoria, British Columbia; Winnipeg, Manitoba
