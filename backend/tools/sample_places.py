@@ -14,17 +14,18 @@ from functools import cache
 _LISTED = """
 US United States: Albuquerque, New Mexico; Anchorage, Alaska; Atlanta, Georgia; Austin, Texas; Baltimore, Maryland;
 Boston, Massachusetts; Buffalo, New York; Charlotte, North Carolina; Chicago, Illinois; Cincinnati, Ohio;
-Cleveland, Ohio; Columbus, Ohio; Dallas, Texas; Denver, Colorado; Detroit, Michigan; El Paso, Texas; Honolulu, Hawaii; Houston, Texas;
-Indianapolis, Indiana; Jacksonville, Florida; Kansas City, Missouri; Las Vegas, Nevada; Los Angeles, California;
-Memphis, Tennessee; Miami, Florida; Milwaukee, Wisconsin; Minneapolis, Minnesota; Nashville, Tennessee;
-New Orleans, Louisiana; New York, New York; New York City, New York; Oakland, California; Oklahoma City, Oklahoma;
-Orlando, Florida; Paris, Texas; Philadelphia, Pennsylvania; Phoenix, Arizona; Pittsburgh, Pennsylvania;
-Portland, Oregon; Portland, Maine; Sacramento, California; Salt Lake City, Utah; San Antonio, Texas;
-San Diego, California; San Francisco, California; San Jose, California; Santa Fe, New Mexico; Seattle, Washington;
-Spokane, Washington; Springfield, Illinois; Springfield, Massachusetts; St. Louis, Missouri; Tampa, Florida; Tucson, Arizona;
-Washington, District of Columbia; Washington DC, District of Columbia; Cambridge, Massachusetts
-CA Canada: Calgary, Alberta; Edmonton, Alberta; Halifax, Nova Scotia; Montreal, Quebec; Ottawa, Ontario; Quebec, Quebec;
-Toronto, Ontario; Vancouver, British Columbia; Victoria, British Columbia; Winnipeg, Manitoba
+Cleveland, Ohio; Columbus, Ohio; Dallas, Texas; Denver, Colorado; Detroit, Michigan; El Paso, Texas; Honolulu, Hawaii;
+Houston, Texas; Indianapolis, Indiana; Jacksonville, Florida; Kansas City, Missouri; Las Vegas, Nevada;
+Los Angeles, California; Memphis, Tennessee; Miami, Florida; Milwaukee, Wisconsin; Minneapolis, Minnesota;
+Nashville, Tennessee; New Orleans, Louisiana; New York, New York; New York City, New York; Oakland, California;
+Oklahoma City, Oklahoma; Orlando, Florida; Paris, Texas; Philadelphia, Pennsylvania; Phoenix, Arizona;
+Pittsburgh, Pennsylvania; Portland, Oregon; Portland, Maine; Sacramento, California; Salt Lake City, Utah;
+San Antonio, Texas; San Diego, California; San Francisco, California; San Jose, California; Santa Fe, New Mexico;
+Seattle, Washington; Spokane, Washington; Springfield, Illinois; Springfield, Massachusetts; St. Louis, Missouri;
+Tampa, Florida; Tucson, Arizona; Washington, District of Columbia; Washington DC, District of Columbia;
+Cambridge, Massachusetts
+CA Canada: Calgary, Alberta; Edmonton, Alberta; Halifax, Nova Scotia; Montreal, Quebec; Ottawa, Ontario;
+Quebec, Quebec; Toronto, Ontario; Vancouver, British Columbia; Victoria, British Columbia; Winnipeg, Manitoba
 MX Mexico: Mexico City; Cancun; Guadalajara; Monterrey; Tijuana
 GB United Kingdom: London, England; Bath, England; Belfast, Northern Ireland; Birmingham, England; Brighton, England;
 Bristol, England; Cambridge, England; Cardiff, Wales; Edinburgh, Scotland; Glasgow, Scotland; Leeds, England;
