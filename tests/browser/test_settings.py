@@ -73,7 +73,7 @@ async def test_choices_for_calls_are_kept_by_the_server_and_shown_again(browser:
             await tab.sees("settings-said", "Saved")
         await until(lambda: _kept(here, before | chosen))
         await open_settings(here, tab)
-        await tab.page.wait_for_function("() => document.querySelector('#settings-voice').value === 'cedar'")
+        await tab.page.wait_for_function("() => document.querySelector('#settings-voice')?.value === 'cedar'")
         for name, value in chosen.items():
             assert await setting(tab, name).input_value() == value
         await choose(tab, "voice", "")
