@@ -16,7 +16,7 @@ import { showSignIn } from "./view/sign_in.js";
 import { showSummary } from "./view/summary.js";
 import { showWaterfall } from "./view/waterfall.js";
 
-const STYLES = ["waterfall", "memory", "past", "drawer"];
+const STYLES = ["waterfall", "memory", "past", "settings", "drawer"];
 
 /** @param {import("./store.js").Store} store @param {import("./conversation.js").Conversation} conversation */
 export function showRest(store, conversation) {

@@ -50,7 +50,7 @@ client.on("stream", ({ direction, stream, context }) => (stream ? levels.tap(con
 const conversation = new Conversation(store, client);
 
 showCall(store, conversation, audio);
-showDevices(store, audio, conversation);
+showDevices(store, audio);
 listenForTalkKey(store, audio);
 showTranscript(store);
 showComposer(store, conversation);

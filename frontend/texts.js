@@ -107,6 +107,11 @@ export function duration(ms, exactMs = 1_000) {
   return t("time.s", { s: number(ms / 1000, { minimumFractionDigits: 1, maximumFractionDigits: 1 }) });
 }
 
+/** The name of a language in the page's own. @param {string} code */
+export function languageName(code) {
+  return new Intl.DisplayNames(locale, { type: "language" }).of(code) ?? code;
+}
+
 /** Several things one after the other, as in "Weather, Notes". @param {readonly string[]} things */
 export function listOf(things) {
   return things.join(t("list.separator"));

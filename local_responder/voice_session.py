@@ -131,7 +131,7 @@ class VoiceSession:
                     elif order.modality == "text":
                         yield Words(part.text + " ")
                     else:
-                        async for piece in self._pieces(part):
+                        async for piece in self._pieces(part, order.speed):
                             for spoken in with_pause(piece, pause_ms):
                                 yield spoken
                             pause_ms = piece.pause_ms if piece.pcm else pause_ms
@@ -141,8 +141,8 @@ class VoiceSession:
             return
         yield End()
 
-    async def _pieces(self, sentence: Sentence) -> AsyncIterator[Piece]:
-        pieces = self._engines.synthesizer.speak(sentence.text)
+    async def _pieces(self, sentence: Sentence, speed: float) -> AsyncIterator[Piece]:
+        pieces = self._engines.synthesizer.speak(sentence.text, speed)
         async with closing(pieces):
             async for piece in pieces:
                 yield piece

@@ -86,6 +86,8 @@ class CallSubsystem:
     """The other processes; None when this one serves alone."""
     detector: str
     """What finds the turns, in words for the operator."""
+    finds_turns: bool
+    """Whether we find the turns; otherwise the provider does."""
 
 
 @asynccontextmanager
@@ -147,8 +149,9 @@ async def open_calls(foundation: Foundation, tasks: TaskSubsystem) -> AsyncItera
         metrics.watch_queue("open_pages", lambda: pages.count)
         await _listen(foundation, tasks, registry, pages, stack)
         detects = engine or "the provider’s own"
+        detecting = engine is not None
         yield CallSubsystem(
-            registry, providers, offers, realtime_offers, rtvi_offers, ice_servers, pages, cluster, detects
+            registry, providers, offers, realtime_offers, rtvi_offers, ice_servers, pages, cluster, detects, detecting
         )
 
 

@@ -28,10 +28,11 @@ from backend.chat.chat import Chat
 from backend.chat.profile_updater import ChatProfileUpdater
 from backend.chat.turn_runner import ChatDependencies
 from backend.http.app import build_app
-from backend.http.context import PageConfig, Services, UserDataStore
+from backend.http.context import PageConfig, ResponderChoice, Services, UserDataStore
 from backend.http.ice_servers import listed
 from backend.http.limits import Buckets
 from backend.notifications.deletions import Deletion, DeletionNotifier, DeletionTarget, DeletionWebhook
+from backend.responders.failover import Provider
 from backend.runtime.supervisor import supervising
 from backend.sessions.handles import SessionLocator
 from backend.storage.move import MemoryMove
@@ -235,8 +236,17 @@ def _page_config(foundation: Foundation, calls: CallSubsystem) -> PageConfig:
         ],
         limits={"session_max_minutes": settings.session_max_minutes},
         fingerprint=settings.identify_by_fingerprint,
+        responders=[_choice(each.provider) for each in calls.providers.monitored],
+        endpointing=settings.endpointing if calls.finds_turns else None,
         interruptions=settings.interruptions,
         recording={"keep_hours": settings.recording.keep_hours} if settings.recording.enabled else None,
+    )
+
+
+def _choice(provider: Provider) -> ResponderChoice:
+    about, can = provider.about, provider.capabilities
+    return ResponderChoice(
+        provider.name, about.responder, about.model, can.voices, provider.voice, can.speeds, can.languages
     )
 
 

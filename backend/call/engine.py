@@ -38,6 +38,7 @@ from backend.conversation.call_options import CallOptions
 from backend.conversation.commands import Purpose
 from backend.conversation.limits import TurnLimits
 from backend.conversation.machine.state import Floor
+from backend.conversation.patience import EndpointingStyle
 from backend.conversation.turn import TurnMachine
 from backend.errors import (
     BadRequest,
@@ -67,6 +68,7 @@ log = logging.getLogger(__name__)
 DURING_REPLY = frozenset({Floor.ASSISTANT, Floor.HELD})
 EARLY_LIMIT = 256
 """Typed messages, and a program's decisions, kept for a Responder that is still being connected; older ones go."""
+STYLES = frozenset(EndpointingStyle)
 NEEDS_RESPONDER = (ev.MessageAdded, ev.ReplyRequested, ev.InputHandedIn, ev.ToolAnswered)
 """The decisions of a program that mean nothing before the Responder is there."""
 
@@ -80,7 +82,8 @@ class CallEngine:
         self._transport = transport
         self._now = asyncio.get_running_loop().time  # the clock of the machine's deadlines
         self._options = session.options
-        self._machine = TurnMachine(self._limits())
+        self._background = CallerBackground()
+        self._machine = TurnMachine(self.limits)
         self._endpointing = self._open_endpointing()
         self._echo = dependencies.open_echo_guard()
         self._trace = CallTrace(dependencies.tracer, session)
@@ -135,7 +138,6 @@ class CallEngine:
         self._phone = PhoneCall(phone, dependencies.transfers)
         self._subscription: Subscription | None = None
         self._mode = dependencies.mode(UserProfile())
-        self._background = CallerBackground()
         self._recalled: Literal["kept", "unavailable"] = "kept"
         self._connected = asyncio.Event()
         self._early: deque[ev.Event] = deque(maxlen=EARLY_LIMIT)
@@ -240,6 +242,9 @@ class CallEngine:
         if self._link.briefing is None:  # else the profile has changed meanwhile, and this one is older
             self._brief()
             self._mode = self._dependencies.mode(self._background.profile)
+            self._use_preferences()
+        if self._options is None:
+            self._link.prefer(self._background.profile.preferences.responder)
         await self._transport.wait_arrived()
         try:
             await self._link.run(self._on_connected)
@@ -305,6 +310,7 @@ class CallEngine:
         self._publish(page.UserContextChanged())
         self._mode = self._dependencies.mode(profile)
         self._background = replace(self._background, profile=profile)
+        self._use_preferences()
         self._brief()
 
     def _brief(self) -> None:
@@ -312,9 +318,20 @@ class CallEngine:
         briefing = self._dependencies.brief(self._background, self._options)
         self._link.brief(self._phone.brief(briefing))
 
-    def _limits(self) -> TurnLimits:
-        limits = replace(self._dependencies.limits, interruptible=self._session.interruptions)
-        return self._options.limits(limits) if self._options else limits
+    @property
+    def limits(self) -> TurnLimits:
+        """The limits of this call: the server's, as its caller or their program has changed them."""
+        usual = self._dependencies.limits
+        limits = replace(usual, interruptible=self._session.interruptions)
+        if self._options:
+            return self._options.limits(limits)
+        chosen = self._background.profile.preferences.turn_patience
+        return replace(limits, style=EndpointingStyle(chosen) if chosen in STYLES else usual.style)
+
+    def _use_preferences(self) -> None:
+        """Take turns as the caller has chosen; a program that has chosen itself is not overruled."""
+        if self._options is None:
+            self.dispatch(ev.OptionsChanged(self.limits, answered=True))
 
     def _open_endpointing(self) -> Endpointing:
         if self._options and not self._options.detects_turns:
@@ -389,7 +406,7 @@ class CallEngine:
         """Go on with what the caller's program has chosen, in this turn or from the next on."""
         before, self._options = self._options, options
         self._session.options = options
-        self.dispatch(ev.OptionsChanged(self._limits(), options.answers))
+        self.dispatch(ev.OptionsChanged(self.limits, options.answers))
         if self._link.briefing is not None:
             self._brief()
         if before is None or before.detects_turns is not options.detects_turns:

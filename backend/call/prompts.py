@@ -32,6 +32,9 @@ Answer in the language the caller speaks. Be brief: two or three sentences are u
 You are always on the line, and whoever speaks to you is answered at once. Small talk, clarifications and what \
 was already said in this conversation you answer yourself, at once."""
 
+SPEAKING = """\
+The caller has chosen {language} as the language of the conversation: speak it, until they ask you for another."""
+
 ROUTING = """\
 For everything that needs facts, current data or thought, call {tool} with the fitting domain and the whole \
 question. Before you call it, acknowledge in two to five words, such as "Let me check that." Never guess what a \
@@ -123,7 +126,10 @@ def brief(
     """
     if options is not None and not options.thinkers:
         return _given(options, Briefing(options.instructions, (), endpointing))
+    preferences = caller.profile.preferences
     first = [(options.instructions if options else "") or CHARACTER]
+    if options is None and preferences.language:
+        first.append(SPEAKING.format(language=json.dumps(preferences.language, ensure_ascii=False)))
     if mode and (words := mode.words()):
         first.append(words)
     tools: tuple[ToolSchema, ...] = (SILENCE,)
@@ -142,7 +148,7 @@ def brief(
     if instructions := caller.profile.instructions:
         parts.append(standing(instructions))
     known = {
-        "preferences": caller.profile.preferences.stored(),
+        "preferences": caller.profile.preferences.of_user(),
         "facts": list(caller.profile.facts),
         "summary": caller.profile.summary,
         "conversations_before_this_one": caller.profile.signals.session_count,
@@ -157,7 +163,9 @@ def brief(
         )
     words_calling, words_delegating = ("\n\n".join([*first, *own, *parts]) for own in (calling, delegating))
     briefing = Briefing(words_calling, tools, endpointing, purposes, words_delegating)
-    return _given(options, briefing) if options else briefing
+    if options:
+        return _given(options, briefing)
+    return replace(briefing, voice=preferences.voice, speed=preferences.speed)
 
 
 def _given(options: CallOptions, briefing: Briefing) -> Briefing:

@@ -74,6 +74,10 @@ class ResponderLink:
         """Whether the model that serves the call understands pictures, or the one that would be tried first."""
         return self._choice.capabilities.images
 
+    def prefer(self, provider: str) -> None:
+        """Have the call served by the provider of that name wherever it can be; before `run`."""
+        self._choice.prefer(provider)
+
     def brief(self, briefing: Briefing) -> None:
         """Replace the instructions if they differ, in mid-call and for connections to come."""
         if briefing != self.briefing:

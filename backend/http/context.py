@@ -162,6 +162,23 @@ class UserDataStore(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class ResponderChoice:
+    """A Responder as callers may choose it, by its provider's name."""
+
+    provider: str
+    name: str
+    model: str
+    voices: tuple[str, ...]
+    """Empty: no voice can be chosen."""
+    voice: str
+    """The usual one."""
+    speeds: tuple[float, float] | None
+    """The slowest and the fastest speech; None: the speed cannot be chosen."""
+    languages: tuple[str, ...]
+    """The languages it speaks, by their English names; empty: many."""
+
+
+@dataclass(frozen=True, slots=True)
 class PageConfig:
     """The answer of `GET /api/config`. It holds no secret."""
 
@@ -180,6 +197,10 @@ class PageConfig:
     """Whether the page may ask to recognise the browser by its fingerprint."""
     loading: list[str] = field(default_factory=list)
     """The parts of the local Responder that are being loaded: the first call waits for them."""
+    responders: list[ResponderChoice] = field(default_factory=list)
+    """The Responders that callers may choose from, the usual one first, each with what a call may choose of it."""
+    endpointing: str | None = None
+    """How long pauses may be where callers have not chosen; None: the provider decides about that."""
     interruptions: bool = True
     """Whether the voices of callers who have not chosen otherwise may interrupt replies."""
     recording: dict[str, float] | None = None

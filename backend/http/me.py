@@ -35,6 +35,7 @@ from backend.users.profile_updates import (
     SUMMARY_CHARS,
     AddFact,
     AddInstruction,
+    CallPreferenceName,
     DropFact,
     DropInstruction,
     DropPreference,
@@ -59,7 +60,7 @@ class SetOne(_Change):
     """Overwrites a preference; `watched_tickers` takes a list of symbols, every other one a text."""
 
     op: Literal["set_preference"]
-    name: PreferenceName
+    name: PreferenceName | CallPreferenceName
     value: str | Annotated[list[str], Field(max_length=100)]
 
 
@@ -67,7 +68,7 @@ class DropOne(_Change):
     """Forgets a preference."""
 
     op: Literal["drop_preference"]
-    name: PreferenceName
+    name: PreferenceName | CallPreferenceName
 
 
 class Watch(_Change):

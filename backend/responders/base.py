@@ -59,6 +59,22 @@ class Capabilities:
     """It says how sure it is of what it has transcribed."""
     resumes: bool = False
     """It goes over to another connection by itself before that."""
+    voices: tuple[str, ...] = ()
+    """The voices a call may choose from; empty: it has one, or they are not known."""
+    speeds: tuple[float, float] | None = None
+    """The slowest and the fastest it may be told to speak, 1 being its own speed; None: that cannot be chosen."""
+    languages: tuple[str, ...] = ()
+    """The languages it understands and speaks, by their English names; empty: many."""
+
+    def voice_of(self, asked: str, usual: str) -> str:
+        """Return the voice asked for where there is one of that name, else the usual one."""
+        return asked if asked in self.voices else usual
+
+    def speed_of(self, asked: float, usual: float) -> float:
+        """Return the speed asked for, as far as it can be had; `asked` 0 is none."""
+        if not asked or self.speeds is None:
+            return usual
+        return min(max(asked, self.speeds[0]), self.speeds[1])
 
     def fit(self, command: ResponderCommand) -> ResponderCommand | None:
         """Return `command` as this provider can take it; None where there is nothing it could be told."""
@@ -104,7 +120,9 @@ class Briefing:
     tool_choice: Any = "auto"
     """Whether tools may be called: `auto`, `none`, `required`, or the one that must be, as the Realtime API has it."""
     voice: str = ""
-    """The voice asked for in this call; empty: the one of the settings."""
+    """The voice asked for in this call; empty, or unknown to the provider: the one of the settings."""
+    speed: float = 0.0
+    """The speed of speech asked for in this call; 0: the one of the settings."""
 
 
 OnEvent = Callable[[ResponderEvent], None]

@@ -229,7 +229,7 @@ class RealtimeCodec:
         voice = self._voice
         language = {"language": voice.language} if voice.language else {}
         noise = {"noise_reduction": {"type": voice.noise_reduction}} if voice.noise_reduction else {}
-        speed = {"speed": voice.speed} if voice.speed != 1.0 else {}
+        speed = self.capabilities.speed_of(briefing.speed, voice.speed)
         return {
             "input": {
                 "format": pcm,
@@ -237,7 +237,11 @@ class RealtimeCodec:
                 "turn_detection": detection,
                 **noise,
             },
-            "output": {"format": pcm, "voice": briefing.voice or voice.name, **speed},
+            "output": {
+                "format": pcm,
+                "voice": self.capabilities.voice_of(briefing.voice, voice.name),
+                **({"speed": speed} if speed != 1.0 else {}),
+            },
         }
 
     # --- theirs to ours --------------------------------------------------------------------------------

@@ -19,6 +19,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from copy import copy
 from dataclasses import dataclass
 
 from backend.errors import ResponderUnavailable
@@ -66,6 +67,8 @@ class Provider:
     """What its model can do."""
     at: str = ""
     """Where it is, for the operator: ' at https://…'."""
+    voice: str = ""
+    """The voice of callers who have not chosen one."""
 
 
 class MonitoredProvider:
@@ -165,6 +168,12 @@ class Providers:
         """Return whether the provider may decide that the caller has finished, whichever of them serves a call."""
         return all("provider" in each.provider.capabilities.endpointers for each in self.monitored)
 
+    def preferring(self, name: str) -> Providers:
+        """Return the same providers, with their health, for a call that would rather be with the one of that name."""
+        preferred = copy(self)
+        preferred.monitored = sorted(self.monitored, key=lambda each: each.provider.name != name)
+        return preferred
+
     def states(self) -> dict[str, str]:
         """Return each provider's state, by its name."""
         return {each.provider.name: each.state for each in self.monitored}
@@ -191,6 +200,10 @@ class ProviderChoice:
 
     def __repr__(self) -> str:
         return f"ProviderChoice({self._current!r})"
+
+    def prefer(self, name: str) -> None:
+        """Take the provider of that name for the one preferred to all others, before the first connection."""
+        self._providers = self._providers.preferring(name)
 
     @property
     def about(self) -> ResponderInfo:

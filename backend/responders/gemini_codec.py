@@ -39,6 +39,7 @@ from backend.responders.codec import CALL_NOTHING, QUIET_PURPOSES
 from backend.responders.gemini_messages import GeminiToolCall, ServerContent, ServerMessage, Usage
 from backend.runtime.json_objects import Json
 
+VOICES = ("Aoede", "Charon", "Fenrir", "Kore", "Leda", "Orus", "Puck", "Zephyr")
 CAPABILITIES = Capabilities(
     endpointers=frozenset({"local"}),
     cancels=True,
@@ -53,6 +54,7 @@ CAPABILITIES = Capabilities(
     output_rate_hz=24_000,
     session_s=600.0,
     resumes=True,
+    voices=VOICES,
 )
 AUDIO_TYPE = "audio/pcm;rate=16000"
 BYTES_PER_MS = 32
@@ -134,11 +136,12 @@ class GeminiCodec:
         """Begin a connection: return its first message, which goes on with the session where there is a handle."""
         self._active = self._void = False
         self._turn = self._former = None
+        voice = CAPABILITIES.voice_of(self.briefing.voice, self._voice)
         setup: Json = {
             "model": f"models/{self._model}",
             "generationConfig": {
                 "responseModalities": ["AUDIO"],
-                "speechConfig": {"voiceConfig": {"prebuiltVoiceConfig": {"voiceName": self._voice}}},
+                "speechConfig": {"voiceConfig": {"prebuiltVoiceConfig": {"voiceName": voice}}},
             },
             "systemInstruction": {"parts": [{"text": self.briefing.instructions}]},
             "realtimeInputConfig": {"automaticActivityDetection": {"disabled": True}},

@@ -11,10 +11,13 @@ SESSION_S = 3600.0
 REASONS = re.compile(r"gpt-realtime-2(\.\d+)?(-mini)?(-\d{4}-\d\d-\d\d)?$")
 """Models that reason: they take an effort, and call several tools in one reply. `gpt-realtime-2025-08-28` is a date."""
 
+VOICES = ("marin", "cedar", "alloy", "ash", "ballad", "coral", "echo", "sage", "shimmer", "verse")
+SPEEDS = (0.25, 1.5)
+
 
 def capabilities_of(model: str) -> Capabilities:
     """Return what this model can do over the Realtime API; of a model that is not OpenAI's, what the protocol has."""
-    reasons = REASONS.match(model) is not None
+    reasons, is_openais = REASONS.match(model) is not None, model.startswith("gpt-realtime")
     return Capabilities(
         endpointers=frozenset({"local", "provider"}),
         cancels=True,
@@ -23,10 +26,12 @@ def capabilities_of(model: str) -> Capabilities:
         delegates=False,
         several_messages=reasons,
         parallel_calls=reasons,
-        images=model.startswith("gpt-realtime"),
+        images=is_openais,
         reasons=reasons,
         input_rate_hz=24_000,
         output_rate_hz=24_000,
         session_s=SESSION_S,
-        tells_certainty=model.startswith("gpt-realtime"),
+        tells_certainty=is_openais,
+        voices=VOICES if is_openais else (),
+        speeds=SPEEDS if is_openais else None,
     )

@@ -41,6 +41,7 @@ CAPABILITIES = Capabilities(
     input_rate_hz=24_000,
     output_rate_hz=24_000,
     session_s=7200.0,
+    voices=("ara", "eve", "leo", "rex", "sal"),
 )
 HELD_LIMIT = 2_000
 """Events of a reply that nobody has asked for yet; one that is longer is dropped."""
@@ -75,7 +76,10 @@ class XaiCodec(RealtimeCodec):
         session: Json = {"instructions": briefing.instructions, "tools": msgspec.to_builtins(briefing.tools)}
         if first:
             pcm = {"type": "audio/pcm", "rate": 24000}
-            session |= {"voice": self._voice.name, "turn_detection": {"type": "server_vad"}}
+            session |= {
+                "voice": CAPABILITIES.voice_of(briefing.voice, self._voice.name),
+                "turn_detection": {"type": "server_vad"},
+            }
             session |= {"audio": {"input": {"format": pcm}, "output": {"format": pcm}}}
             if self._voice.effort:
                 session["reasoning"] = {"effort": self._voice.effort}

@@ -107,7 +107,7 @@ def slots_for(manifest: Manifest, question: Question, situation: Situation, day:
     findings: list[Note | Exchange] = [*situation.notes, *situation.exchanges]
     own = [_material(finding) for finding in findings if finding.personal]
     known = situation.profile.stored()
-    preferences = situation.profile.preferences.stored()
+    preferences = situation.profile.preferences.of_user()
     shareable = [preferences.pop(name, "") for name in SHAREABLE]
     if not rests_on_time(manifest, question):
         preferences.pop("time_zone", None)

@@ -277,13 +277,19 @@ def _span(start: str, end: str, now: datetime, zone: ZoneInfo | None) -> tuple[d
     first = _moment(parse_when(start or "today", now, zone), zone)
     if not end:
         return first, _moment(first.date(), zone) + SPAN
-    until = parse_when(end, max(now, first), zone)
-    last = _moment(until if isinstance(until, datetime) else until + DAY, zone)
+    last = _end(end, now, zone)
+    if last <= first:  # "at five", after tomorrow at three
+        last = _end(end, first, zone)
     if last <= first:
         raise BadEvent("The end is not after the start.")
     if last - first > SPAN_LIMIT:
         raise BadEvent("That is more than a year.", hint="Ask for a shorter time.")
     return first, last
+
+
+def _end(said: str, now: datetime, zone: ZoneInfo | None) -> datetime:
+    until = parse_when(said, now, zone)
+    return _moment(until if isinstance(until, datetime) else until + DAY, zone)
 
 
 def _moment(moment: Moment, zone: ZoneInfo | None) -> datetime:

@@ -21,6 +21,8 @@ from backend.storage.memory import Memory, Unwatch
 INSTRUCTION_LIMIT = 10
 """Standing instructions of a user. One more is refused: what somebody counts on must not fall off unsaid."""
 INSTRUCTION_CHARS = 300
+CALL_PREFERENCES = frozenset({"voice", "speech_speed", "responder", "turn_patience"})
+"""The preferences that set up calls, and say nothing of the user that a model should know."""
 UNKNOWN = "unknown"
 """The field of each part that carries what this version does not know."""
 
@@ -54,8 +56,29 @@ class Preferences(_Part):
     time_zone: str = ""
     """An IANA name, e.g. Europe/Oslo."""
     language: str = ""
+    """The language to be spoken to in, by its English name or its own; empty: the one the user speaks."""
+    voice: str = ""
+    """The assistant's voice, by the name it has with the provider."""
+    speech_speed: str = ""
+    """How fast the assistant speaks: a number, 1 being usual."""
+    responder: str = ""
+    """The provider that calls are served by where it can be, by its name in RESPONDERS."""
+    turn_patience: str = ""
+    """How long a pause in the user's speech may be: a style of `EndpointingStyle`."""
     unknown: Mapping[str, object] = field(default_factory=dict)
     """Preferences of a newer version, as they are stored."""
+
+    @property
+    def speed(self) -> float:
+        """How fast the assistant speaks; 0: none is chosen."""
+        try:
+            return float(self.speech_speed or 0)
+        except ValueError:  # written by another version
+            return 0.0
+
+    def of_user(self) -> dict[str, object]:
+        """Return what tells something of the user: not how their calls are set up."""
+        return {name: value for name, value in self.stored().items() if name not in CALL_PREFERENCES}
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +130,7 @@ class UserProfile(_Part):
 
     def shown(self) -> dict[str, object]:
         """Return what a model is shown of the user as JSON data: preferences without the time zone, facts, summary."""
-        shown = replace(self.preferences, time_zone="").stored()
+        shown = replace(self.preferences, time_zone="").of_user()
         if self.facts:
             shown["facts"] = list(self.facts)
         if self.summary:

@@ -24,6 +24,10 @@ from backend.users.lists import one_line
 from backend.users.profile import INSTRUCTION_CHARS, INSTRUCTION_LIMIT, Signals, UserProfile
 
 PreferenceName = Literal["name", "default_location", "temperature_unit", "watched_tickers", "time_zone", "language"]
+CallPreferenceName = Literal["voice", "speech_speed", "responder", "turn_patience"]
+"""What sets up the user's calls; they choose it themselves, and no model does."""
+SPEEDS = (0.5, 1.5)
+"""The slowest and the fastest speech that can be chosen."""
 
 VALUE_LIMIT = 100
 """Characters of a preference."""
@@ -44,7 +48,7 @@ TOPIC_LIMIT = 50
 class SetPreference:
     """Overwrite one preference, or all watched tickers. Raises `BadRequest` for a value that is not allowed."""
 
-    name: PreferenceName
+    name: PreferenceName | CallPreferenceName
     value: str | tuple[str, ...]
 
     def __post_init__(self) -> None:
@@ -81,7 +85,7 @@ class AssumeHome:
 class DropPreference:
     """Delete one preference."""
 
-    name: PreferenceName
+    name: PreferenceName | CallPreferenceName
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,7 +266,9 @@ async def update_profile(memory: Memory, user_id: str, *updates: ProfileUpdate) 
     return UserProfile.read(changed)
 
 
-def _with_preference(profile: UserProfile, name: PreferenceName, value: str | tuple[str, ...]) -> UserProfile:
+def _with_preference(
+    profile: UserProfile, name: PreferenceName | CallPreferenceName, value: str | tuple[str, ...]
+) -> UserProfile:
     changed: Any = {name: value}
     return replace(profile, preferences=replace(profile.preferences, **changed))
 
@@ -334,7 +340,7 @@ def shortened(text: str, limit: int) -> str:
     return cut[: sentence + 1] if sentence > limit // 2 else cut.rpartition(" ")[0]
 
 
-def checked_value(name: PreferenceName, value: str) -> str:
+def checked_value(name: PreferenceName | CallPreferenceName, value: str) -> str:
     """Return a preference's value in the form it is kept in. Raises `BadRequest`."""
     value = value.strip()
     if not value or len(value) > VALUE_LIMIT:
@@ -349,9 +355,25 @@ def checked_value(name: PreferenceName, value: str) -> str:
                 ZoneInfo(value)
             except (ZoneInfoNotFoundError, ValueError, OSError):
                 raise BadRequest("The time zone must be an IANA name, e.g. Europe/Oslo.") from None
+        case "turn_patience" if value not in ("patient", "balanced", "eager"):
+            raise BadRequest("The patience with pauses is patient, balanced or eager.")
+        case "speech_speed":
+            return _checked_speed(value)
+        case "voice" | "responder" if not re.fullmatch(r"[\w .-]+", value):
+            raise BadRequest("That does not look like the name of a voice or a provider.")
         case "name" | "default_location" | "language" if not re.fullmatch(r"[\w .,'’()-]+", value):
             raise BadRequest("That does not look like a name of a person, place or language.")
     return value
+
+
+def _checked_speed(value: str) -> str:
+    try:
+        speed = float(value)
+    except ValueError:
+        speed = 0.0
+    if not SPEEDS[0] <= speed <= SPEEDS[1]:
+        raise BadRequest(f"The speed of speech is a number from {SPEEDS[0]} to {SPEEDS[1]}; 1 is usual.")
+    return f"{speed:g}"
 
 
 def instruction_id(text: str) -> str:

@@ -51,8 +51,21 @@ only what the caller said of themselves or asked for. Never note passwords, card
 
 Answer with one JSON object and nothing else:
 {"summary": "at most eight short sentences about the caller and what was talked about", "facts": ["each lasting fact \
-about the caller in a few words, such as: has a dog called Rex"]}
+about the caller in a few words"]}
 Facts that are known already need not be repeated. When there is nothing to note, leave the summary as it is."""
+
+
+ECHO_WORDS = 4
+"""From this many words on, text that stands in the task is taken for an echo of it."""
+
+
+def _words(text: str) -> list[str]:
+    return re.findall(r"\w+", text.casefold())
+
+
+def _echoes(text: str) -> bool:
+    words = _words(text)
+    return len(words) >= ECHO_WORDS and f" {' '.join(words)} " in f" {' '.join(_words(TASK))} "
 
 
 class SummaryDraft(msgspec.Struct):
@@ -62,8 +75,11 @@ class SummaryDraft(msgspec.Struct):
     facts: Any = ()
 
     def __post_init__(self) -> None:
+        """Leave out what only repeats the task: weak models answer with its words, which nobody should be shown."""
         found = self.facts if isinstance(self.facts, list) else []
-        self.facts = tuple(fact for fact in found if isinstance(fact, str))[:FACT_LIMIT]
+        self.facts = tuple(fact for fact in found if isinstance(fact, str) and not _echoes(fact))[:FACT_LIMIT]
+        sentences = re.split(r"(?<=[.!?])\s+", self.summary.strip())
+        self.summary = " ".join(sentence for sentence in sentences if not _echoes(sentence))
 
 
 @dataclass(eq=False, repr=False)

@@ -46,10 +46,13 @@ function isSame(one, other) {
   return words(one) === words(other);
 }
 
+/** The preferences that set up calls, and are shown in the settings. */
+const OF_CALLS = new Set(["voice", "speech_speed", "responder", "turn_patience"]);
+
 /** Nothing at all is known. @param {Known} known */
 export function isBlank({ preferences, facts, summary, signals, instructions }) {
   const empty = (/** @type {any} */ value) => value === "" || (Array.isArray(value) && !value.length);
-  return Object.values(preferences).every(empty) && !facts.length && !instructions.length && !summary && !signals.session_count;
+  return Object.entries(preferences).every(([name, value]) => OF_CALLS.has(name) || empty(value)) && !facts.length && !instructions.length && !summary && !signals.session_count;
 }
 
 /** The counts of a profile in a sentence. @param {Known} known */

@@ -25,7 +25,7 @@ export function showAnnouncements(store) {
  * @param {import("../state/transcript.js").Transcript} before
  */
 function turnsOver(now, before) {
-  if (now === before) return [];
+  if (now === before || document.documentElement.dataset.captions === "off") return [];
   const known = new Map(before.entries.map((entry) => [entry.id, entry]));
   return now.entries.filter((entry) => isOver(entry) && !isOver(known.get(entry.id)) && !isEarlier(entry)).map(inWords);
 }

@@ -1,9 +1,7 @@
-/**
- * The choice of microphone and speaker, of push-to-talk, and of whether the caller's voice interrupts, behind one button;
- * remembered for the next visit.
- */
+/** The choice of microphone and speaker, and of push-to-talk, behind one button; remembered for the next visit. */
 
 import { dropFingerprint, prepareFingerprint } from "../fingerprint.js";
+import { remember, remembered } from "../remembered.js";
 import { t } from "../texts.js";
 import { make, part } from "./dom.js";
 
@@ -12,9 +10,8 @@ import { make, part } from "./dom.js";
 /**
  * @param {import("../store.js").Store} store
  * @param {import("../client/call_audio.js").CallAudio} audio
- * @param {import("../conversation.js").Conversation} conversation
  */
-export function showDevices(store, audio, conversation) {
+export function showDevices(store, audio) {
   wireButton(part("open-devices"), part("devices"));
   const microphone = select("microphone", (id) => void audio.chooseMicrophone(id));
   const speaker = select("speaker", (id) => void audio.chooseSpeaker(id));
@@ -24,12 +21,6 @@ export function showDevices(store, audio, conversation) {
     audio.pushToTalk(push.checked);
   });
   store.dispatch("page_microphone", { chosen: remembered("microphone"), pushToTalk: remembered("push-to-talk") === "1" });
-  const interrupt = /** @type {HTMLInputElement} */ (part("interruptions"));
-  interrupt.addEventListener("change", async () => {
-    const allowed = interrupt.checked;
-    if (await conversation.allowInterruptions(allowed)) remember("interruptions", allowed ? "on" : "off");
-    else interrupt.checked = store.state.interruptions.allowed;
-  });
   askToRecognise(store);
   const wish = remembered("interruptions");
   if (wish) store.dispatch("page_interruptions", { allowed: wish === "on" });
@@ -41,7 +32,6 @@ export function showDevices(store, audio, conversation) {
       offer(microphone, state.microphone);
       push.checked = state.microphone.pushToTalk;
     }
-    if (state.interruptions !== before.interruptions) interrupt.checked = state.interruptions.allowed;
     if (state.speaker === before.speaker) return;
     part("speaker-field").hidden = !state.speaker.choosable;
     offer(speaker, state.speaker);
@@ -116,23 +106,4 @@ function offer(select, { devices, chosen }) {
     select.replaceChildren(...options.map(({ id, label }) => Object.assign(make("option", "", label), { value: id })));
   }
   select.value = options.some(({ id }) => id === chosen) ? chosen : "";
-}
-
-/** Storage may be forbidden; then the choice lasts as long as the page. @param {string} name @param {string} value */
-function remember(name, value) {
-  try {
-    localStorage.setItem(name, value);
-  } catch (error) {
-    if (!(error instanceof DOMException)) throw error;
-  }
-}
-
-/** @param {string} name */
-function remembered(name) {
-  try {
-    return localStorage.getItem(name) ?? "";
-  } catch (error) {
-    if (!(error instanceof DOMException)) throw error;
-    return "";
-  }
 }

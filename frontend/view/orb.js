@@ -52,11 +52,13 @@ export function showOrb(store) {
     shape(pen, Math.max(RING + latest.in * REACH, DISC + latest.out * REACH + 8), latest.in, -time);
     pen.stroke();
   };
+  const repaint = () => {
+    Object.assign(colours, readColours(canvas));
+    paint();
+  };
+  document.addEventListener("appearancechange", repaint);
   for (const query of ["(prefers-color-scheme: dark)", "(forced-colors: active)"]) {
-    matchMedia(query).addEventListener("change", () => {
-      Object.assign(colours, readColours(canvas));
-      paint();
-    });
+    matchMedia(query).addEventListener("change", repaint);
   }
   store.subscribe((state, before) => (state.floor !== before.floor || state.phase !== before.phase) && paint());
   return (levels) => {

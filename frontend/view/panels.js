@@ -1,6 +1,6 @@
 /**
  * The panels that open and close: the activity beside the conversation (on narrow windows), the memory, the
- * past conversations, the developer's drawer. A panel's content is loaded when it is first opened: the first page needs
+ * past conversations, the settings, the developer's drawer. A panel's content is loaded when it is first opened: the first page needs
  * none of it.
  */
 
@@ -22,6 +22,7 @@ import { part } from "./dom.js";
 const CONTENTS = {
   memory: () => import("./memory.js"),
   past: () => import("./past.js"),
+  settings: () => import("./settings.js"),
   drawer: () => import("./drawer.js"),
 };
 

@@ -320,6 +320,7 @@ class Realtime:
             voice=session.voice,
             metadata=metadata(wanted.get("metadata"), "response.metadata"),
             out_of_band=wanted.get("conversation") == "none",
+            speed=session.speed,
         )
 
     def _own_input(self, given: Any) -> tuple[Item, ...]:

@@ -41,6 +41,8 @@ class Order:
     voice: Any
     metadata: dict[str, str] | None = None
     out_of_band: bool = False
+    speed: float = 1.0
+    """How fast it is spoken; 1 is the voice's own."""
 
     @property
     def purpose(self) -> str | None:

@@ -112,6 +112,11 @@ class Session:
         return self._shown["audio"]["output"]["voice"]
 
     @property
+    def speed(self) -> float:
+        """How fast replies are spoken."""
+        return float(self._shown["audio"]["output"]["speed"])
+
+    @property
     def tools(self) -> list[dict[str, Any]]:
         """The functions on offer."""
         return [tool for tool in self._shown["tools"] if tool["type"] == "function"]

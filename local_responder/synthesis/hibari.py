@@ -55,8 +55,8 @@ class HibariVoice:
         for _ in self.pieces("Hello, Qworpel."):
             pass
 
-    def pieces(self, sentence: str) -> Iterator[Piece]:
-        """Speak a sentence clause by clause; each piece is made when it is asked for."""
+    def pieces(self, sentence: str, speed: float = 1.0) -> Iterator[Piece]:
+        """Speak a sentence that fast, clause by clause; each piece is made when it is asked for."""
         sentence = sentence[:LONGEST_TEXT]
         verbalized = verbalize(sentence)
         words = verbalized.spoken.split()[:MOST_WORDS]
@@ -64,7 +64,7 @@ class HibariVoice:
         for end in accumulate(clauses(words)):
             spoken = words[done:end]
             text, starts = _written(sentence, verbalized, done, end, last=end == len(words))
-            samples, spoken_starts = self._speak(spoken)
+            samples, spoken_starts = self._speak(spoken, speed)
             places = tuple(spoken_starts[min(start, len(spoken) - 1)] for start in starts)
             yield Piece(text, _pcm(samples), places, pause_ms(spoken[-1]))
             done = end
@@ -74,14 +74,14 @@ class HibariVoice:
     def __repr__(self) -> str:
         return f"<HibariVoice {self.name}{'' if self._timed else ', without the times of words'}>"
 
-    def _speak(self, words: Sequence[str]) -> tuple[Samples, list[int]]:
+    def _speak(self, words: Sequence[str], speed: float) -> tuple[Samples, list[int]]:
         """The sound of some words, and when each begins in milliseconds."""
         phonemes = self._g2p(" ".join(words), normalize_text=False)
         known = [each for each in phonemes if each in self._sounds]
         if not any(each.isalpha() for each in known):
             return np.zeros(0, np.float32), [0] * len(words)
         ids = [0, *(self._sounds[each] for each in known), 0]
-        given = {"ids": np.asarray([ids], np.int64), "speed": np.asarray([1.0], np.float32)}
+        given = {"ids": np.asarray([ids], np.int64), "speed": np.asarray([speed], np.float32)}
         *spectra, ends = self._session.run(None, given) if self._timed else [*self._session.run(None, given), None]
         sound = dsp.synth(*(each[0] for each in spectra), np.random.default_rng(_SEED))
         speech, cut_ms = trimmed(sound)

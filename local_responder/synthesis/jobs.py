@@ -15,6 +15,16 @@ from local_responder.synthesis.base import Piece
 
 VOICE_VARIABLE, FOLDER_VARIABLE = "LOCAL_VOICE", "LOCAL_VOICES_FOLDER"
 
+
+class SpeechJob(msgspec.Struct, frozen=True):
+    """A sentence, and how fast it is to be spoken."""
+
+    sentence: str
+    speed: float = 1.0
+
+
+encode_job = msgspec.msgpack.Encoder().encode
+_decode_job = msgspec.msgpack.Decoder(SpeechJob).decode
 encode_piece = msgspec.msgpack.Encoder().encode
 decode_piece = msgspec.msgpack.Decoder(Piece).decode
 
@@ -28,4 +38,9 @@ def load() -> Callable[[bytes], Iterator[bytes]]:
     folder = os.environ.get(FOLDER_VARIABLE, "")
     voice = HibariVoice(voice_file(os.environ.get(VOICE_VARIABLE, ""), Path(folder) if folder else None))
     voice.warm_up()
-    return lambda sentence: map(encode_piece, voice.pieces(sentence.decode()))
+
+    def speak(raw: bytes) -> Iterator[bytes]:
+        job = _decode_job(raw)
+        return map(encode_piece, voice.pieces(job.sentence, job.speed))
+
+    return speak

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from local_responder.speech_pool import SpeechPool, SpeechPoolFailed
 from local_responder.synthesis.base import Piece, SynthesisFailed
-from local_responder.synthesis.jobs import FOLDER_VARIABLE, VOICE_VARIABLE, decode_piece
+from local_responder.synthesis.jobs import FOLDER_VARIABLE, VOICE_VARIABLE, SpeechJob, decode_piece, encode_job
 from local_responder.synthesis.requirements import require_voice_packages
 
 ENGINE = "local_responder.synthesis.jobs"
@@ -29,12 +29,14 @@ class PooledSynthesizer:
     def __repr__(self) -> str:
         return f"PooledSynthesizer({self.name}, {self._pool!r})"
 
-    async def speak(self, sentence: str) -> AsyncGenerator[Piece]:
-        """Speak one sentence, a piece as soon as it is made. Raises `SynthesisFailed`."""
+    async def speak(self, sentence: str, speed: float = 1.0) -> AsyncGenerator[Piece]:
+        """Speak one sentence that fast, a piece as soon as it is made. Raises `SynthesisFailed`."""
         if not sentence.strip():
             return
         try:
-            async with aclosing(self._pool.run(f"sentence {next(_numbers)}", sentence.encode())) as pieces:
+            async with aclosing(
+                self._pool.run(f"sentence {next(_numbers)}", encode_job(SpeechJob(sentence, speed)))
+            ) as pieces:
                 async for piece in pieces:
                     yield decode_piece(piece)
         except SpeechPoolFailed as error:

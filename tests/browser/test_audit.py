@@ -12,6 +12,7 @@ from playwright.async_api import Browser
 
 from backend.conversation.page_events import TurnMeasured
 from tests.browser.test_memory import known_user
+from tests.browser.test_settings import offering
 from tests.http.world import place_call
 from tests.support.axe import assert_accessible
 from tests.support.browser import launched, tab_in
@@ -109,6 +110,22 @@ async def test_the_memory_dialog_is_accessible(browser: Browser, look: dict[str,
         await tab.sees("memory-said", "Memory is down")
         await tab.press("memory-erase")
         await assert_accessible(tab.page, "memory, about to be erased")
+
+
+@pytest.mark.parametrize("look", LOOKS)
+async def test_the_settings_are_accessible(browser: Browser, look: dict[str, Any], tmp_path: Path) -> None:
+    async with page_world(tmp_path) as here, tab_in(browser, complaints="expected", **look) as tab:
+        here.page_config = offering()
+        await known_user(here, tab)
+        for theme in ("", "light", "dark"):
+            await tab.page.goto(here.url)
+            await tab.press("open-settings")
+            await tab.page.get_by_test_id("settings-theme").select_option(theme)
+            await assert_accessible(tab.page, f"settings, theme {theme or 'of the system'}")
+        here.memory.down = True
+        await tab.page.get_by_test_id("settings-voice").select_option("cedar")
+        await tab.sees("settings-said", "Memory is down")
+        await assert_accessible(tab.page, "settings that could not be saved")
 
 
 @pytest.mark.parametrize("look", LOOKS)

@@ -204,7 +204,7 @@ async def test_interruptions_are_switched_by_keyboard_during_a_call_and_the_page
 ) -> None:
     async with page(browser) as (tab, server):
         await tab.connect()
-        await tab.press("open-devices")
+        await tab.press("open-settings")
         box = tab.page.get_by_label("Let me interrupt")
         assert await box.is_checked()
         await box.focus()
@@ -222,7 +222,7 @@ async def test_a_switch_that_the_server_refuses_goes_back(browser: Browser) -> N
     async with page(browser, complaints="expected") as (tab, server):
         await tab.connect()
         server.typing_refusal = refusal(422, "This session has no live call.")
-        await tab.press("open-devices")
+        await tab.press("open-settings")
         await tab.page.get_by_test_id("interruptions").click()
         await tab.sees("notice", "This session has no live call.")
         assert await tab.page.get_by_test_id("interruptions").is_checked()
@@ -234,14 +234,14 @@ async def test_who_wants_no_interruptions_need_not_say_it_again(browser: Browser
         assert "interruptions" not in server.offers[-1]
         await tab.press("connect")
         await tab.sees("state", "Call ended")
-        await tab.press("open-devices")
+        await tab.press("open-settings")
         await tab.page.get_by_test_id("interruptions").uncheck()
         await tab.page.goto(server.url + "/?raw=1")
         await tab.sees("state", "Ready to talk")
         await tab.connect()
         assert server.offers[-1]["interruptions"] is False
         server.publish("session_started", session_id="s", responder="r", model="m", offline=False, interruptions=False)
-        await tab.press("open-devices")
+        await tab.press("open-settings")
         assert not await tab.page.get_by_test_id("interruptions").is_checked()
 
 

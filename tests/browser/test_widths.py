@@ -26,7 +26,7 @@ OUTSIDE = """() => {
   return [...wide, ...out.map((part) => part.dataset.testid ?? part.className ?? part.tagName)];
 }"""
 """What lies beyond the left or the right edge."""
-OPENERS = ("open-devices", "open-side", "open-past", "open-memory", "open-drawer")
+OPENERS = ("open-devices", "open-side", "open-past", "open-memory", "open-settings", "open-drawer")
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")

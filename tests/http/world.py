@@ -188,6 +188,9 @@ class World:
     """Whether it tells the others that it takes calls."""
     dies: bool = False
     """Whether it leaves without a word to the others."""
+    page_config: PageConfig = field(
+        default_factory=lambda: PageConfig({"name": "fake", "model": "none", "offline": True}, {}, [], [], {})
+    )
 
     @asynccontextmanager
     async def browser(self, **options: Any) -> AsyncIterator[httpx2.AsyncClient]:
@@ -281,7 +284,7 @@ async def world(
         embedder=embedder or NoEmbeddings(),
         accept_offer=accept_offer,
         attach_socket=SocketLine,
-        page_config=lambda: PageConfig({"name": "fake", "model": "none", "offline": True}, {}, [], [], {}),
+        page_config=lambda: made.page_config,
         readiness=readiness,
         frontend=frontend,
         tasks=tasks,

@@ -67,7 +67,7 @@ class Speaker:
     def __init__(self, *, fails: bool = False) -> None:
         self._fails = fails
 
-    async def speak(self, sentence: str) -> AsyncIterator[Piece]:
+    async def speak(self, sentence: str, speed: float = 1.0) -> AsyncIterator[Piece]:
         if self._fails:
             raise SynthesisFailed("no voice")
         count = len(sentence.split())

@@ -182,6 +182,7 @@ class StandIn:
                     Route("/api/rtc/disconnect", self._disconnect, methods=["POST"]),
                     Route("/api/tasks", self._tasks),
                     Route("/api/tasks/{id}/cancel", self._cancel_task, methods=["POST"]),
+                    Route("/api/me", self._me),
                     Route("/api/me/events", self._me_events),
                     Route("/api/me/notices/{id}/seen", self._seen, methods=["POST"]),
                     Route("/api/confirmations", self._confirmations),
@@ -205,6 +206,10 @@ class StandIn:
 
     async def _config(self, _: Request) -> Response:
         return self.config if isinstance(self.config, Response) else JSONResponse(self.config)
+
+    async def _me(self, _: Request) -> Response:
+        nothing = {"preferences": {}, "facts": [], "summary": "", "signals": {}, "instructions": []}
+        return JSONResponse(nothing | {"retention_days": 0})
 
     async def _sign_in(self, _: Request) -> Response:
         return JSONResponse({"offered": False, "signed_in": False})

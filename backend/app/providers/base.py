@@ -75,4 +75,6 @@ def realtime_provider(name: str, about: ResponderInfo, endpoint: RealtimeEndpoin
     async def connect(briefing: Briefing, history: Sequence[PastMessage]) -> Responder:
         return await connect_realtime(endpoint, briefing, history)
 
-    return Provider(name, about, connect, partial(probe_realtime, endpoint), endpoint.capabilities, at)
+    return Provider(
+        name, about, connect, partial(probe_realtime, endpoint), endpoint.capabilities, at, endpoint.voice.name
+    )

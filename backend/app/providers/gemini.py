@@ -29,5 +29,5 @@ async def open_provider(settings: Settings, stack: AsyncExitStack) -> OpenedProv
 
     about = ResponderInfo("Gemini Live API", gemini.model, offline=False)
     at = f" at {urlsplit(gemini.url).netloc}"
-    provider = Provider("gemini", about, connect, partial(probe_gemini, endpoint), CAPABILITIES, at)
+    provider = Provider("gemini", about, connect, partial(probe_gemini, endpoint), CAPABILITIES, at, gemini.voice)
     return OpenedProvider(provider, ApiEndpoint(gemini.url, key), has_models=False)

@@ -28,5 +28,5 @@ async def open_provider(settings: Settings, stack: AsyncExitStack) -> OpenedProv
 
     about = ResponderInfo("GPT-Live", live.model, offline=False)
     at = f" at {urlsplit(live.url).netloc}"
-    provider = Provider("gpt_live", about, connect, partial(probe_live, endpoint), CAPABILITIES, at)
+    provider = Provider("gpt_live", about, connect, partial(probe_live, endpoint), CAPABILITIES, at, live.voice)
     return OpenedProvider(provider, ApiEndpoint(settings.openai_base_url, endpoint.api_key))

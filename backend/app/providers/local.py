@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from contextlib import AsyncExitStack
 from dataclasses import replace
+from functools import partial
 
 import httpx2
 
 from backend.app.local_responder import LocalResponder
 from backend.app.providers.base import ApiEndpoint, OpenedProvider, realtime_provider, voice_of
 from backend.app.warm_up import WarmUp
-from backend.responders.codec import RealtimeCodec, Voice
+from backend.responders.codec import RealtimeCodec
 from backend.responders.failover import ResponderInfo
 from backend.responders.openai_models import capabilities_of
 from backend.responders.realtime import RealtimeEndpoint
@@ -23,6 +24,8 @@ ANY_KEY = "local"
 LISTED_WITHIN_S = 5.0
 """Seconds a local server has to say which models it has."""
 LOCAL_NAME = "local Responder"
+LOCAL_SPEEDS = (0.5, 1.5)
+"""Between these its voice sounds natural."""
 
 
 async def open_provider(settings: Settings, stack: AsyncExitStack) -> OpenedProvider:
@@ -38,12 +41,14 @@ async def open_provider(settings: Settings, stack: AsyncExitStack) -> OpenedProv
     http = await stack.enter_async_context(httpx2.AsyncClient(timeout=LISTED_WITHIN_S, trust_env=False))
     entry = await _description(http, api)
     most = entry.get("calls")
+    model = capabilities_of(settings.realtime_model)
+    capabilities = replace(model, voices=(), speeds=LOCAL_SPEEDS, languages=("English",), images=False)
     endpoint = RealtimeEndpoint(
         api.realtime_url,
         ANY_KEY,
         voice_of(settings, settings.realtime_model),
         settings="the local Responder's log",
-        new_codec=_codec,
+        new_codec=partial(RealtimeCodec, capabilities=capabilities),
     )
     about = ResponderInfo(LOCAL_NAME, _about(entry), offline=True)
     provider = realtime_provider("local", about, endpoint)
@@ -56,10 +61,6 @@ async def open_provider(settings: Settings, stack: AsyncExitStack) -> OpenedProv
     await stack.enter_async_context(supervising("local Responder's warm-up", warm_up.run))
     most_calls = most if isinstance(most, int) else 0
     return OpenedProvider(provider, api, most_calls=most_calls, local=child, warm_up=warm_up)
-
-
-def _codec(voice: Voice) -> RealtimeCodec:
-    return RealtimeCodec(voice, replace(capabilities_of(voice.model), images=False))
 
 
 def _loading(entry: Json) -> list[str]:

@@ -22,7 +22,7 @@ async def speaker_facts(asked: Asked, memory: Memory, options: StepOptions) -> N
     if not asked.user_id:
         return None
     known = await load_profile(memory, asked.user_id)
-    shown = known.preferences.stored()
+    shown = known.preferences.of_user()
     newest = known.facts[-int(options.values["facts"]) :] if options.values["facts"] else ()
     if newest:
         shown["facts"] = list(newest)

@@ -1,0 +1,234 @@
+"""The settings dialog: calls as the user wants them, kept by the server; the look of the page, kept by the browser."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import Browser
+
+from backend.http.context import PageConfig, ResponderChoice
+from tests.browser.test_memory import USER, field, known_user
+from tests.http.world import World
+from tests.support.browser import Tab, launched, tab_in
+from tests.support.page import page_world
+from tests.support.standin import SESSION, standing_in
+from tests.support.waiting import until
+
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
+
+RICH = ResponderChoice("openai", "Cloud", "big-1", ("marin", "cedar"), "marin", (0.25, 1.5), ())
+PLAIN = ResponderChoice("local", "Local", "small", (), "", None, ("English",))
+GROUND = "getComputedStyle(document.body).backgroundColor"
+DARK, LIGHT = "rgb(15, 20, 23)", "rgb(246, 245, 241)"
+
+
+def offering(*responders: ResponderChoice, endpointing: str | None = "balanced") -> PageConfig:
+    about: dict[str, str | bool] = {"name": "fake", "model": "none", "offline": True}
+    chosen = list(responders) or [RICH, PLAIN]
+    return PageConfig(about, {}, [], [], {}, responders=chosen, endpointing=endpointing)
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def browser() -> AsyncIterator[Browser]:
+    async with launched() as started:
+        yield started
+
+
+async def open_settings(here: World, tab: Tab) -> None:
+    await tab.page.goto(here.url)
+    await tab.sees("state", "Ready to talk")
+    await tab.press("open-settings")
+
+
+def setting(tab: Tab, name: str) -> Any:
+    return tab.page.get_by_test_id(f"settings-{name}")
+
+
+async def choose(tab: Tab, name: str, value: str) -> None:
+    await setting(tab, name).select_option(value)
+
+
+async def preferences(here: World) -> dict[str, Any]:
+    return dict((await here.memory.user_context(USER)).get("preferences", {}))
+
+
+async def shown_options(tab: Tab, name: str) -> list[str]:
+    options: list[str] = await setting(tab, name).locator("option").all_inner_texts()
+    return options
+
+
+async def test_choices_for_calls_are_kept_by_the_server_and_shown_again(browser: Browser, tmp_path: Path) -> None:
+    async with page_world(tmp_path) as here, tab_in(browser) as tab:
+        here.page_config = offering()
+        await known_user(here, tab)
+        before = await preferences(here)
+        await open_settings(here, tab)
+        chosen = {"voice": "cedar", "speech_speed": "1.15", "turn_patience": "patient", "language": "German"}
+        for name, value in chosen.items():
+            await choose(tab, name, value)
+            await tab.sees("settings-said", "Saved")
+        await until(lambda: _kept(here, before | chosen))
+        await open_settings(here, tab)
+        await tab.page.wait_for_function("() => document.querySelector('#settings-voice')?.value === 'cedar'")
+        for name, value in chosen.items():
+            assert await setting(tab, name).input_value() == value
+        await choose(tab, "voice", "")
+        await until(lambda: _kept(here, before | {k: v for k, v in chosen.items() if k != "voice"}))
+
+
+async def _kept(here: World, expected: dict[str, Any]) -> bool:
+    return await preferences(here) == expected
+
+
+async def test_only_what_the_chosen_model_can_do_is_offered(browser: Browser, tmp_path: Path) -> None:
+    async with page_world(tmp_path) as here, tab_in(browser) as tab:
+        here.page_config = offering()
+        await known_user(here, tab)
+        await open_settings(here, tab)
+        await setting(tab, "voice").wait_for()
+        assert await shown_options(tab, "voice") == ["Usual: marin", "cedar"]
+        assert await shown_options(tab, "speech_speed") == [
+            "60%", "75%", "90%", "Usual: 100%", "115%", "130%", "150%",
+        ]  # fmt: skip
+        await choose(tab, "responder", "local")
+        await setting(tab, "voice").wait_for(state="hidden")
+        assert not await setting(tab, "speech_speed").is_visible()
+        assert not await setting(tab, "language").is_visible()
+        await tab.sees("settings", "Here the assistant speaks only English.")
+
+
+async def test_where_the_provider_finds_turns_and_there_is_one_model_neither_is_offered(
+    browser: Browser, tmp_path: Path
+) -> None:
+    async with page_world(tmp_path) as here, tab_in(browser) as tab:
+        here.page_config = offering(RICH, endpointing=None)
+        await known_user(here, tab)
+        await open_settings(here, tab)
+        await setting(tab, "voice").wait_for()
+        assert not await setting(tab, "responder").is_visible()
+        assert not await setting(tab, "turn_patience").is_visible()
+
+
+async def test_what_memory_cannot_keep_is_said_and_stays_in_its_field(browser: Browser, tmp_path: Path) -> None:
+    async with page_world(tmp_path) as here, tab_in(browser, complaints="expected") as tab:
+        here.page_config = offering()
+        await known_user(here, tab)
+        await open_settings(here, tab)
+        await setting(tab, "voice").wait_for()
+        here.memory.down = True
+        await choose(tab, "voice", "cedar")
+        await tab.sees("settings-said", "Memory is down")
+        assert await setting(tab, "voice").get_attribute("aria-invalid") == "true"
+
+
+async def test_how_calls_are_set_up_is_not_shown_as_something_known_of_the_user(
+    browser: Browser, tmp_path: Path
+) -> None:
+    async with page_world(tmp_path) as here, tab_in(browser) as tab:
+        here.page_config = offering()
+        await open_settings(here, tab)
+        await choose(tab, "voice", "cedar")
+        await tab.sees("settings-said", "Saved: Voice")
+        await tab.page.keyboard.press("Escape")
+        await tab.press("open-memory")
+        await tab.sees("memory", "Nothing yet.")
+        assert "cedar" not in await field(tab, "facts").inner_text()
+
+
+async def test_during_a_call_it_says_what_begins_with_the_next_one(browser: Browser) -> None:
+    async with standing_in() as server, tab_in(browser) as tab:
+        choice = {"provider": "p", "name": "P", "model": "m", "voices": ["a", "b"], "voice": "a", "languages": []}
+        assert isinstance(server.config, dict)
+        server.config = server.config | {"responders": [choice], "endpointing": "balanced"}
+        await tab.open(server.url)
+        await tab.press("open-settings")
+        assert "From the next call on" not in await tab.text("settings")
+        await tab.page.keyboard.press("Escape")
+        await tab.connect()
+        server.publish("session_started", session_id=SESSION, responder="P", model="m", offline=False)
+        await tab.press("open-settings")
+        await tab.sees("settings", "From the next call on")
+        described = await setting(tab, "voice").get_attribute("aria-describedby")
+        assert await tab.page.locator(f"#{described}").inner_text() == "From the next call on"
+        assert await setting(tab, "speech_speed").count() == 1 and not await setting(tab, "speech_speed").is_visible()
+
+
+@pytest.mark.parametrize(("scheme", "system"), [("dark", DARK), ("light", LIGHT)])
+async def test_the_theme_is_changed_at_once_and_kept(
+    browser: Browser, tmp_path: Path, scheme: Any, system: str
+) -> None:
+    async with page_world(tmp_path) as here, tab_in(browser, scheme=scheme) as tab:
+        await open_settings(here, tab)
+        assert await tab.page.evaluate(GROUND) == system
+        for theme, ground in (("light", LIGHT), ("dark", DARK), ("", system), ("light", LIGHT)):
+            await choose(tab, "theme", theme)
+            assert await tab.page.evaluate(GROUND) == ground
+        await tab.page.goto(here.url)
+        assert await tab.page.evaluate(GROUND) == LIGHT
+        bar = "[...document.querySelectorAll('meta[name=theme-color]')].filter((m) => matchMedia(m.media).matches)"
+        assert await tab.page.evaluate(f"{bar}.map((m) => m.content)") == ["#f6f5f1"]
+
+
+async def test_captions_can_be_switched_off_and_on_again(browser: Browser) -> None:
+    async with standing_in() as server, tab_in(browser) as tab:
+        await tab.open(server.url)
+        await tab.connect()
+        server.publish("transcript", role="assistant", item_id="a1", content="It rains.")
+        await tab.sees("transcript", "It rains.")
+        await tab.press("open-settings")
+        await tab.page.get_by_label("Captions").uncheck()
+        await tab.page.keyboard.press("Escape")
+        await tab.sees("captions-off", "Captions are off.")
+        assert not await tab.page.get_by_test_id("entry-assistant").is_visible()
+        server.publish("transcript", role="assistant", item_id="a2", content="And it snows.")
+        server.publish("transcript", role="user", item_id="u2", content="Really?")
+        await tab.page.get_by_text("And it snows.").first.wait_for(state="attached")
+        assert "snows" not in await tab.text("announcer"), "a screen reader speaks no captions either"
+        await tab.press("open-settings")
+        await tab.page.get_by_label("Captions").check()
+        await tab.page.keyboard.press("Escape")
+        await tab.sees("transcript", "And it snows.")
+        assert not await tab.page.get_by_test_id("captions-off").is_visible()
+
+
+@pytest.mark.parametrize("language", ["en", "de", "es", "fr", "ja"])
+async def test_the_page_can_be_had_in_each_language_and_fits_at_every_width(
+    browser: Browser, tmp_path: Path, language: str
+) -> None:
+    async with page_world(tmp_path) as here, tab_in(browser, size=(320, 640)) as tab:
+        here.page_config = offering()
+        await open_settings(here, tab)
+        await choose(tab, "interface", language)
+        await tab.page.locator(f"html[lang={language}]").wait_for()
+        for width in (320, 640, 2560):
+            await tab.page.set_viewport_size({"width": width, "height": 640})
+            if not await tab.page.get_by_test_id("settings").is_visible():
+                await tab.press("open-settings")
+            await setting(tab, "voice").wait_for()
+            overflow = (
+                "(() => { const d = document.querySelector('#settings'); return d.scrollWidth > d.clientWidth; })()"
+            )
+            assert not await tab.page.evaluate(overflow), width
+        title = await tab.page.get_by_test_id("settings").get_attribute("aria-label")
+        names = {"en": "Settings", "de": "Einstellungen", "es": "Ajustes", "fr": "Réglages", "ja": "設定"}
+        assert title == names[language]
+
+
+async def test_it_is_used_with_the_keyboard_alone(browser: Browser, tmp_path: Path) -> None:
+    async with page_world(tmp_path) as here, tab_in(browser) as tab:
+        here.page_config = offering()
+        await open_settings(here, tab)
+        await tab.page.keyboard.press("Escape")
+        assert await tab.page.evaluate("document.activeElement.dataset.testid") == "open-settings"
+        await tab.page.keyboard.press("Enter")
+        await setting(tab, "turn_patience").wait_for()
+        await setting(tab, "turn_patience").focus()
+        await tab.page.keyboard.press("ArrowDown")
+        await tab.page.keyboard.press("Tab")
+        await tab.sees("settings-said", "Saved: When I pause")
+        await tab.page.keyboard.press("Escape")
+        assert await tab.page.evaluate("document.activeElement.dataset.testid") == "open-settings"

@@ -1,0 +1,126 @@
+"""What a caller has chosen for their calls in the settings of the page is followed as soon as it can be."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from backend.call.prompts import CallerBackground, brief
+from backend.conversation.call_options import CallOptions
+from backend.conversation.limits import TurnLimits
+from backend.conversation.patience import EndpointingStyle
+from backend.errors import BadRequest
+from backend.responders.base import Briefing, PastMessage
+from backend.responders.codec import RealtimeCodec, Voice
+from backend.responders.failover import Provider, Providers, ResponderInfo
+from backend.responders.openai_models import capabilities_of
+from backend.testing.memory import FakeMemory
+from backend.testing.responder import ScriptedResponder
+from backend.users.profile import UserProfile
+from backend.users.profile_updates import DropPreference, SetPreference, apply, update_profile
+from tests.call.world import PlacedCall, placed_call, thinkers
+from tests.support.waiting import until
+
+CAN = capabilities_of("gpt-realtime-2")
+PATIENT = SetPreference("turn_patience", "patient")
+
+
+def provider(name: str, dialled: list[tuple[str, Briefing]]) -> Provider:
+    async def connect(briefing: Briefing, history: Sequence[PastMessage]) -> ScriptedResponder:
+        dialled.append((name, briefing))
+        return ScriptedResponder()
+
+    async def probe() -> None:
+        """It is always there."""
+
+    return Provider(name, ResponderInfo(name, name, offline=False), connect, probe, CAN)
+
+
+def style_of(call: PlacedCall) -> EndpointingStyle:
+    return call.live.limits.style
+
+
+def briefed(*chosen: SetPreference, options: CallOptions | None = None) -> Briefing:
+    profile = UserProfile()
+    for each in chosen:
+        profile = apply(profile, each)
+    return brief(thinkers().registry, CallerBackground(profile), endpointing="local", options=options)
+
+
+def audio_output(briefing: Briefing, model: str = "gpt-realtime-2") -> dict[str, Any]:
+    codec = RealtimeCodec(Voice(model, "shimmer", "", speed=1.1))
+    output: dict[str, Any] = codec._audio(briefing)["output"]
+    return output
+
+
+async def test_turns_are_taken_as_the_caller_has_chosen_also_when_it_changes_in_mid_call() -> None:
+    memory = FakeMemory()
+    await update_profile(memory, "ada", PATIENT)
+    async with placed_call(remembering=memory) as call:
+        assert style_of(call) is EndpointingStyle.PATIENT
+        await update_profile(memory, "ada", SetPreference("turn_patience", "balanced"))
+        await until(lambda: style_of(call) is EndpointingStyle.BALANCED)
+        await update_profile(memory, "ada", DropPreference("turn_patience"))
+        await until(lambda: style_of(call) is EndpointingStyle.EAGER)  # the server's own
+
+
+async def test_whoever_takes_part_with_the_token_alone_does_not_get_the_owners_choice() -> None:
+    memory = FakeMemory()
+    await update_profile(memory, "ada", PATIENT)
+    async with placed_call(remembering=memory, user="eve") as call:
+        assert style_of(call) is EndpointingStyle.EAGER
+
+
+async def test_the_call_is_served_by_the_responder_that_was_chosen_and_a_removed_one_does_no_harm() -> None:
+    for chosen, expected in (("second", "second"), ("gone", "first"), ("", "first")):
+        memory, dialled = FakeMemory(), list[tuple[str, Briefing]]()
+        if chosen:
+            await update_profile(memory, "ada", SetPreference("responder", chosen), SetPreference("voice", "cedar"))
+        providers = Providers([provider("first", dialled), provider("second", dialled)], time.monotonic)
+        async with placed_call(remembering=memory, providers=providers) as call:
+            assert [name for name, _ in dialled] == [expected]
+            assert call.told("session_started")[0]["responder"] == expected
+            assert dialled[0][1].voice == ("cedar" if chosen else "")
+        assert [each.provider.name for each in providers.monitored] == ["first", "second"], "others keep the order"
+
+
+def test_voice_and_speed_reach_a_provider_that_has_them_and_no_other() -> None:
+    briefing = briefed(SetPreference("voice", "cedar"), SetPreference("speech_speed", "1.25"))
+    assert audio_output(briefing) | {"format": None} == {"format": None, "voice": "cedar", "speed": 1.25}
+    assert audio_output(briefed(SetPreference("voice", "Kore")))["voice"] == "shimmer"
+    assert audio_output(briefed())["speed"] == 1.1
+    assert audio_output(briefing, "somebody-elses")["voice"] == "shimmer"
+    assert audio_output(briefing, "somebody-elses")["speed"] == 1.1
+    assert replace(CAN, speeds=(0.5, 1.2)).speed_of(1.5, 1.0) == 1.2
+
+
+def test_the_language_of_the_conversation_is_told_and_a_program_that_instructs_by_itself_is_left_alone() -> None:
+    assert '"German" as the language of the conversation' in briefed(SetPreference("language", "German")).instructions
+    program = briefed(SetPreference("language", "German"), SetPreference("voice", "cedar"), options=CallOptions())
+    assert "language of the conversation" not in program.instructions
+    assert program.voice == ""
+
+
+def test_how_a_call_is_set_up_is_nothing_a_model_is_told_of_the_user() -> None:
+    briefing = briefed(SetPreference("voice", "cedar"), SetPreference("name", "Ada"), PATIENT)
+    assert "Ada" in briefing.instructions
+    assert "cedar" not in briefing.instructions and "patien" not in briefing.instructions
+    assert apply(UserProfile(), PATIENT).shown() == {}
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("turn_patience", "endless"), ("speech_speed", "3"), ("speech_speed", "nan"), ("voice", "<b>"), ("responder", "")],
+)
+def test_what_cannot_be_chosen_is_refused(name: Any, value: str) -> None:
+    with pytest.raises(BadRequest):
+        SetPreference(name, value)
+
+
+def test_a_style_that_only_a_newer_version_knows_is_the_servers() -> None:
+    assert TurnLimits().style is EndpointingStyle.BALANCED
+    assert UserProfile.read({"preferences": {"speech_speed": "fast"}}).preferences.speed == 0.0
