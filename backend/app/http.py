@@ -72,6 +72,7 @@ async def open_http(
             memory=stores.memory,
             ledger=stores.ledger,
             recordings=stores.recordings,
+            links=stores.links,
             budgets=foundation.budgets,
             chat=chat,
             embedder=foundation.models.embedder,
@@ -175,6 +176,7 @@ def user_data_stores(
         "memory": _MemoryData(foundation, chat),
         "ledger": stores.ledger,
         "recordings": stores.recordings,
+        "shared links": stores.links,
         "coordinator": tasks.coordinator,
         "reminders": notifications.reminders,
         "notices": notifications.notices,
@@ -229,6 +231,7 @@ def _page_config(foundation: Foundation, calls: CallSubsystem) -> PageConfig:
         limits={"session_max_minutes": settings.session_max_minutes},
         fingerprint=settings.identify_by_fingerprint,
         interruptions=settings.interruptions,
+        sharing={"days": settings.shared_link_days} if settings.shared_link_days else None,
         recording={"keep_hours": settings.recording.keep_hours} if settings.recording.enabled else None,
     )
 

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Protocol
+from typing import TYPE_CHECKING, Annotated, Protocol
 
 from fastapi import Depends, Request, WebSocket
 from starlette.requests import HTTPConnection
@@ -47,6 +47,10 @@ from backend.tools.registry import Registry
 from backend.transports.base import Transport
 from backend.transports.telephone.provider import Telephone
 from backend.transports.webrtc.ice_servers import IceServers
+from backend.users.shared_links import SharedLinks
+
+if TYPE_CHECKING:
+    from backend.http.shared_links import LinkTokens
 
 SESSION_ID_LIMIT = 64
 """Characters of a session id that are looked at."""
@@ -62,6 +66,7 @@ class Context:
     signatures: Signatures
     callers: PhoneCallers
     """Names those who call by telephone."""
+    link_tokens: LinkTokens
     work: ProofOfWork
     offers: Buckets
     messages: Buckets
@@ -69,6 +74,8 @@ class Context:
     """WebSockets that have not shown their session's token yet."""
     streams: AtOnce
     """Media streams of telephone providers that have not named their call yet."""
+    readers: Buckets
+    """Those who read what was shared."""
     attempts: Buckets
     """Wrong tokens for the admin page."""
     turns: Buckets
@@ -176,6 +183,8 @@ class PageConfig:
     """The parts of the local Responder that are being loaded: the first call waits for them."""
     interruptions: bool = True
     """Whether the voices of callers who have not chosen otherwise may interrupt replies."""
+    sharing: dict[str, float] | None = None
+    """The most `days` that the link to a shared transcript works; None: nobody shares any."""
     recording: dict[str, float] | None = None
     """The `keep_hours` of recordings, 0 for good; None: nothing is recorded."""
 
@@ -198,6 +207,8 @@ class Services:
     """Keeps conversations for longer than memory; None: nothing does."""
     recordings: RecordingStore
     """Keeps calls whose callers agree."""
+    links: SharedLinks
+    """The addresses at which transcripts are shared."""
     budgets: Budgets
     chat: Chat
     embedder: Embedder
