@@ -62,6 +62,12 @@ class NotTheirs(NotFound):
     """The thing is somebody else's. Its words are those of `NotFound`; only the security log tells the two apart."""
 
 
+class Gone(CallerError):
+    """The thing was there, and is not any more."""
+
+    status = 410
+
+
 class Forbidden(CallerError):
     """The request's origin is not allowed."""
 

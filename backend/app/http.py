@@ -73,6 +73,7 @@ async def open_http(
             memory=stores.memory,
             ledger=stores.ledger,
             recordings=stores.recordings,
+            links=stores.links,
             budgets=foundation.budgets,
             chat=chat,
             embedder=foundation.models.embedder,
@@ -178,6 +179,7 @@ def user_data_stores(
         "memory": _MemoryData(foundation, chat),
         "ledger": stores.ledger,
         "recordings": stores.recordings,
+        "shared links": stores.links,
         "coordinator": tasks.coordinator,
         "reminders": notifications.reminders,
         "notices": notifications.notices,
@@ -239,6 +241,7 @@ def _page_config(foundation: Foundation, calls: CallSubsystem) -> PageConfig:
         responders=[_choice(each.provider) for each in calls.providers.monitored],
         endpointing=settings.endpointing if calls.finds_turns else None,
         interruptions=settings.interruptions,
+        sharing={"days": settings.shared_link_days} if settings.shared_link_days else None,
         recording={"keep_hours": settings.recording.keep_hours} if settings.recording.enabled else None,
     )
 

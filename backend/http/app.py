@@ -28,6 +28,7 @@ from backend.http import (
     recordings,
     rtvi,
     sessions,
+    shared_links,
     sign_in,
     signalling,
     tasks,
@@ -54,6 +55,7 @@ from backend.http.origins import Origins
 from backend.http.proof_of_work import ProofOfWork
 from backend.http.refusals import RefusalLog
 from backend.http.secret_key import secret_keys
+from backend.http.shared_links import LinkTokens
 from backend.observability.request_metrics import RequestMetrics
 from backend.settings.access import key_pairs
 from backend.settings.settings import Settings
@@ -64,6 +66,8 @@ PICTURES_PER_MINUTE = 10
 """Pictures one session may be shown: each costs about as much as a minute of speech."""
 HANDSHAKES_AT_ONCE = 16
 """WebSockets of one address that may be waiting for their first message."""
+READS_PER_MINUTE = 60
+"""Requests for shared transcripts one address may make; the page makes two."""
 ATTEMPTS_PER_MINUTE = 10
 """Wrong admin tokens one address may try."""
 STREAMS_AT_ONCE = 100
@@ -85,6 +89,7 @@ ROUTES = (
     health,
     reasoning,
     chat,
+    shared_links,
     tickets,
     sign_in,
     telephone,
@@ -144,12 +149,14 @@ def build_app(
         signatures=signatures,
         callers=PhoneCallers(keys),
         secrets=secrets,
+        link_tokens=LinkTokens(keys),
         work=ProofOfWork(keys, services.access_store, settings.budgets),
         offers=Buckets(settings.offers_per_minute, what="new calls"),
         messages=Buckets(MESSAGES_PER_MINUTE, what="messages"),
         pictures=Buckets(PICTURES_PER_MINUTE, what="pictures"),
         handshakes=AtOnce(HANDSHAKES_AT_ONCE, what="WebSockets without a token"),
         streams=AtOnce(STREAMS_AT_ONCE, what="media streams that have not started"),
+        readers=Buckets(READS_PER_MINUTE, what="requests for shared transcripts"),
         attempts=Buckets(ATTEMPTS_PER_MINUTE, what="wrong tokens"),
         turns=Buckets(settings.chat_turns_per_minute, what="messages"),
         reasoning=Buckets(settings.reasoning.per_minute, what="tasks to reason about"),

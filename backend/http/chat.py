@@ -191,6 +191,7 @@ async def delete_conversation(request: Request, here: Here, conversation_id: str
             await session.end("deleted")
     await services.recordings.forget(user, conversation_id)
     async with forgetting("The conversation could not be erased yet."):
+        await services.links.forget(user, conversation_id)
         await services.memory.forget_conversation(user, conversation_id)
         if services.ledger:
             await services.ledger.forget(user, conversation_id)

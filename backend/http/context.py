@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Protocol
+from typing import TYPE_CHECKING, Annotated, Protocol
 
 from fastapi import Depends, Request, WebSocket
 from starlette.requests import HTTPConnection
@@ -50,6 +50,10 @@ from backend.transports.realtime.webrtc import AcceptRealtimeOffer
 from backend.transports.rtvi.webrtc import AcceptRtviOffer
 from backend.transports.telephone.provider import Telephone
 from backend.transports.webrtc.ice_servers import IceServers
+from backend.users.shared_links import SharedLinks
+
+if TYPE_CHECKING:
+    from backend.http.shared_links import LinkTokens
 
 SESSION_ID_LIMIT = 64
 """Characters of a session id that are looked at."""
@@ -67,6 +71,7 @@ class Context:
     """Names those who call by telephone."""
     secrets: ClientSecrets
     """Makes client secrets of the Realtime protocol."""
+    link_tokens: LinkTokens
     work: ProofOfWork
     offers: Buckets
     messages: Buckets
@@ -75,6 +80,8 @@ class Context:
     """WebSockets that have not shown their session's token yet."""
     streams: AtOnce
     """Media streams of telephone providers that have not named their call yet."""
+    readers: Buckets
+    """Those who read what was shared."""
     attempts: Buckets
     """Wrong tokens for the admin page."""
     turns: Buckets
@@ -203,6 +210,8 @@ class PageConfig:
     """How long pauses may be where callers have not chosen; None: the provider decides about that."""
     interruptions: bool = True
     """Whether the voices of callers who have not chosen otherwise may interrupt replies."""
+    sharing: dict[str, float] | None = None
+    """The most `days` that the link to a shared transcript works; None: nobody shares any."""
     recording: dict[str, float] | None = None
     """The `keep_hours` of recordings, 0 for good; None: nothing is recorded."""
 
@@ -225,6 +234,8 @@ class Services:
     """Keeps conversations for longer than memory; None: nothing does."""
     recordings: RecordingStore
     """Keeps calls whose callers agree."""
+    links: SharedLinks
+    """The addresses at which transcripts are shared."""
     budgets: Budgets
     chat: Chat
     embedder: Embedder

@@ -33,6 +33,9 @@ GRANTS: Mapping[str, Grant | None] = {
     "/api/multiturn": Grant.CHAT,
     "/api/singleturn": Grant.CHAT,
     "/api/conversations": Grant.CHAT,
+    "/api/links": Grant.CHAT,
+    "/api/shared": None,  # the link that was shared is the credential
+    "/shared": None,
     "/api/confirmations": None,  # consent to an act that somebody with a grant has asked for
     "/api/tools": Grant.CHAT,
     "/api/reasoning": Grant.REASON,

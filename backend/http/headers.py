@@ -31,6 +31,7 @@ PRIVATE = (
     "/mode",
     "/notification",
     "/plivo",
+    "/shared/",
     "/telnyx",
     "/twilio",
     "/v1/",

@@ -32,6 +32,8 @@ from backend.users.profile_updates import AssumeTimeZone, update_profile
 log = logging.getLogger(__name__)
 
 VISITS = frozenset({"/", "/index.html", "/mode", "/embedding", "/notification"})
+READERS = "/api/shared/"
+"""Beginning of the paths of what is read by those who need no identity."""
 RETRY_S = 3600
 """Seconds after which somebody without a cookie should try again."""
 MEMORY_WITHIN_S = 2
@@ -107,6 +109,8 @@ class IdentityMiddleware:
     def _is_visit(self, scope: Scope) -> bool:
         path: str = scope["path"]
         if not self._visits_count and scope["method"] in ("GET", "HEAD"):
+            return False
+        if path.startswith(READERS):
             return False
         return path in VISITS or path.startswith(("/api/", "/mode/", "/notification/"))
 

@@ -85,6 +85,7 @@ async def delete_session(here: Here, caller: Caller, session: OwnSession) -> Jso
     async with forgetting("The call has ended, but its conversation could not be erased yet."):
         await here.services.memory.forget_session(session.id)
         if session.owner == caller.user:  # a token opens the call, not what was said before it
+            await here.services.links.forget(session.owner, conversation_id)
             await here.services.memory.forget_conversation(session.owner, conversation_id)
             if here.services.ledger:
                 await here.services.ledger.forget(session.owner, conversation_id)

@@ -84,6 +84,7 @@ export interface Events {
   };
   turn_metrics: { turn: number; total_ms: number; [leg: string]: unknown };
   usage: { responder: string; model: string; call_tokens: number; call_usd: number | null; [more: string]: unknown };
+  recording: { recording_id: string; on: boolean; reason: string };
   "confirmation.asked": { id: string; conversation_id: string; tool: string; arguments: Record<string, unknown>; expires_at: number };
   "confirmation.answered": { id: string; conversation_id: string; agreed: boolean };
   error: { message: string; hint?: string };

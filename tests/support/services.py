@@ -26,6 +26,7 @@ from backend.settings.budgets import BudgetSettings
 from backend.settings.settings import Settings
 from backend.tools.registry import Registry
 from backend.transports.webrtc.ice_servers import IceServers
+from backend.users.shared_links import SharedLinks
 from tests.support.consent import confirmations
 
 
@@ -63,6 +64,7 @@ def services_of(**given: Any) -> Services:
         "confirmations": confirmations(),
         "access": Access(default_tier=Tier.OPERATOR),  # as `make run` on this machine
         "recordings": RecordingStore(Path("/nonexistent"), Bounds(0, 0, 0), keep_s=None),
+        "links": SharedLinks(FakeAsyncRedis()),
         "metrics": CallMetrics(),
         "access_store": AccessStore(FakeAsyncRedis()),
         "merges": Merges(FakeAsyncRedis()),
