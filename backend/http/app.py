@@ -15,6 +15,7 @@ from backend.access.static_tokens import StaticTokens
 from backend.http import (
     admin,
     chat,
+    chat_completions,
     confirmations,
     events,
     health,
@@ -80,6 +81,7 @@ ROUTES = (
     health,
     reasoning,
     chat,
+    chat_completions,
     tickets,
     sign_in,
     telephone,
