@@ -28,5 +28,6 @@ def capabilities_of(model: str) -> Capabilities:
         input_rate_hz=24_000,
         output_rate_hz=24_000,
         session_s=SESSION_S,
+        out_of_band=True,
         tells_certainty=model.startswith("gpt-realtime"),
     )

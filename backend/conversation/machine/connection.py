@@ -71,10 +71,10 @@ def on_gone(s: State, refused: bool, now: float) -> None:
     leave(s, "responder_refused" if refused else "responder_gone", Clip.LOST, now)
 
 
-def send_typed(s: State, text: str) -> None:
+def send_typed(s: State, text: str, item: str = "") -> None:
     """Send words of the caller's to the provider; while no connection stands, they wait for the next."""
     if s.lost_at is None:
-        _add_typed(s, text)
+        _add_typed(s, text, item)
     else:
         s.typed_meanwhile.append(text)
 
@@ -117,8 +117,8 @@ def _save_reply(s: State, broken_off: list[SpokenItem]) -> None:
         s.notes.append(f"The line broke when you had said: {json.dumps(said)}. Briefly finish it.")
 
 
-def _add_typed(s: State, text: str) -> None:
-    s.commands += [do.AddUserText(text), do.Remember("user", text)]
+def _add_typed(s: State, text: str, item: str = "") -> None:
+    s.commands += [do.AddUserText(text, item), do.Remember("user", text)]
 
 
 def _owes(s: State) -> bool:
