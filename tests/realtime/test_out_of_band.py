@@ -107,7 +107,7 @@ async def test_one_with_audio_is_sent_and_may_be_cancelled(peer: OfflinePeer, ru
 async def test_a_responder_that_cannot_is_an_error_of_that_request() -> None:
     async with offline_peer({"turns": [{"reply": "Hello."}]}, "--strict", "qwen") as other:
         qwen = {"RESPONDERS": "qwen", "QWEN__API_KEY": "k", "QWEN__BASE_URL": other.base_url, "OPENAI_API_KEY": "k"}
-        with running_server(**qwen) as running:
+        with running_server(None, **qwen) as running:
             async with realtime_client(running.url) as client:
                 await client.send("response.create", event_id="mine", response=TOPIC)
                 error = (await client.told("error", 20))["error"]
