@@ -34,6 +34,24 @@ class BadRequest(CallerError):
     status = 422
 
 
+class BadField(BadRequest):
+    """One field of a request to the OpenAI-shaped API is wrong, or not supported."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        param: str | None = None,
+        code: str = "invalid_value",
+        hint: str | None = None,
+        status: int = 400,
+    ) -> None:
+        super().__init__(message, hint=hint)
+        self.status = status
+        self.param = param
+        self.code = code
+
+
 class BadOffer(BadRequest):
     """The SDP offer is not one we can answer."""
 

@@ -21,6 +21,7 @@ from backend.call.call_trace import CallTrace
 from backend.call.client_calls import ClientCalls
 from backend.call.dependencies import CallDependencies
 from backend.call.history import CallHistory, save_summary
+from backend.call.out_of_band import OutOfBandResponses
 from backend.call.phone import PhoneCall, PhoneView
 from backend.call.post_turn import PostTurnHook
 from backend.call.prompts import CallerBackground, clip_audio, filler_hint
@@ -69,8 +70,10 @@ DURING_REPLY = frozenset({Floor.ASSISTANT, Floor.HELD})
 EARLY_LIMIT = 256
 """Typed messages, and a program's decisions, kept for a Responder that is still being connected; older ones go."""
 STYLES = frozenset(EndpointingStyle)
-NEEDS_RESPONDER = (ev.MessageAdded, ev.ReplyRequested, ev.InputHandedIn, ev.ToolAnswered)
+NEEDS_RESPONDER = (ev.MessageAdded, ev.ReplyRequested, ev.OutOfBandRequested, ev.InputHandedIn, ev.ToolAnswered)
 """The decisions of a program that mean nothing before the Responder is there."""
+ABOUT_OUT_OF_BAND = (ev.OutOfBandProgress, ev.OutOfBandRefused, ev.ResponderLost)
+"""The events that bear on responses outside of the conversation."""
 
 
 class CallEngine:
@@ -122,6 +125,7 @@ class CallEngine:
         self._usage = CallUsage(session.id, lambda: self._link.about, spend, metrics, self._publish)
         self._client_calls = ClientCalls(self.dispatch)
         self._provider_calls = ProviderCalls(self.dispatch, self._execute, self._agree, lambda: self._machine.turn)
+        self._out_of_band = OutOfBandResponses(self.dispatch, self._usage.on_reply)
         self._answers = AnswerListener(session, dependencies.take_answer)
         self._learner = ProfileLearner(
             dependencies.learning, session.id, session.owner, self._enqueue, self._brief_again
@@ -285,7 +289,7 @@ class CallEngine:
             self._subscription = self._dependencies.subscribe(session.owner, self.dispatch)
 
     def _is_at_rest(self) -> bool:
-        return self._machine.at_rest
+        return self._machine.at_rest and not self._out_of_band.under_way
 
     def _on_link_event(self, event: ev.Event) -> None:
         if isinstance(event, ev.ProviderToolBegun | ev.ProviderToolEnded):
@@ -421,8 +425,14 @@ class CallEngine:
         else:
             self._early.append(event)
 
-    def correct(self, command: do.TruncateItem | do.DeleteItem) -> None:
-        """Tell the Responder how much was really heard of an item, as the caller's program knows it."""
+    def correct(self, command: do.TruncateItem | do.DeleteItem | do.CancelReply) -> None:
+        """Tell the Responder what the caller's program knows better: what was heard, and what is not wanted any more.
+
+        Raises `BadRequest` where it cannot forget an item.
+        """
+        responder = self._link.connection
+        if isinstance(command, do.DeleteItem) and responder and not responder.capabilities.truncates:
+            raise BadRequest("This server's Responder forgets nothing that was said.", hint="Begin a new session.")
         self._execute(command)
 
     def cancel_thinker(self, call: str) -> None:
@@ -485,6 +495,8 @@ class CallEngine:
                     commands = self._machine.receive(queued, self._now())
                 if isinstance(queued, ev.ReplyFinished):
                     self._usage.on_reply(queued)
+                if isinstance(queued, ABOUT_OUT_OF_BAND):
+                    self._out_of_band.on_event(queued)
                 if not isinstance(queued, ev.ReplyAudio):
                     self._trace.on_turn(self._machine.turn, queued)
                 if self._session.follower:
@@ -559,6 +571,8 @@ class CallEngine:
                 self._over.set()
             case do.CreateReply(Purpose.FILLER) if responder:
                 responder.send(replace(command, hint=filler_hint(self._tool_calls.filler())))
+            case do.CreateOutOfBand():
+                self._out_of_band.ask(command, responder)
             case _ if responder and (fitting := responder.capabilities.fit(command)):
                 responder.send(fitting)
 

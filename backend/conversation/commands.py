@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Any
 
 from backend.conversation.page_events import PageEvent, Role
 
@@ -76,6 +78,8 @@ class AddUserText:
     text: str
     pictures: tuple[str, ...] = field(default=(), repr=False)
     """Each as a data URL."""
+    item: str = ""
+    """The id that the caller's program gave it; empty: none."""
 
     @property
     def words(self) -> str:
@@ -88,6 +92,8 @@ class AddNote:
     """Put a system note into the conversation: news, or a result whose tool call went down with a lost connection."""
 
     text: str
+    item: str = ""
+    """The id that the caller's program gave it; empty: none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +104,15 @@ class CreateReply:
     request: str
     hint: str = ""
     """Instructions for this one reply, beyond those of its purpose."""
+
+
+@dataclass(frozen=True, slots=True)
+class CreateOutOfBand:
+    """Begin a response outside of the conversation: the caller's program asks for it, and it is not spoken."""
+
+    request: str
+    response: Mapping[str, Any]
+    """Its fields, as the Realtime API has them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,6 +298,7 @@ ResponderCommand = (
     | AddUserText
     | AddNote
     | CreateReply
+    | CreateOutOfBand
     | CancelReply
     | TruncateItem
     | DeleteItem

@@ -5,8 +5,9 @@ Times in milliseconds are durations; the moment an event happened is the `now` i
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from backend.conversation.limits import TurnLimits
 from backend.conversation.patience import SpeechEnding
@@ -165,6 +166,8 @@ class MessageAdded(Event):
     text: str
     pictures: tuple[str, ...] = field(default=(), repr=False)
     """Those of a user's message, as in `TextTyped`."""
+    item: str = ""
+    """The id by which the program knows it; empty: none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +183,15 @@ class ReplyRequested(Event):
     """The caller's program asks for a reply; `hint` are instructions for this one."""
 
     hint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class OutOfBandRequested(Event):
+    """The caller's program asks, as `request`, for a response outside of the conversation."""
+
+    request: str
+    response: Mapping[str, Any]
+    """Its fields, as the Realtime API has them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,6 +310,25 @@ class ReplyRefused(ResponderEvent):
     code: str
     retry_after_s: float = 0.0
     """As in `ReplyFinished`."""
+
+
+@dataclass(frozen=True, slots=True)
+class OutOfBandProgress(ResponderEvent):
+    """The provider went on with a response outside of the conversation; `event` is its own event, for the program."""
+
+    request: str
+    event: Mapping[str, Any]
+    finished: ReplyFinished | None = None
+    """What the response took, once it is over."""
+
+
+@dataclass(frozen=True, slots=True)
+class OutOfBandRefused(ResponderEvent):
+    """There will be nothing, or nothing more, of the response asked for as `request`."""
+
+    request: str
+    code: str
+    message: str
 
 
 @dataclass(frozen=True, slots=True)

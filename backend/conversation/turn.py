@@ -73,6 +73,7 @@ Notices wait in `notices` for a free and quiet floor on which nobody owes the ca
 
 from __future__ import annotations
 
+from backend.conversation import commands as do
 from backend.conversation import events as ev
 from backend.conversation.commands import Command
 from backend.conversation.limits import TurnLimits
@@ -211,6 +212,8 @@ def _dispatch(s: State, event: ev.Event, now: float) -> None:
             client.on_tool_answered(s, call, output)
         case ev.ReplyRequested(hint):
             client.on_reply_requested(s, hint, now)
+        case ev.OutOfBandRequested(request, response):
+            s.commands.append(do.CreateOutOfBand(request, response))
         case ev.ReplyCalledOff():
             client.on_reply_called_off(s, now)
         case ev.ReplyStarted():

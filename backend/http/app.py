@@ -15,6 +15,7 @@ from backend.access.static_tokens import StaticTokens
 from backend.http import (
     admin,
     chat,
+    chat_completions,
     confirmations,
     events,
     health,
@@ -90,6 +91,7 @@ ROUTES = (
     reasoning,
     chat,
     shared_links,
+    chat_completions,
     tickets,
     sign_in,
     telephone,

@@ -33,7 +33,8 @@ MESSAGE_LIMIT = 2_000
 """Characters of one typed message."""
 
 Fingerprint = Annotated[str, StringConstraints(pattern=r"^[0-9a-fA-F]{64}$", to_lower=True)]
-ConversationId = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
+CONVERSATION_ID = r"^[A-Za-z0-9_-]{1,64}$"
+ConversationId = Annotated[str, StringConstraints(pattern=CONVERSATION_ID)]
 """Chosen by the client that begins it; only the caller's own conversations are searched for it."""
 TimeZone = Annotated[str, StringConstraints(max_length=64)]
 """The browser's time zone as an IANA name; a hint, so an unknown one is ignored rather than refused."""
@@ -107,7 +108,7 @@ class BodyLimit:
         length = headers.get("content-length", "")
         declared = int(length) if length.isdecimal() and len(length) < 20 else 0
         if scope["method"] not in WITH_BODY and (declared > limit or "transfer-encoding" in headers):
-            await error_response(413, "This request takes no body.")(scope, receive, send)
+            await error_response(413, "This request takes no body.", path=scope["path"])(scope, receive, send)
             return
         received = declared if declared > limit else 0  # bytes; a body declared too large is not even begun
 
@@ -127,16 +128,21 @@ def limit_of(path: str) -> int:
     return PICTURE_BODY_LIMIT if WITH_PICTURE.fullmatch(path) else BODY_LIMIT
 
 
+async def read_raw(request: Request) -> bytes:
+    """Return the body's bytes. Raises `BadRequest`, `TooLarge`, or Starlette's `ClientDisconnect`."""
+    try:
+        async with asyncio.timeout(BODY_WITHIN_S):
+            return await request.body()
+    except TimeoutError:
+        raise BadRequest("The body did not arrive in time.") from None
+
+
 async def read_body(request: Request, model: type[Model]) -> Model:
     """Return the body as `model`, whatever its content type says (`sendBeacon` calls JSON text). An empty body is `{}`.
 
     Raises `BadRequest` without repeating what was sent, `TooLarge`, or Starlette's `ClientDisconnect`.
     """
-    try:
-        async with asyncio.timeout(BODY_WITHIN_S):
-            raw = await request.body()
-    except TimeoutError:
-        raise BadRequest("The body did not arrive in time.") from None
+    raw = await read_raw(request)
     try:
         return model.model_validate_json(raw or b"{}")
     except ValidationError as error:

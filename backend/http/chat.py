@@ -219,6 +219,14 @@ async def _answer(request: Request, here: Context, model: type[SingleTurn]) -> R
     if is_program:
         here.turns.take(identity.user, here.now())
     asked = replace(body.turn(identity.user, identity.principal.conversation), reach=Reach.of(identity.principal))
+    turn = await begin_turn(request, here, asked)
+    if body.stream:
+        return EventStream(_stream(turn, here.heartbeat_s))
+    return JSONResponse(asdict(await turn.wait()))
+
+
+async def begin_turn(request: Request, here: Context, asked: ChatRequest) -> ChatTurn:
+    """Begin the turn at its caller's expense. Raises `TooMany` over a limit or a budget, and what `Chat.begin` does."""
     await spend(request, TURN)
     permit = await take_permit(request, PermitKind.TURNS)
     try:
@@ -227,9 +235,7 @@ async def _answer(request: Request, here: Context, model: type[SingleTurn]) -> R
         await permit.release()
         raise
     permit.release_after(turn.end)
-    if body.stream:
-        return EventStream(_stream(turn, here.heartbeat_s))
-    return JSONResponse(asdict(await turn.wait()))
+    return turn
 
 
 def _no_conversation() -> NotFound:

@@ -29,6 +29,8 @@ GRANTS: Mapping[str, Grant | None] = {
     "/api/recordings": Grant.CALL,
     "/api/tickets": None,  # made for the credential that is shown
     "/v1/realtime": Grant.CALL,
+    "/v1/chat": Grant.CHAT,
+    "/v1/models": Grant.CHAT,
     "/ws": None,  # the session's token is its first message
     "/api/multiturn": Grant.CHAT,
     "/api/singleturn": Grant.CHAT,

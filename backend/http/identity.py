@@ -149,7 +149,7 @@ async def refuse(error: VoiceError, scope: Scope, receive: Receive, send: Send) 
             await send({"type": "websocket.send", "bytes": refusal(f"{error} {error.hint}".strip())})
         await send({"type": "websocket.close", "code": 1008, "reason": ""})
     else:
-        await refusal_response(error)(scope, receive, send)
+        await refusal_response(error, scope["path"])(scope, receive, send)
 
 
 async def restore(identity: Identity, fingerprint: str | None, memory: Memory) -> None:

@@ -57,6 +57,8 @@ class Capabilities:
     """Seconds after which the provider ends a connection."""
     tells_certainty: bool = False
     """It says how sure it is of what it has transcribed."""
+    out_of_band: bool = False
+    """It gives responses outside of the conversation, beside the one that is spoken."""
     resumes: bool = False
     """It goes over to another connection by itself before that."""
     voices: tuple[str, ...] = ()

@@ -222,6 +222,11 @@ class Toolbox:
         """Return whether results of the tool of that name hold text of others, be it in this box or not."""
         return name in self._untrusted or any(source.owns(name) for source in self._sources)
 
+    def is_client_tool(self, name: str) -> bool:
+        """Return whether the client carries out the tool of that name."""
+        tool = self._own.get(name)
+        return tool is not None and tool.client_side
+
     async def run(self, name: str, arguments: str, context: ToolContext) -> ToolResult:
         """Make one call; `arguments` is the model's JSON. Raise nothing but `CancelledError`."""
         started = time.perf_counter()

@@ -22,7 +22,7 @@ from websockets.asyncio.client import ClientConnection, connect
 
 from backend.chat.chat import Chat
 from backend.conversation.call_options import CallOptions
-from backend.conversation.commands import DeleteItem, TruncateItem
+from backend.conversation.commands import CancelReply, DeleteItem, TruncateItem
 from backend.conversation.events import Event, Heard
 from backend.http.app import build_app
 from backend.http.context import PageConfig
@@ -152,7 +152,7 @@ class FakeCall:
 
     def submit(self, event: Event) -> None: ...
 
-    def correct(self, command: TruncateItem | DeleteItem) -> None: ...
+    def correct(self, command: TruncateItem | DeleteItem | CancelReply) -> None: ...
 
     def depths(self) -> dict[str, float]:
         return {"responder_messages": 0, "microphone_frames": 0, "playback_ms": 0}

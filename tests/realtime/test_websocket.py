@@ -133,10 +133,15 @@ async def test_what_is_wrong_gets_an_error_and_the_session_goes_on(peer: Offline
         ('{"type": "session.update", "session": {"type": "realtime", "tools": 7}}', "invalid_value"),
         ('{"type": "session.update", "session": {"type": "realtime", "thinkers": "no"}}', "invalid_value"),
         ('{"type": "conversation.item.create"}', "missing_required_parameter"),
-        ('{"type": "conversation.item.delete", "item_id": "nobody"}', "item_not_found"),
+        ('{"type": "conversation.item.delete", "item_id": "nobody"}', "item_delete_invalid_item_id"),
         ('{"type": "response.cancel"}', "response_cancel_not_active"),
         ('{"type": "input_audio_buffer.commit"}', "invalid_value"),
         ('{"type": "response.create", "response": {"metadata": 3}}', "invalid_value"),
+        (
+            '{"type": "response.create", "response": {"input": [{"type": "item_reference", "id": "x"}]}}',
+            "invalid_value",
+        ),
+        ('{"type": "conversation.item.retrieve", "item_id": "nobody"}', "item_retrieve_invalid_item_id"),
     ]
     async with realtime_client(running.url) as client:
         for text, _ in wrong:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pytest
 
 from backend.conversation.call_options import CallOptions
-from backend.conversation.commands import DeleteItem, TruncateItem
+from backend.conversation.commands import CancelReply, DeleteItem, TruncateItem
 from backend.conversation.events import Event
 from backend.errors import BadRequest, NotFound, TooMany
 from backend.sessions import registry as directories
@@ -71,7 +71,7 @@ class Live:
     def submit(self, event: Event) -> None:
         """Nobody decides."""
 
-    def correct(self, command: TruncateItem | DeleteItem) -> None:
+    def correct(self, command: TruncateItem | DeleteItem | CancelReply) -> None:
         """Nobody has heard anything."""
 
     def hang_up(self, reason: str) -> None:

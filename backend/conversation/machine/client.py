@@ -44,7 +44,7 @@ def on_message_added(s: State, event: ev.MessageAdded, now: float) -> None:
     """Put a message into the conversation. The caller's begins a turn; an earlier one of ours becomes a note."""
     text = event.text
     if event.role == "user":
-        message = do.AddUserText(text, event.pictures)
+        message = do.AddUserText(text, event.pictures, event.item)
         begin_turn(s, now, 0)
         s.owed_since = None
         s.typed += 1
@@ -53,7 +53,7 @@ def on_message_added(s: State, event: ev.MessageAdded, now: float) -> None:
         return
     note = text if event.role == "system" else SAID_EARLIER.format(words=json.dumps(text, ensure_ascii=False))
     if s.lost_at is None:
-        s.commands.append(do.AddNote(note))
+        s.commands.append(do.AddNote(note, event.item))
     else:
         s.notes.append(note)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from backend.conversation import commands as do
 from backend.conversation import events as ev
@@ -19,6 +19,7 @@ from backend.media.pictures import checked_picture
 from backend.runtime.json_objects import Json
 from backend.transports.realtime.client_events import APPEND, ClientFault, audio_of, parse
 from backend.transports.realtime.items import ItemList
+from backend.transports.realtime.out_of_band import OutOfBand
 from backend.transports.realtime.responses import new_id
 from backend.transports.realtime.server_events import CallTranslator
 from backend.transports.realtime.session import RealtimeSession
@@ -30,6 +31,13 @@ TEXT_LIMIT = 64_000
 PICTURES_LIMIT = 4
 """Pictures of one message."""
 ACTIVE = "conversation_already_has_active_response"
+DUPLICATE = "item_create_duplicate_item_id"
+IN_CONVERSATION = {
+    "input": "it is for responses outside of the conversation",
+    "tools": "set them in the session",
+    "prompt": "set instructions",
+}
+"""Fields of a `response.create` that a response within the conversation cannot have, and what to do instead."""
 LIMITS: Mapping[str, tuple[str, str]] = {
     "max_minutes": ("session_expired", "Your session hit the maximum duration."),
     "budget": ("insufficient_quota", "You exceeded your current quota."),
@@ -52,8 +60,8 @@ class CallControl(Protocol):
     def submit(self, event: ev.Event) -> None:
         """Take what the client has decided."""
 
-    def correct(self, command: do.TruncateItem | do.DeleteItem) -> None:
-        """Tell the Responder how much was really heard of an item."""
+    def correct(self, command: do.TruncateItem | do.DeleteItem | do.CancelReply) -> None:
+        """Tell the Responder what the client knows better. Raises `BadRequest` where it cannot forget an item."""
 
     def allow_interruptions(self, allowed: bool) -> None:
         """Set whether the caller's voice interrupts replies."""
@@ -84,6 +92,7 @@ class ClientProtocol:
         self.on_ready: Callable[[], None] = lambda: None
         """Called when the client has configured its session, or begun without: the Responder may be connected."""
         self.items = ItemList()
+        self.out_of_band = OutOfBand(self.items)
         self.heard_bytes = 0
         """24 kHz PCM16 that has come from the client."""
         self._uncommitted_ms = 0
@@ -142,6 +151,8 @@ class ClientProtocol:
         """Tell the client of one step of the call."""
         for each in self.translator.step(event, commands):
             self.send(each)
+        if isinstance(event, ev.OutOfBandProgress | ev.OutOfBandRefused) and (shown := self._out_of_band(event)):
+            self.send(shown)
         for command in commands:
             if isinstance(command, do.HangUp) and command.reason in LIMITS:
                 code, message = LIMITS[command.reason]
@@ -205,6 +216,11 @@ class ClientProtocol:
         translator.paced = session.paced
         translator.transcribes = session.transcribes
 
+    def _out_of_band(self, event: ev.OutOfBandProgress | ev.OutOfBandRefused) -> Json | None:
+        if isinstance(event, ev.OutOfBandProgress):
+            return self.out_of_band.on_progress(event)
+        return self.out_of_band.on_refused(event)
+
     # --- client events --------------------------------------------------------------------------------------
 
     def _on_session_update(self, fields: Json) -> None:
@@ -251,8 +267,8 @@ class ClientProtocol:
         item: Json = dict(fields["item"])
         item_id = item.get("id") or new_id("item")
         if self.items.find(item_id) is not None:
-            raise ClientFault(f"There is an item {item_id!r} already.", param="item.id")
-        event = _event_of(item)
+            raise ClientFault(f"There is an item {item_id!r} already.", code=DUPLICATE, param="item.id")
+        event = _event_of(item | {"id": item_id})
         previous = self.items.last
         item |= {"id": item_id, "object": "realtime.item", "status": "completed"}
         if isinstance(event, ev.MessageAdded) and event.pictures:
@@ -264,17 +280,19 @@ class ClientProtocol:
         self.send({"type": "conversation.item.done", "previous_item_id": previous, "item": item})
 
     def _on_item_retrieve(self, fields: Json) -> None:
-        self.send({"type": "conversation.item.retrieved", "item": self._item(fields)})
+        self.send({"type": "conversation.item.retrieved", "item": self._item(fields, "retrieve")})
 
     def _on_item_delete(self, fields: Json) -> None:
-        item = self._item(fields)
-        self.items.delete(item["id"])
-        if self.control is not None and _is_the_providers(item):
+        item = self._item(fields, "delete")
+        if item.get("type") != "message":
+            raise ClientFault("Only messages can be deleted: calls and their results belong together.", param="item_id")
+        if self.control is not None:
             self.control.correct(do.DeleteItem(self.translator.provider_id(item["id"])))
+        self.items.delete(item["id"])
         self.send({"type": "conversation.item.deleted", "item_id": item["id"]})
 
     def _on_item_truncate(self, fields: Json) -> None:
-        item, heard_ms = self._item(fields), fields["audio_end_ms"]
+        item, heard_ms = self._item(fields, "truncate"), fields["audio_end_ms"]
         if item.get("role") != "assistant":
             raise ClientFault("Only model output audio messages can be truncated.", param="item_id")
         if heard_ms < 0:
@@ -292,19 +310,22 @@ class ClientProtocol:
 
     def _on_response_create(self, fields: Json) -> None:
         asked: Json = fields.get("response") or {}
-        for name in ("input", "tools", "prompt"):
-            if asked.get(name):
-                raise ClientFault(
-                    f"'response.{name}' is not supported: set it in the session.", param=f"response.{name}"
-                )
         if asked.get("conversation") == "none":
-            raise ClientFault("Responses outside of the conversation are not supported.", param="response.conversation")
+            self._submit(self.out_of_band.ask(asked, fields.get("event_id"), self.session, self._named_there))
+            return
+        for name, instead in IN_CONVERSATION.items():
+            if asked.get(name):
+                raise ClientFault(f"'response.{name}' is not supported here: {instead}.", param=f"response.{name}")
         if self.translator.is_replying:
             raise ClientFault("Conversation already has an active response in progress.", code=ACTIVE)
         self.translator.metadata = asked.get("metadata")
         self._submit(ev.ReplyRequested(asked.get("instructions") or ""))
 
     def _on_response_cancel(self, fields: Json) -> None:
+        named = fields.get("response_id")
+        if named and self.control is not None and self.out_of_band.is_under_way(named):
+            self.control.correct(do.CancelReply(named))
+            return
         if not self.translator.is_busy:
             raise ClientFault("Cancellation failed: no active response found", code="response_cancel_not_active")
         self._call_off()
@@ -322,12 +343,15 @@ class ClientProtocol:
         finally:
             self.translator.cut_by = "turn_detected"
 
-    def _item(self, fields: Json) -> Json:
+    def _named_there(self, item: Json) -> str | None:
+        """Return the Responder's name of an item that it has made; None for another."""
+        return self.translator.provider_id(item["id"]) if _is_the_providers(item) else None
+
+    def _item(self, fields: Json, what: Literal["retrieve", "delete", "truncate"]) -> Json:
         item = self.items.find(fields["item_id"])
         if item is None:
-            raise ClientFault(
-                f"Item with item_id not found: {fields['item_id'][:64]}.", code="item_not_found", param="item_id"
-            )
+            message = f"Item with item_id not found: {fields['item_id'][:64]}."
+            raise ClientFault(message, code=f"item_{what}_invalid_item_id", param="item_id")
         return item
 
 
@@ -384,7 +408,7 @@ def _message_of(item: Json) -> ev.MessageAdded:
         raise ClientFault("The message is empty.", code="missing_required_parameter", param="item.content")
     if len(pictures) > PICTURES_LIMIT:
         raise ClientFault(f"A message has at most {PICTURES_LIMIT} pictures.", param="item.content")
-    return ev.MessageAdded(item["role"], _short("\n".join(words), "item.content"), tuple(pictures))
+    return ev.MessageAdded(item["role"], _short("\n".join(words), "item.content"), tuple(pictures), item["id"])
 
 
 def _picture(part: Json, param: str) -> str:

@@ -166,6 +166,10 @@ class CallTranslator:
     def _on_committed(self, name: str) -> None:
         item_id, self._reserved = self._reserved or new_id("item"), ""
         self._rename(name, item_id)
+        self._commit(item_id)
+
+    def _commit(self, item_id: str) -> None:
+        """Show an item of the client's audio."""
         previous = self.items.last
         self._say("input_audio_buffer.committed", previous_item_id=previous, item_id=item_id)
         content = [{"type": "input_audio", "transcript": None}]
@@ -179,6 +183,13 @@ class CallTranslator:
                 "content": content,
             }
         )
+
+    def _on_silence(self, idle_ms: int) -> None:
+        """Show that the client has been silent for so long: it is asked whether it is still there."""
+        item_id, end_ms = new_id("item"), self._heard_ms()
+        spoken = {"audio_start_ms": max(0, end_ms - idle_ms), "audio_end_ms": end_ms}
+        self._say("input_audio_buffer.timeout_triggered", item_id=item_id, **spoken)
+        self._commit(item_id)
 
     def _on_transcribed(self, event: ev.UserTranscribed) -> None:
         item_id = self._shown_as.get(event.item, event.item)
@@ -203,6 +214,8 @@ class CallTranslator:
         match command:
             case do.Publish(page.FloorChanged(floor)):
                 self._on_floor(floor)
+            case do.Publish(page.IdleNudged(idle_s)):
+                self._on_silence(idle_s * 1000)
             case do.CreateReply(purpose):
                 self._asked, self._asked_metadata = purpose, None
                 if purpose in ASKED_FOR:
