@@ -6,7 +6,7 @@ tick. Raises `BadPacket` for what FFmpeg does not take.
 
 from __future__ import annotations
 
-from typing import cast
+from typing import Literal
 
 import av
 import numpy as np
@@ -85,8 +85,8 @@ class Encoder:
         """Nothing is held that the collector does not release."""
 
 
-def _context(mode: str) -> av.AudioCodecContext:
-    context = cast(av.AudioCodecContext, av.CodecContext.create("g722", mode))
+def _context(mode: Literal["r", "w"]) -> av.AudioCodecContext:
+    context = av.CodecContext.create("g722", mode)
     context.sample_rate = RATE
     context.format = "s16"
     context.layout = "mono"

@@ -28,6 +28,7 @@ from backend.settings.notifications import NotificationSettings
 from backend.settings.qwen import QwenSettings
 from backend.settings.recording import RecordingSettings
 from backend.settings.redis import complete_redis_url, read_password
+from backend.settings.sip import SipSettings
 from backend.settings.tasks import BackgroundSettings, CoordinatorSettings
 from backend.settings.telephone import TelephoneSettings, TwilioSettings
 from backend.settings.vad import VadSettings
@@ -319,6 +320,7 @@ class Settings(BaseSettings):
     # Telephone
     telephone: TelephoneSettings = Field(default_factory=TelephoneSettings)  # type: ignore[arg-type]
     twilio: TwilioSettings = Field(default_factory=TwilioSettings)  # type: ignore[arg-type]
+    sip: SipSettings = Field(default_factory=SipSettings)  # type: ignore[arg-type]
 
     # Chat
     chat_deadline_s: float = Field(180, gt=0, le=600, description="Seconds a typed turn has to be answered.")
