@@ -47,7 +47,7 @@ REFER_WITHIN_S = 5.0
 """Seconds a peer may take to accept a transfer."""
 REFERRED_WITHIN_S = 2.0
 """Seconds to wait for the news that the transfer has failed, before we leave."""
-INFO_KEY = re.compile(r"^(?:signal\s*=\s*)?([0-9*#A-D])\b", re.I)
+INFO_KEY = re.compile(r"(?:signal\s*=\s*)?([0-9*#A-D])\s*(?:\n|$)", re.I)
 
 
 class CallState(StrEnum):

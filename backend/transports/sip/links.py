@@ -21,6 +21,7 @@ MOST_CONNECTIONS, MOST_OF_ADDRESS = 128, 32
 IDLE_S = 120.0
 """Seconds without a message after which a connection is closed, unless it carries a call."""
 CONNECT_WITHIN_S = 5.0
+CLOSE_WITHIN_S = 2.0
 HEAD_BYTES, BODY_BYTES = 16_384, 65_535
 WAITING_BYTES = 256 * 1024
 """Bytes that may wait to be sent; a peer that takes so little is gone."""
@@ -177,8 +178,10 @@ class Streams:
             self._server.close()
         tasks = list(self._open.values())
         for link in list(self._open):
-            link.close()
-        await cancel_all(tasks, within_s=2)
+            link.close()  # their reading ends by itself
+        if tasks:
+            _, stuck = await asyncio.wait(tasks, timeout=CLOSE_WITHIN_S)
+            await cancel_all(stuck)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         host, port = writer.get_extra_info("peername")[:2]

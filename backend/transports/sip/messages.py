@@ -6,6 +6,7 @@ or not at all. Answers to requests over UDP go where the request came from (RFC 
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from contextlib import suppress
 
@@ -14,6 +15,8 @@ from aiosipua.headers import Address, parse_address, parse_via, stringify_uri, s
 from aiosipua.message import missing_required_headers
 
 from backend.errors import BadRequest
+
+logging.getLogger("aiosipua").setLevel(logging.ERROR)  # it warns of what strangers send, as often as they send it
 
 MAX_BYTES = 65_535
 MAX_ID_CHARS = 300
