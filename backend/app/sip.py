@@ -103,7 +103,8 @@ async def _agent(settings: Settings, here: Context, sip: Sip) -> AsyncIterator[N
     agent = UserAgent(_config(options, lambda address: _may(requests, here, address)), gate, on_call)
     await agent.open()
     sip.agent = agent
-    here.services.metrics.watch_queue("sip_held", lambda: agent.held)
+    here.services.metrics.watch_queue("sip_calls", lambda: agent.live)
+    here.services.metrics.watch_queue("sip_transactions", lambda: agent.held - agent.live)
     try:
         async with AsyncExitStack() as stack:
             if options.trunk:
