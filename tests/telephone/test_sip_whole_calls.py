@@ -30,6 +30,8 @@ NUMBER = "+15550198765"
 LINGERING = ("transactions",)
 """What outlasts its call by 32 s."""
 ASKED: dict[str, Any] = {"turns": [{"hear": "What is the weather in Seattle?", "reply": ANSWER}]}
+HOWTO = Path("docs/howto/telephone.md").read_text()
+"""The guide: its settings, its account and its command are used as they stand, but for the address."""
 BARESIP = """\
 module_path {modules}
 module g711.so
@@ -58,16 +60,20 @@ def peer() -> Iterator[OfflinePeer]:
 
 @pytest.fixture(scope="module")
 def server(peer: OfflinePeer) -> Iterator[RunningServer]:
-    settings = {
-        "SIP__ENABLED": "true",
+    settings = howto_settings() | {
         "SIP__HOST": HERE,
         "SIP__PORT": "0",
         "SIP__PEERS": f"{CALLER}/32",
-        "SIP__USERS": f"kitchen:{PASSWORD}",
         "SIP__RTP_PORTS": "25000-25999",
     }
     with running_server(peer, ADMIN_TOKEN=ADMIN, **settings) as running:
         yield running
+
+
+def howto_settings() -> dict[str, str]:
+    """The settings that the guide gives for a softphone in the same network."""
+    part = HOWTO.partition("### A softphone")[2].partition("2. Give")[0]
+    return dict(re.findall(r"^ +(SIP__\w+)=(\S+)", part, re.MULTILINE))
 
 
 def address(server: RunningServer) -> tuple[str, int]:
@@ -117,7 +123,8 @@ async def test_baresip_logs_in_speaks_and_hears_the_answer(
 ) -> None:
     await peer.follow(ASKED)
     configure(tmp_path)
-    dial = f"/dial sip:assistant@{HERE}:{address(server)[1]}"
+    [dial] = re.findall(r'baresip -e "(.+)"', HOWTO)
+    dial = dial.replace("192.0.2.20", f"{HERE}:{address(server)[1]}")
     process = await asyncio.create_subprocess_exec(
         *("baresip", "-f", str(tmp_path), "-e", dial, "-t", "15"),
         stdin=asyncio.subprocess.DEVNULL,
@@ -162,8 +169,8 @@ def configure(folder: Path) -> None:
     """Write what baresip reads: its settings, its account, and what it says, as 8 kHz."""
     [modules, *_] = [path.parent for path in Path("/usr/lib").glob("**/baresip/modules/g711.so")]
     (folder / "config").write_text(BARESIP.format(folder=folder, modules=modules))
-    account = f"<sip:kitchen@{HERE}>;regint=0;auth_user=kitchen;auth_pass={PASSWORD};audio_codecs=pcma"
-    (folder / "accounts").write_text(account + "\n")
+    [account] = re.findall(r"^ +(<sip:kitchen@\S+)$", HOWTO, re.MULTILINE)
+    (folder / "accounts").write_text(account.replace("192.0.2.20", HERE) + ";audio_codecs=pcma\n")
     (folder / "contacts").touch()
     pcm = bytes(48_000) + speech("What is the weather in Seattle?") + bytes(48_000 * 6)
     with wave.open(str(folder / "say.wav"), "wb") as file:
