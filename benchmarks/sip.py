@@ -154,17 +154,20 @@ def place(load: Load, port: int) -> None:
             "call.xml",
             f"{HERE}:{port}",
             "-i",
-            HERE,
+            CALLER,
             "-p",
             str(free_port()),
             "-nostdin",
             "-timeout",
             str(limit_s),
         ]
+        command += ["-trace_err", "-error_file", "errors.log"]
         command += ["-m", str(load.calls), "-l", str(load.at_once), "-r", str(load.per_second)]
         ended = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=limit_s + 30, check=False)
+        errors = Path(folder) / "errors.log"
+        told = errors.read_text(errors="replace")[:2_500] if errors.exists() else ended.stderr[-2_500:]
     if ended.returncode:
-        raise RuntimeError(f"SIPp ended with {ended.returncode}:\n{ended.stdout[-2_500:]}{ended.stderr[-2_500:]}")
+        raise RuntimeError(f"SIPp ended with {ended.returncode}:\n{ended.stdout[-2_500:]}{told}")
 
 
 @contextmanager
