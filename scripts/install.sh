@@ -28,6 +28,8 @@ missing_packages() {
   have pg_ctlcluster || echo postgresql
   have ip || [ -x /usr/sbin/ip ] || echo iproute2
   have docker-compose || echo docker-compose
+  have sipp || echo sip-tester
+  have baresip || echo baresip-core
 }
 
 install_packages() {

@@ -1,12 +1,12 @@
 """Start here: the composition root builds the whole server from its settings, one subsystem after the other.
 
-    settings ─► foundation ─► tasks ─► calls ─► http
+    settings ─► foundation ─► tasks ─► calls ─► http ─► sip
                   stores ─► notifications ─► models ─► thinkers
 
     stores         Redis, and what stands in it    tasks   background tasks, the coordinator
     notifications  notices and reminders           calls   voice calls, and the other processes
     models         the text models                 http    typed turns, and the routes
-    thinkers       Thinkers, tools, steps
+    thinkers       Thinkers, tools, steps          sip     calls by SIP, where it is enabled
 
 Each subsystem is a module of this room. It gets the ones before it, and ends before them.
 """
@@ -28,6 +28,7 @@ from backend.app.calls import CallSubsystem, open_calls
 from backend.app.foundation import Foundation, open_foundation
 from backend.app.http import open_http
 from backend.app.mcp import mcp_summary
+from backend.app.sip import Sip, open_sip
 from backend.app.stores import TaskStore, retention_s
 from backend.app.tasks import open_tasks
 from backend.app.warm_up import WarmUp
@@ -76,15 +77,16 @@ async def open_app(settings: Settings, host: str) -> AsyncIterator[App]:
         open_tasks(foundation) as tasks,
         open_calls(foundation, tasks) as calls,
         open_http(foundation, tasks, calls, access) as asgi,
+        open_sip(settings, asgi.state.context) as sip,
     ):
         load_clips()
         gc.freeze()  # what start-up made lives as long as the process: the collector need not look at it during calls
         gc.enable()
         warm_up = foundation.endpoints.warm_up
-        yield App(asgi, calls.registry, calls.pages, settings.drain_s, warm_up, _banner(foundation, calls, host))
+        yield App(asgi, calls.registry, calls.pages, settings.drain_s, warm_up, _banner(foundation, calls, host, sip))
 
 
-def _banner(foundation: Foundation, calls: CallSubsystem, host: str) -> tuple[str, ...]:
+def _banner(foundation: Foundation, calls: CallSubsystem, host: str, sip: Sip | None) -> tuple[str, ...]:
     """Return a line each for access, Responder, memory, Thinkers, speech detection, and whatever else is on."""
     settings, opened, plugins = foundation.settings, foundation.stores.opened, foundation.thinkers.plugins.settings
     lines = [
@@ -94,6 +96,8 @@ def _banner(foundation: Foundation, calls: CallSubsystem, host: str) -> tuple[st
         f"Thinkers   {', '.join(manifest.domain for manifest in foundation.thinkers.registry.manifests)}",
         f"Detector   {calls.detector}",
     ]
+    if sip is not None:
+        lines.append(f"SIP        {sip.summary}")
     if foundation.tracing.deliveries:
         lines.append(f"Tracing    {_tracing(settings)}")
     if summary := mcp_summary(settings.mcp):

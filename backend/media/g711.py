@@ -12,12 +12,12 @@ import warnings
 from enum import StrEnum
 
 from backend.errors import BadRequest
-from backend.media.frame import FRAME_MS, SAMPLE_RATE, Frame
+from backend.media.frame import FRAME_MS, SAMPLE_RATE, SILENCE, Frame
 from backend.media.resample import Resampler
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)  # it left Python with 3.13, and lives on in audioop-lts
-    from audioop import alaw2lin, lin2alaw, lin2ulaw, ulaw2lin
+    from audioop import alaw2lin, lin2alaw, lin2ulaw, mul, ulaw2lin
 
 RATE = 8_000
 """Samples per second, and bytes."""
@@ -70,16 +70,37 @@ def encode(pcm: bytes, law: Law) -> bytes:
 class Decoder:
     """One stream of G.711 on its way in: bytes of any number → 24 kHz PCM16, which is whole 20 ms for whole 20 ms."""
 
+    clock = RATE
+    empty_bytes = 0
+    samples = staticmethod(len)
+
     def __init__(self, law: Law) -> None:
         self.law = law
         self._resampler = Resampler(RATE, SAMPLE_RATE, steady=True)
+        self._last = b""  # decoded, to go on with
 
     def __repr__(self) -> str:
         return f"g711.Decoder({self.law})"
 
     def decode(self, coded: bytes) -> bytes:
         """Return 24 kHz PCM16: six bytes for one."""
-        return self._resampler.push(decode(coded, self.law))
+        self._last = decode(coded, self.law)
+        return self._resampler.push(self._last)
+
+    def conceal(self, samples: int) -> bytes:
+        """Go on with what came last, half as loud each time, as many 24 kHz samples as are missing."""
+        wanted = 2 * (samples * RATE // SAMPLE_RATE)
+        if not self._last:
+            return self._resampler.push(bytes(wanted))
+        self._last = mul(self._last, 2, 0.5)
+        return self._resampler.push((self._last * (wanted // len(self._last) + 1))[:wanted])
+
+    def recover(self, next_payload: bytes, samples: int) -> bytes:
+        """The next packet holds nothing of the one before it: conceal."""
+        return self.conceal(samples)
+
+    def close(self) -> None:
+        """Nothing is held."""
 
 
 class Encoder:
@@ -90,10 +111,23 @@ class Encoder:
         self._resampler = Resampler(SAMPLE_RATE, RATE, steady=True)
         self.silence = bytes([law.silence]) * PACKET_BYTES
         """Twenty milliseconds of nothing, coded."""
+        self._at_rest = True
 
     def __repr__(self) -> str:
         return f"g711.Encoder({self.law})"
 
     def encode(self, frame: Frame) -> bytes:
         """Return the frame's 160 bytes."""
+        self._at_rest = False
         return encode(self._resampler.push(frame), self.law)
+
+    def rest(self) -> bytes:
+        """Return 20 ms in which nothing plays: at first the last 2 ms of what was encoded before it."""
+        if self._at_rest:
+            return self.silence
+        coded = self.encode(SILENCE)
+        self._at_rest = True
+        return coded
+
+    def close(self) -> None:
+        """Nothing is held."""

@@ -18,20 +18,22 @@ A jump of more than `MAX_GAP` packets, forward or back, is a sender that started
 delivered and counting begins again at the new packet (`restarts`). Packets older than the last one delivered
 are dropped and counted, as `late`, or as `duplicates` if they were delivered before.
 
-Sequence numbers are 16 bits and timestamps 32 bits of a 48 kHz clock, both wrap (RFC 3550, RFC 7587).
+Sequence numbers are 16 bits and timestamps 32 bits of the codec's clock, which is 48 kHz for Opus and 8 kHz for G.711
+and G.722; both wrap (RFC 3550, 3551, 7587).
 """
 
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
 
 RTP_CLOCK = 48_000
 """Opus timestamps count 48,000 a second, whatever is inside."""
 MAX_GAP = 100
 """Packets; a longer jump (2 s at 20 ms each) is a restart. Also bounds what is held and how late counts as late."""
-MAX_SILENCE = RTP_CLOCK
-"""The longest `Silence`, in samples: one second."""
+MAX_SILENCE_S = 1
+"""The longest `Silence` that is reported."""
 
 _FRAME_SAMPLES_BY_CONFIG = (
     *(480, 960, 1920, 2880) * 3,  # SILK only
@@ -52,14 +54,14 @@ class Received:
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """A packet that did not come in time; `samples` at 48 kHz."""
+    """A packet that did not come in time; `samples` of the codec's clock."""
 
     samples: int
 
 
 @dataclass(frozen=True, slots=True)
 class Silence:
-    """Time in which the sender sent nothing on purpose; `samples` at 48 kHz."""
+    """Time in which the sender sent nothing on purpose; `samples` of the codec's clock."""
 
     samples: int
 
@@ -77,14 +79,23 @@ class _Held:
 class JitterBuffer:
     """Pure: `now` is an argument, in seconds of any steady clock."""
 
-    def __init__(self, max_wait_ms: int = 60) -> None:
+    def __init__(
+        self,
+        max_wait_ms: int = 60,
+        *,
+        clock: int = RTP_CLOCK,
+        samples_of: Callable[[bytes], int] | None = None,
+    ) -> None:
+        """`clock`: timestamps a second; `samples_of`: how many of them a payload lasts, by default an Opus packet."""
+        self._samples_of = samples_of or packet_samples
+        self._max_silence = clock * MAX_SILENCE_S
         self._max_wait_s = max_wait_ms / 1000
-        self._max_wait_samples = max_wait_ms * RTP_CLOCK // 1000
+        self._max_wait_samples = max_wait_ms * clock // 1000
         self.held: dict[int, _Held] = {}
         """The packets that wait behind a missing one, by 16-bit sequence number."""
         self._next_sequence: int | None = None
         self._next_timestamp = 0
-        self._last_duration = RTP_CLOCK // 50
+        self._last_duration = clock // 50
         self._delivered: deque[int] = deque(maxlen=MAX_GAP)  # to tell a duplicate from a late one
         self.received = self.lost = self.late = self.duplicates = self.restarts = 0
 
@@ -116,7 +127,7 @@ class JitterBuffer:
         self.received += 1
         self.held[sequence] = _Held(timestamp, payload, now)
         self._deliver(out)
-        while self.held and sum(packet_samples(one.payload) for one in self.held.values()) >= self._max_wait_samples:
+        while self.held and sum(self._samples_of(one.payload) for one in self.held.values()) >= self._max_wait_samples:
             self._give_up(out)
         return out
 
@@ -154,13 +165,13 @@ class JitterBuffer:
         while self._next_sequence is not None and (held := self.held.pop(self._next_sequence, None)) is not None:
             gap = _difference(held.timestamp, self._next_timestamp, 32)
             if gap > 0:
-                out.append(Silence(min(gap, MAX_SILENCE)))
+                out.append(Silence(min(gap, self._max_silence)))
             out.append(Received(held.payload))
             self._count(self._next_sequence, held.timestamp, held.payload)
 
     def _count(self, sequence: int, timestamp: int, payload: bytes) -> None:
         """Note a delivered packet, and what must come next."""
-        duration = packet_samples(payload)
+        duration = self._samples_of(payload)
         self._last_duration = duration or self._last_duration
         self._next_timestamp = (timestamp + duration) & 0xFFFFFFFF
         self._delivered.append(sequence)

@@ -24,6 +24,7 @@ from pathlib import Path
 
 from backend.errors import BadRequest, MissingLibrary, VoiceError
 from backend.media.frame import FRAME_SAMPLES, SAMPLE_RATE, SILENCE, Frame
+from backend.media.jitter_buffer import RTP_CLOCK, packet_samples
 
 SILENCE_PACKET = bytes.fromhex("6807c97227e13e5308e8fc0fd1232dc2e2e0")
 """Twenty milliseconds of silence, prepared: what an encoder at 32 kbit/s gives once it has come to rest.
@@ -173,6 +174,10 @@ class OpusEncoder(_Native):
 
 class OpusDecoder(_Native):
     """One call's incoming speech. Every method returns 24 kHz mono PCM16."""
+
+    clock = RTP_CLOCK
+    empty_bytes = EMPTY_BYTES
+    samples = staticmethod(packet_samples)
 
     def __init__(self) -> None:
         super().__init__("decoder")

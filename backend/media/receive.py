@@ -18,13 +18,14 @@ is `SILENCE` itself, so that whoever follows how loud the room is can tell it fr
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import inf
+from typing import Protocol
 
 from backend.media.clock import FRAME_S
-from backend.media.frame import FRAME_BYTES, SILENCE, Frame
+from backend.media.frame import FRAME_BYTES, SAMPLE_RATE, SILENCE, Frame
 from backend.media.jitter_buffer import Delivery, JitterBuffer, Lost, Received, Silence
-from backend.media.opus import EMPTY_BYTES, BadPacket, OpusDecoder
+from backend.media.opus import BadPacket, OpusDecoder
 
 MAX_CONCEALED = 5
 """Lost packets in a row that are made up; further ones are silence."""
@@ -38,11 +39,38 @@ ROUNDING = 1e-6
 """Share of a frame by which a moment computed as a sum of 20 ms steps may fall short of a whole number of them."""
 
 
+class PacketDecoder(Protocol):
+    """Decodes one stream's payloads, in order. Sounds are 24 kHz mono PCM16, and their `samples` are counted so."""
+
+    clock: int
+    """Timestamps a second (RTP)."""
+    empty_bytes: int
+    """Bytes up to which a payload says that nothing follows it for a while."""
+
+    def samples(self, payload: bytes) -> int:
+        """Return how long a payload lasts, by the clock; 0 for one without sound."""
+
+    def decode(self, payload: bytes, /) -> bytes:
+        """Return the payload's sound. Raises `BadPacket`."""
+
+    def recover(self, next_payload: bytes, samples: int, /) -> bytes:
+        """Return the sound lost just before `next_payload`."""
+
+    def conceal(self, samples: int, /) -> bytes:
+        """Return a continuation of what was decoded last."""
+
+    def close(self) -> None:
+        """Release what is held. Safe to call twice."""
+
+
 class ReceivePipeline:
     """One microphone. Call `expire` every 20 ms or so once `due` has come; give the caller up at `lost_at`."""
 
-    def __init__(self, now: float, *, lost_after_s: float) -> None:
-        self._decoder = VoiceDecoder()
+    def __init__(
+        self, now: float, *, lost_after_s: float, open_decoder: Callable[[], PacketDecoder] = OpusDecoder
+    ) -> None:
+        self._open_decoder = open_decoder
+        self._decoder = VoiceDecoder(open_decoder=open_decoder)
         self._dtx = DtxSilence(now, ahead_s=0.0)
         self._lost_after_s = lost_after_s
         self._last_packet = now
@@ -60,7 +88,7 @@ class ReceivePipeline:
         """Take a packet of stream `source` (SSRC) and return the frames it completes."""
         if self._source is not None and source != self._source:
             self._decoder.close()
-            self._decoder = VoiceDecoder()
+            self._decoder = VoiceDecoder(open_decoder=self._open_decoder)
         self._source = source
         self._last_packet = now
         self.packets += 1
@@ -94,7 +122,7 @@ class ReceivePipeline:
         self._decoder.close()
 
     def stats(self) -> dict[str, int]:
-        """Return the packets so far: taken, lost (concealed or not), too late, repeated, not Opus."""
+        """Return the packets so far: taken, lost (concealed or not), too late, repeated, not of the codec."""
         jitter = self._decoder.jitter
         return {
             "packets_in": self.packets,
@@ -123,18 +151,20 @@ class ReceivePipeline:
 
 
 class VoiceDecoder:
-    """One caller's stream from packets to frames. Raises `MissingLibrary` without libopus.
+    """One caller's stream from packets to frames, by default of Opus (`MissingLibrary` without libopus).
 
-    A packet that is not Opus counts as a lost one.
+    A packet that is not of the codec counts as a lost one, and one without a payload as no sound.
     """
 
-    def __init__(self, max_wait_ms: int = 60) -> None:
-        self.jitter = JitterBuffer(max_wait_ms)
+    def __init__(self, max_wait_ms: int = 60, *, open_decoder: Callable[[], PacketDecoder] = OpusDecoder) -> None:
+        self._decoder = open_decoder()
+        self.jitter = JitterBuffer(max_wait_ms, clock=self._decoder.clock, samples_of=self._decoder.samples)
         self.bad_packets = 0
-        """Packets that were not Opus."""
+        """Packets that were not of the codec."""
         self.pausing = False
         """True when the last packet said that nothing follows."""
-        self._decoder = OpusDecoder()
+        self._clock = self._decoder.clock
+        self._empty_bytes = self._decoder.empty_bytes
         self._pending = bytearray()
         self._lost_in_a_row = 0
 
@@ -167,10 +197,14 @@ class VoiceDecoder:
                     self._pending += self._decode(payload)
                 case Lost(samples):
                     following = deliveries[index + 1] if index + 1 < len(deliveries) else None
-                    self._pending += self._mend(samples // 2, following)
+                    self._pending += self._mend(self._here(samples), following)
                 case Silence(samples):
-                    frames += self._cut() + self._silence(samples // 2 * 2)
+                    frames += self._cut() + self._silence(2 * self._here(samples))
         return frames + self._cut()
+
+    def _here(self, samples: int) -> int:
+        """Return how many samples of ours those of the codec's clock are."""
+        return samples * SAMPLE_RATE // self._clock
 
     def _decode(self, payload: bytes) -> bytes:
         if not payload:
@@ -181,7 +215,7 @@ class VoiceDecoder:
             self.bad_packets += 1
             return self._mend(480, None)
         self._lost_in_a_row = 0
-        self.pausing = len(payload) <= EMPTY_BYTES
+        self.pausing = len(payload) <= self._empty_bytes
         return pcm
 
     def _mend(self, samples: int, following: Delivery | None) -> bytes:

@@ -12,7 +12,7 @@ from pydantic_settings import NoDecode
 from backend.settings.github import split
 
 
-def _port_range(value: Any) -> Any:
+def port_range(value: Any) -> Any:
     if not isinstance(value, str):
         return value
     match = re.fullmatch(r"\s*(\d+)\s*-\s*(\d+)\s*", value)
@@ -51,7 +51,7 @@ def _list(value: Any) -> Any:
 
 
 Names = Annotated[list[str], NoDecode, BeforeValidator(_list)]
-PortRange = Annotated[tuple[int, int] | None, NoDecode, BeforeValidator(_port_range)]
+PortRange = Annotated[tuple[int, int] | None, NoDecode, BeforeValidator(port_range)]
 Networks = Annotated[Names, AfterValidator(_networks)]
 HostNames = Annotated[Names, AfterValidator(_hosts)]
 Origins = Annotated[Names, AfterValidator(_origins)]

@@ -28,6 +28,7 @@ from backend.settings.notifications import NotificationSettings
 from backend.settings.qwen import QwenSettings
 from backend.settings.recording import RecordingSettings
 from backend.settings.redis import complete_redis_url, read_password
+from backend.settings.sip import SipSettings
 from backend.settings.tasks import BackgroundSettings, CoordinatorSettings
 from backend.settings.telephone import PlivoSettings, TelephoneSettings, TelnyxSettings, TwilioSettings
 from backend.settings.vad import VadSettings
@@ -329,6 +330,7 @@ class Settings(BaseSettings):
     twilio: TwilioSettings = Field(default_factory=TwilioSettings)  # type: ignore[arg-type]
     telnyx: TelnyxSettings = Field(default_factory=TelnyxSettings)  # type: ignore[arg-type]
     plivo: PlivoSettings = Field(default_factory=PlivoSettings)  # type: ignore[arg-type]
+    sip: SipSettings = Field(default_factory=SipSettings)  # type: ignore[arg-type]
 
     # Chat
     chat_deadline_s: float = Field(180, gt=0, le=600, description="Seconds a typed turn has to be answered.")

@@ -18,7 +18,10 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 TOOLS = ("bash", "dirname", "grep", "cat", "sha256sum", "uname", "rm")
-PROGRAMS = ("redis-server", "nginx", "chromium", "firefox-esr", "flite", "pg_ctlcluster", "docker-compose")
+PROGRAMS = (
+    *("redis-server", "nginx", "chromium", "firefox-esr", "flite", "pg_ctlcluster", "docker-compose"),
+    *("sipp", "baresip"),
+)
 PAGE_CHECKS = ("package.json", "package-lock.json")
 LIBRARIES = "libopus.so.0 libc++.so.1"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import Protocol
+from typing import Any, Protocol
 
 import httpx2
 from starlette.applications import Starlette
@@ -15,6 +15,7 @@ from starlette.websockets import WebSocket
 from backend.media.frame import FRAME_MS, Frame
 from backend.testing.transport import FakeTransport
 from backend.transports.base import Transport
+from backend.transports.sip.transport import SipTransport
 from backend.transports.telephone.framing import StreamStarted
 from backend.transports.telephone.media_stream import MediaStreamTransport
 from backend.transports.telephone.twilio import Twilio, TwilioFraming
@@ -26,6 +27,8 @@ from client.webrtc import WebRTCCaller
 from client.websocket import WebSocketCaller
 from tests.support.http_server import serve
 from tests.support.media_streams import TwilioStream
+from tests.support.sip_agents import user_agent
+from tests.support.sip_phone import HERE, SipPhone, sip_phone
 from tests.support.tones import audible
 from tests.support.waiting import until
 
@@ -184,7 +187,7 @@ class PhoneRig:
     exact = False
     slack_ms = 3 * FRAME_MS  # a mark comes back once the frame before it was played, and is on its way then
 
-    def __init__(self, transport: MediaStreamTransport, stream: TwilioStream) -> None:
+    def __init__(self, transport: MediaStreamTransport | SipTransport, stream: TwilioStream | SipPhone) -> None:
         self.transport = transport
         self.stream = stream
 
@@ -240,3 +243,29 @@ async def media_stream_call(delay_s: float = 0.0) -> AsyncIterator[tuple[MediaSt
         finally:
             over.set()
             await stream.close()
+
+
+@asynccontextmanager
+async def sip_rig() -> AsyncIterator[Rig]:
+    """A telephone call by SIP, over real sockets."""
+    async with sip_call() as (transport, phone):
+        yield PhoneRig(transport, phone)
+
+
+@asynccontextmanager
+async def sip_call(
+    limits: dict[str, Any] | None = None, **options: Any
+) -> AsyncIterator[tuple[SipTransport, SipPhone]]:
+    """A call that is up; both ends are closed at the end. `options` are the telephone's."""
+    transports: asyncio.Queue[SipTransport] = asyncio.Queue()
+    async with (
+        user_agent(lambda call: transports.put_nowait(call.accept()), limits=limits) as agent,
+        sip_phone((HERE, agent.port), **options) as phone,
+    ):
+        assert await phone.call() == 200
+        transport = await transports.get()
+        try:
+            await transport.wait_arrived()
+            yield transport, phone
+        finally:
+            await transport.close()

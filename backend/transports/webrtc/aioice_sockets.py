@@ -301,7 +301,7 @@ def _bind_all(bindings: list[Binding], port: int) -> list[BoundSocket] | None:
     with ExitStack() as closing:
         for binding in bindings:
             try:
-                sockets.append((binding, closing.enter_context(_bind(binding.address, port))))
+                sockets.append((binding, closing.enter_context(bind_udp(binding.address, port))))
             except OSError as error:
                 if error.errno == errno.EADDRNOTAVAIL:
                     continue
@@ -312,7 +312,8 @@ def _bind_all(bindings: list[Binding], port: int) -> list[BoundSocket] | None:
     return sockets
 
 
-def _bind(address: str, port: int) -> socket.socket:
+def bind_udp(address: str, port: int) -> socket.socket:
+    """Return a bound UDP socket that never waits. Raises `OSError`."""
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     sock = socket.socket(family, socket.SOCK_DGRAM)
     try:

@@ -1,0 +1,111 @@
+"""Settings of calls by SIP (`SIP__…`)."""
+
+from __future__ import annotations
+
+import re
+from ipaddress import ip_address
+from typing import Annotated
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, SecretStr, field_validator, model_validator
+from pydantic_settings import NoDecode
+
+from backend.settings.network import Names, Networks, port_range
+
+USER = re.compile(r"([A-Za-z0-9_.+-]{1,64}):(.{8,128})")
+TRUNK = re.compile(r"sip:[A-Za-z0-9_.+%-]{1,64}@[A-Za-z0-9.-]{1,253}(:\d{1,5})?(;transport=(udp|tcp))?")
+CODECS = ("pcmu", "pcma", "g722", "opus")
+
+
+def _address(value: str) -> str:
+    if value:
+        try:
+            ip_address(value)
+        except ValueError:
+            raise ValueError(f"{value!r} is no IP address; write e.g. 203.0.113.10") from None
+    return value
+
+
+def _codecs(value: list[str]) -> list[str]:
+    names = [each.lower() for each in value]
+    if not names or set(names) - set(CODECS) or len(set(names)) < len(names):
+        raise ValueError(f"must name some of {', '.join(CODECS)}, each once")
+    return names
+
+
+Ports = Annotated[tuple[int, int], NoDecode, BeforeValidator(port_range)]
+Address = Annotated[str, AfterValidator(_address)]
+
+
+class SipSettings(BaseModel):
+    """Calls by SIP: from a trunk, a telephone system, or telephones in the same network."""
+
+    enabled: bool = Field(False, description="Whether calls by SIP are taken.")
+    host: Address = Field("0.0.0.0", description="Address to listen on, for SIP and for sound.")
+    port: int = Field(5060, ge=0, le=65_535, description="Port of SIP, UDP and TCP; 0: one of the system's choice.")
+    public_address: Address = Field(
+        "", description="Address that peers are told, where a router or container hides ours; empty: our own."
+    )
+    rtp_ports: Ports = Field((12_000, 12_199), description="UDP ports of sound, LOW-HIGH; a call takes an even one.")
+    max_calls: int = Field(20, ge=1, le=1_000, description="Calls by SIP at the same time; others are answered 503.")
+    peers: Networks = Field([], description="Addresses and networks that may call without a password.")
+    users: SecretStr | None = Field(
+        None, description="Who may call from anywhere, name:password, comma-separated; 8 characters or more each."
+    )
+    realm: str = Field(
+        "responder-thinker", pattern=r"^[A-Za-z0-9._ -]{1,64}$", description="What telephones are told they log in to."
+    )
+    trunk: str = Field(
+        "", description="Where to register, sip:account@host, with :port or ;transport=tcp if need be; empty: nowhere."
+    )
+    trunk_user: str = Field("", description="The name the trunk's challenges are answered with; empty: the account.")
+    trunk_password: SecretStr | None = Field(None, description="The password for it.")
+    codecs: Annotated[Names, AfterValidator(_codecs)] = Field(
+        ["pcmu", "pcma", "opus", "g722"], description="Codecs that are taken; the first that a caller has is used."
+    )
+    ring_s: float = Field(0, ge=0, le=10, description="Seconds it rings before a call is answered.")
+    silence_s: float = Field(
+        60, gt=0, le=3_600, description="Seconds without a packet of sound after which a call ends."
+    )
+    hold_max_s: float = Field(600, gt=0, le=3_600, description="Seconds a caller may keep us on hold.")
+    session_s: int = Field(
+        1_800,
+        ge=0,
+        le=86_400,
+        description="Seconds within which a call is refreshed (RFC 4028), at least 90; 0: never.",
+    )
+
+    @field_validator("users")
+    @classmethod
+    def _users(cls, value: SecretStr | None) -> SecretStr | None:
+        for each in value.get_secret_value().split(",") if value else []:
+            if not USER.fullmatch(each.strip()):
+                raise ValueError("must be name:password pairs, comma-separated, with passwords of 8 characters or more")
+        return value
+
+    @field_validator("trunk")
+    @classmethod
+    def _trunk(cls, value: str) -> str:
+        if value and not TRUNK.fullmatch(value):
+            raise ValueError("must be sip:account@host, with :port or ;transport=tcp if need be")
+        return value
+
+    @field_validator("session_s")
+    @classmethod
+    def _session_s(cls, value: int) -> int:
+        if 0 < value < 90:
+            raise ValueError("must be 0, or 90 or more")
+        return value
+
+    @model_validator(mode="after")
+    def _reachable(self) -> SipSettings:
+        if self.enabled and not (self.peers or self.users or self.trunk):
+            raise ValueError("needs somebody who may call: set SIP__PEERS, SIP__USERS or SIP__TRUNK")
+        if self.trunk and self.trunk_password is None:
+            raise ValueError("SIP__TRUNK needs SIP__TRUNK_PASSWORD")
+        return self
+
+    @property
+    def passwords(self) -> dict[str, str]:
+        """Return each user's password."""
+        pairs = self.users.get_secret_value().split(",") if self.users else []
+        return {name: password for name, _, password in (pair.strip().partition(":") for pair in pairs)}

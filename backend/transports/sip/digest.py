@@ -1,0 +1,98 @@
+"""Digest authentication of callers (RFC 2617, 7616), pure: challenges, and whether credentials answer one.
+
+Theory. A nonce is the time and a signature over it and the caller's address: nothing is kept of a challenge, and a
+nonce is good for a minute, from one address. Each count (`nc`) of a nonce is taken once, so that an INVITE that was
+listened to cannot be sent again. MD5 is what telephones can; it keeps the password off the wire and no more.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections import OrderedDict
+from collections.abc import Mapping
+from enum import StrEnum
+
+from aiosipua import SipRequest
+from aiosipua.auth import SipDigestAuth, build_credentials
+from aiosipua.headers import AuthChallenge, parse_auth
+
+VALID_S = 60.0
+"""Seconds in which a nonce can be answered."""
+REMEMBERED = 10_000
+"""Used nonces that are remembered, the oldest of which go first; a minute has fewer."""
+
+
+class Verdict(StrEnum):
+    """What becomes of a request's credentials."""
+
+    NONE = "none"
+    """It has none, or they answer no challenge of ours that is still good: challenge it."""
+    WRONG = "wrong"
+    RIGHT = "right"
+
+
+class Digest:
+    """Challenges and checks. `users`: name → password."""
+
+    def __init__(self, key: bytes, realm: str, users: Mapping[str, str]) -> None:
+        """`key` signs nonces."""
+        self._key = key
+        self._realm = realm
+        self._users = users
+        self._used: OrderedDict[tuple[str, str], None] = OrderedDict()
+
+    def __repr__(self) -> str:
+        return f"Digest({self._realm}, {len(self._users)} users)"
+
+    def challenge(self, address: str, now: float) -> str:
+        """Return a `WWW-Authenticate` header for a request from `address`."""
+        return f'Digest realm="{self._realm}", nonce="{self._nonce(address, int(now))}", algorithm=MD5, qop="auth"'
+
+    def check(self, request: SipRequest, address: str, now: float) -> tuple[Verdict, str]:
+        """Return the verdict on the request's credentials, and the name of the user who showed them."""
+        shown = request.headers.get_first("authorization")
+        if not shown:
+            return Verdict.NONE, ""
+        params = parse_auth(shown[:2000], credentials=True).params
+        name, nonce, count = params.get("username", ""), params.get("nonce", ""), params.get("nc", "")
+        if not self._is_fresh(nonce, address, now) or (nonce, count) in self._used:
+            return Verdict.NONE, name
+        if not self._answers(params, request.method):
+            return Verdict.WRONG, name
+        self._used[nonce, count] = None
+        while len(self._used) > REMEMBERED:
+            self._used.popitem(last=False)
+        return Verdict.RIGHT, name
+
+    def _answers(self, params: Mapping[str, str], method: str) -> bool:
+        password = self._users.get(params.get("username", ""))
+        challenge = {"realm": self._realm, "nonce": params["nonce"], "algorithm": "MD5"}
+        challenge |= {"qop": "auth"} if params.get("qop") else {}
+        try:
+            count = int(params.get("nc") or "1", 16)
+        except ValueError:
+            return False
+        expected = build_credentials(
+            SipDigestAuth(params.get("username", ""), password or ""),
+            AuthChallenge("Digest", challenge),
+            method,
+            params.get("uri", ""),
+            nonce_count=count,
+            cnonce=params.get("cnonce", ""),
+        )
+        shown = params.get("response", "").lower().encode()
+        same = expected is not None and hmac.compare_digest(expected.params["response"].encode(), shown)
+        return same and password is not None and params.get("realm") == self._realm
+
+    def _nonce(self, address: str, second: int) -> str:
+        signature = hmac.new(self._key, f"sip-nonce|{second}|{address}".encode(), hashlib.sha256).hexdigest()
+        return f"{second:x}.{signature[:32]}"
+
+    def _is_fresh(self, nonce: str, address: str, now: float) -> bool:
+        try:
+            second = int(nonce.partition(".")[0][:16], 16)
+        except ValueError:
+            return False
+        fresh = 0 <= now - second < VALID_S + 1
+        return fresh and hmac.compare_digest(self._nonce(address, second).encode(), nonce.encode())

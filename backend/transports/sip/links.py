@@ -1,0 +1,245 @@
+"""The ways SIP messages travel: datagrams and connections, each a `Link` to one peer.
+
+Datagrams that cannot be sent are dropped: SIP repeats them. A connection carries messages one behind the other, cut by
+their Content-Length (RFC 3261, 18.3); its peer may be silent for as long as a call of it lasts, and otherwise for
+`IDLE_S`. Bounds: the connections of a server, and of an address, the length of a message, and what waits to be sent.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import socket
+from collections import Counter
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from backend.errors import PeerError
+from backend.runtime.supervisor import cancel_all
+
+MOST_CONNECTIONS, MOST_OF_ADDRESS = 128, 32
+IDLE_S = 120.0
+"""Seconds without a message after which a connection is closed, unless it carries a call."""
+CONNECT_WITHIN_S = 5.0
+CLOSE_WITHIN_S = 2.0
+HEAD_BYTES, BODY_BYTES = 16_384, 65_535
+WAITING_BYTES = 256 * 1024
+"""Bytes that may wait to be sent; a peer that takes so little is gone."""
+KEEP_ALIVE = b"\r\n\r\n"
+LENGTH = re.compile(rb"^(?:content-length|l)[ \t]*:[ \t]*(\d{1,8})[ \t]*\r?$", re.I | re.M)
+
+Address = tuple[str, int]
+
+
+class Link(Protocol):
+    """A way to one peer."""
+
+    reliable: bool
+    """Whether the network repeats what is lost."""
+    protocol: str
+    """As Via names it: UDP or TCP."""
+    peer: Address
+    here: Address
+    """Where the peer reaches us."""
+
+    def send(self, data: bytes) -> None:
+        """Send a message, or drop it."""
+        ...
+
+
+OnMessage = Callable[[bytes, Link], None]
+"""Called on the event loop with each message, and the way back."""
+
+
+class Datagrams(asyncio.DatagramProtocol):
+    """The UDP socket of a user agent."""
+
+    def __init__(self, on_message: OnMessage, here: Callable[[str], str]) -> None:
+        """`here`: the address at which a peer reaches us."""
+        self._on_message = on_message
+        self._here = here
+        self._transport: asyncio.DatagramTransport | None = None
+        self.port = 0
+
+    async def open(self, host: str, port: int) -> None:
+        """Bind. Raises `OSError`."""
+        loop = asyncio.get_running_loop()
+        self._transport, _ = await loop.create_datagram_endpoint(lambda: self, local_addr=(host, port))
+        self.port = self._transport.get_extra_info("sockname")[1]
+
+    def link(self, peer: Address) -> Link:
+        """Return the way to a peer."""
+        return DatagramLink(self, peer, (self._here(peer[0]), self.port))
+
+    def send(self, data: bytes, peer: Address) -> None:
+        """Send a datagram, or drop it."""
+        if self._transport is not None and not self._transport.is_closing():
+            self._transport.sendto(data, peer)
+
+    def close(self) -> None:
+        """Release the socket. Safe to call twice."""
+        if self._transport is not None:
+            self._transport.close()
+
+    def datagram_received(self, data: bytes, addr: Any) -> None:
+        if data.strip(b"\r\n\0 "):
+            self._on_message(data, self.link((addr[0], addr[1])))
+
+    def error_received(self, exc: Exception) -> None:
+        """Nobody listens at some peer: what is sent there is not answered, which has its own end."""
+
+
+class DatagramLink:
+    """A peer reached by datagrams."""
+
+    reliable, protocol = False, "UDP"
+
+    def __init__(self, datagrams: Datagrams, peer: Address, here: Address) -> None:
+        self._datagrams, self.peer, self.here = datagrams, peer, here
+
+    def __repr__(self) -> str:
+        return "DatagramLink()"
+
+    def towards(self, peer: Address) -> DatagramLink:
+        """Return the way to another port of the peer."""
+        return DatagramLink(self._datagrams, peer, self.here)
+
+    def send(self, data: bytes) -> None:
+        self._datagrams.send(data, self.peer)
+
+
+class StreamLink:
+    """A peer reached by a connection."""
+
+    reliable, protocol = True, "TCP"
+
+    def __init__(self, writer: asyncio.StreamWriter, peer: Address, here: Address) -> None:
+        self._writer, self.peer, self.here = writer, peer, here
+
+    def __repr__(self) -> str:
+        return f"StreamLink({'closed' if self.closed else 'open'})"
+
+    @property
+    def closed(self) -> bool:
+        """Whether nothing can be sent any more."""
+        return self._writer.is_closing()
+
+    def send(self, data: bytes) -> None:
+        if self.closed:
+            return
+        if self._writer.transport.get_write_buffer_size() > WAITING_BYTES:
+            self._writer.transport.abort()
+            return
+        self._writer.write(data)
+
+    def close(self) -> None:
+        """End the connection; what waits to be sent is dropped."""
+        self._writer.transport.abort()
+
+
+class Streams:
+    """The TCP socket of a user agent, and all its connections."""
+
+    def __init__(
+        self, on_message: OnMessage, here: Callable[[str], str], is_busy: Callable[[Link], bool], idle_s: float = IDLE_S
+    ) -> None:
+        """`is_busy`: whether a call needs the connection although nothing comes over it."""
+        self._on_message, self._here, self._is_busy, self._idle_s = on_message, here, is_busy, idle_s
+        self._server: asyncio.Server | None = None
+        self._open: dict[StreamLink, asyncio.Task[Any]] = {}
+        self._of_address: Counter[str] = Counter()
+        self.port = 0
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    async def open(self, host: str, port: int) -> None:
+        """Listen. Raises `OSError`."""
+        self._server = await asyncio.start_server(self._serve, host, port, limit=HEAD_BYTES)
+        self.port = port
+
+    async def connect(self, host: str, port: int) -> Link:
+        """Return a connection to a peer, the one there is or a new one. Raises `PeerError`."""
+        for link in self._open:
+            if link.peer == (host, port) and not link.closed:
+                return link
+        try:
+            async with asyncio.timeout(CONNECT_WITHIN_S):
+                reader, writer = await asyncio.open_connection(host, port, limit=HEAD_BYTES)
+        except OSError:
+            raise PeerError("The SIP peer cannot be reached by TCP.") from None
+        link = StreamLink(writer, (host, port), (self._here(host), self.port))
+        self._open[link] = asyncio.create_task(self._read(reader, link), name="sip connection")
+        return link
+
+    async def close(self) -> None:
+        """Close everything. Safe to call twice."""
+        if self._server is not None:
+            self._server.close()
+        tasks = list(self._open.values())
+        for link in list(self._open):
+            link.close()  # their reading ends by itself
+        if tasks:
+            _, stuck = await asyncio.wait(tasks, timeout=CLOSE_WITHIN_S)
+            await cancel_all(stuck)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        host, port = writer.get_extra_info("peername")[:2]
+        task = asyncio.current_task()
+        if len(self._open) >= MOST_CONNECTIONS or self._of_address[host] >= MOST_OF_ADDRESS or task is None:
+            writer.transport.abort()
+            return
+        self._of_address[host] += 1
+        link = StreamLink(writer, (host, port), (self._here(host), self.port))
+        self._open[link] = task
+        try:
+            await self._read(reader, link)
+        finally:
+            self._of_address -= Counter([host])
+
+    async def _read(self, reader: asyncio.StreamReader, link: StreamLink) -> None:
+        """Take messages until the peer leaves, breaks the protocol, or is idle for too long."""
+        try:
+            while (message := await self._next(reader, link)) is not None:
+                if message:
+                    self._on_message(message, link)
+        except (OSError, EOFError, asyncio.LimitOverrunError, ValueError):
+            pass  # whatever it was: the peer connects again if it wants something
+        finally:
+            self._open.pop(link, None)
+            link.close()
+
+    async def _next(self, reader: asyncio.StreamReader, link: StreamLink) -> bytes | None:
+        """Return a message; empty for a keep-alive; None when the connection is idle."""
+        try:
+            async with asyncio.timeout(self._idle_s):
+                line = await reader.readuntil(b"\n")
+                if not line.strip():
+                    link.send(b"\r\n")  # RFC 5626, 4.4.1
+                    return b""
+                head = line
+                while not head.endswith((b"\n\r\n", b"\n\n")) and len(head) < HEAD_BYTES:
+                    head += await reader.readuntil(b"\n")
+                found = LENGTH.search(head)
+                length = int(found[1]) if found else 0
+                if length > BODY_BYTES or len(head) >= HEAD_BYTES:
+                    raise ValueError("too long")
+                return head + await reader.readexactly(length)
+        except TimeoutError:
+            return b"" if self._is_busy(link) else None
+
+
+def address_towards(host: str, bound: str, public: str) -> str:
+    """Return the address at which `host` reaches us: the public one, the one bound, or that of the way there."""
+    if public:
+        return public
+    if bound not in ("0.0.0.0", "::", ""):
+        return bound
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family, socket.SOCK_DGRAM) as probe:  # connecting a datagram socket sends nothing
+        try:
+            probe.connect((host, 9))
+            address: str = probe.getsockname()[0]
+        except OSError:
+            return "::1" if family == socket.AF_INET6 else "127.0.0.1"
+    return address

@@ -1,0 +1,157 @@
+"""SIP messages as they come and go, pure: read within bounds, answered, and written. Parsing itself is aiosipua's.
+
+What comes from the network is anybody's: a message is taken with the headers that RFC 3261, 8.1.1 demands, in bounds,
+or not at all. Answers to requests over UDP go where the request came from (RFC 3581).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from contextlib import suppress
+
+from aiosipua import SipMessage, SipRequest, SipResponse
+from aiosipua.headers import Address, parse_address, parse_via, stringify_uri, stringify_via
+from aiosipua.message import missing_required_headers
+
+from backend.errors import BadRequest
+
+logging.getLogger("aiosipua").setLevel(logging.ERROR)  # it warns of what strangers send, as often as they send it
+
+MAX_BYTES = 65_535
+MAX_ID_CHARS = 300
+"""Characters of a Call-ID, a tag or a branch."""
+SOFTWARE = "responder-thinker"
+ALLOW = "INVITE, ACK, CANCEL, BYE, OPTIONS, UPDATE, INFO, NOTIFY"
+REASONS = {
+    100: "Trying",
+    180: "Ringing",
+    200: "OK",
+    202: "Accepted",
+    400: "Bad Request",
+    401: "Unauthorized",
+    403: "Forbidden",
+    405: "Method Not Allowed",
+    415: "Unsupported Media Type",
+    420: "Bad Extension",
+    422: "Session Interval Too Small",
+    480: "Temporarily Unavailable",
+    481: "Call/Transaction Does Not Exist",
+    482: "Loop Detected",
+    486: "Busy Here",
+    487: "Request Terminated",
+    488: "Not Acceptable Here",
+    489: "Bad Event",
+    491: "Request Pending",
+    500: "Server Internal Error",
+    503: "Service Unavailable",
+}
+
+Message = SipRequest | SipResponse
+Address_ = tuple[str, int]
+
+
+def read_message(data: bytes) -> Message:
+    """Return the message in `data`. Raises `BadRequest` for what is none, without repeating it."""
+    if len(data) > MAX_BYTES:
+        raise BadRequest("A SIP message is too long.")
+    try:
+        message = SipMessage.parse(data)
+        if isinstance(message, SipRequest):
+            if not data.split(b"\n", 1)[0].strip().endswith(b" SIP/2.0") or missing_required_headers(message):
+                raise BadRequest("A SIP request lacks what every request has.")
+        elif not 100 <= message.status_code <= 699:
+            raise BadRequest("A SIP response has no status.")
+        cseq, via = message.cseq, parse_via(message.headers.get("via")[0])
+        ids = [message.call_id or "", via.branch or "", via.host, _tag(message, "from"), _tag(message, "to")]
+    except (ValueError, IndexError, KeyError, AttributeError, TypeError, RecursionError):
+        raise BadRequest("A SIP message cannot be read.") from None
+    if cseq is None or not 0 <= cseq.seq < 2**31 or not cseq.method or not ids[0] or not ids[2]:
+        raise BadRequest("A SIP message lacks CSeq, Call-ID or Via.")
+    if isinstance(message, SipRequest) and message.method != cseq.method:
+        raise BadRequest("A SIP request contradicts its CSeq.")
+    if max(map(len, ids)) > MAX_ID_CHARS:
+        raise BadRequest("A SIP message has an id of excessive length.")
+    return message
+
+
+def transaction_key(request: SipRequest) -> tuple[str, ...]:
+    """Return what a request shares with its repetitions, and an INVITE with its CANCEL and ACK (RFC 3261, 17.2.3)."""
+    via, cseq = parse_via(request.headers.get("via")[0]), request.cseq
+    assert cseq is not None
+    method = "INVITE" if cseq.method in ("ACK", "CANCEL") else cseq.method
+    return via.branch or "", via.host, str(via.port), request.call_id or "", method, str(cseq.seq)
+
+
+def note_source(request: SipRequest, source: Address_, *, datagram: bool) -> Address_:
+    """Write where the request came from into its Via (RFC 3261, 18.2.1; RFC 3581); return where the answer goes."""
+    via = parse_via(request.headers.get("via")[0])
+    asked = "rport" in via.params
+    port = source[1] if asked or not datagram else via.port or 5060
+    if asked:
+        via.params["rport"] = str(source[1])
+    if asked or via.host.strip("[]") != source[0]:
+        via.params["received"] = source[0]
+    request.headers.get("via")[0] = stringify_via(via)
+    return source[0], port
+
+
+def response_to(
+    request: SipRequest,
+    status: int,
+    *,
+    tag: str = "",
+    contact: str = "",
+    body: str = "",
+    headers: Mapping[str, str] | None = None,
+) -> SipResponse:
+    """Return a response. `tag` is ours, put to To where there is none yet."""
+    response = SipResponse(status_code=status, reason_phrase=REASONS.get(status, ""))
+    for via in request.headers.get("via"):
+        response.headers.append("Via", via)
+    for name in ("From", "To", "Call-ID", "CSeq"):
+        value = request.headers.get_first(name) or ""
+        if name == "To" and tag and not _tag(request, "to"):
+            value += f";tag={tag}"
+        response.headers.set_single(name, value)
+    if 101 <= status < 300:
+        for route in request.headers.get("record-route"):
+            response.headers.append("Record-Route", route)
+    if contact:
+        response.headers.set_single("Contact", f"<{contact}>")
+    for name, value in (headers or {}).items():
+        response.headers.set_single(name, value)
+    response.headers.set_single("Server", SOFTWARE)
+    if body:
+        response.text = body
+        response.headers.set_single("Content-Type", "application/sdp")
+    return response
+
+
+def address_of(message: Message, name: str) -> Address | None:
+    """Return the address in a header; None where there is none that can be read."""
+    value = message.headers.get_first(name)
+    with suppress(ValueError, IndexError):
+        return parse_address(value) if value else None
+    return None
+
+
+def uri_of(message: Message, name: str) -> str:
+    """Return the URI in a header; empty where there is none."""
+    address = address_of(message, name)
+    return stringify_uri(address.uri) if address is not None and address.uri.host else ""
+
+
+def tokens(message: Message, name: str) -> set[str]:
+    """Return the tokens of a header that lists some, in lower case."""
+    return {each.strip().lower() for value in message.headers.get(name) for each in value.split(",") if each.strip()}
+
+
+def body_type(message: Message) -> str:
+    """Return the media type of the body, without parameters; empty where there is no body."""
+    return (message.headers.get_first("content-type") or "").partition(";")[0].strip().lower() if message.body else ""
+
+
+def _tag(message: Message, name: str) -> str:
+    address = address_of(message, name)
+    return (address.tag if address is not None else None) or ""
