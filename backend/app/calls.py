@@ -27,7 +27,6 @@ from backend.call.prompts import CallerBackground, brief
 from backend.conversation.limits import TurnLimits
 from backend.conversation.page_events import PageEvent
 from backend.conversation.patience import EndpointingStyle
-from backend.errors import Overloaded
 from backend.http.page_streams import PageStreams
 from backend.media.echo import load_canceller, open_echo_guard
 from backend.media.endpointing import detector, load_stand_in, open_endpointing
@@ -40,6 +39,7 @@ from backend.sessions.cluster.cluster import Cluster
 from backend.sessions.load import Load, watch
 from backend.sessions.offers import AcceptOffer
 from backend.sessions.page_json import PageMessage, page_message
+from backend.sessions.places import CallPlaces
 from backend.sessions.registry import QUEUES, Session, SessionRegistry
 from backend.settings.settings import Settings
 from backend.storage.ledger.recall import recall
@@ -65,8 +65,6 @@ LISTENING_WITHIN_S = 1.0
 """Seconds a server that starts waits until its pub/sub channels are open."""
 MEMORY_WITHIN_S = 0.5
 """Seconds memory has to say what it knows of a caller; after that the caller is served as a stranger."""
-BUSY = "All lines are busy."
-BUSY_HINT = "Try again shortly. It serves {calls}: raise LOCAL_CALLS on a machine with more cores."
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,20 +110,14 @@ async def open_calls(foundation: Foundation, tasks: TaskSubsystem) -> AsyncItera
         metrics.watch_value("voice_loop_lag_seconds", "Lag of the event loop.", lambda: load.lag_ms / 1000)
         loop = asyncio.get_running_loop()
         metrics.watch_value("voice_loop_tasks", "Tasks of the event loop.", lambda: len(asyncio.all_tasks(loop)))
-        most_local = foundation.endpoints.most_calls
-
-        def admit() -> None:
-            load.admit()
-            if most_local and registry.live >= most_local:
-                raise Overloaded(BUSY, retry_after_s=15, hint=BUSY_HINT.format(calls=most_local))
-
         registry = SessionRegistry(
             partial(_run_call, foundation.budgets, meter, dependencies),
             cap=settings.session_cap,
             responder=providers.first.about.responder,
             interruptions=settings.interruptions,
             on_lapse=partial(metrics.session_ended, "never_connected"),
-            admit=admit,
+            admit=load.admit,
+            places=CallPlaces(settings.data_dir / "calls", foundation.endpoints.most_calls),
         )
         for queue in QUEUES:
             metrics.watch_queue(queue, partial(registry.depth, queue))

@@ -150,7 +150,9 @@ class Settings(BaseSettings):
     local_voice: str = Field("", description="The voice, by its name; empty: the one that is installed.")
     local_voices_folder: Path | None = Field(None, description="Folder with further voices; nothing is downloaded.")
     local_calls: int = Field(
-        0, ge=0, description="Calls that share the local speech processes at once; 0: as many as the cores serve."
+        0,
+        ge=0,
+        description="Local calls at once, all processes that share DATA_DIR together; 0: as many as the cores serve.",
     )
 
     # Memory

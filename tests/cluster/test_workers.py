@@ -24,11 +24,16 @@ def workers_of(server: RunningServer) -> list[psutil.Process]:
     return sorted(serving, key=lambda child: child.create_time())
 
 
-async def where_they_live(server: RunningServer, browser: httpx2.AsyncClient) -> dict[str, float]:
+async def where_they_live(browser: httpx2.AsyncClient) -> dict[str, float]:
     """Live sessions of each process, from the one page of metrics."""
     page = (await browser.get("/metrics")).text
     lines = [line for line in page.splitlines() if line.startswith("voice_sessions_live{")]
     return {line.split('"')[1]: float(line.rsplit(" ", 1)[1]) for line in lines}
+
+
+async def two_serve(browser: httpx2.AsyncClient) -> bool:
+    """Whether both processes serve: the first announces the address, whether or not the second has started."""
+    return len(await where_they_live(browser)) == 2
 
 
 async def calls_in_both(server: RunningServer, stack: AsyncExitStack) -> list[PlacedCall]:
@@ -36,13 +41,10 @@ async def calls_in_both(server: RunningServer, stack: AsyncExitStack) -> list[Pl
     calls: list[PlacedCall] = []
     browser = await stack.enter_async_context(a_browser(server))
 
-    async def both_serve() -> bool:  # the first announces the address, whether or not the second has started
-        return len(await where_they_live(server, browser)) == 2
-
-    await until(both_serve, 30)
+    await until(lambda: two_serve(browser), 30)
     while len(calls) < 16:
         calls.append(await stack.enter_async_context(placed_call(server)))
-        lives = await where_they_live(server, browser)
+        lives = await where_they_live(browser)
         if len(lives) == 2 and all(lives.values()):
             return calls
     raise AssertionError("sixteen calls and all in one process")
@@ -65,6 +67,35 @@ async def lives(server: RunningServer, call: PlacedCall) -> bool:
 async def told_its_end_or_lives(server: RunningServer, call: PlacedCall) -> bool:
     """Whether it is known what became of a call when a process died."""
     return bool(call.all_told("session_ended")) or await lives(server, call)
+
+
+async def test_the_local_calls_of_all_processes_together_have_one_bound_and_a_dead_process_gives_its_places_back() -> (
+    None
+):
+    with running_server(WORKERS="2", LOCAL_CALLS="1", IDLE_NUDGE_S="0", IDLE_DISCONNECT_S="0") as server:
+
+        async def asked() -> httpx2.Response:  # on a connection of its own, which the kernel gives to either process
+            async with a_browser(server) as browser:
+                return await browser.post("/api/sessions", json={})
+
+        async with a_browser(server) as browser:
+            await until(lambda: two_serve(browser), 30)
+        async with placed_call(server) as call:
+            assert call.all_told("session_started")
+            for _ in range(16):
+                refused = await asked()
+                assert refused.status_code == 503 and refused.headers["Retry-After"]
+                assert "LOCAL_CALLS" in refused.json()["error"]["hint"]
+            for worker in workers_of(server):
+                os.kill(worker.pid, signal.SIGKILL)
+
+            async def let_in() -> bool:
+                try:
+                    return (await asked()).status_code == 200
+                except httpx2.TransportError:
+                    return False
+
+            await until(let_in, 15)
 
 
 async def test_any_process_answers_for_every_call_and_the_death_of_one_leaves_the_others_calls_alone() -> None:
