@@ -1,4 +1,4 @@
-"""How a call in the OpenAI Realtime protocol begins over any transport: admitted, reserved, and with its session."""
+"""How a call of a client that speaks another protocol begins, over any transport: admitted, reserved, its session made."""
 
 from __future__ import annotations
 
@@ -38,15 +38,20 @@ async def admit_client(connection: HTTPConnection, here: Context) -> Permit:
     return await take_permit(connection, PermitKind.CALLS)
 
 
-async def reserve_for(connection: HTTPConnection, here: Context, permit: Permit) -> Session:
-    """Reserve a session for the caller; releases the permit when there is no room. Raises `TooMany`."""
+async def reserve_for(
+    connection: HTTPConnection, here: Context, permit: Permit, conversation_id: str | None = None
+) -> Session:
+    """Reserve a session for the caller; releases the permit when there is no room. Raises `TooMany`.
+
+    `conversation_id` names a conversation of theirs to continue.
+    """
     caller = identity_of(connection)
     try:
         if caller.principal.credential == "session":
             raise Forbidden("A session's token opens that session only.", hint="Use a key, or a client secret.")
         return here.services.registry.reserve(
             caller.user,
-            conversation_for(caller.principal, None),
+            conversation_for(caller.principal, conversation_id),
             reach=Reach.of(caller.principal),
             session_id=permit.id,
         )

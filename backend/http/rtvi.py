@@ -14,7 +14,7 @@ from backend.http.context import Caller, Context, Here, context_of
 from backend.http.credentials import Identity
 from backend.http.identity import refuse
 from backend.http.limits import address_key
-from backend.http.realtime import admit_client, reserve_for
+from backend.http.realtime_sessions import admit_client, reserve_for
 from backend.http.signalling import admit_call
 from backend.runtime.json_objects import Json
 from backend.sessions.offers import CallerLeft, connect_offer
