@@ -1,4 +1,4 @@
-"""How a call of a client that speaks another protocol begins, over any transport: admitted, reserved, its session made."""
+"""How a call of a client that speaks another protocol begins: admitted, reserved, and with its session."""
 
 from __future__ import annotations
 
