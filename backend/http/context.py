@@ -66,7 +66,6 @@ class Context:
     signatures: Signatures
     callers: PhoneCallers
     """Names those who call by telephone."""
-    link_tokens: LinkTokens
     work: ProofOfWork
     offers: Buckets
     messages: Buckets
@@ -74,6 +73,8 @@ class Context:
     """WebSockets that have not shown their session's token yet."""
     streams: AtOnce
     """Media streams of telephone providers that have not named their call yet."""
+    link_tokens: LinkTokens
+    """Signs shared links."""
     readers: Buckets
     """Those who read what was shared."""
     attempts: Buckets
