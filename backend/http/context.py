@@ -71,7 +71,6 @@ class Context:
     """Names those who call by telephone."""
     secrets: ClientSecrets
     """Makes client secrets of the Realtime protocol."""
-    link_tokens: LinkTokens
     work: ProofOfWork
     offers: Buckets
     messages: Buckets
@@ -80,6 +79,8 @@ class Context:
     """WebSockets that have not shown their session's token yet."""
     streams: AtOnce
     """Media streams of telephone providers that have not named their call yet."""
+    link_tokens: LinkTokens
+    """Signs shared links."""
     readers: Buckets
     """Those who read what was shared."""
     attempts: Buckets
