@@ -23,7 +23,7 @@ from backend.errors import ResponderRejected, ResponderUnavailable
 from backend.media.frame import milliseconds
 from backend.responders.base import Briefing, Capabilities, PastMessage
 from backend.responders.limits_and_usage import RateLimits, usage_of
-from backend.responders.mcp_items import UNLISTED, McpServer, ProviderCalls, approval_item, tools_of
+from backend.responders.mcp_items import UNLISTED, McpItems, McpServer, approval_item, tools_of
 from backend.responders.openai_models import capabilities_of
 from backend.runtime.json_objects import Json
 
@@ -121,7 +121,7 @@ class RealtimeCodec:
         self._parse = msgspec.json.Decoder(ServerEvent).decode
         self._speech_began_ms = 0
         self._rate_limits = RateLimits()
-        self._provider_calls = ProviderCalls()
+        self._mcp_items = McpItems()
         self._silences: deque[str] = deque(maxlen=SILENCES_KEPT)
         self._sent_bytes = self._received_bytes = 0  # of audio, since the last reply ended
         self._out_of_band: dict[str, str] = {}
@@ -183,7 +183,7 @@ class RealtimeCodec:
 
     def messages(self, command: ResponderCommand) -> Sequence[bytes]:
         """Return a command as client events: one, unless a provider does it by itself or in several steps."""
-        if isinstance(command, do.SubmitResult) and self._provider_calls.holds(command.call):
+        if isinstance(command, do.SubmitResult) and self._mcp_items.holds(command.call):
             return ()
         return (self.encode(command),)
 
@@ -308,11 +308,11 @@ class RealtimeCodec:
                 metadata = response.get("metadata") or {}
                 return [ev.ReplyStarted(response.get("id", ""), metadata.get("request"))]
             case "response.output_item.added":
-                return self._provider_calls.begun(event.response_id, event.item or {})
+                return self._mcp_items.begun(event.response_id, event.item or {})
             case "conversation.item.added":
-                return self._provider_calls.added(event.item or {})
+                return self._mcp_items.added(event.item or {})
             case "conversation.item.done":
-                return self._provider_calls.done("", event.item or {})
+                return self._mcp_items.done("", event.item or {})
             case "mcp_list_tools.failed":
                 return [ev.ProviderComplained("mcp_list_tools_failed", UNLISTED)]
             case "response.output_item.done":
@@ -320,7 +320,7 @@ class RealtimeCodec:
                 is_message = item.get("type") == "message"
                 if is_message:
                     return [ev.MessageFinished(event.response_id, item.get("id", ""))]
-                return self._provider_calls.done(event.response_id, item)
+                return self._mcp_items.done(event.response_id, item)
             case "response.done":
                 return self._on_done(event.response or {})
             case "rate_limits.updated":

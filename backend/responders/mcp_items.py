@@ -86,7 +86,7 @@ def read_servers(file: str) -> tuple[McpServer, ...]:
     return servers
 
 
-class ProviderCalls:
+class McpItems:
     """The calls of one connection that the provider carries out, and its questions."""
 
     def __init__(self) -> None:

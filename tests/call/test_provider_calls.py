@@ -119,6 +119,7 @@ async def test_a_call_is_not_made_after_the_callers_no(peer: OfflinePeer, runnin
     async with placed_call(running, transport="ws") as call:
         await typed(call, "Delete the old file.")
         await said(call, "Shall I delete it?")
+        await asyncio.sleep(HEARD_AFTER_S)
         await typed(call, "No.")
         await call.told("confirmation.answered", agreed=False)
         await said(call, "And now?")
