@@ -128,7 +128,7 @@ class ClientProtocol:
         """How many are sent the events."""
         return len(self._listeners)
 
-    def hear(self, byte_count: int) -> None:
+    def count_audio(self, byte_count: int) -> None:
         """Note that so much 24 kHz PCM16 has come from the client."""
         self.heard_bytes += byte_count
         self._uncommitted_ms += milliseconds(byte_count)
@@ -238,7 +238,7 @@ class ClientProtocol:
         if self._audio is None:
             raise ClientFault("This call's audio comes over WebRTC.", code="invalid_event")
         taken = self._audio.append(audio)
-        self.hear(taken)
+        self.count_audio(taken)
         if taken:
             self.on_ready()
 

@@ -72,11 +72,11 @@ class RealtimeCall(WebRTCTransport):
         await super().close()
 
     async def _receive_frames(self, on_frame: OnFrame) -> None:
-        def hear(frame: Frame) -> None:
-            self.protocol.hear(len(frame))
+        def receive(frame: Frame) -> None:
+            self.protocol.count_audio(len(frame))
             on_frame(frame)
 
-        await self._queue.receive_frames(hear)
+        await self._queue.receive_frames(receive)
 
     # --- events -------------------------------------------------------------------------------------------------
 
