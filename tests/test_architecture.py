@@ -114,6 +114,7 @@ ARROWS: dict[str, set[str]] = {
         "agent",
         "conversation",
         "middleware",
+        "models",
         "observability",
         "responders",
         "runtime",

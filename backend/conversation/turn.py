@@ -214,6 +214,8 @@ def _dispatch(s: State, event: ev.Event, now: float) -> None:
             client.on_reply_requested(s, hint, now)
         case ev.OutOfBandRequested(request, response):
             s.commands.append(do.CreateOutOfBand(request, response))
+        case ev.OutOfBandProgress() | ev.OutOfBandRefused():
+            return  # nothing of it is spoken
         case ev.ReplyCalledOff():
             client.on_reply_called_off(s, now)
         case ev.ReplyStarted():

@@ -6,6 +6,7 @@ the client's functions after it, with their results, are rounds that the client 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any, Literal
 
@@ -16,6 +17,7 @@ from backend.conversation.call_options import ClientTool
 from backend.errors import BadField
 from backend.runtime.json_objects import Json
 from backend.storage.messages import ClientRound, StoredCall
+from backend.tools.schema_arguments import schema_problem
 from backend.transports.realtime.session import OUR_TOOLS, TOOLS_LIMIT
 
 QUESTION_LIMIT = 8_000
@@ -182,6 +184,8 @@ def _tools(completion: Completion) -> tuple[ClientTool, ...]:
         if function.name in OUR_TOOLS or function.name in tools:
             raise BadField(f"The name {function.name} is taken.", param=f"{at}.function.name", hint="Choose another.")
         parameters: Json = function.parameters or {"type": "object", "properties": {}}
+        if problem := schema_problem(parameters):
+            raise BadField(f"That is no JSON Schema of an object: {problem}", param=f"{at}.function.parameters")
         tools[function.name] = ClientTool(function.name, function.description or "", parameters)
     return () if choice == "none" else tuple(tools.values())
 
@@ -201,6 +205,7 @@ def _rounds(messages: Sequence[_Message], start: int) -> tuple[ClientRound, ...]
         if not calls:
             hint = "End with a message of the user, or with the results of all calls."
             raise BadField("The last message is the assistant's.", param=f"messages[{number - 1}].role", hint=hint)
+        _check_calls(calls, f"messages[{number - 1}].tool_calls")
         results: dict[str, str] = {}
         while number < len(messages) and messages[number].role == "tool":
             results[messages[number].tool_call_id or ""] = _text(messages[number], number)
@@ -213,6 +218,17 @@ def _rounds(messages: Sequence[_Message], start: int) -> tuple[ClientRound, ...]
         texts = tuple(results[call.id] for call in calls)
         rounds.append(ClientRound(stored, texts, _text(message, number)))
     return tuple(rounds)
+
+
+def _check_calls(calls: Sequence[_Call], at: str) -> None:
+    """Raise `BadField` for calls that no model has made: some models refuse to be shown them."""
+    if len({call.id for call in calls}) < len(calls):
+        raise BadField("Two calls have one id.", param=at)
+    for number, call in enumerate(calls):
+        try:
+            json.loads(call.function.arguments)
+        except (ValueError, RecursionError):
+            raise BadField("That is not valid JSON.", param=f"{at}[{number}].function.arguments") from None
 
 
 def _bad_field(error: ValidationError) -> BadField:

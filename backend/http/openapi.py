@@ -1,7 +1,7 @@
 """Completes the OpenAPI document that FastAPI writes: where schemas are found, and how refusals look.
 
 Routes read their bodies by hand (`bodies`), so that pydantic's definitions stand within each body's schema; OpenAPI
-looks for them under `components`. Every refusal has the one shape of `errors`, and not FastAPI's.
+looks for them under `components`. Every refusal has a shape of `errors`, and not FastAPI's.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any
 
 from fastapi import FastAPI
 
+from backend.http.openai_errors import OPENAI_PATHS
 from backend.runtime.json_objects import Json
 
 SCHEMAS = "#/components/schemas/"
@@ -25,6 +26,22 @@ ERROR: Json = {
             "properties": {
                 "message": {"type": "string", "description": "What is wrong."},
                 "hint": {"type": "string", "description": "What to do next; may be empty."},
+            },
+        }
+    },
+}
+OPENAI_ERROR: Json = {
+    "type": "object",
+    "required": ["error"],
+    "properties": {
+        "error": {
+            "type": "object",
+            "required": ["message", "type", "param", "code"],
+            "properties": {
+                "message": {"type": "string", "description": "What is wrong, and what to do next."},
+                "type": {"type": "string"},
+                "param": {"type": ["string", "null"], "description": "The field that is wrong."},
+                "code": {"type": "string"},
             },
         }
     },
@@ -63,19 +80,20 @@ def complete_openapi(app: FastAPI) -> None:
 
 def _complete(document: Json) -> Json:
     schemas = document.setdefault("components", {}).setdefault("schemas", {})
-    for operations in document["paths"].values():
+    for path, operations in document["paths"].items():
+        error = "OpenAIError" if path.startswith(OPENAI_PATHS) else "Error"
         for operation in operations.values():
             for content in operation.get("requestBody", {}).get("content", {}).values():
                 schemas |= content["schema"].pop("$defs", {})
-            operation["responses"] |= {str(status): _refusal(status, why) for status, why in ANYWHERE.items()}
+            operation["responses"] |= {str(status): _refusal(status, why, error) for status, why in ANYWHERE.items()}
     for name in UNUSED:
         schemas.pop(name, None)
-    schemas["Error"] = ERROR
+    schemas |= {"Error": ERROR, "OpenAIError": OPENAI_ERROR}
     return document
 
 
-def _refusal(status: int, why: str) -> Json:
-    shown: Json = {"description": why, "content": {"application/json": {"schema": {"$ref": f"{SCHEMAS}Error"}}}}
+def _refusal(status: int, why: str, error: str) -> Json:
+    shown: Json = {"description": why, "content": {"application/json": {"schema": {"$ref": f"{SCHEMAS}{error}"}}}}
     if status == HTTPStatus.TOO_MANY_REQUESTS:
         shown["headers"] = {"Retry-After": {"description": "Seconds.", "schema": {"type": "integer"}}}
     return shown

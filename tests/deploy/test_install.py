@@ -23,6 +23,7 @@ PROGRAMS = (
     *("sipp", "baresip"),
 )
 PAGE_CHECKS = ("package.json", "package-lock.json")
+CLIENTS = "tests/realtime/clients/requirements.txt"
 LIBRARIES = "libopus.so.0 libc++.so.1"
 
 
@@ -32,8 +33,16 @@ class Machine:
     def __init__(self, folder: Path) -> None:
         self.checkout, self.path = folder / "checkout", folder / "bin"
         (self.checkout / "scripts").mkdir(parents=True)
+        (self.checkout / CLIENTS).parent.mkdir(parents=True)
         self.path.mkdir()
-        for name in ("scripts/install.sh", "requirements.txt", "requirements-dev.txt", "pyproject.toml", *PAGE_CHECKS):
+        for name in (
+            "scripts/install.sh",
+            "requirements.txt",
+            "requirements-dev.txt",
+            "pyproject.toml",
+            CLIENTS,
+            *PAGE_CHECKS,
+        ):
             shutil.copy(ROOT / name, self.checkout / name)
         for tool in TOOLS:
             (self.path / tool).symlink_to(shutil.which(tool) or tool)
@@ -53,6 +62,8 @@ class Machine:
         (binary / "python").symlink_to(shutil.which("true") or "true")
         self._stamp(".ready-to-test", ("requirements.txt", "requirements-dev.txt", "pyproject.toml"))
         self._stamp(".ready-to-check-the-page", PAGE_CHECKS)
+        (self.checkout / ".venv-clients").mkdir()
+        self._stamp("../.venv-clients/.ready", (CLIENTS,))
         (self.checkout / "node_modules" / "typescript").mkdir(parents=True)
 
     def has_python_without_wheel_of(self, *packages: str, builds: bool) -> None:

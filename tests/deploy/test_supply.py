@@ -20,7 +20,9 @@ def pinned(name: str) -> dict[str, str]:
     return dict(PACKAGE.findall((ROOT / name).read_text()))
 
 
-@pytest.mark.parametrize("name", ["requirements.txt", "requirements-dev.txt"])
+@pytest.mark.parametrize(
+    "name", ["requirements.txt", "requirements-dev.txt", "tests/realtime/clients/requirements.txt"]
+)
 def test_every_package_is_pinned_with_hashes_and_no_index_is_named(name: str) -> None:
     text = (ROOT / name).read_text()
     entries = re.sub(r"\\\n\s*", " ", text).splitlines()

@@ -189,6 +189,12 @@ async def test_a_known_caller_has_a_conversation_that_goes_on(tmp_path: Path) ->
 
 async def test_what_is_wrong_is_named_in_the_shape_of_the_api(tmp_path: Path) -> None:
     image = {"type": "image_url", "image_url": {"url": "data:image/png;base64,"}}
+
+    def made(*arguments: str) -> dict[str, Any]:
+        calls = [{"id": "c", "type": "function", "function": {"name": "x", "arguments": each}} for each in arguments]
+        return {"role": "assistant", "tool_calls": calls}
+
+    result = {"role": "tool", "tool_call_id": "c", "content": "x"}
     cases: list[tuple[dict[str, Any], str]] = [
         ({"messages": []}, "messages"),
         ({"messages": [{"role": "assistant", "content": "x"}]}, "messages"),
@@ -197,6 +203,10 @@ async def test_what_is_wrong_is_named_in_the_shape_of_the_api(tmp_path: Path) ->
         ({"messages": [*ASK, {"role": "assistant", "content": "x"}]}, "messages[1].role"),
         ({"messages": [*ASK, {"role": "tool", "content": "x", "tool_call_id": "c"}]}, "messages[1].role"),
         ({"messages": [{"role": "wizard", "content": "x"}]}, "messages[0].role"),
+        ({"messages": [*ASK, made("{"), result]}, "messages[1].tool_calls[0].function.arguments"),
+        ({"messages": [*ASK, made("{}", "{}"), result]}, "messages[1].tool_calls"),
+        ({"messages": [*ASK, made("{}")]}, "messages[1]"),
+        ({"tools": [{**LOOK, "function": {"name": "x", "parameters": {"type": 7}}}]}, "tools[0].function.parameters"),
         ({"n": 2}, "n"),
         ({"logprobs": True}, "logprobs"),
         ({"response_format": {"type": "json_object"}}, "response_format"),
