@@ -109,7 +109,6 @@ async def _agent(settings: Settings, here: Context, sip: Sip) -> AsyncIterator[N
         async with AsyncExitStack() as stack:
             if options.trunk:
                 sip.registration = registration = Registration(agent, Trunk.named(options.trunk))
-                gate.trunk = registration.addresses
                 stack.push_async_callback(registration.close)
                 await stack.enter_async_context(supervising("sip registration", registration.run))
             yield

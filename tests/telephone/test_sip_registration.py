@@ -83,7 +83,7 @@ async def test_a_challenge_is_answered_and_at_the_end_the_account_is_released() 
         await until(lambda: registration.state == "ok", 5)
         assert registrar.registered == [300]
         assert registrar.contacts[0].startswith(f"<sip:account@{HERE}:")
-        assert registration.addresses == {HERE}
+        assert registration._agent._gate.trunk == {HERE}
     assert registrar.registered == [300, 0]
 
 

@@ -144,10 +144,10 @@ class UserAgent:
         self._transactions.answer(transaction, response, self.now())
 
     def ask(self, request: SipRequest, link: Link, on_final: OnFinal, next_cseq: Callable[[], int]) -> None:
-        """Send a request, answering one challenge with the trunk's credentials, until there is a final answer."""
+        """Send a request until there is a final answer; a challenge of the trunk, and of nobody else, is answered."""
 
         def answered(response: SipResponse | None) -> None:
-            credentials = self._config.credentials
+            credentials = self._config.credentials if link.peer[0] in self._gate.trunk else None
             if response is not None and response.status_code in (401, 407) and credentials is not None:
                 shown = answer_challenge(credentials, response, response.status_code, request.method, request.uri)
                 if shown is not None:
@@ -158,6 +158,10 @@ class UserAgent:
 
         self._transactions.ask(request, link, answered, self.now())
         self._alarm.set(self.now() + TICK_S)
+
+    def trust(self, address: str) -> None:
+        """Take an address for the trunk's: its calls are taken, and its challenges answered."""
+        self._gate.trunk.add(address)
 
     def forget(self, call: SipCall) -> None:
         """Route nothing to the call any more."""
@@ -256,7 +260,7 @@ class UserAgent:
         if transaction is not None and transaction.status >= 300:
             self._transactions.acknowledge(transaction)
             return
-        for accepted in self._transactions.accepted(request):
+        if (accepted := self._transactions.accepted(request)) is not None:
             self._transactions.acknowledge(accepted)
         if call is not None:
             call.acknowledge(request)

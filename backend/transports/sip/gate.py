@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from aiosipua import SipRequest
@@ -45,8 +45,8 @@ class Gate:
         self._networks = [ipaddress.ip_network(each, strict=False) for each in peers]
         self._digest = digest
         self._may_fail = may_fail
-        self.trunk: Collection[str] = ()
-        """The addresses of the trunk that we are registered at: it is a peer."""
+        self.trunk: set[str] = set()
+        """The addresses of the trunk that we register at: it is a peer."""
 
     def __repr__(self) -> str:
         return f"Gate({len(self._networks)} networks, {self._digest!r})"
