@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from aiosipua import SipRequest
 
-from backend.transports.sip.digest import Digest, Verdict
+from backend.transports.sip.digest import DigestAuth, DigestVerdict
 from backend.transports.sip.messages import address_of, tokens, uri_of
 
 NUMBER = re.compile(r"\+?[0-9]{2,15}")
@@ -39,7 +39,7 @@ class Gate:
     """Admits calls. `now` is wall-clock time in seconds."""
 
     def __init__(
-        self, peers: Sequence[str], digest: Digest | None, may_fail: Callable[[str], bool] = lambda address: True
+        self, peers: Sequence[str], digest: DigestAuth | None, may_fail: Callable[[str], bool] = lambda address: True
     ) -> None:
         """`may_fail`: whether that address may be told once more that it is not let in."""
         self._networks = [ipaddress.ip_network(each, strict=False) for each in peers]
@@ -68,12 +68,12 @@ class Gate:
         if self._digest is None:
             return Refused(403 if self._may_fail(address) else 0)
         verdict, name = self._digest.check(request, address, now)
-        if verdict is Verdict.RIGHT:
+        if verdict is DigestVerdict.RIGHT:
             return Admitted(f"sip-user:{name}")
-        if verdict is Verdict.WRONG or "authorization" not in request.headers:
+        if verdict is DigestVerdict.WRONG or "authorization" not in request.headers:
             if not self._may_fail(address):
                 return Refused(0)
-            if verdict is Verdict.WRONG:
+            if verdict is DigestVerdict.WRONG:
                 return Refused(403)
         return Refused(401, {"WWW-Authenticate": self._digest.challenge(address, now)})
 
