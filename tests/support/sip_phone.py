@@ -101,7 +101,10 @@ class SipPhone:
         self.rtp_port = self._sound.get_extra_info("sockname")[1]
 
     async def close(self) -> None:
-        """Release the sockets, whatever became of the call."""
+        """Release the sockets; a call that may still be up is hung up."""
+        if self.to_tag and not self.over.is_set():
+            self.send(self.request("BYE"))
+            await asyncio.sleep(0.05)
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
