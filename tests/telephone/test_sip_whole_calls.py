@@ -6,6 +6,7 @@ import asyncio
 import re
 import wave
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -175,8 +176,11 @@ async def test_of_two_processes_one_takes_the_calls_and_the_other_its_place(peer
     with running_server(peer, WORKERS="2", SIP__RTP_PORTS="26000-26999", **settings) as running:
 
         def holders() -> set[int]:
-            below = psutil.Process(running.pid).children(recursive=True)
-            return {each.pid for each in below if any(c.laddr.port == port for c in each.net_connections("udp"))}
+            found = set()
+            for each in psutil.Process(running.pid).children(recursive=True):
+                with suppress(psutil.Error):  # it ends while we look
+                    found |= {each.pid for socket in each.net_connections("udp") if socket.laddr.port == port}
+            return found
 
         await until(lambda: len(holders()) == 1, 20)
         [first] = holders()
