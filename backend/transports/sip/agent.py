@@ -24,7 +24,7 @@ from backend.runtime.supervisor import cancel_all, start_among
 from backend.runtime.timer import Alarm
 from backend.transports.sip.call import CallLimits, SipCall
 from backend.transports.sip.gate import Gate, Refused
-from backend.transports.sip.links import DatagramLink, Datagrams, Link, Streams, address_towards
+from backend.transports.sip.links import DatagramLink, Datagrams, Link, Streams, address_towards, bound_sockets
 from backend.transports.sip.messages import ALLOW, note_source, read_message, response_to, tokens, transaction_key
 from backend.transports.sip.session_timer import MIN_S, asked_interval
 from backend.transports.sip.transactions import OnFinal, ServerTransaction, Transactions
@@ -93,11 +93,13 @@ class UserAgent:
 
     async def open(self) -> None:
         """Listen by UDP and TCP. Raises `OSError`."""
-        await self._datagrams.open(self._config.host, self._config.port)
+        datagrams, stream = bound_sockets(self._config.host, self._config.port)
+        await self._datagrams.open(datagrams)
         try:
-            await self._streams.open(self._config.host, self.port)
+            await self._streams.open(stream)
         except OSError:
             self._datagrams.close()
+            stream.close()
             raise
 
     async def close(self) -> None:
