@@ -43,9 +43,9 @@ SETTINGS = {
 }
 SETTLED_WITHIN_S = 45.0
 """A transaction lingers for 32 s."""
-KEPT_KB = 64
+KEPT_KB = 32
 """Of memory, for each call: an ended session is kept for ten minutes, and Python gives nothing back at once."""
-FREE_MB = 48
+FREE_MB = 24
 """Of memory, whatever the number of calls: caches and buffers that fill."""
 
 SCENARIO = """<?xml version="1.0" encoding="UTF-8"?>

@@ -128,6 +128,8 @@ def _written(field: FieldInfo) -> str:
         return ""
     if isinstance(default, list):
         return ",".join(default)
+    if isinstance(default, tuple):  # a range of ports
+        return "-".join(map(str, default))
     if isinstance(default, bool):
         return json.dumps(default)
     return f"{default:g}" if isinstance(default, float) else str(default)

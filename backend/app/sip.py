@@ -28,7 +28,7 @@ from backend.settings.settings import Settings
 from backend.settings.sip import SipSettings
 from backend.transports.sip.agent import AgentConfig, UserAgent
 from backend.transports.sip.call import CallLimits, SipCall, ringing
-from backend.transports.sip.digest import Digest
+from backend.transports.sip.digest import DigestAuth
 from backend.transports.sip.gate import Gate
 from backend.transports.sip.registration import Registration, Trunk
 from backend.transports.sip.sdp import CodecName
@@ -109,7 +109,6 @@ async def _agent(settings: Settings, here: Context, sip: Sip) -> AsyncIterator[N
         async with AsyncExitStack() as stack:
             if options.trunk:
                 sip.registration = registration = Registration(agent, Trunk.named(options.trunk))
-                gate.trunk = registration.addresses
                 stack.push_async_callback(registration.close)
                 await stack.enter_async_context(supervising("sip registration", registration.run))
             yield
@@ -168,11 +167,11 @@ def _config(options: SipSettings, may_ask: Callable[[str], bool]) -> AgentConfig
     )
 
 
-def _digest(settings: Settings) -> Digest | None:
+def _digest(settings: Settings) -> DigestAuth | None:
     users = settings.sip.passwords
     if not users:
         return None
-    return Digest(hmac.digest(secret_keys(settings)[0], b"sip", "sha256"), settings.sip.realm, users)
+    return DigestAuth(hmac.digest(secret_keys(settings)[0], b"sip", "sha256"), settings.sip.realm, users)
 
 
 def _may(buckets: Buckets, here: Context, address: str) -> bool:

@@ -21,7 +21,7 @@ CLOCK = 8_000
 """Timestamps, and bytes, per second."""
 
 
-class Decoder:
+class G722Decoder:
     """One stream of G.722 on its way in."""
 
     clock = CLOCK
@@ -34,7 +34,7 @@ class Decoder:
         self._last = b""
 
     def __repr__(self) -> str:
-        return "g722.Decoder()"
+        return "G722Decoder()"
 
     def decode(self, payload: bytes) -> bytes:
         """Return 24 kHz PCM16. Raises `BadPacket`."""
@@ -60,7 +60,7 @@ class Decoder:
         """Nothing is held that the collector does not release."""
 
 
-class Encoder:
+class G722Encoder:
     """One stream of frames on its way out."""
 
     def __init__(self) -> None:
@@ -68,7 +68,7 @@ class Encoder:
         self._resampler = Resampler(SAMPLE_RATE, RATE, steady=True)
 
     def __repr__(self) -> str:
-        return "g722.Encoder()"
+        return "G722Encoder()"
 
     def encode(self, frame: Frame) -> bytes:
         """Return the frame's 160 bytes."""

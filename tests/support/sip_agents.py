@@ -10,7 +10,7 @@ from typing import Any
 
 from backend.transports.sip.agent import AgentConfig, UserAgent
 from backend.transports.sip.call import CallLimits, SipCall
-from backend.transports.sip.digest import Digest
+from backend.transports.sip.digest import DigestAuth
 from backend.transports.sip.gate import Gate
 from backend.transports.sip.sdp import CodecName
 from tests.support.sip_phone import HERE
@@ -37,7 +37,7 @@ async def user_agent(
             await outcome
         await call.over.wait()
 
-    gate = Gate(peers, Digest(b"k" * 32, "test", users) if users else None)
+    gate = Gate(peers, DigestAuth(b"k" * 32, "test", users) if users else None)
     agent = UserAgent(AgentConfig(HERE, 0, replace(LIMITS, **(limits or {})), **config), gate, answer)
     await agent.open()
     try:

@@ -65,6 +65,8 @@ class SipPhone:
     """The keys the server has pressed."""
     packets: int = 0
     answers_bye: bool = True
+    challenges: str = ""
+    """What a BYE of the server's is challenged with."""
     over: asyncio.Event = field(default_factory=asyncio.Event)
     """Set by a BYE of the server's."""
     sends: bool = True
@@ -99,7 +101,10 @@ class SipPhone:
         self.rtp_port = self._sound.get_extra_info("sockname")[1]
 
     async def close(self) -> None:
-        """Release the sockets, whatever became of the call."""
+        """Release the sockets; a call that may still be up is hung up."""
+        if self.to_tag and not self.over.is_set():
+            self.send(self.request("BYE"))
+            await asyncio.sleep(0.05)
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -236,6 +241,9 @@ class SipPhone:
                 return
         if message.method == "REFER":
             self.refers.append(message.headers.get_first("refer-to") or "")
+        if message.method == "BYE" and self.challenges:
+            self.send(self._answer(message, 401, {"WWW-Authenticate": self.challenges}))
+            return
         self.send(self._answer(message, self.refer_status if message.method == "REFER" else 200))
         if message.method == "REFER" and self.refer_status == 202 and self.refer_news:
             news = self.request("NOTIFY", f"SIP/2.0 {self.refer_news} Whatever\r\n", "message/sipfrag")
@@ -243,8 +251,10 @@ class SipPhone:
             news.headers.set_single("Subscription-State", "terminated;reason=noresource")
             self.send(news)
 
-    def _answer(self, request: SipRequest, status: int) -> SipResponse:
+    def _answer(self, request: SipRequest, status: int, headers: Mapping[str, str] | None = None) -> SipResponse:
         answer = SipResponse(status_code=status, reason_phrase="Fine")
+        for name, value in (headers or {}).items():
+            answer.headers.set_single(name, value)
         for name in ("Via", "From", "To", "Call-ID", "CSeq"):
             answer.headers.append(name, request.headers.get_first(name) or "")
         if request.method == "INVITE":

@@ -414,3 +414,13 @@ def agent_call(agent: Any) -> Any:
     """The one call there is."""
     [call] = agent._calls.values()
     return call
+
+
+async def test_a_challenge_of_somebody_who_is_not_the_trunk_is_not_answered() -> None:
+    credentials = SipDigestAuth("account", "the-trunk's-password")
+    async with user_agent(accept, credentials=credentials) as agent, sip_phone((HERE, agent.port)) as phone:
+        assert await phone.call() == 200
+        phone.challenges = 'Digest realm="x", nonce="y", algorithm=MD5, qop="auth"'
+        agent_call(agent).hang_up()
+        await asyncio.sleep(0.3)
+        assert [each.headers.get_first("authorization") for each in phone.requests] == [None]

@@ -11,7 +11,7 @@ from typing import Any
 from aiosipua import SipMessage, SipRequest
 from aiosipua.auth import SipDigestAuth
 
-from backend.transports.sip.digest import Digest, Verdict
+from backend.transports.sip.digest import DigestAuth, DigestVerdict
 from backend.transports.sip.messages import response_to
 from backend.transports.sip.registration import Registration, Trunk
 from tests.support.sip_agents import user_agent
@@ -27,7 +27,7 @@ class Registrar(asyncio.DatagramProtocol):
 
     refuses: int = 0
     shortest_s: int = 0
-    digest: Digest = field(default_factory=lambda: Digest(b"r" * 32, "trunk", {"account": PASSWORD}))
+    digest: DigestAuth = field(default_factory=lambda: DigestAuth(b"r" * 32, "trunk", {"account": PASSWORD}))
     registered: list[int] = field(default_factory=list)
     """The seconds asked for by each registration that was granted."""
     contacts: list[str] = field(default_factory=list)
@@ -50,7 +50,7 @@ class Registrar(asyncio.DatagramProtocol):
         asked = int(request.headers.get_first("expires") or 0)
         if self.refuses:
             return response_to(request, self.refuses)
-        if self.digest.check(request, HERE, self.second)[0] is not Verdict.RIGHT:
+        if self.digest.check(request, HERE, self.second)[0] is not DigestVerdict.RIGHT:
             self.second += 1  # a nonce of its own for each
             challenge = self.digest.challenge(HERE, self.second)
             return response_to(request, 401, headers={"WWW-Authenticate": challenge})
@@ -83,7 +83,7 @@ async def test_a_challenge_is_answered_and_at_the_end_the_account_is_released() 
         await until(lambda: registration.state == "ok", 5)
         assert registrar.registered == [300]
         assert registrar.contacts[0].startswith(f"<sip:account@{HERE}:")
-        assert registration.addresses == {HERE}
+        assert registration._agent._gate.trunk == {HERE}
     assert registrar.registered == [300, 0]
 
 

@@ -6,15 +6,17 @@ import asyncio
 import re
 import wave
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 from aiosipua.auth import SipDigestAuth
 
 from backend.media.resample import resample
 from backend.transports.sip.sdp import CodecName
-from benchmarks.sip import CALLER, Holdings, Load, place, settled, stuck
+from benchmarks.sip import CALLER, Holdings, Load, free_port, place, settled, stuck
 from tests.support.offline_peer import OfflinePeer, running_peer
 from tests.support.running_server import RunningServer, running_server
 from tests.support.sip_phone import HERE, sip_phone
@@ -165,6 +167,34 @@ async def test_thirty_short_calls_in_a_rain_of_garbage_leave_nothing_behind(
 async def test_no_number_and_no_password_stands_in_a_log(server: RunningServer) -> None:
     printed = "".join(path.read_text(errors="replace") for path in server.folder.glob("*.log"))
     assert NUMBER.strip("+") not in printed and PASSWORD not in printed
+
+
+async def test_of_two_processes_one_takes_the_calls_and_the_other_its_place(peer: OfflinePeer) -> None:
+    await peer.follow({"turns": [{"reply": ANSWER}], "loop": True})
+    port = free_port()
+    settings = {"SIP__ENABLED": "true", "SIP__HOST": HERE, "SIP__PORT": str(port), "SIP__PEERS": f"{HERE}/32"}
+    with running_server(peer, WORKERS="2", SIP__RTP_PORTS="26000-26999", **settings) as running:
+
+        def holders() -> set[int]:
+            found = set()
+            for each in psutil.Process(running.pid).children(recursive=True):
+                with suppress(psutil.Error):  # it ends while we look
+                    found |= {each.pid for socket in each.net_connections("udp") if socket.laddr.port == port}
+            return found
+
+        await until(lambda: len(holders()) == 1, 20)
+        [first] = holders()
+        assert await a_call_is_answered(port)
+        psutil.Process(first).kill()
+        await until(lambda: len(holders() - {first}) == 1, 20)
+        assert await a_call_is_answered(port)
+
+
+async def a_call_is_answered(port: int) -> bool:
+    """Call, and hang up."""
+    async with sip_phone((HERE, port)) as phone:
+        answered = await phone.call() == 200
+        return answered and await phone.hang_up() == 200
 
 
 def configure(folder: Path) -> None:

@@ -10,7 +10,7 @@ from aiosipua.auth import SipDigestAuth, build_credentials
 from aiosipua.headers import parse_auth, stringify_auth
 
 from backend.errors import BadOffer, BadRequest
-from backend.transports.sip.digest import Digest, Verdict
+from backend.transports.sip.digest import DigestAuth, DigestVerdict
 from backend.transports.sip.gate import Admitted, Gate, Refused, caller_of
 from backend.transports.sip.links import address_towards
 from backend.transports.sip.messages import note_source, read_message, response_to, transaction_key
@@ -157,7 +157,9 @@ def test_what_is_no_message_is_refused(data: bytes) -> None:
         read_message(data)
 
 
-def shown(digest: Digest, password: str, *, at: float = 1000.0, method: str = "INVITE", count: int = 1) -> SipRequest:
+def shown(
+    digest: DigestAuth, password: str, *, at: float = 1000.0, method: str = "INVITE", count: int = 1
+) -> SipRequest:
     """An INVITE that answers a challenge of that time."""
     challenge = parse_auth(digest.challenge("192.0.2.7", at))
     credentials = build_credentials(
@@ -168,17 +170,20 @@ def shown(digest: Digest, password: str, *, at: float = 1000.0, method: str = "I
 
 
 def test_credentials_count_once_for_a_minute_from_one_address() -> None:
-    digest = Digest(b"k" * 32, "test", {"kitchen": "a-long-password"})
+    digest = DigestAuth(b"k" * 32, "test", {"kitchen": "a-long-password"})
     request = shown(digest, "a-long-password")
-    assert digest.check(request, "192.0.2.8", 1001) == (Verdict.NONE, "kitchen")  # another address
-    assert digest.check(request, "192.0.2.7", 1062) == (Verdict.NONE, "kitchen")  # too late
-    assert digest.check(request, "192.0.2.7", 1001) == (Verdict.RIGHT, "kitchen")
-    assert digest.check(request, "192.0.2.7", 1002) == (Verdict.NONE, "kitchen")  # again
-    assert digest.check(shown(digest, "a-long-password", count=2), "192.0.2.7", 1002)[0] is Verdict.RIGHT
-    assert digest.check(shown(digest, "another-password", count=5), "192.0.2.7", 1001)[0] is Verdict.WRONG
-    assert digest.check(shown(digest, "a-long-password", method="BYE", count=3), "192.0.2.7", 1001)[0] is Verdict.WRONG
-    assert digest.check(invite(), "192.0.2.7", 1001)[0] is Verdict.NONE
-    assert digest.check(invite(Authorization="Digest nonce=x,,=,"), "192.0.2.7", 1001)[0] is Verdict.NONE
+    assert digest.check(request, "192.0.2.8", 1001) == (DigestVerdict.NONE, "kitchen")  # another address
+    assert digest.check(request, "192.0.2.7", 1062) == (DigestVerdict.NONE, "kitchen")  # too late
+    assert digest.check(request, "192.0.2.7", 1001) == (DigestVerdict.RIGHT, "kitchen")
+    assert digest.check(request, "192.0.2.7", 1002) == (DigestVerdict.NONE, "kitchen")  # again
+    assert digest.check(shown(digest, "a-long-password", count=2), "192.0.2.7", 1002)[0] is DigestVerdict.RIGHT
+    assert digest.check(shown(digest, "another-password", count=5), "192.0.2.7", 1001)[0] is DigestVerdict.WRONG
+    assert (
+        digest.check(shown(digest, "a-long-password", method="BYE", count=3), "192.0.2.7", 1001)[0]
+        is DigestVerdict.WRONG
+    )
+    assert digest.check(invite(), "192.0.2.7", 1001)[0] is DigestVerdict.NONE
+    assert digest.check(invite(Authorization="Digest nonce=x,,=,"), "192.0.2.7", 1001)[0] is DigestVerdict.NONE
 
 
 def test_strangers_are_told_a_few_times_and_then_nothing() -> None:

@@ -24,7 +24,7 @@ from backend.runtime.supervisor import cancel_all, start_among
 from backend.runtime.timer import Alarm
 from backend.transports.sip.call import CallLimits, SipCall
 from backend.transports.sip.gate import Gate, Refused
-from backend.transports.sip.links import DatagramLink, Datagrams, Link, Streams, address_towards
+from backend.transports.sip.links import DatagramLink, Datagrams, Link, Streams, address_towards, bound_sockets
 from backend.transports.sip.messages import ALLOW, note_source, read_message, response_to, tokens, transaction_key
 from backend.transports.sip.session_timer import MIN_S, asked_interval
 from backend.transports.sip.transactions import OnFinal, ServerTransaction, Transactions
@@ -93,11 +93,13 @@ class UserAgent:
 
     async def open(self) -> None:
         """Listen by UDP and TCP. Raises `OSError`."""
-        await self._datagrams.open(self._config.host, self._config.port)
+        datagrams, stream = bound_sockets(self._config.host, self._config.port)
+        await self._datagrams.open(datagrams)
         try:
-            await self._streams.open(self._config.host, self.port)
+            await self._streams.open(stream)
         except OSError:
             self._datagrams.close()
+            stream.close()
             raise
 
     async def close(self) -> None:
@@ -144,10 +146,10 @@ class UserAgent:
         self._transactions.answer(transaction, response, self.now())
 
     def ask(self, request: SipRequest, link: Link, on_final: OnFinal, next_cseq: Callable[[], int]) -> None:
-        """Send a request, answering one challenge with the trunk's credentials, until there is a final answer."""
+        """Send a request until there is a final answer; a challenge of the trunk, and of nobody else, is answered."""
 
         def answered(response: SipResponse | None) -> None:
-            credentials = self._config.credentials
+            credentials = self._config.credentials if link.peer[0] in self._gate.trunk else None
             if response is not None and response.status_code in (401, 407) and credentials is not None:
                 shown = answer_challenge(credentials, response, response.status_code, request.method, request.uri)
                 if shown is not None:
@@ -158,6 +160,10 @@ class UserAgent:
 
         self._transactions.ask(request, link, answered, self.now())
         self._alarm.set(self.now() + TICK_S)
+
+    def trust(self, address: str) -> None:
+        """Take an address for the trunk's: its calls are taken, and its challenges answered."""
+        self._gate.trunk.add(address)
 
     def forget(self, call: SipCall) -> None:
         """Route nothing to the call any more."""
@@ -256,7 +262,7 @@ class UserAgent:
         if transaction is not None and transaction.status >= 300:
             self._transactions.acknowledge(transaction)
             return
-        for accepted in self._transactions.accepted(request):
+        if (accepted := self._transactions.accepted(request)) is not None:
             self._transactions.acknowledge(accepted)
         if call is not None:
             call.acknowledge(request)

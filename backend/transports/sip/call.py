@@ -72,7 +72,7 @@ class CallLimits:
     session_s: int
 
 
-class Agent(Protocol):
+class CallAgent(Protocol):
     """The user agent, as a call uses it."""
 
     def respond(self, transaction: ServerTransaction, response: SipResponse) -> None:
@@ -95,7 +95,7 @@ class Agent(Protocol):
 class SipCall:
     """One call, from its INVITE on."""
 
-    def __init__(self, agent: Agent, invite: ServerTransaction, caller: str, limits: CallLimits) -> None:
+    def __init__(self, agent: CallAgent, invite: ServerTransaction, caller: str, limits: CallLimits) -> None:
         """`caller`: a number, a SIP address or a user; never logged."""
         self.caller = caller
         self.state = CallState.RINGING

@@ -34,7 +34,7 @@ def open_encoder(codec: CodecName) -> PacketEncoder:
         case CodecName.OPUS:
             return OpusEncoder()
         case CodecName.G722:
-            return g722.Encoder()
+            return g722.G722Encoder()
         case _:
             return g711.Encoder(g711.Law(codec.value))
 
@@ -45,7 +45,7 @@ def open_decoder(codec: CodecName) -> PacketDecoder:
         case CodecName.OPUS:
             return OpusDecoder()
         case CodecName.G722:
-            return g722.Decoder()
+            return g722.G722Decoder()
         case _:
             return g711.Decoder(g711.Law(codec.value))
 

@@ -23,7 +23,7 @@ REMEMBERED = 10_000
 """Used nonces that are remembered, the oldest of which go first; a minute has fewer."""
 
 
-class Verdict(StrEnum):
+class DigestVerdict(StrEnum):
     """What becomes of a request's credentials."""
 
     NONE = "none"
@@ -32,7 +32,7 @@ class Verdict(StrEnum):
     RIGHT = "right"
 
 
-class Digest:
+class DigestAuth:
     """Challenges and checks. `users`: name → password."""
 
     def __init__(self, key: bytes, realm: str, users: Mapping[str, str]) -> None:
@@ -43,27 +43,27 @@ class Digest:
         self._used: OrderedDict[tuple[str, str], None] = OrderedDict()
 
     def __repr__(self) -> str:
-        return f"Digest({self._realm}, {len(self._users)} users)"
+        return f"DigestAuth({self._realm}, {len(self._users)} users)"
 
     def challenge(self, address: str, now: float) -> str:
         """Return a `WWW-Authenticate` header for a request from `address`."""
         return f'Digest realm="{self._realm}", nonce="{self._nonce(address, int(now))}", algorithm=MD5, qop="auth"'
 
-    def check(self, request: SipRequest, address: str, now: float) -> tuple[Verdict, str]:
+    def check(self, request: SipRequest, address: str, now: float) -> tuple[DigestVerdict, str]:
         """Return the verdict on the request's credentials, and the name of the user who showed them."""
         shown = request.headers.get_first("authorization")
         if not shown:
-            return Verdict.NONE, ""
+            return DigestVerdict.NONE, ""
         params = parse_auth(shown[:2000], credentials=True).params
         name, nonce, count = params.get("username", ""), params.get("nonce", ""), params.get("nc", "")
         if not self._is_fresh(nonce, address, now) or (nonce, count) in self._used:
-            return Verdict.NONE, name
+            return DigestVerdict.NONE, name
         if not self._answers(params, request.method):
-            return Verdict.WRONG, name
+            return DigestVerdict.WRONG, name
         self._used[nonce, count] = None
         while len(self._used) > REMEMBERED:
             self._used.popitem(last=False)
-        return Verdict.RIGHT, name
+        return DigestVerdict.RIGHT, name
 
     def _answers(self, params: Mapping[str, str], method: str) -> bool:
         password = self._users.get(params.get("username", ""))

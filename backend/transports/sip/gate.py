@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from aiosipua import SipRequest
 
-from backend.transports.sip.digest import Digest, Verdict
+from backend.transports.sip.digest import DigestAuth, DigestVerdict
 from backend.transports.sip.messages import address_of, tokens, uri_of
 
 NUMBER = re.compile(r"\+?[0-9]{2,15}")
@@ -39,14 +39,14 @@ class Gate:
     """Admits calls. `now` is wall-clock time in seconds."""
 
     def __init__(
-        self, peers: Sequence[str], digest: Digest | None, may_fail: Callable[[str], bool] = lambda address: True
+        self, peers: Sequence[str], digest: DigestAuth | None, may_fail: Callable[[str], bool] = lambda address: True
     ) -> None:
         """`may_fail`: whether that address may be told once more that it is not let in."""
         self._networks = [ipaddress.ip_network(each, strict=False) for each in peers]
         self._digest = digest
         self._may_fail = may_fail
-        self.trunk: Collection[str] = ()
-        """The addresses of the trunk that we are registered at: it is a peer."""
+        self.trunk: set[str] = set()
+        """The addresses of the trunk that we register at: it is a peer."""
 
     def __repr__(self) -> str:
         return f"Gate({len(self._networks)} networks, {self._digest!r})"
@@ -68,12 +68,12 @@ class Gate:
         if self._digest is None:
             return Refused(403 if self._may_fail(address) else 0)
         verdict, name = self._digest.check(request, address, now)
-        if verdict is Verdict.RIGHT:
+        if verdict is DigestVerdict.RIGHT:
             return Admitted(f"sip-user:{name}")
-        if verdict is Verdict.WRONG or "authorization" not in request.headers:
+        if verdict is DigestVerdict.WRONG or "authorization" not in request.headers:
             if not self._may_fail(address):
                 return Refused(0)
-            if verdict is Verdict.WRONG:
+            if verdict is DigestVerdict.WRONG:
                 return Refused(403)
         return Refused(401, {"WWW-Authenticate": self._digest.challenge(address, now)})
 

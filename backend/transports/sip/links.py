@@ -16,6 +16,7 @@ from typing import Any, Protocol
 
 from backend.errors import PeerError
 from backend.runtime.supervisor import cancel_all
+from backend.transports.webrtc.aioice_sockets import bind_udp
 
 MOST_CONNECTIONS, MOST_OF_ADDRESS = 128, 32
 IDLE_S = 120.0
@@ -25,6 +26,8 @@ CLOSE_WITHIN_S = 2.0
 HEAD_BYTES, BODY_BYTES = 16_384, 65_535
 WAITING_BYTES = 256 * 1024
 """Bytes that may wait to be sent; a peer that takes so little is gone."""
+ATTEMPTS = 20
+"""Ports of the system's choice that are tried."""
 KEEP_ALIVE = b"\r\n\r\n"
 LENGTH = re.compile(rb"^(?:content-length|l)[ \t]*:[ \t]*(\d{1,8})[ \t]*\r?$", re.I | re.M)
 
@@ -61,11 +64,11 @@ class Datagrams(asyncio.DatagramProtocol):
         self._transport: asyncio.DatagramTransport | None = None
         self.port = 0
 
-    async def open(self, host: str, port: int) -> None:
-        """Bind. Raises `OSError`."""
+    async def open(self, sock: socket.socket) -> None:
+        """Read what comes to a bound socket."""
         loop = asyncio.get_running_loop()
-        self._transport, _ = await loop.create_datagram_endpoint(lambda: self, local_addr=(host, port))
-        self.port = self._transport.get_extra_info("sockname")[1]
+        self._transport, _ = await loop.create_datagram_endpoint(lambda: self, sock=sock)
+        self.port = sock.getsockname()[1]
 
     def link(self, peer: Address) -> Link:
         """Return the way to a peer."""
@@ -153,10 +156,10 @@ class Streams:
     def __len__(self) -> int:
         return len(self._open)
 
-    async def open(self, host: str, port: int) -> None:
-        """Listen. Raises `OSError`."""
-        self._server = await asyncio.start_server(self._serve, host, port, limit=HEAD_BYTES)
-        self.port = port
+    async def open(self, sock: socket.socket) -> None:
+        """Listen on a bound socket."""
+        self._server = await asyncio.start_server(self._serve, sock=sock, limit=HEAD_BYTES)
+        self.port = sock.getsockname()[1]
 
     async def connect(self, host: str, port: int) -> Link:
         """Return a connection to a peer, the one there is or a new one. Raises `PeerError`."""
@@ -243,3 +246,22 @@ def address_towards(host: str, bound: str, public: str) -> str:
         except OSError:
             return "::1" if family == socket.AF_INET6 else "127.0.0.1"
     return address
+
+
+def bound_sockets(host: str, port: int) -> tuple[socket.socket, socket.socket]:
+    """Return a UDP and a TCP socket on one port; 0: one that is free for both. Raises `OSError`."""
+    for attempt in range(ATTEMPTS):
+        datagrams = bind_udp(host, port)
+        stream = socket.socket(datagrams.family, socket.SOCK_STREAM)
+        try:
+            stream.setblocking(False)
+            stream.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            stream.bind((host, datagrams.getsockname()[1]))
+        except OSError:
+            datagrams.close()
+            stream.close()
+            if port or attempt == ATTEMPTS - 1:
+                raise
+        else:
+            return datagrams, stream
+    raise AssertionError("unreachable")

@@ -61,8 +61,6 @@ class Registration:
         self._link: Link | None = None
         self.state = "not registered yet"
         """In words for the operator; `ok` when registered."""
-        self.addresses: set[str] = set()
-        """Where the trunk was found."""
 
     def __repr__(self) -> str:
         return f"Registration({self.state})"
@@ -104,7 +102,7 @@ class Registration:
         """Return the seconds for which we are registered. Raises `PeerError`."""
         account = self._trunk.account
         self._link = await self._agent.link_to(account.host, account.port or 5060, self._trunk.protocol)
-        self.addresses.add(self._link.peer[0])
+        self._agent.trust(self._link.peer[0])
         answer = await self._ask(self._request(expires_s, self._link), self._link)
         if answer.status_code == 423 and expires_s:
             wanted = _number(answer, "min-expires")

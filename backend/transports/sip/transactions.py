@@ -79,6 +79,7 @@ class Transactions:
     def __init__(self, most: int = MOST) -> None:
         self._most = most
         self._servers: dict[Key, ServerTransaction] = {}
+        self._accepted: dict[str, ServerTransaction] = {}  # that wait for their ACK, by Call-ID
         self._clients: dict[tuple[str, str], ClientTransaction] = {}
 
     def __repr__(self) -> str:
@@ -92,19 +93,11 @@ class Transactions:
         """Requests of ours that wait for an answer."""
         return len(self._clients)
 
-    def accepted(self, ack: SipRequest) -> list[ServerTransaction]:
+    def accepted(self, ack: SipRequest) -> ServerTransaction | None:
         """Return the accepted INVITE that an ACK is about (RFC 3261, 13.2.2.4): it has a branch of its own."""
-        cseq = ack.cseq
-        return [
-            each
-            for each in self._servers.values()
-            if each.repeat_at < inf
-            and each.is_invite
-            and each.request.call_id == ack.call_id
-            and each.request.cseq is not None
-            and cseq is not None
-            and each.request.cseq.seq == cseq.seq
-        ]
+        found = self._accepted.get(ack.call_id or "")
+        theirs, ours = ack.cseq, found.request.cseq if found is not None else None
+        return found if theirs is not None and ours is not None and theirs.seq == ours.seq else None
 
     def find(self, key: Key) -> ServerTransaction | None:
         """Return the transaction of a request that has come before."""
@@ -128,10 +121,13 @@ class Transactions:
         transaction.ends_at = now + LIFE_S
         if transaction.is_invite and (response.status_code < 300 or not transaction.link.reliable):
             transaction.repeat_at, transaction.pause_s = now + T1_S, T1_S
+        if transaction.is_invite and response.status_code < 300:
+            self._accepted[transaction.request.call_id or ""] = transaction
 
     def acknowledge(self, transaction: ServerTransaction) -> None:
         """Note that the ACK has come: the answer is not repeated by itself any more."""
         transaction.acknowledged, transaction.repeat_at = True, inf
+        self._release(transaction)
 
     def ask(self, request: SipRequest, link: Link, on_final: OnFinal, now: float) -> None:
         """Send a request of ours, and repeat it until it is answered. It fails at once where there are too many."""
@@ -164,6 +160,7 @@ class Transactions:
         for key, server in list(self._servers.items()):
             if now >= server.ends_at:
                 del self._servers[key]
+                self._release(server)
                 if server.is_invite and 200 <= server.status < 300 and not server.acknowledged:
                     due.unacknowledged.append(server)
             elif now >= server.repeat_at:
@@ -184,5 +181,11 @@ class Transactions:
         """Forget everything; return the requests of ours that were not answered."""
         clients = list(self._clients.values())
         self._servers.clear()
+        self._accepted.clear()
         self._clients.clear()
         return clients
+
+    def _release(self, transaction: ServerTransaction) -> None:
+        call_id = transaction.request.call_id or ""
+        if self._accepted.get(call_id) is transaction:
+            del self._accepted[call_id]
