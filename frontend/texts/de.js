@@ -115,6 +115,7 @@ export default {
   "summary.thinkers": "Gefragte Thinker",
   "summary.none": "keine",
   "summary.median": "Median der Zeit bis zum ersten Ton",
+  "summary.answer": "Median der Zeit bis zur Antwort",
   "summary.interruptions": "Unterbrechungen",
   "summary.reconnections": "Neue Verbindungen",
 
@@ -296,6 +297,7 @@ export default {
   "turn.column_took": "Dauer",
   "turn.column_median": "Median",
   "turn.total": "Zeit bis zum ersten Ton",
+  "turn.answer": "Zeit bis zur Antwort",
   "leg.hangover": "Sprechende bestätigt",
   "leg.commit": "Beitrag übergeben",
   "leg.reply_started": "Antwort begonnen",
@@ -410,6 +412,7 @@ export default {
   "log.heard": "gehört: {words}",
   "log.memory_changed": "was ich über Sie weiß, hat sich geändert",
   "log.turn": "Beitrag {turn}: {what}",
+  "log.answer": "Antwort nach {time}",
   "log.interruptions_on": "erlaubt",
   "log.interruptions_off": "aus",
   "log.after": "nach {time}",

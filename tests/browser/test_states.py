@@ -349,10 +349,10 @@ async def recorded_call(tab: Tab, server: StandIn) -> None:
     server.publish("transcript", role="user", item_id="u1", content="Weather in Seattle?")
     thinker(server, "routed")
     thinker(server, "complete", source="sample", citations=[{"title": "A page", "url": "https://example.org/"}])
-    server.publish("turn_metrics", turn=1, total_ms=400)
+    server.publish("turn_metrics", turn=1, first_sound_ms=400)
     server.publish("transcript_interrupted", item_id="a1", heard="It rains", content="It rains all day.")
     server.publish("transcript", role="user", item_id="u2", content="Stop.")
-    server.publish("turn_metrics", turn=2, total_ms=600)
+    server.publish("turn_metrics", turn=2, first_sound_ms=600)
     await tab.sees("transcript", "Stop.")
 
 

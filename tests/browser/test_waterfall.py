@@ -42,7 +42,7 @@ def legs(turn: int, **changes: int) -> tuple[str, dict[str, Any]]:
     parts = LEGS | {name: ms for name, ms in changes.items() if name != "first_token_ms"}
     token = {"first_token_ms": changes.get("first_token_ms", 90)}
     about = {"wait_ms": 700, "reason": "nothing known", "pieces": 1, "discarded": 0}
-    return "turn_metrics", {"turn": turn, **parts, "total_ms": sum(parts.values()), **token, **about}
+    return "turn_metrics", {"turn": turn, **parts, "first_sound_ms": sum(parts.values()), **token, **about}
 
 
 def thinker(turn: int, event: str, elapsed_ms: int, **more: Any) -> tuple[str, dict[str, Any]]:
@@ -89,7 +89,7 @@ async def test_the_segments_follow_each_other_and_make_the_whole(browser: Browse
             ]  # fmt: skip
             ends = [part["start"] + part["ms"] for part in parts]
             assert [part["start"] for part in parts] == [0, *ends[:-1]]
-            assert ends[-1] == event[1]["total_ms"]
+            assert ends[-1] == event[1]["first_sound_ms"]
         older = ("first_token_ms", "patience_ms")
         old = {name: ms for name, ms in legs(1)[1].items() if name not in older}
         parts = await turns_after(tab, "turns.segments(state.list[0].metrics)", ("turn_metrics", old))
@@ -115,7 +115,7 @@ async def test_medians_slowest_turns_and_a_new_call(browser: Browser) -> None:
         await tab.page.goto(server.url)
         events = [legs(turn, hangover_ms=100 * turn) for turn in (1, 2, 3, 4, 5)]
         middle = await turns_after(tab, "turns.medians(state)", *events)
-        assert (middle["total_ms"], middle["legs"]["hangover"], middle["p95_ms"]) == (670, 300, 870)
+        assert (middle["first_sound_ms"], middle["legs"]["hangover"], middle["p95_ms"]) == (670, 300, 870)
         worst = await turns_after(tab, "turns.slowest(state, 2).map((turn) => turn.turn)", *events)
         assert worst == [5, 4]
         assert await turns_after(tab, "turns.medians(state)") is None

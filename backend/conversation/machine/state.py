@@ -58,6 +58,8 @@ class Reply:
     """Its words so far, by message."""
     discarded: bool = False
     """Prepared in a pause, and thrown away because the caller went on."""
+    first_item: str = ""
+    """The item it began to sound with."""
 
     @property
     def wanted(self) -> bool:
