@@ -53,8 +53,11 @@ class CallRecord:
 
     def on_measured(self, event: TurnMeasured | AnswerMeasured) -> None:
         """Note how long the caller waited; it is written with what they heard then."""
-        is_answer = isinstance(event, AnswerMeasured)
-        self._measured |= {"answer_ms": event.answer_ms} if is_answer else {"first_sound_ms": event.first_sound_ms}
+        match event:
+            case AnswerMeasured(_, answer_ms):
+                self._measured["answer_ms"] = answer_ms
+            case TurnMeasured(first_sound_ms=first_sound_ms):
+                self._measured["first_sound_ms"] = first_sound_ms
 
     def on_usage(self, usage: UsageCounted) -> None:
         """Note what a reply took; it is written with the words heard of it, or else when the call ends."""

@@ -30,7 +30,7 @@ class KeptEntries:
         self.entries += entries
 
 
-def spoken(call: PlacedCall, reply: str, item: str, text: str, *more: ev.Event) -> None:
+def spoken(call: PlacedCall, reply: str, item: str, text: str, *more: ev.ResponderEvent) -> None:
     """The newest request is answered with words, a sound, and whatever else."""
     request = call.responder.requests[-1].request
     call.responder.say(

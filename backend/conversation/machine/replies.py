@@ -162,8 +162,7 @@ def on_finished(s: State, event: ev.ReplyFinished, now: float) -> None:
     elif event.status == "completed" and broke_promise(s, reply):
         follow_up(s, reply, now)
     elif reply.purpose in (Purpose.ANSWER, Purpose.RESULT) and not reply.called:
-        if measured := s.clock.answered_by(reply.first_item):
-            s.publish(measured)
+        s.report(s.clock.answered_by(reply.first_item))
     if not s.playing:
         heard_out(s, now)
 
