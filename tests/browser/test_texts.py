@@ -77,6 +77,10 @@ async def test_everything_that_shows_is_a_text_of_the_language_file(browser: Bro
         for panel in ("open-drawer", "open-devices"):
             await tab.press(panel)
         assert await tab.page.evaluate(UNTRANSLATED) == []
+        await tab.press("open-settings")
+        await tab.page.get_by_test_id("settings-theme").wait_for()
+        assert await tab.page.evaluate(UNTRANSLATED) == []
+        await tab.page.keyboard.press("Escape")
         await tab.press("connect")
         await tab.sees("state", "⟦Connected⟧")
         call(server)

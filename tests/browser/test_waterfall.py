@@ -157,7 +157,8 @@ async def test_the_bars_on_the_page_are_as_wide_as_the_legs_were_long(browser: B
 async def test_a_turn_is_chosen_by_keyboard_and_read_as_a_table(browser: Browser) -> None:
     async with standing_in() as server, tab_in(browser) as tab:
         events = [legs(turn, hangover_ms=100 * turn) for turn in range(1, 10)]
-        await page_with(server, tab, *events, *a_turn_with_a_thinker(10)[1:])
+        answers = [("answer_metrics", {"turn": turn, "answer_ms": ms}) for turn, ms in ((8, 1900), (9, 2000))]
+        await page_with(server, tab, *events, *answers, *a_turn_with_a_thinker(10)[1:])
         await tab.sees("turn-medians", "Median of 9 turns 870 ms")
         assert await tab.text("metrics-total") == "1270 ms"
         assert await tab.page.get_by_test_id("turns").get_by_role("button").count() == 6
@@ -178,6 +179,7 @@ async def test_a_turn_is_chosen_by_keyboard_and_read_as_a_table(browser: Browser
             ["Waited for more", "1054 ms", "200 ms", "200 ms"],
             ["Heard", "1254 ms", "16 ms", "16 ms"],
             ["Time to first sound", "0 ms", "1270 ms", "870 ms"],
+            ["Time to the answer", "0 ms", "2000 ms", "1900 ms"],
         ]
         picture = await tab.page.locator("[data-testid=turn] [role=img]").get_attribute("aria-label")
         assert picture is not None and picture.startswith("Turn 9: 1270 ms to first sound, ")
