@@ -34,6 +34,24 @@ class BadRequest(CallerError):
     status = 422
 
 
+class BadField(BadRequest):
+    """One field of a request to the OpenAI-shaped API is wrong, or not supported."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        param: str | None = None,
+        code: str = "invalid_value",
+        hint: str | None = None,
+        status: int = 400,
+    ) -> None:
+        super().__init__(message, hint=hint)
+        self.status = status
+        self.param = param
+        self.code = code
+
+
 class BadOffer(BadRequest):
     """The SDP offer is not one we can answer."""
 
@@ -60,6 +78,12 @@ class NotFound(CallerError):
 
 class NotTheirs(NotFound):
     """The thing is somebody else's. Its words are those of `NotFound`; only the security log tells the two apart."""
+
+
+class Gone(CallerError):
+    """The thing was there, and is not any more."""
+
+    status = 410
 
 
 class Forbidden(CallerError):

@@ -32,6 +32,44 @@ export function postThinker(session, call, what) {
   return server.ofSession("POST", session, `/thinkers/${encodeURIComponent(call)}/${what}`);
 }
 
+/**
+ * The caller agrees that the call is recorded from now on, or ends it. It is their cookie that agrees, not the call's token.
+ * @param {Session} session @param {boolean} on
+ */
+export function postRecording({ id }, on) {
+  return request("POST", `/api/sessions/${encodeURIComponent(id)}/recording`, { on });
+}
+
+/** The user's recordings, newest first, and whether calls may be recorded here. @returns {Promise<{offered: boolean, recordings: import("./state/playback.js").Recorded[]}>} */
+export function getRecordings() {
+  return request("GET", "/api/recordings");
+}
+
+/** What was said in a recording, and when. @param {string} id @returns {Promise<import("./state/playback.js").Transcribed>} */
+export function getRecording(id) {
+  return request("GET", `/api/recordings/${encodeURIComponent(id)}`);
+}
+
+/** @param {string} id */
+export function deleteRecording(id) {
+  return request("DELETE", `/api/recordings/${encodeURIComponent(id)}`);
+}
+
+/** The links of the user's that work, and for how many days a new one may. @returns {Promise<{days: number, links: import("./view/sharing.js").Link[]}>} */
+export function getLinks() {
+  return request("GET", "/api/links");
+}
+
+/** Make a link at which anybody reads a conversation as it is now. @param {string} id @param {number} days */
+export function postLink(id, days) {
+  return request("POST", `/api/conversations/${encodeURIComponent(id)}/links`, { days });
+}
+
+/** @param {string} id */
+export function deleteLink(id) {
+  return request("DELETE", `/api/links/${encodeURIComponent(id)}`);
+}
+
 /** Whether users may sign in here, and whether this one has. @returns {Promise<{offered: boolean, signed_in: boolean}>} */
 export function getSignIn() {
   return request("GET", "/auth/state");

@@ -64,6 +64,12 @@ export class Conversation {
     return this.session !== null && this.#accepted(this.client.type(text));
   }
 
+  /** Show the model a picture, with typed words or without, as `type` does. @param {string} picture @param {string} text */
+  async show(picture, text) {
+    if (!isLive(this.store.state) && !(await this.#begun())) return false;
+    return this.session !== null && this.#accepted(this.client.show(picture, text));
+  }
+
   /** Stop a Thinker, or have its late answer spoken. @param {string} id @param {"cancel" | "say"} asked */
   async askThinker(id, asked) {
     const { session } = this;

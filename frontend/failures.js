@@ -106,6 +106,12 @@ export const SOUND_LOST = failure("sound-lost", "failure.sound_lost", ["dismiss"
 /** @type {Failure} */
 export const AUTOPLAY_REFUSED = failure("autoplay-refused", "failure.autoplay", ["sound"]);
 
+/** @type {Failure} */
+export const PICTURE_UNSEEN = failure("picture-unseen", "failure.picture_unseen", ["dismiss"]);
+
+/** @type {Failure} */
+export const PICTURE_UNREADABLE = failure("picture-unreadable", "failure.picture_unreadable", ["dismiss"]);
+
 /**
  * A problem the server reports while the call continues, in the server's words.
  * @param {{message: string, hint?: string}} data

@@ -10,12 +10,15 @@ import { showBackground } from "./view/background.js";
 import { showConfirmations } from "./view/confirmations.js";
 import { part } from "./view/dom.js";
 import { showExporting } from "./view/exporting.js";
+import { showPictures } from "./view/pictures.js";
+import { showRecording } from "./view/recording.js";
 import { showReminders } from "./view/reminders.js";
+import { showSharing } from "./view/sharing.js";
 import { showSignIn } from "./view/sign_in.js";
 import { showSummary } from "./view/summary.js";
 import { showWaterfall } from "./view/waterfall.js";
 
-const STYLES = ["waterfall", "memory", "past", "settings", "drawer"];
+const STYLES = ["waterfall", "memory", "past", "settings", "drawer", "recordings", "sharing"];
 
 /** @param {import("./store.js").Store} store @param {import("./conversation.js").Conversation} conversation */
 export function showRest(store, conversation) {
@@ -23,12 +26,15 @@ export function showRest(store, conversation) {
   showWaterfall(part("waterfall"), store);
   showExporting(store);
   showSummary(store);
+  showPictures(store, conversation);
   showAnnouncements(store);
   const tasks = new BackgroundTasks(store);
   showBackground(store, (id) => void tasks.cancel(id));
   const userEvents = new UserEvents(store);
   showReminders(store, (id) => void userEvents.cancel(id));
   showConfirmations(store, (id, agreed) => void userEvents.answer(id, agreed).then((done) => done && conversation.type("Yes.")));
+  showRecording(store, conversation, (id) => void import("./view/recordings.js").then(({ openRecordings }) => openRecordings(id)));
+  showSharing(store, conversation);
   void showSignIn();
 }
 

@@ -9,6 +9,7 @@ import { logged } from "./state/log.js";
 import { memoryAfter, NOTHING_KNOWN } from "./state/memory.js";
 import { NO_CONFIRMATIONS, confirmationsAfter } from "./state/confirmations.js";
 import { NO_NOTICES, noticesAfter } from "./state/notices.js";
+import { NOT_RECORDED, recordingAfter } from "./state/recording.js";
 import { NO_REMINDERS, remindersAfter } from "./state/reminders.js";
 import { NO_STATS, statsAfter } from "./state/stats.js";
 import { NO_TALLY, tallyAfter } from "./state/tally.js";
@@ -59,6 +60,7 @@ import { t } from "./texts.js";
  * @property {readonly import("./state/notices.js").Notice[]} notices
  * @property {import("./state/reminders.js").Reminders} reminders
  * @property {readonly import("./state/confirmations.js").Confirmation[]} confirmations
+ * @property {import("./state/recording.js").Recording} recording
  * @property {import("./state/turns.js").Turns} turns
  * @property {import("./state/stats.js").Stats} stats
  * @property {import("./state/memory.js").UserMemory} memory
@@ -85,6 +87,7 @@ export const INITIAL_STATE = Object.freeze({
   notices: NO_NOTICES,
   reminders: NO_REMINDERS,
   confirmations: NO_CONFIRMATIONS,
+  recording: NOT_RECORDED,
   turns: NO_TURNS,
   stats: NO_STATS,
   memory: NOTHING_KNOWN,
@@ -149,8 +152,8 @@ const CHANGES = {
     floor: "listening",
     interruptions: { ...state.interruptions, allowed: session.interruptions ?? state.interruptions.allowed },
   }),
-  responder_changed: (state, { state: line, responder, model }) =>
-    line === "lost" ? {} : { failure: null, session: responder ? { ...state.session, responder, model } : state.session },
+  responder_changed: (state, { state: line, responder, model, pictures }) =>
+    line === "lost" ? {} : { failure: null, session: responder ? { ...state.session, responder, model, pictures } : state.session },
   floor: (state, { floor }) => ({
     floor,
     transcript: floor === "user" && !USERS_TURN.has(state.floor) ? userSpeaks(state.transcript) : state.transcript,
@@ -170,7 +173,7 @@ const CHANGES = {
 };
 
 /** The state in which a new call begins. The log continues: it belongs to the page, not to one call. */
-const FRESH_CALL = { session: null, tally: NO_TALLY, attempt: 0 };
+const FRESH_CALL = { session: null, tally: NO_TALLY, attempt: 0, recording: NOT_RECORDED };
 /** The state in which a new conversation begins. */
 const FRESH_CONVERSATION = { transcript: EMPTY_TRANSCRIPT, thinkers: Object.freeze([]) };
 /** The floor of a turn that has begun, and may go on after a pause. */
@@ -180,6 +183,11 @@ const UNDER_WAY = new Set(["connecting", "reconnecting"]);
 /** True if there is a connection to talk over. @param {State} state */
 export function isLive({ phase }) {
   return phase === "connected" || phase === "shaky";
+}
+
+/** True if the model of the call under way sees pictures; before one, that of the next. @param {State} state */
+export function seesPictures({ session, config }) {
+  return Boolean(session ? session.pictures : config?.responder?.pictures);
 }
 
 /** True if a connection is being made, or made again. @param {State} state */
@@ -210,6 +218,7 @@ function partsAfter(state, action) {
     notices: noticesAfter(state.notices, action),
     reminders: remindersAfter(state.reminders, action),
     confirmations: confirmationsAfter(state.confirmations, action),
+    recording: recordingAfter(state.recording, action),
     turns: turnsAfter(state.turns, action),
     stats: statsAfter(state.stats, action),
     memory: memoryAfter(state.memory, action),

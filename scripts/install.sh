@@ -146,7 +146,8 @@ without_wheel() {
   echo "$missing"
 }
 
-# The page's own checks (types, accessibility) are programs of Node's world; Node itself is a Python package here.
+# The page's own checks (types, accessibility), and the client kit that RTVI is tested with, are programs of Node's
+# world; Node itself is a Python package here.
 install_page_checks() {
   say "Installing what checks the page into node_modules"
   npm ci --ignore-scripts --no-audit --no-fund --no-update-notifier --loglevel=error || {

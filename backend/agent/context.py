@@ -24,7 +24,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from backend.citations import Citation, as_texts
 from backend.models.base import ChatMessage, quoted
-from backend.storage.messages import Message, StoredCall
+from backend.storage.messages import ClientRound, Message, StoredCall
 from backend.users.profile import UserProfile
 
 MESSAGE_LIMIT = 20
@@ -264,6 +264,8 @@ class Situation:
     """Findings made before the model is asked."""
     exchanges: Sequence[Exchange] = ()
     """Likewise, in the form of tool calls with their results; they stand in the conversation, not in here."""
+    client_rounds: Sequence[ClientRound] = ()
+    """The calls that the client has carried out since the question, in order."""
     date_only: bool = False
     """Whether the user's time of day and zone stay out: others may be served the answer on the same date."""
 

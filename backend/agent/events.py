@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from backend.citations import Citation
 from backend.conversation.page_events import TokenGenerated, ToolCallFinished, ToolCallStarted
-from backend.models.base import ChatMessage
+from backend.models.base import ChatMessage, ToolCall
 from backend.users.context_update import ContextUpdate
 
 
@@ -72,6 +72,10 @@ class ThinkerResponse:
     latency_ms: int
     tokens_used: int
     state: TurnState
+    tokens_out: int = 0
+    """Those of `tokens_used` that the model produced."""
+    client_calls: tuple[ToolCall, ...] = ()
+    """The calls that the client is to carry out: the turn ends with them, and nothing of it is kept."""
     incomplete: bool = False
     """The rounds ran out, or the model was cut short: `text` says so."""
     sample: bool = False

@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable, Generator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol
 
-from backend.agent.context import MESSAGE_LIMIT, ConversationContext, Situation, SourceMode, system_prompt
+from backend.agent.context import MESSAGE_LIMIT, ConversationContext, Exchange, Situation, SourceMode, system_prompt
 from backend.agent.events import AgentEvent, Final, OnEvent, StateChanged, ThinkerResponse, TurnState
 from backend.agent.tool_router import ToolRouter
 from backend.agent.trace import AgentTrace
@@ -24,7 +24,7 @@ from backend.errors import BadRequest, PeerError
 from backend.models.base import ChatModel
 from backend.runtime.json_objects import Json
 from backend.runtime.supervisor import leave_behind
-from backend.storage.messages import Message
+from backend.storage.messages import ClientRound, Message
 from backend.tools.base import Client, ToolContext, ToolRights
 from backend.tools.runner import Toolbox
 
@@ -231,7 +231,10 @@ class ThinkerSession:
             situation=situation,
             guidance=box.guidance(client, turn.tool_context.rights.reach),
         )
-        return await turn.run(text, message_id, situation.exchanges if situation else ())
+        before: Sequence[Exchange | ClientRound] = ()
+        if situation is not None:
+            before = [*situation.exchanges, *situation.client_rounds]
+        return await turn.run(text, message_id, before)
 
     async def _think(self, text: str, mode: SourceMode, message_id: str) -> ThinkerResponse:
         self._cancelled = self._metrics.cancelled = False
@@ -273,7 +276,8 @@ class ThinkerSession:
                 self._move(TurnState.ERROR)
                 raise error
             else:
-                response, revise = task.result(), self._options.revise
+                response = task.result()
+                revise = None if response.client_calls else self._options.revise  # calls are no answer yet
                 if revise is not None and (text := await revise(response)) != response.text:
                     turn.reword(text)
                     response = replace(response, text=text)

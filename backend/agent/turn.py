@@ -20,14 +20,21 @@ from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from backend.agent.context import CALLS_LIMIT, ConversationContext, Exchange, SourceMode, as_api, without_calls
+from backend.agent.context import (
+    CALLS_LIMIT,
+    ConversationContext,
+    Exchange,
+    SourceMode,
+    as_api,
+    without_calls,
+)
 from backend.agent.events import ModelAnswered, ModelAsked, OnEvent, StateChanged, ThinkerResponse, TurnState
 from backend.agent.speech import speakable
 from backend.citations import as_texts
 from backend.conversation.page_events import TokenGenerated, ToolCallFinished, ToolCallStarted
 from backend.errors import ModelUnavailable, NoAnswer
 from backend.models.base import ChatMessage, Finished, TextDelta, ToolCall
-from backend.storage.messages import Message, StoredCall
+from backend.storage.messages import ClientRound, Message, StoredCall
 from backend.tools.base import ToolContext
 from backend.tools.runner import ToolResult, failure
 from backend.users.context_update import merged
@@ -96,6 +103,7 @@ class Turn:
     partial: str = field(default="", init=False)
     """Words already shown in this round."""
     tokens: int = field(default=0, init=False)
+    tokens_out: int = field(default=0, init=False)
     results: list[ToolResult] = field(default_factory=list, init=False)
     added: list[Message] = field(default_factory=list, init=False)
     """The messages this turn has added to the conversation, in order."""
@@ -112,7 +120,7 @@ class Turn:
     def __repr__(self) -> str:  # without anybody's words
         return f"Turn({self.agent.model_name}, {self.metrics.rounds} rounds, {self.tokens} tokens)"
 
-    async def run(self, text: str, message_id: str, exchanges: Sequence[Exchange]) -> ThinkerResponse:
+    async def run(self, text: str, message_id: str, exchanges: Sequence[Exchange | ClientRound]) -> ThinkerResponse:
         """Answer `text`, after `exchanges`: the tool calls made before the model is asked.
 
         `message_id` names the question; empty: an id is made. Raises `ModelUnavailable`, or `NoAnswer` when the model
@@ -123,9 +131,9 @@ class Turn:
         question = Message("user", text, time.time(), self.mode)
         self._add(replace(question, message_id=message_id) if message_id else question)
         for exchange in exchanges:
-            asked, result = exchange.unit(time.time(), self.mode)
+            asked, *results = exchange.unit(time.time(), self.mode)
             self._passing[asked.message_id] = {call.id for call in asked.tool_calls}  # made anew in every turn
-            self.context.add(asked, result)
+            self.context.add(asked, *results)
         repeated = 0
         for _ in range(self.agent.rounds):
             reply = await self._ask(tools=True)
@@ -133,6 +141,8 @@ class Turn:
                 if not reply.text.strip():  # the model is asked once more when it said nothing
                     reply = await self._ask(tools=False)
                 return self._response(reply, incomplete=reply.reason == "length")
+            if any(map(self._is_client_tool, reply.calls)):
+                return self._left_to_client(reply)
             repeated = repeated + 1 if await self._round(reply) else 0
             if repeated == REPEATED_LIMIT:
                 break
@@ -166,6 +176,7 @@ class Turn:
                     raise
                 self.partial, calls = "", []  # nobody has seen them
         self.tokens += end.tokens_in + end.tokens_out
+        self.tokens_out += end.tokens_out
         self.metrics.total_tokens += end.tokens_in + end.tokens_out
         names = tuple(call.name for call in calls)
         first = (self._spoke_at - asked_at) * 1000 if self.partial and self._spoke_at else None
@@ -263,6 +274,7 @@ class Turn:
             tool_calls_made=tuple(result.name for result in self.results),
             latency_ms=round((time.perf_counter() - self._began) * 1000),
             tokens_used=self.tokens,
+            tokens_out=self.tokens_out,
             state=TurnState.COMPLETE,
             incomplete=incomplete,
             sample=sample,
@@ -272,6 +284,26 @@ class Turn:
             untrusted=self.untrusted,
             personal=any(result.personal for result in self.results),
             update=merged(result.update for result in self.results),
+        )
+
+    def _is_client_tool(self, call: ToolCall) -> bool:
+        return self.agent.toolbox.is_client_tool(call.name)
+
+    def _left_to_client(self, reply: ModelReply) -> ThinkerResponse:
+        """End the turn with the calls that the client carries out; it brings them along when it asks again."""
+        self.added, self.partial = [], ""
+        calls = tuple(call for call in _distinct(reply.calls[:CALLS_LIMIT]) if self._is_client_tool(call))
+        return ThinkerResponse(
+            text=reply.text.strip(),
+            message_id="",
+            citations=(),
+            tool_calls_made=tuple(result.name for result in self.results),
+            latency_ms=round((time.perf_counter() - self._began) * 1000),
+            tokens_used=self.tokens,
+            tokens_out=self.tokens_out,
+            state=TurnState.COMPLETE,
+            client_calls=calls,
+            cacheable=False,
         )
 
     def keep_partial(self) -> None:

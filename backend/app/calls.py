@@ -48,7 +48,11 @@ from backend.storage.messages import Message
 from backend.tasks.broadcaster import TaskBroadcaster
 from backend.tasks.repository import EVENTS
 from backend.tasks.service import TaskQueries
+from backend.tools.runner import agreement
 from backend.transports.base import Transport
+from backend.transports.realtime.session import RealtimeSession
+from backend.transports.realtime.webrtc import AcceptRealtimeOffer, RealtimeCall, accept_realtime_offer
+from backend.transports.rtvi.webrtc import AcceptRtviOffer, RtviPeer, accept_rtvi_offer
 from backend.transports.webrtc.ice import IceConfig
 from backend.transports.webrtc.ice_servers import IceServers
 from backend.transports.webrtc.transport import accept_offer
@@ -72,6 +76,9 @@ class CallSubsystem:
     registry: SessionRegistry
     providers: Providers
     accept_offer: AcceptOffer
+    accept_realtime_offer: AcceptRealtimeOffer
+    """The same for a client that speaks the Realtime protocol."""
+    accept_rtvi_offer: AcceptRtviOffer
     ice_servers: IceServers
     pages: PageStreams
     """The event streams of open pages, outside of calls."""
@@ -125,6 +132,12 @@ async def open_calls(foundation: Foundation, tasks: TaskSubsystem) -> AsyncItera
         async def offers(sdp: str) -> tuple[str, Transport]:
             return await accept_offer(sdp, replace(ice, ice_servers=ice_servers.for_us()))
 
+        async def rtvi_offers(sdp: str) -> tuple[str, RtviPeer]:
+            return await accept_rtvi_offer(sdp, replace(ice, ice_servers=ice_servers.for_us()))
+
+        async def realtime_offers(sdp: str, session: RealtimeSession) -> tuple[str, RealtimeCall]:
+            return await accept_realtime_offer(sdp, replace(ice, ice_servers=ice_servers.for_us()), session)
+
         cluster = _cluster(foundation, registry, offers, load)
         if cluster:  # closed after its calls, so that all processes learn of their end
             await stack.enter_async_context(cluster)
@@ -136,7 +149,10 @@ async def open_calls(foundation: Foundation, tasks: TaskSubsystem) -> AsyncItera
         metrics.watch_queue("open_pages", lambda: pages.count)
         await _listen(foundation, tasks, registry, pages, stack)
         detects = engine or "the provider’s own"
-        yield CallSubsystem(registry, providers, offers, ice_servers, pages, cluster, detects, engine is not None)
+        detecting = engine is not None
+        yield CallSubsystem(
+            registry, providers, offers, realtime_offers, rtvi_offers, ice_servers, pages, cluster, detects, detecting
+        )
 
 
 def _warn_of_missing_prices(settings: Settings, providers: Providers, meter: CallMeter) -> None:
@@ -214,6 +230,7 @@ def _dependencies(
         subscribe=foundation.notifications.dispatcher.subscribe,
         transfers=settings.telephone.targets,
         take_answer=stores.confirmations.take_answer,
+        agree=partial(agreement, stores.confirmations),
     )
 
 

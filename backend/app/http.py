@@ -73,10 +73,13 @@ async def open_http(
             memory=stores.memory,
             ledger=stores.ledger,
             recordings=stores.recordings,
+            links=stores.links,
             budgets=foundation.budgets,
             chat=chat,
             embedder=foundation.models.embedder,
             accept_offer=calls.accept_offer,
+            accept_rtvi_offer=calls.accept_rtvi_offer,
+            accept_realtime_offer=calls.accept_realtime_offer,
             ice_servers=calls.ice_servers,
             attach_socket=WebSocketTransport,
             page_config=lambda: _page_config(foundation, calls),
@@ -176,6 +179,7 @@ def user_data_stores(
         "memory": _MemoryData(foundation, chat),
         "ledger": stores.ledger,
         "recordings": stores.recordings,
+        "shared links": stores.links,
         "coordinator": tasks.coordinator,
         "reminders": notifications.reminders,
         "notices": notifications.notices,
@@ -219,7 +223,12 @@ class _MemoryData:
 def _page_config(foundation: Foundation, calls: CallSubsystem) -> PageConfig:
     settings, about = foundation.settings, calls.providers.first.about
     return PageConfig(
-        responder={"name": about.responder, "model": about.model, "offline": about.offline},
+        responder={
+            "name": about.responder,
+            "model": about.model,
+            "offline": about.offline,
+            "pictures": calls.providers.first.capabilities.images,
+        },
         memory={"label": foundation.stores.opened.label.partition(" (")[0]},
         ice_servers=listed(calls.ice_servers.open_to_all),
         turn=calls.ice_servers.gives_credentials,
@@ -232,6 +241,7 @@ def _page_config(foundation: Foundation, calls: CallSubsystem) -> PageConfig:
         responders=[_choice(each.provider) for each in calls.providers.monitored],
         endpointing=settings.endpointing if calls.finds_turns else None,
         interruptions=settings.interruptions,
+        sharing={"days": settings.shared_link_days} if settings.shared_link_days else None,
         recording={"keep_hours": settings.recording.keep_hours} if settings.recording.enabled else None,
     )
 

@@ -64,7 +64,7 @@ class Server(uvicorn.Server):
                 proxy_headers=False,  # read by the app, and only from TRUSTED_PROXIES
                 server_header=False,
                 ws_per_message_deflate=False,
-                ws_max_size=256 * 1024,
+                ws_max_size=768 * 1024,  # a picture of the Realtime protocol has up to 700 KB
                 timeout_graceful_shutdown=CONNECTIONS_CLOSE_WITHIN_S,
             )
         )

@@ -29,6 +29,7 @@ from backend.tasks.service import TaskQueries, TaskService
 from backend.tools.confirmations import Confirmations
 from backend.users.memories import Memories
 from backend.users.notes import Notes
+from backend.users.shared_links import SharedLinks
 
 HOUR_S = 3_600
 DAY_S = 86_400
@@ -47,6 +48,7 @@ class Stores:
     """Calls and typed turns write to memory through it."""
     memories: Memories
     notes: Notes
+    links: SharedLinks
     turns: TurnClaims
     """Which process runs which typed turn."""
     pubsub: PubSub
@@ -68,6 +70,7 @@ async def open_stores(opened: OpenedMemory, settings: Settings, *, serves: bool)
         stack.push_async_callback(outbox.drain, DRAIN_WITHIN_S)
         memories = Memories(opened.redis, ttl_s=retention_s(settings))
         notes = Notes(opened.redis, ttl_s=retention_s(settings))
+        links = SharedLinks(opened.redis, ttl_s=retention_s(settings))
         pubsub = PubSub(opened.redis, opened.waiting)
         turns = TurnClaims(opened.redis, secrets.token_hex(8), pubsub)
         confirmations = Confirmations(opened.redis, shown_by(pubsub.publish_page_event))
@@ -80,7 +83,9 @@ async def open_stores(opened: OpenedMemory, settings: Settings, *, serves: bool)
             )
         )
         recordings = await stack.enter_async_context(_open_recordings(settings, serves=serves))
-        yield Stores(opened, opened.memory, outbox, memories, notes, turns, pubsub, confirmations, ledger, recordings)
+        yield Stores(
+            opened, opened.memory, outbox, memories, notes, links, turns, pubsub, confirmations, ledger, recordings
+        )
 
 
 @asynccontextmanager

@@ -5,7 +5,9 @@ from __future__ import annotations
 import httpx2
 
 from backend.settings.settings import Settings
+from backend.transports.telephone.plivo import Plivo
 from backend.transports.telephone.provider import Telephone, TelephoneProvider
+from backend.transports.telephone.telnyx import Telnyx
 from backend.transports.telephone.twilio import Twilio
 
 
@@ -19,4 +21,21 @@ def open_telephone(settings: Settings, http: httpx2.AsyncClient) -> Telephone:
             account=settings.twilio.account_sid,
             api_url=settings.twilio.api_url,
         )
-    return Telephone(providers, {"twilio": settings.twilio.public_url})
+    if settings.telnyx.public_key:
+        key = settings.telnyx.api_key
+        providers["telnyx"] = Telnyx(
+            http,
+            public_key=settings.telnyx.public_key,
+            api_key=key.get_secret_value() if key else "",
+            account=settings.telnyx.account_sid,
+            api_url=settings.telnyx.api_url,
+        )
+    if (token := settings.plivo.auth_token) is not None:
+        providers["plivo"] = Plivo(
+            http,
+            auth_token=token.get_secret_value(),
+            auth_id=settings.plivo.auth_id,
+            api_url=settings.plivo.api_url,
+        )
+    public_urls = {name: getattr(settings, name).public_url for name in ("twilio", "telnyx", "plivo")}
+    return Telephone(providers, public_urls)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Literal
@@ -21,9 +21,11 @@ from backend.call.call_trace import CallTrace
 from backend.call.client_calls import ClientCalls
 from backend.call.dependencies import CallDependencies
 from backend.call.history import CallHistory, save_summary
+from backend.call.out_of_band import OutOfBandResponses
 from backend.call.phone import PhoneCall, PhoneView
 from backend.call.post_turn import PostTurnHook
 from backend.call.prompts import CallerBackground, clip_audio, filler_hint
+from backend.call.provider_calls import ProviderCalls
 from backend.call.record import CallRecord
 from backend.call.recorder import CallRecorder
 from backend.call.responder_link import ResponderLink
@@ -53,10 +55,11 @@ from backend.media.prosody import Prosody
 from backend.notifications.dispatcher import Subscription
 from backend.observability.call_metrics import VAD_DECISIONS
 from backend.runtime.faults import call_listener
+from backend.runtime.json_objects import Json
 from backend.runtime.timer import Alarm
 from backend.sessions.registry import Session
 from backend.thinkers.base import Question
-from backend.tools.base import ToolRights
+from backend.tools.base import ToolContext, ToolRights
 from backend.transports.base import Transport
 from backend.users.profile import UserProfile
 from backend.users.profile_learner import ProfileLearner
@@ -67,8 +70,10 @@ DURING_REPLY = frozenset({Floor.ASSISTANT, Floor.HELD})
 EARLY_LIMIT = 256
 """Typed messages, and a program's decisions, kept for a Responder that is still being connected; older ones go."""
 STYLES = frozenset(EndpointingStyle)
-NEEDS_RESPONDER = (ev.MessageAdded, ev.ReplyRequested, ev.InputHandedIn, ev.ToolAnswered)
+NEEDS_RESPONDER = (ev.MessageAdded, ev.ReplyRequested, ev.OutOfBandRequested, ev.InputHandedIn, ev.ToolAnswered)
 """The decisions of a program that mean nothing before the Responder is there."""
+ABOUT_OUT_OF_BAND = (ev.OutOfBandProgress, ev.OutOfBandRefused, ev.ResponderLost)
+"""The events that bear on responses outside of the conversation."""
 
 
 class CallEngine:
@@ -119,6 +124,8 @@ class CallEngine:
         spend, metrics = dependencies.spent, dependencies.metrics
         self._usage = CallUsage(session.id, lambda: self._link.about, spend, metrics, self._publish)
         self._client_calls = ClientCalls(self.dispatch)
+        self._provider_calls = ProviderCalls(self.dispatch, self._execute, self._agree, lambda: self._machine.turn)
+        self._out_of_band = OutOfBandResponses(self.dispatch, self._usage.on_reply)
         self._answers = AnswerListener(session, dependencies.take_answer)
         self._learner = ProfileLearner(
             dependencies.learning, session.id, session.owner, self._enqueue, self._brief_again
@@ -271,6 +278,7 @@ class CallEngine:
                 model=about.model,
                 offline=about.offline,
                 interruptions=session.interruptions,
+                pictures=self._link.sees_pictures,
             )
         )
         self.dispatch(ev.CallStarted())
@@ -281,15 +289,19 @@ class CallEngine:
             self._subscription = self._dependencies.subscribe(session.owner, self.dispatch)
 
     def _is_at_rest(self) -> bool:
-        return self._machine.at_rest
+        return self._machine.at_rest and not self._out_of_band.under_way
 
     def _on_link_event(self, event: ev.Event) -> None:
+        if isinstance(event, ev.ProviderToolBegun | ev.ProviderToolEnded):
+            self._provider_calls.on_event(event)
+            return
         if isinstance(event, ev.ResponderLost | ev.ResponderRestored):
             for spoken in self._endpointing.follow_line(stands=isinstance(event, ev.ResponderRestored)):
                 self._on_speech(spoken)
         self.dispatch(event)
-        if isinstance(event, ev.ResponderLost):  # it may be the first: the caller is heard meanwhile
-            self._begin_to_listen()
+        if isinstance(event, ev.ResponderLost):
+            self._provider_calls.on_lost()
+            self._begin_to_listen()  # it may be the first: the caller is heard meanwhile
 
     def _begin_to_listen(self) -> None:
         """Take what the caller says and types from here on, and what was typed before."""
@@ -345,6 +357,7 @@ class CallEngine:
             self._answers.close,
             self._phone.close,
             self._client_calls.close,
+            self._provider_calls.close,
             self._tap.close,
             self._link.close,
             self._transport.close,
@@ -374,14 +387,16 @@ class CallEngine:
 
     # --- what the session's routes ask of a live call --------------------------------------------------
 
-    def type_text(self, text: str) -> None:
-        """Put typed input into the conversation; before the Responder is there, it is kept for it.
+    def type_text(self, text: str, pictures: Sequence[str] = ()) -> None:
+        """Put typed input, and pictures, into the conversation; before the Responder is there, it is kept for it.
 
-        Raises `BadRequest` when the call is over.
+        Raises `BadRequest` when the call is over, or the model sees no pictures.
         """
         if self._over.is_set():
             raise BadRequest("This call is over.", hint="Connect again, then type.")
-        typed = ev.TextTyped(text)
+        if pictures and not self._link.sees_pictures:
+            raise BadRequest("The model of this call sees no pictures.", hint="Describe it in words.")
+        typed = ev.TextTyped(text, tuple(pictures))
         if self._connected.is_set():
             self.dispatch(typed)
         else:
@@ -410,8 +425,14 @@ class CallEngine:
         else:
             self._early.append(event)
 
-    def correct(self, command: do.TruncateItem | do.DeleteItem) -> None:
-        """Tell the Responder how much was really heard of an item, as the caller's program knows it."""
+    def correct(self, command: do.TruncateItem | do.DeleteItem | do.CancelReply) -> None:
+        """Tell the Responder what the caller's program knows better: what was heard, and what is not wanted any more.
+
+        Raises `BadRequest` where it cannot forget an item.
+        """
+        responder = self._link.connection
+        if isinstance(command, do.DeleteItem) and responder and not responder.capabilities.truncates:
+            raise BadRequest("This server's Responder forgets nothing that was said.", hint="Begin a new session.")
         self._execute(command)
 
     def cancel_thinker(self, call: str) -> None:
@@ -474,6 +495,8 @@ class CallEngine:
                     commands = self._machine.receive(queued, self._now())
                 if isinstance(queued, ev.ReplyFinished):
                     self._usage.on_reply(queued)
+                if isinstance(queued, ABOUT_OUT_OF_BAND):
+                    self._out_of_band.on_event(queued)
                 if not isinstance(queued, ev.ReplyAudio):
                     self._trace.on_turn(self._machine.turn, queued)
                 if self._session.follower:
@@ -514,6 +537,10 @@ class CallEngine:
                 self._tap.read(partial)
             case do.EstimateSentenceEnd(words):
                 self._tap.estimate(words)
+            case do.RunThinker(call, name, arguments) if self._provider_calls.handles(name):
+                self._provider_calls.run(call, name, arguments)
+            case do.CancelThinker(call) if self._provider_calls.knows(call):
+                self._provider_calls.cancel(call)
             case do.RunThinker(call, name, arguments) if self._phone.handles(name):
                 self._phone.run(call, name, arguments)
             case do.CancelThinker(call) if self._phone.knows(call):
@@ -544,13 +571,15 @@ class CallEngine:
                 self._over.set()
             case do.CreateReply(Purpose.FILLER) if responder:
                 responder.send(replace(command, hint=filler_hint(self._tool_calls.filler())))
+            case do.CreateOutOfBand():
+                self._out_of_band.ask(command, responder)
             case _ if responder and (fitting := responder.capabilities.fit(command)):
                 responder.send(fitting)
 
     def _publish(self, event: page.PageEvent) -> None:
         """Report `event` to the metrics, the hooks, the trace and the page, completed with what the machine lacks."""
         match event:
-            case page.ThinkerChanged(call_id) if self._phone.knows(call_id):
+            case page.ThinkerChanged(call_id) if self._phone.knows(call_id) or self._provider_calls.knows(call_id):
                 return
             case page.ThinkerChanged(work=None):
                 event = self._tool_calls.settled(event)
@@ -594,9 +623,17 @@ class CallEngine:
         if due != float("inf") and not self._over.is_set():
             self._alarm.set(due)
 
+    async def _agree(self, tool: str, arguments: Json) -> str:
+        """Return why the provider may not make a call; empty: the caller has agreed to it."""
+        session, rights = self._session, ToolRights(self._session.reach, untrusted=True)
+        user = "" if session.shared else session.owner
+        context = ToolContext(user, session.conversation_id, client="voice", rights=rights)
+        return await self._dependencies.agree(context, tool, arguments)
+
     def _question(self, domain: str, query: str, unsure: bool) -> Question:
         session = self._session
-        rights = ToolRights(session.reach, untrusted=self._tool_calls.untrusted, unsure=unsure)
+        untrusted = self._tool_calls.untrusted or self._provider_calls.untrusted
+        rights = ToolRights(session.reach, untrusted=untrusted, unsure=unsure)
         conversation = session.conversation_id
         user = "" if session.shared else session.owner
         return Question(domain, query, session.id, user, mode=self._mode, conversation_id=conversation, rights=rights)

@@ -69,6 +69,11 @@ class ResponderLink:
         """Return the names of the Responder that serves the call."""
         return self._choice.about
 
+    @property
+    def sees_pictures(self) -> bool:
+        """Whether the model that serves the call understands pictures, or the one that would be tried first."""
+        return self._choice.capabilities.images
+
     def prefer(self, provider: str) -> None:
         """Have the call served by the provider of that name wherever it can be; before `run`."""
         self._choice.prefer(provider)
@@ -140,7 +145,7 @@ class ResponderLink:
         self._report_restored()
 
     def _report_restored(self) -> None:
-        self._on_event(ev.ResponderRestored(self.about.responder, self.about.model))
+        self._on_event(ev.ResponderRestored(self.about.responder, self.about.model, self.sees_pictures))
 
     async def _move(self) -> None:
         """Go over to a preferred provider, or to a new connection before this one expires, between two turns."""

@@ -41,7 +41,7 @@ class ChatProfileUpdater:
 
     def on_turn(self, request: ChatRequest, reply: ChatReply) -> None:
         """Learn from an answered turn."""
-        if request.conversation_id is None or reply.state != "complete":
+        if request.conversation_id is None or reply.state != "complete" or reply.client_calls:
             return
         if self._ingest and request.user_id:
             self._ingest(request.user_id, request.text, "chat")

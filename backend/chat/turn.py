@@ -16,11 +16,13 @@ from typing import Literal
 
 from backend.access.reach import PUBLIC, Reach
 from backend.citations import Citation
+from backend.conversation.call_options import ClientTool
 from backend.conversation.page_events import ChatTurnFinished, ErrorShown
 from backend.errors import VoiceError
+from backend.models.base import ToolCall
 from backend.sessions.event_log import EventLog
 from backend.sessions.page_json import LoggedEvent
-from backend.storage.messages import new_message_id
+from backend.storage.messages import ClientRound, new_message_id
 
 EVENT_LIMIT = 8_000
 """Events kept of one turn: an answer of the longest kind makes about half as many."""
@@ -47,6 +49,12 @@ class ChatRequest:
     """The mode for this turn; empty: the one the user has chosen."""
     reach: Reach = PUBLIC
     """The tools within the caller's reach."""
+    instructions: str = field(default="", repr=False)
+    """In place of the usual character; empty: the usual one."""
+    tools: Sequence[ClientTool] = ()
+    """Functions that the client carries out itself: a call of one ends the turn."""
+    client_rounds: Sequence[ClientRound] = ()
+    """The calls with which this question's earlier turns have ended, and the client's results."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -69,6 +77,10 @@ class ChatReply:
     tool_calls: int = 0
     thinkers: tuple[str, ...] = ()
     tokens: int = 0
+    tokens_out: int = 0
+    """Those of `tokens` that the model of the conversation produced."""
+    client_calls: tuple[ToolCall, ...] = ()
+    """The calls that the client is to carry out, and send the results of."""
     latency_ms: int = 0
 
 

@@ -15,6 +15,7 @@ from backend.agent.context import Situation
 from backend.agent.events import AgentEvent, StateChanged, ThinkerResponse, TurnState
 from backend.agent.session import ThinkerSession
 from backend.agent.tool_router import OFFERED_LIMIT
+from backend.chat.client_tools import as_tool
 from backend.chat.history import ChatHistory
 from backend.chat.profile_updater import ChatProfileUpdater
 from backend.chat.turn import ChatReply, ChatTurn
@@ -182,7 +183,7 @@ class TurnRunner:
         conversation, mode = request.conversation_id or "", self._mode
         asked = Asked(request.text, request.user_id, conversation, "chat", mode.name, platform=request.platform)
         self._prepared = await self._dependencies.pipeline.before(asked, names=mode.steps)
-        return self._prepared.add_to(Situation(profile))
+        return self._prepared.add_to(Situation(profile, client_rounds=self._request.client_rounds))
 
     def _session(self, situation: Situation) -> ThinkerSession:
         mode, request = self._mode, self._request
@@ -198,7 +199,7 @@ class TurnRunner:
                 mode,
                 conversation,
                 request.platform,
-                ToolRights(request.reach, message=request.message_id),
+                self._rights(),
             )
             self._routing = ThinkerRouting(
                 self._dependencies.thinkers,
@@ -207,6 +208,7 @@ class TurnRunner:
                 partial(self._history.on_outcome, message_id=request.message_id),
             )
             box = box.plus(self._routing.tool())
+        box = box.plus(*map(as_tool, request.tools))
         shared = self._dependencies.shared
         agent = replace(
             shared.agent,
@@ -220,13 +222,18 @@ class TurnRunner:
         )
         return agent.create_session(
             request.conversation_id or request.message_id,
-            system_prompt="\n\n".join(filter(None, (TASK, mode.words()))),
+            system_prompt="\n\n".join(filter(None, (request.instructions or TASK, mode.words()))),
             user_id=request.user_id,
             on_event=self._on_agent_event,
             situation=situation,
             revise=self._revise,
-            rights=ToolRights(request.reach, message=request.message_id),
+            rights=self._rights(),
         )
+
+    def _rights(self) -> ToolRights:
+        """Return the rights of the turn's tool calls; results that a client brings are text of others."""
+        request = self._request
+        return ToolRights(request.reach, untrusted=bool(request.client_rounds), message=request.message_id)
 
     async def _revise(self, response: ThinkerResponse) -> str:
         """Return the answer as the post-steps leave it."""
@@ -265,6 +272,8 @@ class TurnRunner:
             tool_calls=len(response.tool_calls_made),
             thinkers=self._thinkers_used(),
             tokens=response.tokens_used,
+            tokens_out=response.tokens_out,
+            client_calls=response.client_calls,
             latency_ms=round((time.perf_counter() - self._turn.began) * 1000),
         )
 

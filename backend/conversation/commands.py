@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Any
 
 from backend.conversation.page_events import PageEvent, Role
 
@@ -46,6 +48,8 @@ CLIP_WORDS = {
 
 WAIT_FOR_USER = "wait_for_user"
 """The tool by which the Responder stays silent: what was said was not addressed to it."""
+PROVIDER_TOOL = "mcp:"
+"""What the names of tool calls begin with that the provider carries out itself."""
 DELEGATE = "delegate"
 """The call of a model that hands work over by itself: its arguments are what was `said` and `announced`."""
 
@@ -63,11 +67,24 @@ class ClearInput:
     """Forget the audio sent since the last commit."""
 
 
+PICTURE = "[picture]"
+"""Stands for a picture where the conversation is kept in words."""
+
+
 @dataclass(frozen=True, slots=True)
 class AddUserText:
-    """Put a typed message into the conversation."""
+    """Put a typed message into the conversation, with the pictures that belong to it."""
 
     text: str
+    pictures: tuple[str, ...] = field(default=(), repr=False)
+    """Each as a data URL."""
+    item: str = ""
+    """The id that the caller's program gave it; empty: none."""
+
+    @property
+    def words(self) -> str:
+        """The message as it is kept: of a picture, that there was one."""
+        return " ".join([PICTURE] * len(self.pictures) + [self.text] * bool(self.text))
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +92,8 @@ class AddNote:
     """Put a system note into the conversation: news, or a result whose tool call went down with a lost connection."""
 
     text: str
+    item: str = ""
+    """The id that the caller's program gave it; empty: none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +104,15 @@ class CreateReply:
     request: str
     hint: str = ""
     """Instructions for this one reply, beyond those of its purpose."""
+
+
+@dataclass(frozen=True, slots=True)
+class CreateOutOfBand:
+    """Begin a response outside of the conversation: the caller's program asks for it, and it is not spoken."""
+
+    request: str
+    response: Mapping[str, Any]
+    """Its fields, as the Realtime API has them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +146,15 @@ class SubmitResult:
     output: str
     silent: bool = False
     """It is not to be spoken: a model that speaks what it is given has to be told so."""
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerApproval:
+    """Say whether the provider may make the call that its question `call` is about; `reason` says why not."""
+
+    call: str
+    approve: bool
+    reason: str = ""
 
 
 # --- to the link that connects the Responder ----------------------------------------------------------
@@ -261,10 +298,12 @@ ResponderCommand = (
     | AddUserText
     | AddNote
     | CreateReply
+    | CreateOutOfBand
     | CancelReply
     | TruncateItem
     | DeleteItem
     | SubmitResult
+    | AnswerApproval
 )
 TransportCommand = (
     Play | PlayClip | HoldPlayback | ResumePlayback | DuckPlayback | UnduckPlayback | FlushPlayback | RestorePlayback

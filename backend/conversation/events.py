@@ -5,8 +5,9 @@ Times in milliseconds are durations; the moment an event happened is the `now` i
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 from backend.conversation.limits import TurnLimits
 from backend.conversation.patience import SpeechEnding
@@ -133,9 +134,10 @@ class InputCommitted(ResponderEvent):
 
 @dataclass(frozen=True, slots=True)
 class TextTyped(Event):
-    """The caller typed instead of speaking."""
+    """The caller typed instead of speaking, or showed pictures: each is a data URL."""
 
     text: str
+    pictures: tuple[str, ...] = field(default=(), repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +164,10 @@ class MessageAdded(Event):
 
     role: Literal["user", "assistant", "system"]
     text: str
+    pictures: tuple[str, ...] = field(default=(), repr=False)
+    """Those of a user's message, as in `TextTyped`."""
+    item: str = ""
+    """The id by which the program knows it; empty: none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +183,15 @@ class ReplyRequested(Event):
     """The caller's program asks for a reply; `hint` are instructions for this one."""
 
     hint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class OutOfBandRequested(Event):
+    """The caller's program asks, as `request`, for a response outside of the conversation."""
+
+    request: str
+    response: Mapping[str, Any]
+    """Its fields, as the Realtime API has them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,6 +251,22 @@ class ToolCalled(ResponderEvent):
 
 
 @dataclass(frozen=True, slots=True)
+class ProviderToolBegun(ResponderEvent):
+    """The provider has begun a call by itself that was agreed to as `approval`."""
+
+    approval: str
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderToolEnded(ResponderEvent):
+    """A call that the provider makes by itself has ended; `error` says why it failed, and is empty where it did not."""
+
+    call: str
+    approval: str = ""
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class TokenUsage:
     """The tokens that a reply took and made, by kind. The cached ones are among those taken."""
 
@@ -279,6 +310,25 @@ class ReplyRefused(ResponderEvent):
     code: str
     retry_after_s: float = 0.0
     """As in `ReplyFinished`."""
+
+
+@dataclass(frozen=True, slots=True)
+class OutOfBandProgress(ResponderEvent):
+    """The provider went on with a response outside of the conversation; `event` is its own event, for the program."""
+
+    request: str
+    event: Mapping[str, Any]
+    finished: ReplyFinished | None = None
+    """What the response took, once it is over."""
+
+
+@dataclass(frozen=True, slots=True)
+class OutOfBandRefused(ResponderEvent):
+    """There will be nothing, or nothing more, of the response asked for as `request`."""
+
+    request: str
+    code: str
+    message: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -390,6 +440,8 @@ class ResponderRestored(Event):
 
     responder: str = ""
     model: str = ""
+    pictures: bool = False
+    """The model sees pictures."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,6 +43,8 @@ class SessionStarted(PageEvent):
     offline: bool
     interruptions: bool = True
     """The caller's voice may interrupt what is spoken."""
+    pictures: bool = False
+    """The model sees pictures."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +54,8 @@ class ResponderChanged(PageEvent):
     state: Literal["lost", "connected"]
     responder: str = ""
     model: str = ""
+    pictures: bool = False
+    """The model sees pictures."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,6 +73,7 @@ Notices wait in `notices` for a free and quiet floor on which nobody owes the ca
 
 from __future__ import annotations
 
+from backend.conversation import commands as do
 from backend.conversation import events as ev
 from backend.conversation.commands import Command
 from backend.conversation.limits import TurnLimits
@@ -197,20 +198,22 @@ def _dispatch(s: State, event: ev.Event, now: float) -> None:
             words.on_transcript_grew(s, item, delta)
         case ev.UserTranscribed():
             words.on_transcribed(s, event, now)
-        case ev.TextTyped(text):
-            typed.on_typed(s, text, now)
+        case ev.TextTyped():
+            typed.on_typed(s, event, now)
         case ev.OptionsChanged(limits, answered):
             s.limits, s.answers = limits, answered
         case ev.InputHandedIn():
             client.on_input_handed_in(s, now)
         case ev.InputDropped():
             client.on_input_dropped(s, now)
-        case ev.MessageAdded(role, text):
-            client.on_message_added(s, role, text, now)
+        case ev.MessageAdded():
+            client.on_message_added(s, event, now)
         case ev.ToolAnswered(call, output):
             client.on_tool_answered(s, call, output)
         case ev.ReplyRequested(hint):
             client.on_reply_requested(s, hint, now)
+        case ev.OutOfBandRequested(request, response):
+            s.commands.append(do.CreateOutOfBand(request, response))
         case ev.ReplyCalledOff():
             client.on_reply_called_off(s, now)
         case ev.ReplyStarted():

@@ -15,6 +15,7 @@ from backend.access.static_tokens import StaticTokens
 from backend.http import (
     admin,
     chat,
+    chat_completions,
     confirmations,
     events,
     health,
@@ -23,9 +24,12 @@ from backend.http import (
     notification,
     page,
     realtime,
+    realtime_calls,
     reasoning,
     recordings,
+    rtvi,
     sessions,
+    shared_links,
     sign_in,
     signalling,
     tasks,
@@ -36,6 +40,7 @@ from backend.http.api_docs import serve_docs
 from backend.http.auth import Signatures, redact_tokens_in_logs, token_age_s
 from backend.http.bodies import BodyLimit
 from backend.http.callers import PhoneCallers
+from backend.http.client_secrets import ClientSecrets
 from backend.http.compressed import Compressed
 from backend.http.context import Context, Services
 from backend.http.credentials import Credentials
@@ -51,14 +56,19 @@ from backend.http.origins import Origins
 from backend.http.proof_of_work import ProofOfWork
 from backend.http.refusals import RefusalLog
 from backend.http.secret_key import secret_keys
+from backend.http.shared_links import LinkTokens
 from backend.observability.request_metrics import RequestMetrics
 from backend.settings.access import key_pairs
 from backend.settings.settings import Settings
 
 MESSAGES_PER_MINUTE = 60
 """Typed messages one session may take."""
+PICTURES_PER_MINUTE = 10
+"""Pictures one session may be shown: each costs about as much as a minute of speech."""
 HANDSHAKES_AT_ONCE = 16
 """WebSockets of one address that may be waiting for their first message."""
+READS_PER_MINUTE = 60
+"""Requests for shared transcripts one address may make; the page makes two."""
 ATTEMPTS_PER_MINUTE = 10
 """Wrong admin tokens one address may try."""
 STREAMS_AT_ONCE = 100
@@ -80,10 +90,14 @@ ROUTES = (
     health,
     reasoning,
     chat,
+    shared_links,
+    chat_completions,
     tickets,
     sign_in,
     telephone,
     realtime,
+    rtvi,
+    realtime_calls,
     page,
 )
 """The routes, in this order: the page's files answer to what is left."""
@@ -104,6 +118,7 @@ def build_app(
     keys = secret_keys(settings)
     signatures = Signatures(keys, token_age_s=token_age_s(settings))
     programs = StaticTokens(settings.mcp)
+    secrets = ClientSecrets(keys, services.memory, services.access_store)
     credentials = Credentials(signatures, services.access, _keys(settings), _signed_in_s(settings), programs)
     app = FastAPI(
         title="responder-thinker",
@@ -121,6 +136,7 @@ def build_app(
                 IdentityMiddleware,
                 credentials=credentials,
                 store=services.access_store,
+                secrets=secrets,
                 visits_count=not settings.identify_by_fingerprint,
             ),
             Middleware(GrantCheck, access=services.access),
@@ -134,11 +150,15 @@ def build_app(
         services=services,
         signatures=signatures,
         callers=PhoneCallers(keys),
+        secrets=secrets,
+        link_tokens=LinkTokens(keys),
         work=ProofOfWork(keys, services.access_store, settings.budgets),
         offers=Buckets(settings.offers_per_minute, what="new calls"),
         messages=Buckets(MESSAGES_PER_MINUTE, what="messages"),
+        pictures=Buckets(PICTURES_PER_MINUTE, what="pictures"),
         handshakes=AtOnce(HANDSHAKES_AT_ONCE, what="WebSockets without a token"),
         streams=AtOnce(STREAMS_AT_ONCE, what="media streams that have not started"),
+        readers=Buckets(READS_PER_MINUTE, what="requests for shared transcripts"),
         attempts=Buckets(ATTEMPTS_PER_MINUTE, what="wrong tokens"),
         turns=Buckets(settings.chat_turns_per_minute, what="messages"),
         reasoning=Buckets(settings.reasoning.per_minute, what="tasks to reason about"),

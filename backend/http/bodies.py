@@ -1,4 +1,4 @@
-"""Request bodies have at most 64 KB; routes read them by hand, and pydantic checks them.
+"""Request bodies have at most 64 KB, those with a picture more; routes read them by hand, and pydantic checks them.
 
 Routes read their body themselves, after the cheaper refusals (origin, rate): declared as a parameter, FastAPI
 would have read it before any of them.
@@ -7,6 +7,7 @@ would have read it before any of them.
 from __future__ import annotations
 
 import asyncio
+import re
 from typing import Annotated, TypeVar
 
 from fastapi import Request
@@ -18,9 +19,13 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from backend.errors import BadRequest, TooLarge
 from backend.http.errors import error_response, explain
 from backend.http.openapi import SCHEMAS
+from backend.media.pictures import ENCODED_LIMIT
 
 BODY_LIMIT = 64 * 1024
 """Bytes a body may have."""
+WITH_PICTURE = re.compile(r"/api/sessions/[^/]+/pictures/?")
+PICTURE_BODY_LIMIT = ENCODED_LIMIT + 32 * 1024
+"""Bytes of a body with a picture and the words with it."""
 BODY_WITHIN_S = 10
 """Seconds a body may take to arrive."""
 WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
@@ -28,7 +33,8 @@ MESSAGE_LIMIT = 2_000
 """Characters of one typed message."""
 
 Fingerprint = Annotated[str, StringConstraints(pattern=r"^[0-9a-fA-F]{64}$", to_lower=True)]
-ConversationId = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
+CONVERSATION_ID = r"^[A-Za-z0-9_-]{1,64}$"
+ConversationId = Annotated[str, StringConstraints(pattern=CONVERSATION_ID)]
 """Chosen by the client that begins it; only the caller's own conversations are searched for it."""
 TimeZone = Annotated[str, StringConstraints(max_length=64)]
 """The browser's time zone as an IANA name; a hint, so an unknown one is ignored rather than refused."""
@@ -66,6 +72,15 @@ class TypedMessage(BaseModel):
     text: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=MESSAGE_LIMIT)]
 
 
+class ShownPicture(BaseModel):
+    """`POST /api/sessions/{id}/pictures`."""
+
+    picture: str
+    """A JPEG or PNG of at most 512 KB, as a data URL."""
+    text: Annotated[str, StringConstraints(strip_whitespace=True, max_length=MESSAGE_LIMIT)] = ""
+    """What is typed with it; empty: nothing."""
+
+
 class Interruptions(BaseModel):
     """`POST /api/sessions/{id}/interruptions`."""
 
@@ -89,23 +104,37 @@ class BodyLimit:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        headers = Headers(scope=scope)
+        headers, limit = Headers(scope=scope), limit_of(scope["path"])
         length = headers.get("content-length", "")
         declared = int(length) if length.isdecimal() and len(length) < 20 else 0
-        if scope["method"] not in WITH_BODY and (declared > BODY_LIMIT or "transfer-encoding" in headers):
-            await error_response(413, "This request takes no body.")(scope, receive, send)
+        if scope["method"] not in WITH_BODY and (declared > limit or "transfer-encoding" in headers):
+            await error_response(413, "This request takes no body.", path=scope["path"])(scope, receive, send)
             return
-        received = declared if declared > BODY_LIMIT else 0  # bytes; a body declared too large is not even begun
+        received = declared if declared > limit else 0  # bytes; a body declared too large is not even begun
 
         async def limited() -> Message:
             nonlocal received
-            message: Message = await receive() if received <= BODY_LIMIT else {}
+            message: Message = await receive() if received <= limit else {}
             received += len(message.get("body", b""))
-            if received > BODY_LIMIT:
-                raise TooLarge("The body is too large.", hint=f"At most {BODY_LIMIT // 1024} KB are read.")
+            if received > limit:
+                raise TooLarge("The body is too large.", hint=f"At most {limit // 1024} KB are read.")
             return message
 
         await self._app(scope, limited, send)
+
+
+def limit_of(path: str) -> int:
+    """Return the bytes that a body sent to `path` may have."""
+    return PICTURE_BODY_LIMIT if WITH_PICTURE.fullmatch(path) else BODY_LIMIT
+
+
+async def read_raw(request: Request) -> bytes:
+    """Return the body's bytes. Raises `BadRequest`, `TooLarge`, or Starlette's `ClientDisconnect`."""
+    try:
+        async with asyncio.timeout(BODY_WITHIN_S):
+            return await request.body()
+    except TimeoutError:
+        raise BadRequest("The body did not arrive in time.") from None
 
 
 async def read_body(request: Request, model: type[Model]) -> Model:
@@ -113,11 +142,7 @@ async def read_body(request: Request, model: type[Model]) -> Model:
 
     Raises `BadRequest` without repeating what was sent, `TooLarge`, or Starlette's `ClientDisconnect`.
     """
-    try:
-        async with asyncio.timeout(BODY_WITHIN_S):
-            raw = await request.body()
-    except TimeoutError:
-        raise BadRequest("The body did not arrive in time.") from None
+    raw = await read_raw(request)
     try:
         return model.model_validate_json(raw or b"{}")
     except ValidationError as error:

@@ -191,6 +191,7 @@ async def delete_conversation(request: Request, here: Here, conversation_id: str
             await session.end("deleted")
     await services.recordings.forget(user, conversation_id)
     async with forgetting("The conversation could not be erased yet."):
+        await services.links.forget(user, conversation_id)
         await services.memory.forget_conversation(user, conversation_id)
         if services.ledger:
             await services.ledger.forget(user, conversation_id)
@@ -218,6 +219,14 @@ async def _answer(request: Request, here: Context, model: type[SingleTurn]) -> R
     if is_program:
         here.turns.take(identity.user, here.now())
     asked = replace(body.turn(identity.user, identity.principal.conversation), reach=Reach.of(identity.principal))
+    turn = await begin_turn(request, here, asked)
+    if body.stream:
+        return EventStream(_stream(turn, here.heartbeat_s))
+    return JSONResponse(asdict(await turn.wait()))
+
+
+async def begin_turn(request: Request, here: Context, asked: ChatRequest) -> ChatTurn:
+    """Begin the turn at its caller's expense. Raises `TooMany` over a limit or a budget, and what `Chat.begin` does."""
     await spend(request, TURN)
     permit = await take_permit(request, PermitKind.TURNS)
     try:
@@ -226,9 +235,7 @@ async def _answer(request: Request, here: Context, model: type[SingleTurn]) -> R
         await permit.release()
         raise
     permit.release_after(turn.end)
-    if body.stream:
-        return EventStream(_stream(turn, here.heartbeat_s))
-    return JSONResponse(asdict(await turn.wait()))
+    return turn
 
 
 def _no_conversation() -> NotFound:

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Protocol
+from typing import TYPE_CHECKING, Annotated, Protocol
 
 from fastapi import Depends, Request, WebSocket
 from starlette.requests import HTTPConnection
@@ -24,6 +24,7 @@ from backend.coordinator.service import CoordinatorService
 from backend.errors import MemoryUnavailable
 from backend.http.auth import Signatures
 from backend.http.callers import PhoneCallers
+from backend.http.client_secrets import ClientSecrets
 from backend.http.credentials import Identity
 from backend.http.limits import AtOnce, Buckets
 from backend.http.page_streams import PageStreams
@@ -45,8 +46,14 @@ from backend.tasks.service import TaskService
 from backend.tools.confirmations import Confirmations
 from backend.tools.registry import Registry
 from backend.transports.base import Transport
+from backend.transports.realtime.webrtc import AcceptRealtimeOffer
+from backend.transports.rtvi.webrtc import AcceptRtviOffer
 from backend.transports.telephone.provider import Telephone
 from backend.transports.webrtc.ice_servers import IceServers
+from backend.users.shared_links import SharedLinks
+
+if TYPE_CHECKING:
+    from backend.http.shared_links import LinkTokens
 
 SESSION_ID_LIMIT = 64
 """Characters of a session id that are looked at."""
@@ -62,13 +69,19 @@ class Context:
     signatures: Signatures
     callers: PhoneCallers
     """Names those who call by telephone."""
+    secrets: ClientSecrets
+    """Makes client secrets of the Realtime protocol."""
+    link_tokens: LinkTokens
     work: ProofOfWork
     offers: Buckets
     messages: Buckets
+    pictures: Buckets
     handshakes: AtOnce
     """WebSockets that have not shown their session's token yet."""
     streams: AtOnce
     """Media streams of telephone providers that have not named their call yet."""
+    readers: Buckets
+    """Those who read what was shared."""
     attempts: Buckets
     """Wrong tokens for the admin page."""
     turns: Buckets
@@ -177,7 +190,7 @@ class PageConfig:
     """The answer of `GET /api/config`. It holds no secret."""
 
     responder: dict[str, str | bool]
-    """Its `name`, its `model`, and whether it is `offline`."""
+    """Its `name`, its `model`, whether it is `offline`, and whether it sees `pictures`."""
     memory: dict[str, str]
     """Its `label`, without the path of its file."""
     ice_servers: list[IceServerEntry]
@@ -197,6 +210,8 @@ class PageConfig:
     """How long pauses may be where callers have not chosen; None: the provider decides about that."""
     interruptions: bool = True
     """Whether the voices of callers who have not chosen otherwise may interrupt replies."""
+    sharing: dict[str, float] | None = None
+    """The most `days` that the link to a shared transcript works; None: nobody shares any."""
     recording: dict[str, float] | None = None
     """The `keep_hours` of recordings, 0 for good; None: nothing is recorded."""
 
@@ -219,10 +234,15 @@ class Services:
     """Keeps conversations for longer than memory; None: nothing does."""
     recordings: RecordingStore
     """Keeps calls whose callers agree."""
+    links: SharedLinks
+    """The addresses at which transcripts are shared."""
     budgets: Budgets
     chat: Chat
     embedder: Embedder
     accept_offer: AcceptOffer
+    accept_rtvi_offer: AcceptRtviOffer
+    """The same for an RTVI client, whose messages come over a data channel."""
+    accept_realtime_offer: AcceptRealtimeOffer
     ice_servers: IceServers
     """The STUN and TURN servers of callers."""
     attach_socket: Callable[[WebSocket], Transport]

@@ -1,4 +1,7 @@
-"""Errors reach callers as `{"error": {"message", "hint"}}`, never with a stack or the caller's own words."""
+"""Errors reach callers as `{"error": {"message", "hint"}}`, never with a stack or the caller's own words.
+
+Those of `/v1/` have the shape of the OpenAI API (`openai_errors`), whose clients call there.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,6 @@ from starlette.websockets import WebSocketDisconnect
 
 from backend.access.proof_of_work import WorkRequired
 from backend.errors import (
-    CallerError,
     Forbidden,
     NotAdmitted,
     NotTheirs,
@@ -28,6 +30,7 @@ from backend.errors import (
     TooMany,
     VoiceError,
 )
+from backend.http.openai_errors import OPENAI_PATHS, details_of, openai_error, status_of
 from backend.http.refusals import Refusal, explain_refusal
 from backend.observability.security_log import SecurityEvent
 
@@ -38,9 +41,17 @@ PEER_RETRY_S = 5
 
 
 def error_response(
-    status: int, message: str, hint: str = "", headers: Mapping[str, str] | None = None, **more: object
+    status: int,
+    message: str,
+    hint: str = "",
+    headers: Mapping[str, str] | None = None,
+    *,
+    path: str = "",
+    **more: object,
 ) -> JSONResponse:
-    """Return an error in the one shape that callers receive; `more` is what its kind has to say beyond that."""
+    """Return an error in the shape that callers of `path` receive; `more` is what its kind has to say beyond that."""
+    if path.startswith(OPENAI_PATHS):
+        return JSONResponse({"error": openai_error(status, f"{message} {hint}".strip()) | more}, status, headers)
     return JSONResponse({"error": {"message": message, "hint": hint, **more}}, status, headers)
 
 
@@ -86,7 +97,8 @@ class ErrorBoundary:
                 await send({"type": "websocket.close", "code": 1011, "reason": ""})
                 return
             hint = f"The server's log has it as {number}."
-            await error_response(500, "Something went wrong on our side.", hint)(scope, receive, send)
+            answer = error_response(500, "Something went wrong on our side.", hint, path=scope["path"])
+            await answer(scope, receive, send)
 
 
 def note_error(connection: HTTPConnection, error: VoiceError) -> None:
@@ -102,35 +114,33 @@ def note_error(connection: HTTPConnection, error: VoiceError) -> None:
 async def _voice_error(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, VoiceError)
     note_error(request, error)
-    return refusal_response(error)
+    return refusal_response(error, request.url.path)
 
 
-def refusal_response(error: VoiceError) -> JSONResponse:
-    """Return the answer that `error` gets, with the headers that belong to it."""
-    status, headers = 500, dict[str, str]()
-    if isinstance(error, CallerError):
-        status = error.status
-    elif isinstance(error, PeerError):
-        status = 503
-        if error.retryable:
-            headers["Retry-After"] = str(PEER_RETRY_S)
+def refusal_response(error: VoiceError, path: str) -> JSONResponse:
+    """Return the answer that `error` gets at `path`, with the headers that belong to it."""
+    status, headers = status_of(error), dict[str, str]()
+    if isinstance(error, PeerError) and error.retryable:
+        headers["Retry-After"] = str(PEER_RETRY_S)
     if isinstance(error, NotAdmitted):
         headers["WWW-Authenticate"] = "Bearer"
     if isinstance(error, TooMany):
         headers["Retry-After"] = str(error.retry_after_s)
     if status >= 500:
         log.warning("answered %d: %s: %s", status, type(error).__name__, error)
-    more = {}
+    more: dict[str, object] = details_of(error) if path.startswith(OPENAI_PATHS) else {}
     if isinstance(error, WorkRequired):
-        more = {"challenge": error.challenge, "bits": error.bits, "expires_in_s": error.expires_in_s}
-    return error_response(status, str(error), error.hint, headers, **more)
+        more |= {"challenge": error.challenge, "bits": error.bits, "expires_in_s": error.expires_in_s}
+    return error_response(status, str(error), error.hint, headers, path=path, **more)
 
 
-async def _invalid(_request: Request, error: Exception) -> JSONResponse:
+async def _invalid(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, RequestValidationError)
-    return error_response(422, explain(error.errors()), "See /api/openapi.json for what this route takes.")
+    hint = "See /api/openapi.json for what this route takes."
+    return error_response(422, explain(error.errors()), hint, path=request.url.path)
 
 
-async def _http_error(_request: Request, error: Exception) -> JSONResponse:
+async def _http_error(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, HTTPException)
-    return error_response(error.status_code, f"{HTTPStatus(error.status_code).phrase}.", headers=error.headers)
+    phrase = f"{HTTPStatus(error.status_code).phrase}."
+    return error_response(error.status_code, phrase, headers=error.headers, path=request.url.path)

@@ -23,15 +23,21 @@ from backend.http.on_behalf import may_name_user, speak_by_header
 
 GRANTS: Mapping[str, Grant | None] = {
     "/api/rtc": Grant.CALL,
+    "/api/rtvi": Grant.CALL,
     "/api/sessions": Grant.CALL,
     "/api/events": Grant.CALL,
     "/api/recordings": Grant.CALL,
     "/api/tickets": None,  # made for the credential that is shown
     "/v1/realtime": Grant.CALL,
+    "/v1/chat": Grant.CHAT,
+    "/v1/models": Grant.CHAT,
     "/ws": None,  # the session's token is its first message
     "/api/multiturn": Grant.CHAT,
     "/api/singleturn": Grant.CHAT,
     "/api/conversations": Grant.CHAT,
+    "/api/links": Grant.CHAT,
+    "/api/shared": None,  # the link that was shared is the credential
+    "/shared": None,
     "/api/confirmations": None,  # consent to an act that somebody with a grant has asked for
     "/api/tools": Grant.CHAT,
     "/api/reasoning": Grant.REASON,
@@ -47,6 +53,8 @@ GRANTS: Mapping[str, Grant | None] = {
     "/mcp/copilot": Grant.MCP_COPILOT,
     "/mcp/external": Grant.MCP_EXTERNAL,
     "/twilio": None,  # signed by the provider; the socket opens with a token of its own
+    "/telnyx": None,
+    "/plivo": None,
     "/auth": None,  # signing in and out
     "/api/config": None,
     "/api/openapi.json": None,

@@ -22,7 +22,20 @@ ALWAYS = {
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
 }
-PRIVATE = ("/api/", "/auth/", "/embedding", "/mcp", "/metrics", "/mode", "/notification", "/twilio", "/v1/")
+PRIVATE = (
+    "/api/",
+    "/auth/",
+    "/embedding",
+    "/mcp",
+    "/metrics",
+    "/mode",
+    "/notification",
+    "/plivo",
+    "/shared/",
+    "/telnyx",
+    "/twilio",
+    "/v1/",
+)
 """Beginnings of the paths whose answers no cache may keep; the others are the page's files."""
 FOR_OTHER_PAGES = ("/client/", "/embed.js")
 """Beginnings of the paths of scripts that pages of other sites load: the client package and the embed."""

@@ -19,17 +19,21 @@ from backend.access.store import AccessStore
 from backend.errors import BadRequest, Forbidden, TooMany, VoiceError
 from backend.http.auth import COOKIE_AGE_S
 from backend.http.budgets import admits_new_user
-from backend.http.credentials import COOKIE, Credentials, Identity, cookie_name
+from backend.http.client_secrets import ClientSecrets
+from backend.http.credentials import COOKIE, RTVI, Credentials, Identity, cookie_name
 from backend.http.errors import note_error, refusal_response
 from backend.http.headers import with_headers
 from backend.http.tickets import identity_by_ticket
 from backend.storage.memory import Memory, briefly
+from backend.transports.rtvi.messages import refusal
 from backend.users.profile import UserProfile
 from backend.users.profile_updates import AssumeTimeZone, update_profile
 
 log = logging.getLogger(__name__)
 
 VISITS = frozenset({"/", "/index.html", "/mode", "/embedding", "/notification"})
+READERS = "/api/shared/"
+"""Beginning of the paths of what is read by those who need no identity."""
 RETRY_S = 3600
 """Seconds after which somebody without a cookie should try again."""
 MEMORY_WITHIN_S = 2
@@ -39,9 +43,18 @@ MEMORY_WITHIN_S = 2
 class IdentityMiddleware:
     """Puts an `Identity` into the request's state, and its cookie into the answer when there is news."""
 
-    def __init__(self, app: ASGIApp, credentials: Credentials, store: AccessStore, *, visits_count: bool) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        credentials: Credentials,
+        store: AccessStore,
+        secrets: ClientSecrets,
+        *,
+        visits_count: bool,
+    ) -> None:
         self._app = app
         self._store = store
+        self._secrets = secrets
         self._credentials = credentials
         self._visits_count = visits_count
 
@@ -68,10 +81,10 @@ class IdentityMiddleware:
     async def _identify(self, scope: Scope) -> Identity:
         """Return who makes the request; a cookie that was revoked shows nobody. Raises `VoiceError`."""
         connection = HTTPConnection(scope)
-        by_ticket = await identity_by_ticket(connection, self._store)
-        if by_ticket is not None:
-            scope.setdefault("state", {})["identity"] = by_ticket
-            return by_ticket
+        shown = await identity_by_ticket(connection, self._store) or await self._secrets.identity(connection)
+        if shown is not None:
+            scope.setdefault("state", {})["identity"] = shown
+            return shown
         identity = identity_in(scope, self._credentials)
         if identity.principal.credential in ("cookie", "oidc"):
             epoch = await self._store.epoch(identity.user)
@@ -97,6 +110,8 @@ class IdentityMiddleware:
         path: str = scope["path"]
         if not self._visits_count and scope["method"] in ("GET", "HEAD"):
             return False
+        if path.startswith(READERS):
+            return False
         return path in VISITS or path.startswith(("/api/", "/mode/", "/notification/"))
 
     def _cookie(self, identity: Identity, scheme: str) -> str:
@@ -121,12 +136,20 @@ def identity_in(scope: Scope, credentials: Credentials) -> Identity:
 
 
 async def refuse(error: VoiceError, scope: Scope, receive: Receive, send: Send) -> None:
-    """Answer with `error`, or close a WebSocket that is not open yet; the security log is told why."""
+    """Answer with `error`, or close a WebSocket that is not open yet; the security log is told why.
+
+    A client of RTVI is told why, too, in a message of its protocol, and one of the OpenAI API in the answer.
+    """
     note_error(HTTPConnection(scope), error)
-    if scope["type"] == "websocket":
+    answers = scope["path"].startswith("/v1/") and "websocket.http.response" in scope.get("extensions", {})
+    if scope["type"] == "websocket" and not answers:
+        if scope["path"] == RTVI:  # a browser shows its page nothing of a handshake that was refused
+            await receive()
+            await send({"type": "websocket.accept"})
+            await send({"type": "websocket.send", "bytes": refusal(f"{error} {error.hint}".strip())})
         await send({"type": "websocket.close", "code": 1008, "reason": ""})
     else:
-        await refusal_response(error)(scope, receive, send)
+        await refusal_response(error, scope["path"])(scope, receive, send)
 
 
 async def restore(identity: Identity, fingerprint: str | None, memory: Memory) -> None:

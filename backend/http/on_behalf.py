@@ -20,7 +20,15 @@ HEADER = "x-on-behalf-of"
 USER_LIMIT = 128
 GRANTS = USER_GRANTS - {Grant.CALL}
 """What a program may do for a user it speaks for, beside what it may do itself."""
-PATHS = ("/api/multiturn", "/api/singleturn", "/api/conversations", "/api/confirmations", "/api/tasks", "/api/me")
+PATHS = (
+    "/api/multiturn",
+    "/api/singleturn",
+    "/api/conversations",
+    "/api/confirmations",
+    "/api/tasks",
+    "/api/me",
+    "/v1/chat",
+)
 """Where it may."""
 TURNS = ("/api/multiturn", "/api/singleturn")
 """Where the body may name the user."""

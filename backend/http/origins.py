@@ -5,7 +5,9 @@ private. Programs send no `Origin` and are welcome: cookies and tokens decide ab
 site gets no cookie from its browser (`SameSite=Lax`): it shows the session's token instead.
 
 A token that an API key has signed may claim an `origin`: pages of that origin are served for that token, and no
-others. A preflight shows no token, so it is answered wherever keys are taken; it opens nothing by itself.
+others. A preflight shows no token, so it is answered wherever keys are taken; it opens nothing by itself. A client
+secret of the Realtime protocol opens calls for pages of any origin, or of the one that its maker's token claims: it is
+shown by whoever was given it, and never by a browser of its own accord.
 """
 
 from __future__ import annotations
@@ -19,7 +21,8 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from backend.errors import NotAdmitted
-from backend.http.credentials import Credentials
+from backend.http.client_secrets import PATH, shown_secret
+from backend.http.credentials import RTVI, Credentials
 from backend.http.errors import error_response
 from backend.http.headers import with_headers
 from backend.http.identity import identity_in
@@ -28,7 +31,7 @@ from backend.http.tickets import STREAMS
 
 PREFLIGHT_HEADERS = {
     "access-control-allow-methods": "GET, POST, PATCH, DELETE",
-    "access-control-allow-headers": "Authorization, Content-Type, Last-Event-ID, Proof-Of-Work",
+    "access-control-allow-headers": "Authorization, Content-Type, Last-Event-ID, Proof-Of-Work, X-OpenAI-Agents-SDK",
     "access-control-max-age": "600",
 }
 
@@ -49,7 +52,7 @@ class Origins:
             await self._shared(origin, scope, receive, send)
         elif same_host(origin, Headers(scope=scope).get("host", "")) or not _guarded(scope):
             await self._app(scope, receive, send)
-        elif self._credentials.keys is not None and self._claimed(origin, scope):
+        elif _shows_secret(scope) or (self._credentials.keys is not None and self._claimed(origin, scope)):
             await self._shared(origin, scope, receive, send, with_cookies=False)
         elif scope["type"] == "websocket":
             explain_refusal(HTTPConnection(scope), Refusal("a foreign origin"))
@@ -57,20 +60,25 @@ class Origins:
         else:
             explain_refusal(HTTPConnection(scope), Refusal("a foreign origin"))
             hint = "Open this server's own page, or add the origin to ALLOWED_ORIGINS."
-            await error_response(403, "This origin may not call here.", hint)(scope, receive, send)
+            await error_response(403, "This origin may not call here.", hint, path=scope["path"])(scope, receive, send)
 
     def _claimed(self, origin: str, scope: Scope) -> bool:
         """Return whether the request's token is for pages of `origin`, or shows none yet and may do so later."""
         headers = Headers(scope=scope)
         if scope["type"] == "websocket":  # its first message is the session's token
             scope.setdefault("state", {})["foreign"] = True
-            return scope["path"].startswith("/ws/") and "cookie" not in headers
+            if scope["path"] != RTVI:
+                return scope["path"].startswith("/ws/") and "cookie" not in headers
+            return self._is_claimed(origin, scope)
         if scope["method"] == "OPTIONS" and "access-control-request-method" in headers:
             return True
         if scope["path"].startswith(STREAMS) and b"ticket=" in scope["query_string"]:
             return True  # whose origin is compared where it is taken
+        return "authorization" in headers and self._is_claimed(origin, scope)
+
+    def _is_claimed(self, origin: str, scope: Scope) -> bool:
         try:
-            return "authorization" in headers and identity_in(scope, self._credentials).origin == origin
+            return identity_in(scope, self._credentials).origin == origin
         except NotAdmitted:
             return False
 
@@ -82,7 +90,7 @@ class Origins:
             if with_cookies:
                 headers["access-control-allow-credentials"] = "true"
             headers["cross-origin-resource-policy"] = "cross-origin"
-            headers["access-control-expose-headers"] = "Retry-After"
+            headers["access-control-expose-headers"] = "Retry-After, Location"
             headers.add_vary_header("Origin")
 
         send = with_headers(send, share)
@@ -102,6 +110,15 @@ def same_host(origin: str, host: str) -> bool:
         return bool(page.hostname) and (page.hostname, page.port or default) == (asked.hostname, asked.port or default)
     except (ValueError, KeyError):
         return False
+
+
+def _shows_secret(scope: Scope) -> bool:
+    """Return whether the request shows a client secret, or asks whether it may; what it opens is looked at later."""
+    connection = HTTPConnection(scope)
+    preflight = scope["type"] == "http" and scope["method"] == "OPTIONS"
+    if preflight and "access-control-request-method" in connection.headers:
+        return connection.url.path.startswith(f"{PATH}/")
+    return shown_secret(connection) is not None
 
 
 def _guarded(scope: Scope) -> bool:

@@ -2,89 +2,80 @@
 
 from __future__ import annotations
 
-import time
-from collections import Counter
-from typing import Annotated
+import secrets
+from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Query, WebSocket
-from starlette.requests import HTTPConnection
+from fastapi import APIRouter, Query, Request, WebSocket
+from pydantic import BaseModel, Field
 
-from backend.access.reach import Reach
-from backend.budgets.payers import current_payer
-from backend.budgets.permits import Permit, PermitKind
-from backend.budgets.usage import CALL
+from backend.budgets.usage import WRITE
 from backend.errors import Forbidden, VoiceError
-from backend.http.budgets import known_payer, take_permit
-from backend.http.context import Context, context_of, identity_of
+from backend.http.bodies import documented, read_body
+from backend.http.budgets import spend
+from backend.http.client_secrets import LIFE_MAX_S, LIFE_MIN_S
+from backend.http.context import SESSION_ID_LIMIT, Caller, Here, context_of, identity_of
 from backend.http.identity import refuse
-from backend.http.limits import address_key
-from backend.http.signalling import conversation_for
-from backend.sessions.registry import Session
-from backend.settings.settings import Settings
-from backend.transports.realtime.session import RealtimeSession
+from backend.http.realtime_calls import follow_call
+from backend.http.realtime_sessions import MODEL_LIMIT, PROTOCOL, admit_client, new_session, reserve_for
+from backend.runtime.json_objects import Json
 from backend.transports.realtime.websocket import RealtimeSocket
-
-PROTOCOL = "realtime"
-"""The subprotocol that browsers name beside the one that carries their key."""
-LASTS_UNLIMITED_S = 24 * 3600
-"""Seconds after which a session is said to expire where calls have no limit."""
-MODEL_LIMIT = 128
 
 router = APIRouter(tags=["realtime"])
 
 
+class ExpiresAfter(BaseModel):
+    """When a client secret expires."""
+
+    anchor: Literal["created_at"] = "created_at"
+    seconds: int = Field(default=600, ge=LIFE_MIN_S, le=LIFE_MAX_S)
+
+
+class NewClientSecret(BaseModel):
+    """`POST /v1/realtime/client_secrets`."""
+
+    expires_after: ExpiresAfter = ExpiresAfter()
+    session: dict[str, Any] = {}
+    """The fields of a `session.update`."""
+
+
+@router.post("/v1/realtime/client_secrets", openapi_extra=documented(NewClientSecret))
+async def make_client_secret(request: Request, here: Here, caller: Caller) -> Json:
+    """Return a secret, `ek_…`, with which a page begins calls in this session, as the caller and at their expense."""
+    here.messages.take(f"client secrets {caller.principal.address}", here.now())
+    if caller.realtime is not None or caller.principal.credential == "session":
+        raise Forbidden("A client secret makes no other.", hint="Use the key, or the cookie, that made it.")
+    body = await read_body(request, NewClientSecret)
+    shown = new_session(here.services.settings, secrets.token_urlsafe(16), body.session).shown()
+    await spend(request, WRITE)
+    value, expires_at = await here.secrets.make(caller, body.session, body.expires_after.seconds)
+    return {"value": value, "expires_at": expires_at, "session": shown}
+
+
 @router.websocket("/v1/realtime")
-async def realtime(websocket: WebSocket, model: Annotated[str, Query(max_length=MODEL_LIMIT)] = "") -> None:
-    """Carry a call in the Realtime protocol; returns when it is over. Any `model` is taken: the server has its own."""
+async def realtime(
+    websocket: WebSocket,
+    model: Annotated[str, Query(max_length=MODEL_LIMIT)] = "",
+    call_id: Annotated[str, Query(max_length=SESSION_ID_LIMIT)] = "",
+) -> None:
+    """Carry a call in the Realtime protocol, or follow the one of `call_id`; returns when it is over.
+
+    Any `model` is taken: the server has its own.
+    """
     here = context_of(websocket)
     try:
+        if call_id:
+            await follow_call(websocket, here, call_id)
+            return
         permit = await admit_client(websocket, here)
         session = await reserve_for(websocket, here, permit)
     except VoiceError as error:
         await refuse(error, websocket.scope, websocket.receive, websocket.send)
         return
     await websocket.accept(PROTOCOL if PROTOCOL in websocket.scope["subprotocols"] else None)
-    shown = new_session(here.services.settings, session, model)
+    named = identity_of(websocket).realtime or {}
+    shown = new_session(here.services.settings, session.id, named | ({"model": model} if model else {}))
     transport = RealtimeSocket(websocket, shown)
     session.options, session.follower = shown.options, transport.protocol
     here.services.registry.connect(session, transport, "realtime")
     await here.services.sessions.announce(session)
     await here.services.registry.wait(session)
-
-
-async def admit_client(connection: HTTPConnection, here: Context) -> Permit:
-    """Count a new call and admit it at its caller's expense. Raises `TooMany` over a limit or a budget."""
-    here.offers.take(address_key(connection), here.now())
-    payer = await known_payer(connection)
-    current_payer.set(payer)
-    await here.services.budgets.admit(payer, CALL, Counter())
-    return await take_permit(connection, PermitKind.CALLS)
-
-
-async def reserve_for(connection: HTTPConnection, here: Context, permit: Permit) -> Session:
-    """Reserve a session for the caller; releases the permit when there is no room. Raises `TooMany`."""
-    caller = identity_of(connection)
-    try:
-        if caller.principal.credential == "session":
-            raise Forbidden("A session's token opens that session only.", hint="Use a key, or a client secret.")
-        return here.services.registry.reserve(
-            caller.user,
-            conversation_for(caller.principal, None),
-            reach=Reach.of(caller.principal),
-            session_id=permit.id,
-        )
-    except VoiceError:
-        await permit.release()
-        raise
-
-
-def new_session(settings: Settings, session: Session, model: str) -> RealtimeSession:
-    """Return what the client is shown of its session."""
-    lasts_s = settings.session_max_minutes * 60 or LASTS_UNLIMITED_S
-    return RealtimeSession(
-        f"sess_{session.id}",
-        model or settings.realtime_model,
-        voice=settings.realtime_voice,
-        transcription=settings.transcript_model,
-        expires_at=int(time.time()) + lasts_s,
-    )

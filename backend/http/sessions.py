@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from fastapi import APIRouter, BackgroundTasks, Request, Response
 
-from backend.http.bodies import Interruptions, NewSession, TypedMessage, documented, read_body
+from backend.http.bodies import Interruptions, NewSession, ShownPicture, TypedMessage, documented, read_body
 from backend.http.context import Caller, Here, OwnSession, forgetting
 from backend.http.limits import address_key
 from backend.http.long_answers import json_response
 from backend.http.signalling import admit_call, reserve, ticket
+from backend.media.pictures import checked_picture
 from backend.runtime.json_objects import Json
 
 router = APIRouter(tags=["sessions"])
@@ -53,6 +54,18 @@ async def type_message(request: Request, here: Here, caller: Caller, session: Ow
     return {"ok": True}
 
 
+@router.post("/api/sessions/{session_id}/pictures", status_code=202, openapi_extra=documented(ShownPicture))
+async def show_picture(request: Request, here: Here, caller: Caller, session: OwnSession) -> Json:
+    """Show the model a picture, with typed words or without: it is passed on, and not kept.
+
+    422 unless the call is live and its model sees pictures; 413 for one over 512 KB.
+    """
+    here.pictures.take(session.id, here.now())
+    body = await read_body(request, ShownPicture)
+    await session.type_text(body.text, (checked_picture(body.picture),), shared=caller.user != session.owner)
+    return {"ok": True}
+
+
 @router.post("/api/sessions/{session_id}/interruptions", status_code=202, openapi_extra=documented(Interruptions))
 async def switch_interruptions(request: Request, here: Here, session: OwnSession) -> Json:
     """Allow the caller's voice to interrupt replies, or not, from now on. 422 unless the call is live."""
@@ -72,6 +85,7 @@ async def delete_session(here: Here, caller: Caller, session: OwnSession) -> Jso
     async with forgetting("The call has ended, but its conversation could not be erased yet."):
         await here.services.memory.forget_session(session.id)
         if session.owner == caller.user:  # a token opens the call, not what was said before it
+            await here.services.links.forget(session.owner, conversation_id)
             await here.services.memory.forget_conversation(session.owner, conversation_id)
             if here.services.ledger:
                 await here.services.ledger.forget(session.owner, conversation_id)

@@ -30,7 +30,9 @@ FIELDS_LIMIT = 100
 STARTED_WITHIN_S = 5.0
 """Seconds a media stream may take to name its call."""
 REFUSED = 1008
-PROVIDERS = ("twilio",)
+SECRETS = {"twilio": "TWILIO__AUTH_TOKEN", "telnyx": "TELNYX__PUBLIC_KEY", "plivo": "PLIVO__AUTH_TOKEN"}
+"""By which setting each provider's requests are known."""
+PROVIDERS = tuple(SECRETS)
 
 
 async def incoming_call(request: Request, here: Context, name: str) -> Response:
@@ -117,7 +119,7 @@ for _name in PROVIDERS:
 def _provider(here: Context, name: str) -> TelephoneProvider:
     provider = here.services.telephone.providers.get(name)
     if provider is None:
-        raise NotFound("No calls of this provider are taken.", hint=f"Set {name.upper()}__AUTH_TOKEN.")
+        raise NotFound("No calls of this provider are taken.", hint=f"Set {SECRETS[name]}.")
     return provider
 
 
@@ -130,7 +132,7 @@ async def _webhook_request(request: Request, here: Context, name: str) -> Webhoo
         raise BadRequest("The body is no form.") from None
     query = f"?{request.url.query}" if request.url.query else ""
     base = here.services.telephone.public_urls[name].rstrip("/") or f"{request.url.scheme}://{request.url.netloc}"
-    return WebhookRequest(_addresses(base, request.url.path + query), dict(request.headers), form)
+    return WebhookRequest(_addresses(base, request.url.path + query), dict(request.headers), form, body)
 
 
 def _addresses(base: str, path: str) -> list[str]:

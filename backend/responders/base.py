@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from backend.conversation.commands import (
     AddNote,
+    AddUserText,
     DeleteItem,
     Purpose,
     ResponderCommand,
@@ -24,6 +25,7 @@ from backend.media.frame import Frame
 
 Endpointer = Literal["local", "provider"]
 """Who decides that the caller has finished."""
+UNSEEN = "[The caller has shown a picture here. You cannot see it: say so.]"
 HEARD_ONLY = "The caller interrupted you, and of your last reply has heard only this: {words}"
 
 
@@ -55,6 +57,8 @@ class Capabilities:
     """Seconds after which the provider ends a connection."""
     tells_certainty: bool = False
     """It says how sure it is of what it has transcribed."""
+    out_of_band: bool = False
+    """It gives responses outside of the conversation, beside the one that is spoken."""
     resumes: bool = False
     """It goes over to another connection by itself before that."""
     voices: tuple[str, ...] = ()
@@ -79,6 +83,8 @@ class Capabilities:
         match command:
             case DeleteItem() if not self.truncates:
                 return None
+            case AddUserText(text, pictures) if pictures and not self.images:
+                return AddUserText(f"{UNSEEN} {text}".strip())
             case TruncateItem(heard=words) if not self.truncates:
                 return AddNote(HEARD_ONLY.format(words=json.dumps(words, ensure_ascii=False)))
         return command

@@ -23,6 +23,7 @@ from backend.errors import ResponderRejected, ResponderUnavailable
 from backend.media.frame import milliseconds
 from backend.responders.base import Briefing, Capabilities, PastMessage
 from backend.responders.limits_and_usage import RateLimits, usage_of
+from backend.responders.mcp_items import UNLISTED, McpServer, ProviderCalls, approval_item, tools_of
 from backend.responders.openai_models import capabilities_of
 from backend.runtime.json_objects import Json
 
@@ -37,6 +38,10 @@ QUIET_PURPOSES = frozenset({Purpose.NOTICE, Purpose.FILLER, Purpose.NUDGE, Purpo
 CALL_NOTHING = "Do not call a tool in this reply."
 """Says so where a provider's schema has no `tool_choice`."""
 
+OUT_OF_BAND = "out_of_band"
+"""The purpose of responses outside of the conversation, and the beginning of their requests."""
+ITEM_ID_LIMIT = 32
+"""Characters that an item's id of ours may have; one of a longer id gets its id there."""
 SILENCES_KEPT = 8
 """Items that the provider made of a caller's silence: nobody has said them."""
 
@@ -68,6 +73,8 @@ class Voice(msgspec.Struct, frozen=True):
     """The language of what callers say, in ISO 639-1, for the transcript; empty: it is recognized."""
     speed: float = 1.0
     """How fast it speaks."""
+    mcp_servers: tuple[McpServer, ...] = ()
+    """Servers whose tools the provider calls by itself."""
 
 
 SURE_MODELS = "gpt-4o"
@@ -114,8 +121,11 @@ class RealtimeCodec:
         self._parse = msgspec.json.Decoder(ServerEvent).decode
         self._speech_began_ms = 0
         self._rate_limits = RateLimits()
+        self._provider_calls = ProviderCalls()
         self._silences: deque[str] = deque(maxlen=SILENCES_KEPT)
         self._sent_bytes = self._received_bytes = 0  # of audio, since the last reply ended
+        self._out_of_band: dict[str, str] = {}
+        """The responses outside of the conversation that are under way: id → request."""
 
     # --- ours to theirs --------------------------------------------------------------------------------
 
@@ -128,10 +138,8 @@ class RealtimeCodec:
             session |= self._model_settings()
             if self.capabilities.tells_certainty and self._voice.transcript_model.startswith(SURE_MODELS):
                 session["include"] = ["item.input_audio_transcription.logprobs"]
-        session |= {
-            "tools": msgspec.to_builtins(briefing.tools),
-            "tool_choice": briefing.tool_choice if briefing.tools else "none",
-        }
+        tools = [*msgspec.to_builtins(briefing.tools), *tools_of(self._voice.mcp_servers)]
+        session |= {"tools": tools, "tool_choice": briefing.tool_choice if tools else "none"}
         return self._event("session.update", session=session)
 
     def restore(self, history: Sequence[PastMessage]) -> list[bytes]:
@@ -150,12 +158,15 @@ class RealtimeCodec:
                 return self._event("input_audio_buffer.commit")
             case do.ClearInput():
                 return self._event("input_audio_buffer.clear")
-            case do.AddUserText(text):
-                return self._message("user", text)
-            case do.AddNote(text):
-                return self._message("system", text)
+            case do.AddUserText(text, pictures, item):
+                return self._user_message(text, pictures, item)
+            case do.AddNote(text, item):
+                return self._message("system", text, item)
             case do.CreateReply(purpose, request, hint):
                 return self._event("response.create", event_id=request, response=self._reply(purpose, request, hint))
+            case do.CreateOutOfBand(request, response):
+                named = {"metadata": {"request": request, "purpose": OUT_OF_BAND}}
+                return self._event("response.create", event_id=request, response={**response, **named})
             case do.CancelReply(None):
                 return self._event("response.cancel")
             case do.CancelReply(reply):
@@ -167,17 +178,32 @@ class RealtimeCodec:
             case do.SubmitResult(call, output):
                 result = {"type": "function_call_output", "call_id": call, "output": output}
                 return self._event("conversation.item.create", item=result)
+            case do.AnswerApproval():
+                return self._event("conversation.item.create", item=approval_item(command, f"mcpr_{next(self._ids)}"))
 
     def messages(self, command: ResponderCommand) -> Sequence[bytes]:
         """Return a command as client events: one, unless a provider does it by itself or in several steps."""
+        if isinstance(command, do.SubmitResult) and self._provider_calls.holds(command.call):
+            return ()
         return (self.encode(command),)
 
     def _event(self, type_: str, *, event_id: str | None = None, **fields: Any) -> bytes:
         return json.dumps({"type": type_, "event_id": event_id or f"e{next(self._ids)}", **fields}).encode()
 
-    def _message(self, role: str, text: str) -> bytes:
+    def _message(self, role: str, text: str, item: str = "") -> bytes:
         content = {"type": "output_text" if role == "assistant" else "input_text", "text": text}
-        return self._event("conversation.item.create", item={"type": "message", "role": role, "content": [content]})
+        return self._item(role, [content], item)
+
+    def _user_message(self, text: str, pictures: Sequence[str], item: str) -> bytes:
+        content: list[Json] = [{"type": "input_image", "image_url": url} for url in pictures]
+        if text:
+            content.append({"type": "input_text", "text": text})
+        return self._item("user", content, item)
+
+    def _item(self, role: str, content: list[Json], item: str) -> bytes:
+        named = {"id": item} if 0 < len(item) <= ITEM_ID_LIMIT and self.capabilities.truncates else {}
+        message = {**named, "type": "message", "role": role, "content": content}
+        return self._event("conversation.item.create", item=message)
 
     def _reply(self, purpose: Purpose, request: str, hint: str) -> Json:
         reply: Json = {"metadata": {"request": request, "purpose": purpose.value}}
@@ -238,7 +264,10 @@ class RealtimeCodec:
         Raises `ResponderUnavailable` when it says that the connection is over, `ResponderRejected` for good.
         """
         try:
-            return self._translate(self._parse(text))
+            event = self._parse(text)
+            if (event.response or self._out_of_band) and (request := self._out_of_band_of(event)):
+                return [self._progress(request, event, msgspec.json.decode(text))]
+            return self._translate(event)
         except (msgspec.MsgspecError, ValueError, AttributeError, TypeError) as error:
             # One event that is not what the protocol says costs that event, and never the call.
             return [ev.ProviderComplained("unreadable_event", f"An event could not be read ({type(error).__name__}).")]
@@ -250,6 +279,21 @@ class RealtimeCodec:
             self._on_error(event.error or {})
             raise ResponderUnavailable(f"The Responder refused the session: {(event.error or {}).get('message')}")
         return event.type
+
+    def _out_of_band_of(self, event: ServerEvent) -> str:
+        """Return the request of the response outside of the conversation that the event is about; empty: of none."""
+        response = event.response or {}
+        metadata = response.get("metadata") or {}
+        if event.type == "response.created" and metadata.get("purpose") == OUT_OF_BAND:
+            self._out_of_band[response.get("id", "")] = metadata.get("request", "")
+        return self._out_of_band.get(event.response_id or response.get("id", ""), "")
+
+    def _progress(self, request: str, event: ServerEvent, whole: Json) -> ev.OutOfBandProgress:
+        finished = None
+        if event.type == "response.done" and event.response is not None:
+            self._out_of_band.pop(event.response.get("id", ""), None)
+            (finished,) = (each for each in self._on_done(event.response) if isinstance(each, ev.ReplyFinished))
+        return ev.OutOfBandProgress(request, whole, finished)
 
     def _translate(self, event: ServerEvent) -> list[ResponderEvent]:
         match event.type:
@@ -263,10 +307,20 @@ class RealtimeCodec:
                 response = event.response or {}
                 metadata = response.get("metadata") or {}
                 return [ev.ReplyStarted(response.get("id", ""), metadata.get("request"))]
+            case "response.output_item.added":
+                return self._provider_calls.begun(event.response_id, event.item or {})
+            case "conversation.item.added":
+                return self._provider_calls.added(event.item or {})
+            case "conversation.item.done":
+                return self._provider_calls.done("", event.item or {})
+            case "mcp_list_tools.failed":
+                return [ev.ProviderComplained("mcp_list_tools_failed", UNLISTED)]
             case "response.output_item.done":
                 item = event.item or {}
                 is_message = item.get("type") == "message"
-                return [ev.MessageFinished(event.response_id, item.get("id", ""))] if is_message else []
+                if is_message:
+                    return [ev.MessageFinished(event.response_id, item.get("id", ""))]
+                return self._provider_calls.done(event.response_id, item)
             case "response.done":
                 return self._on_done(event.response or {})
             case "rate_limits.updated":
@@ -336,6 +390,8 @@ class RealtimeCodec:
         request = error.get("event_id") or ""
         if request.partition("-")[0] in {purpose.value for purpose in Purpose}:
             return [ev.ReplyRefused(request, code, self._rate_limits.retry_after_s(error))]
+        if request.startswith(OUT_OF_BAND):
+            return [ev.OutOfBandRefused(request, code, error.get("message") or code)]
         return [ev.ProviderComplained(code, error.get("message") or code)]
 
 

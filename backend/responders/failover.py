@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from backend.errors import ResponderUnavailable
 from backend.responders.base import Briefing, Capabilities, PastMessage, Responder, ResponderFactory
 
-STAY_S = 2.0
+STAY_S = 1.0
 """Seconds a call tries the provider it was with, after its line died, before it goes on with another."""
 RETRY_S = 0.3
 """Pause between two of these attempts."""
@@ -208,7 +208,16 @@ class ProviderChoice:
     @property
     def about(self) -> ResponderInfo:
         """Return the names of the one that serves the call, or would be tried first."""
-        return (self._current.provider if self._current else self._providers.first).about
+        return self._provider.about
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """Return what the model of that one can do."""
+        return self._provider.capabilities
+
+    @property
+    def _provider(self) -> Provider:
+        return self._current.provider if self._current else self._providers.first
 
     @property
     def has_others(self) -> bool:

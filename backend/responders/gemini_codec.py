@@ -32,6 +32,7 @@ from backend.conversation import events as ev
 from backend.conversation.commands import ResponderCommand
 from backend.conversation.events import ReplyStatus, ResponderEvent
 from backend.media.frame import milliseconds
+from backend.media.pictures import picture_parts
 from backend.media.resample import Resampler
 from backend.responders.base import Briefing, Capabilities, PastMessage
 from backend.responders.codec import CALL_NOTHING, QUIET_PURPOSES
@@ -47,7 +48,7 @@ CAPABILITIES = Capabilities(
     delegates=False,
     several_messages=False,
     parallel_calls=True,
-    images=False,
+    images=True,
     reasons=False,
     input_rate_hz=16_000,
     output_rate_hz=24_000,
@@ -66,7 +67,7 @@ KEPT_MS = 30_000
 TOLD_KEPT = 60
 """What waits to be told with the next request, the newest."""
 NOTE = "(A note from the system, not said by the caller: {text})"
-GO_ON = NOTE.format(text="Go on.")
+GO_ON = "Go on."
 """Said where a reply is wanted and nothing else is to be told: a turn cannot be empty."""
 RESULT = "The tool {name}, whose call you had cancelled, has returned: {output}"
 
@@ -98,7 +99,7 @@ class GeminiCodec:
         self._kept = bytearray()  # 16 kHz speech, not yet sent
         self._active = False  # between activityStart and activityEnd
         self._void = False  # the activity holds nothing but noise
-        self._told: deque[str] = deque(maxlen=TOLD_KEPT)
+        self._told: deque[list[Json]] = deque(maxlen=TOLD_KEPT)  # the parts of each message
         self._items: list[str] = []  # the pieces of the caller's turn whose words are open
         self._held_items: list[str] = []  # pieces committed over a reply, of which nothing is told yet
         self._user_words = ""
@@ -184,10 +185,10 @@ class GeminiCodec:
                 return self._commit()
             case do.ClearInput():
                 self._clear()
-            case do.AddUserText(text):
-                self._told.append(text)
+            case do.AddUserText(text, pictures):
+                self._told.append([*map(_picture, pictures), *_words(text)])
             case do.AddNote(text):
-                self._told.append(NOTE.format(text=text))
+                self._note(text)
             case do.CreateReply():
                 return self._ask(command)
             case do.CancelReply() if self._answering:
@@ -240,12 +241,12 @@ class GeminiCodec:
         self._former, self._turn = self._turn, _Turn()
         quiet = CALL_NOTHING if command.purpose in QUIET_PURPOSES and self.briefing.tools else ""
         if extra := " ".join(filter(None, (self.briefing.purposes.get(command.purpose), command.hint, quiet))):
-            self._told.append(NOTE.format(text=extra))
+            self._note(extra)
         messages = self._begin() if self._active or self._held_items else []
         if not self._told and (self._void or not self._active):
-            self._told.append(GO_ON)
+            self._note(GO_ON)
         if self._told:
-            turns = [{"role": "user", "parts": [{"text": text}]} for text in self._told]
+            turns = [{"role": "user", "parts": parts} for parts in self._told]
             messages.append(_json(clientContent={"turns": turns, "turnComplete": not self._active}))
             self._told.clear()
         if self._active:
@@ -253,12 +254,15 @@ class GeminiCodec:
         self._active = self._void = False
         return messages, events
 
+    def _note(self, text: str) -> None:
+        self._told.append(_words(NOTE.format(text=text)))
+
     def _submit(self, call: str, output: str) -> list[bytes]:
         self.handle = ""
         name = self._calls.pop(call, None)
         if name is None:  # an answer to a call that was cancelled there would be refused
             name = self._cancelled_calls.pop(call, "")
-            self._told.append(NOTE.format(text=RESULT.format(name=name, output=output)))
+            self._note(RESULT.format(name=name, output=output))
             return []
         answer = {"id": call, "name": name, "response": {"output": output}, "scheduling": "SILENT"}
         return [_json(toolResponse={"functionResponses": [answer]})]
@@ -407,6 +411,15 @@ class GeminiCodec:
         words, self._user_words = self._user_words.strip(), ""
         self._items = []
         return [*(ev.UserTranscribed(item, "") for item in before), ev.UserTranscribed(last, words)]
+
+
+def _words(text: str) -> list[Json]:
+    return [{"text": text}] if text else []
+
+
+def _picture(url: str) -> Json:
+    kind, data = picture_parts(url)
+    return {"inlineData": {"mimeType": kind, "data": data}}
 
 
 def _json(**message: object) -> bytes:

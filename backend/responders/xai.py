@@ -101,7 +101,7 @@ class XaiCodec(RealtimeCodec):
                 self._drop()
         return super().messages(command)
 
-    def _message(self, role: str, text: str) -> bytes:
+    def _message(self, role: str, text: str, item: str = "") -> bytes:
         content = {"type": "text" if role == "assistant" else "input_text", "text": text}
         return self._event("conversation.item.create", item={"type": "message", "role": role, "content": [content]})
 

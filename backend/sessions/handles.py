@@ -38,7 +38,7 @@ class SessionHandle(Protocol):
     async def transcript(self) -> list[TranscriptEntry]:
         """Return what was said, oldest first."""
 
-    async def type_text(self, text: str, *, shared: bool = False) -> None:
+    async def type_text(self, text: str, pictures: Sequence[str] = (), *, shared: bool = False) -> None:
         """Put typed input into the conversation; `shared`: of somebody who has the session's token alone.
 
         Raises `BadRequest` unless the call is live.
@@ -89,10 +89,10 @@ class LocalHandle(SessionHandle):
     async def transcript(self) -> list[TranscriptEntry]:
         return list(self.session.transcript)
 
-    async def type_text(self, text: str, *, shared: bool = False) -> None:
+    async def type_text(self, text: str, pictures: Sequence[str] = (), *, shared: bool = False) -> None:
         if shared:
             self.session.share()
-        self.session.live_call().type_text(text)
+        self.session.live_call().type_text(text, pictures)
 
     async def cancel_thinker(self, call: str) -> None:
         self.session.live_call().cancel_thinker(call)

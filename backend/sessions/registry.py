@@ -15,7 +15,7 @@ from msgspec import convert, to_builtins
 
 from backend.access.reach import PUBLIC, Reach
 from backend.conversation.call_options import CallOptions
-from backend.conversation.commands import Command, DeleteItem, TruncateItem
+from backend.conversation.commands import CancelReply, Command, DeleteItem, TruncateItem
 from backend.conversation.events import Event
 from backend.conversation.page_events import (
     ErrorShown,
@@ -86,8 +86,8 @@ class HandedOver(TypedDict):
 class LiveCall(Protocol):
     """A running call, as the rest of the server uses it."""
 
-    def type_text(self, text: str) -> None:
-        """Put typed input into the conversation."""
+    def type_text(self, text: str, pictures: Sequence[str] = ()) -> None:
+        """Put typed input, and pictures, into the conversation."""
 
     def cancel_thinker(self, call: str) -> None:
         """Stop the work on a tool call."""
@@ -107,8 +107,8 @@ class LiveCall(Protocol):
     def submit(self, event: Event) -> None:
         """Take what the caller's program has decided; before the Responder is there, it is kept for it."""
 
-    def correct(self, command: TruncateItem | DeleteItem) -> None:
-        """Tell the Responder how much was really heard of an item, as the caller's program knows it."""
+    def correct(self, command: TruncateItem | DeleteItem | CancelReply) -> None:
+        """Tell the Responder what the caller's program knows better. Raises `BadRequest` where it cannot forget."""
 
     def hang_up(self, reason: str) -> None:
         """End in order, soon."""

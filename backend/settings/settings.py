@@ -29,7 +29,7 @@ from backend.settings.qwen import QwenSettings
 from backend.settings.recording import RecordingSettings
 from backend.settings.redis import complete_redis_url, read_password
 from backend.settings.tasks import BackgroundSettings, CoordinatorSettings
-from backend.settings.telephone import TelephoneSettings, TwilioSettings
+from backend.settings.telephone import PlivoSettings, TelephoneSettings, TelnyxSettings, TwilioSettings
 from backend.settings.vad import VadSettings
 from backend.settings.xai import XaiSettings
 
@@ -78,13 +78,18 @@ class Settings(BaseSettings):
     realtime_prompt: str = Field("", description="Id of a prompt that is stored at the provider; empty: none.")
     realtime_prompt_version: str = Field("", description="Version of that prompt; empty: the newest.")
     realtime_retention_ratio: float = Field(
-        0,
+        0.8,
         ge=0,
         le=1,
         description="Share of a conversation that is kept when it grows too long; 0: as the provider has it.",
     )
     realtime_context_tokens: int = Field(
         0, ge=0, description="Tokens from which on a conversation is too long; 0: what the model can hold."
+    )
+    realtime_mcp_file: str = Field(
+        "",
+        description="JSON file with MCP servers that OpenAI calls by itself, each as its Realtime API takes it; empty: "
+        "none. The caller is asked before each call that is not `require_approval: never`.",
     )
     realtime_noise_reduction: Literal["", "near_field", "far_field"] = Field(
         "", description="Noise reduction at the provider: near_field (headsets), far_field (rooms); empty: none."
@@ -167,6 +172,9 @@ class Settings(BaseSettings):
         90, ge=0, description="Days that conversations are kept in the ledger; 0: for good."
     )
     user_retention_days: int = Field(0, ge=0, description="Days user data is kept after its last change; 0: for good.")
+    shared_link_days: float = Field(
+        30, ge=0, description="Days for which the link to a shared transcript may work; 0: nobody shares any."
+    )
 
     # Recordings
     recording: RecordingSettings = Field(default_factory=RecordingSettings)  # type: ignore[arg-type]
@@ -319,6 +327,8 @@ class Settings(BaseSettings):
     # Telephone
     telephone: TelephoneSettings = Field(default_factory=TelephoneSettings)  # type: ignore[arg-type]
     twilio: TwilioSettings = Field(default_factory=TwilioSettings)  # type: ignore[arg-type]
+    telnyx: TelnyxSettings = Field(default_factory=TelnyxSettings)  # type: ignore[arg-type]
+    plivo: PlivoSettings = Field(default_factory=PlivoSettings)  # type: ignore[arg-type]
 
     # Chat
     chat_deadline_s: float = Field(180, gt=0, le=600, description="Seconds a typed turn has to be answered.")

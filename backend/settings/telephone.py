@@ -1,4 +1,4 @@
-"""Settings of calls by telephone (`TELEPHONE__…`), and of the providers that pass them on (`TWILIO__…`)."""
+"""Settings of calls by telephone (`TELEPHONE__…`), and of the providers that pass them on (`TWILIO__…` and others)."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ TARGET = re.compile(r"\+?[0-9]{2,15}|sips?:[^\s<>\"',]{1,200}")
 NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
 
 
+PUBLIC_URL = r"^(https?://[^/\s]+)?/?$"
 HttpUrl = Annotated[str, StringConstraints(pattern=r"^https?://[^/\s]+")]
 
 
@@ -53,6 +54,39 @@ class TwilioSettings(BaseModel):
     api_url: HttpUrl = Field("https://api.twilio.com", description="Address of its REST API.")
     public_url: str = Field(
         "",
-        pattern=r"^(https?://[^/\s]+)?/?$",
+        pattern=PUBLIC_URL,
         description="Address at which Twilio reaches this server, e.g. https://voice.example.com; empty: as requested.",
+    )
+
+
+class TelnyxSettings(BaseModel):
+    """Calls that Telnyx passes on by media streaming, of a TeXML application; its webhook is /telnyx/voice."""
+
+    public_key: str = Field(
+        "",
+        pattern="^([0-9A-Za-z+/]{43}=)?$",
+        description="The account's public key (Ed25519, base64), by which Telnyx is known; empty: no calls from it.",
+    )
+    api_key: SecretStr | None = Field(None, description="An API key; unset: calls cannot be transferred.")
+    account_sid: str = Field(
+        "", pattern="^[0-9a-zA-Z-]{0,64}$", description="The account's id, as TeXML's AccountSid; for transfers, too."
+    )
+    api_url: HttpUrl = Field("https://api.telnyx.com", description="Address of its REST API.")
+    public_url: str = Field(
+        "", pattern=PUBLIC_URL, description="Address at which Telnyx reaches this server; empty: as requested."
+    )
+
+
+class PlivoSettings(BaseModel):
+    """Calls that Plivo passes on as audio streams; its webhook is /plivo/voice."""
+
+    auth_token: SecretStr | None = Field(
+        None, description="The account's auth token, with which Plivo signs its requests; unset: no calls from it."
+    )
+    auth_id: str = Field(
+        "", pattern="^[0-9A-Za-z]{0,64}$", description="The account's auth ID; unset: calls end by closing the stream."
+    )
+    api_url: HttpUrl = Field("https://api.plivo.com", description="Address of its REST API.")
+    public_url: str = Field(
+        "", pattern=PUBLIC_URL, description="Address at which Plivo reaches this server; empty: as requested."
     )

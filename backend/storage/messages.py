@@ -53,6 +53,25 @@ class Message:
         return self.role != "tool" and bool(self.content.strip())
 
 
+@dataclass(frozen=True, slots=True)
+class ClientRound:
+    """The calls that ended a turn, with the results of the client that carried them out."""
+
+    calls: tuple[StoredCall, ...] = field(repr=False)
+    results: tuple[str, ...] = field(repr=False)
+    """One for each call, in their order."""
+    text: str = field(default="", repr=False)
+    """What the model said beside its calls."""
+
+    def unit(self, now: float, mode: Literal["voice", "chat"]) -> tuple[Message, ...]:
+        """Return the message that made the calls, and the results; `now` is Unix time in seconds."""
+        answers = zip(self.calls, self.results, strict=True)
+        return (
+            Message("assistant", self.text, now, mode, tool_calls=self.calls),
+            *(Message("tool", result, now, mode, tool_call_id=call.id) for call, result in answers),
+        )
+
+
 def without_retried(messages: Sequence[Message]) -> list[Message]:
     """Return `messages` without what followed a question that was later sent again under the same id."""
     last = {message.message_id: index for index, message in enumerate(messages) if message.role == "user"}

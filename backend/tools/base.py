@@ -169,6 +169,8 @@ class Tool:
     """The kinds of client that may see and call the tool."""
     also_called: tuple[str, ...] = ()
     """Further names a call may use; nobody is offered the tool under these."""
+    client_side: bool = False
+    """True if the client of the turn carries it out: the turn ends with its call."""
     source: str = LOCAL
     deadline_s: float = DEADLINE_S
     output_cap: int = OUTPUT_CAP
@@ -185,6 +187,8 @@ class Tool:
 
     def is_within(self, reach: Reach) -> bool:
         """Return True if a caller who reaches that much may see and call the tool."""
+        if self.client_side:
+            return True
         return self.tier <= reach.tier if reach.tools is None else not reach.tools.isdisjoint(self.names)
 
     def needs_consent(self, values: Mapping[str, Any], rights: ToolRights = ToolRights()) -> bool:

@@ -49,6 +49,7 @@ NOBODY_THERE = (
     "Not done. This needs the user's agreement, and nobody can be asked here. Say what would have to be done, so that "
     "the user can ask for it in a conversation."
 )
+NOT_NOW = "Not done: the user cannot be asked just now."
 HEARD_WITHIN_S = 1.5
 """Seconds to wait for the words of an answer that was spoken: they may be transcribed after the reply has begun."""
 LOOK_S = 0.25
@@ -221,6 +222,11 @@ class Toolbox:
         """Return whether results of the tool of that name hold text of others, be it in this box or not."""
         return name in self._untrusted or any(source.owns(name) for source in self._sources)
 
+    def is_client_tool(self, name: str) -> bool:
+        """Return whether the client carries out the tool of that name."""
+        tool = self._own.get(name)
+        return tool is not None and tool.client_side
+
     async def run(self, name: str, arguments: str, context: ToolContext) -> ToolResult:
         """Make one call; `arguments` is the model's JSON. Raise nothing but `CancelledError`."""
         started = time.perf_counter()
@@ -267,15 +273,9 @@ class Toolbox:
         if self._confirmations is None or not context.rights.attended or not context.user_id:
             return failure(tool.name, "not_allowed", NOBODY_THERE)
         try:
-            outcome, id_ = await self._confirmations.ask(context, tool.name, values)
-            until = time.monotonic() + HEARD_WITHIN_S
-            while (
-                outcome in (Consent.REPEATED, Consent.BUSY) and context.client == "voice" and time.monotonic() < until
-            ):
-                await asyncio.sleep(LOOK_S)
-                outcome, id_ = await self._confirmations.ask(context, tool.name, values)
+            outcome, id_ = await _asked(self._confirmations, context, tool.name, values)
         except MemoryUnavailable:
-            return failure(tool.name, "failed", "Not done: the user cannot be asked just now.", retryable=True)
+            return failure(tool.name, "failed", NOT_NOW, retryable=True)
         if outcome is Consent.GRANTED:
             return None
         message = ANOTHER_FIRST if outcome is Consent.BUSY else ASK_FIRST
@@ -322,6 +322,29 @@ class Toolbox:
                 if self._remote is None or name in self._remote:
                     tools.setdefault(name, tool)
         return tools
+
+
+async def agreement(confirmations: Confirmations, context: ToolContext, tool: str, values: Json) -> str:
+    """Return why a call is not made that somebody else would make; empty once the user has agreed to it."""
+    if not context.rights.attended or not context.user_id:
+        return NOBODY_THERE
+    try:
+        outcome, _ = await _asked(confirmations, context, tool, values)
+    except MemoryUnavailable:
+        return NOT_NOW
+    if outcome is Consent.GRANTED:
+        return ""
+    return ANOTHER_FIRST if outcome is Consent.BUSY else ASK_FIRST
+
+
+async def _asked(confirmations: Confirmations, context: ToolContext, tool: str, values: Json) -> tuple[Consent, str]:
+    """Ask for the user's agreement; an answer that was spoken just now is waited for."""
+    outcome, id_ = await confirmations.ask(context, tool, values)
+    until = time.monotonic() + HEARD_WITHIN_S
+    while outcome in (Consent.REPEATED, Consent.BUSY) and context.client == "voice" and time.monotonic() < until:
+        await asyncio.sleep(LOOK_S)
+        outcome, id_ = await confirmations.ask(context, tool, values)
+    return outcome, id_
 
 
 def failure(

@@ -47,8 +47,9 @@ class SocketTransport(ABC):
     """Whether reading stops while nobody receives; else the newest frames are kept, and the stream is read on."""
 
     def __init__(
-        self, socket: WebSocket, *, lost_after_s: float = LOST_AFTER_S, send_within_s: float = SEND_WITHIN_S
+        self, socket: WebSocket, *, lost_after_s: float | None = LOST_AFTER_S, send_within_s: float = SEND_WITHIN_S
     ) -> None:
+        """`lost_after_s` None: a caller may be silent for any time, and the server's pings tell whether it is there."""
         self._socket = socket
         self._lost_after_s = lost_after_s
         self._send_within_s = send_within_s
@@ -178,10 +179,13 @@ class SocketTransport(ABC):
             await self._slots.next()
             await self._send_slot()
 
-    async def _send(self, text: str) -> None:
+    async def _send(self, message: str | bytes) -> None:
         try:
             async with asyncio.timeout(self._send_within_s):
-                await self._socket.send_text(text)
+                if isinstance(message, str):
+                    await self._socket.send_text(message)
+                else:
+                    await self._socket.send_bytes(message)
         except (OSError, RuntimeError, WebSocketDisconnect) as error:
             self._open = False
             fault = "is too slow" if isinstance(error, TimeoutError) else "broke"

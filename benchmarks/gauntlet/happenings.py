@@ -38,7 +38,8 @@ GARBLED = [
 """Messages that no protocol knows, and some that one of them would half understand."""
 AT_WORK = "A specialist is still at work"
 """How a filler is asked for, also where a request has no purpose."""
-NO_REASON = {"gemini": "its replies do not say that they broke off"}
+NO_REASON = dict.fromkeys(("gemini", "gpt_live"), "its replies do not say that they broke off")
+NO_DOMAIN = {"gpt_live": "its delegations do not say to which Thinker"}
 
 
 def ask_almanac(*seconds: int) -> list[dict[str, Any]]:
@@ -128,7 +129,7 @@ HAPPENINGS = (
         script({"status": "failed", "status_details": {"error": LIMIT}}),
         asks,
         ONE,
-        cannot={"gemini": "it names no rate limit of a reply"},
+        cannot=dict.fromkeys(("gemini", "gpt_live"), "it names no rate limit of a reply"),
     ),
     Happening("malformed events", script(ANSWERED | {"garbled": GARBLED}), asks, ONE),
     Happening(
@@ -142,11 +143,20 @@ HAPPENINGS = (
         script(PREAMBLE | {"messages": [ANSWERED | {"first_audio_delay_ms": 1500}]}),
         asks,
         BOTH,
-        cannot={"gemini": "its replies are of one piece"},
+        cannot=dict.fromkeys(("gemini", "gpt_live"), "its replies are of one piece"),
     ),
-    Happening("parallel tool calls", script({"calls": ask_almanac(1, 3)}), asks, ONE),
-    Happening("a preamble, then a slow tool", script(PREAMBLE | {"calls": ask_almanac(6)}), asks, BOTH),
-    Happening("a Thinker's progress and its result", script({"calls": ask_almanac(8)}), asks, ONE, also=(FILLER,)),
+    Happening("parallel tool calls", script({"calls": ask_almanac(1, 3)}), asks, ONE, cannot=NO_DOMAIN),
+    Happening(
+        "a preamble, then a slow tool", script(PREAMBLE | {"calls": ask_almanac(6)}), asks, BOTH, cannot=NO_DOMAIN
+    ),
+    Happening(
+        "a Thinker's progress and its result",
+        script({"calls": ask_almanac(8)}),
+        asks,
+        ONE,
+        also=(FILLER,),
+        cannot=NO_DOMAIN,
+    ),
     Happening("fails before it sounds", script({"status": "failed"}), asks, ONE, cannot=NO_REASON),
     Happening(
         "fails after it sounds",
@@ -169,6 +179,7 @@ HAPPENINGS = (
         loses_the_provider_while_a_thinker_works,
         ONE,
         alone=True,
+        cannot=NO_DOMAIN,
     ),
     Happening(
         "refused for 8 s, an answer owed",

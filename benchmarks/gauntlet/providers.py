@@ -46,6 +46,11 @@ def gemini(peer: OfflinePeer) -> Mapping[str, str]:
     return {"RESPONDERS": "gemini", "GEMINI__API_KEY": "k", "GEMINI__URL": peer.realtime_url}
 
 
+def gpt_live(peer: OfflinePeer) -> Mapping[str, str]:
+    """OpenAI's GPT-Live."""
+    return {"RESPONDERS": "gpt_live", "GPT_LIVE__URL": peer.realtime_url, "OPENAI_BASE_URL": peer.base_url}
+
+
 def local(peer: OfflinePeer) -> Mapping[str, str]:
     """The local Responder's protocol, at a server that runs already."""
     return {"RESPONDERS": "local", "OFFLINE_URL": peer.url}
@@ -58,6 +63,7 @@ PROVIDERS = (
     GauntletProvider("xai", "xai", xai),
     GauntletProvider("qwen", "qwen", qwen),
     GauntletProvider("gemini", "gemini", gemini),
+    GauntletProvider("gpt_live", "gpt_live", gpt_live),
     GauntletProvider("local", "openai", local),
 )
 SHORT = ("gpt-realtime-2", "xai", "qwen", "gemini")

@@ -4,10 +4,10 @@ turn_sense              this: the command line
   texts, pausing        what callers say, and where they pause
   draw, plan            which scenes a run has, drawn from the seed
   voices, sounds        synthesized speech; coughs, babble, music
-  render                clips, mixed and encoded as a browser would
+  render                clips, mixed and encoded as a browser or a telephone would
   run                   a fresh server and provider, all calls, what came of them
     provider            a process of its own: the Realtime protocol, and a model that knows what is said when
-    calls               a process of its own: real WebRTC callers that play the scenes
+    calls               a process of its own: real callers, by WebRTC or telephone, that play the scenes
   hearing, judge        which reply sounded when; what became of each scene
   table, tradeoff       the rows with their goals; speaking into pauses against waiting, drawn
 
@@ -52,16 +52,18 @@ def main() -> int:
     began = time.monotonic()
     calls = draw.calls(options.seed, scenes, providers, kinds, draw.SHORT_CALLS if options.quick else draw.LONG_CALLS)
     with tempfile.TemporaryDirectory() as folder:
-        render.rendered(calls, Path(folder), 2)
+        render.rendered(calls, Path(folder), 2, telephone=options.telephone)
         console.print(_about(options.seed, calls, time.monotonic() - began), highlight=False)
         found: list[Row] = []
         by_style: dict[str, list[Outcome]] = {}
         for style in options.styles or [""]:
             settings = {"ENDPOINTING": style} if style else {}
-            made = run(calls, Path(folder), options.at_once, settings, console.log if options.verbose else _silent)
+            tell = console.log if options.verbose else _silent
+            made = run(calls, Path(folder), options.at_once, settings, tell, telephone=options.telephone)
             outcomes = [each for call in made.calls for each in judged(call, render.read(Path(folder), call.call))]
             found, by_style[style] = rows(made, outcomes, providers), outcomes
             title = f"ENDPOINTING={style}" if style else f"Turn sense, seed {options.seed}"
+            title += ", by telephone (G.711 at 8 kHz both ways)" if options.telephone else ""
             console.print(table(found, title))
             console.print(_cost(made), highlight=False)
             _examples(console, found, EXAMPLES if not options.verbose else len(outcomes), options.verbose)
@@ -135,6 +137,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--provider", type=int, nargs="+", help="delays in milliseconds (default 0 250 500)")
     parser.add_argument("--only", nargs="+", choices=sorted(draw.PARTS), help="some parts only")
     parser.add_argument("--quick", action="store_true", help="few scenes, one provider: about a minute")
+    parser.add_argument("--telephone", action="store_true", help="callers telephone: G.711 at 8 kHz both ways")
     parser.add_argument("--styles", nargs="+", help="one run for each ENDPOINTING")
     parser.add_argument("--at-once", type=int, default=AT_ONCE, help="calls at once")
     parser.add_argument("--verbose", action="store_true", help="tell every scene that failed")

@@ -22,6 +22,7 @@ from benchmarks.caller import MeasuredCaller
 from benchmarks.callers import LATENESS_EVERY_S, say
 from benchmarks.drained import CallersLoop
 from benchmarks.microphone import Speech, Spoken
+from benchmarks.phone import PhoneCaller
 from benchmarks.record import Kind as SpokenAs
 from benchmarks.turn_sense import render
 from benchmarks.turn_sense.plan import IN_NOISE, NOBODY_CALLS, Call, CallResult, Clip, Played, Scene
@@ -53,6 +54,8 @@ class Work(msgspec.Struct):
     at_once: int
     seconds: float
     """After so long no call begins, and those under way are hung up."""
+    telephone: bool = False
+    """Whether the callers telephone."""
 
 
 class Lateness(msgspec.Struct):
@@ -98,7 +101,7 @@ class OneCall:
     def __init__(self, call: Call, work: Work, server: httpx2.AsyncClient, provider: httpx2.AsyncClient) -> None:
         self._call, self._server, self._provider = call, server, provider
         self._clips = render.read(Path(work.folder), call)
-        self._caller = MeasuredCaller()
+        self._caller = PhoneCaller(work.url, call.number) if work.telephone else MeasuredCaller()
         self._played: list[Played] = []
 
     def __repr__(self) -> str:
@@ -126,7 +129,10 @@ class OneCall:
         """One at a time, so that the provider knows whose its next connection is."""
         async with placing, asyncio.timeout(PLACE_WITHIN_S):
             await self._provider.post(f"/expect/{self._call.number}/{self._call.provider_ms}")
-            await self._caller.connect(Signalling(self._server))
+            if isinstance(self._caller, PhoneCaller):
+                await self._caller.place()
+            else:
+                await self._caller.connect(Signalling(self._server))
             await self._provider.get(f"/connected/{self._call.number}")
 
     async def _play(self, number: int) -> None:

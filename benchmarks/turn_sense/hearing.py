@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backend.media.frame import FRAME_SAMPLES, SAMPLE_RATE
+from benchmarks import phone
 from benchmarks.heard import Heard
 from benchmarks.turn_sense.plan import CallResult, Played, ProviderLog, Reply
 from benchmarks.turn_sense.provider import TONES_HZ
@@ -65,12 +66,15 @@ class Sound:
         return near[-1] if near else None
 
 
-def heard_in(path: Path, log: ProviderLog) -> tuple[list[Played], Sound, str]:
-    """A call's result, decoded and matched with what the provider sent."""
+def heard_in(path: Path, log: ProviderLog, *, telephone: bool = False) -> tuple[list[Played], Sound, str]:
+    """A call's result, decoded and matched with what the provider sent; of the `telephone`, from G.711."""
     try:
         result = msgspec.msgpack.decode(path.read_bytes(), type=CallResult)
     except OSError:
         return [], Sound([]), "It was not made."
+    if telephone:
+        at, db, tones = _measured(result.at, phone.decoded(result.packets))
+        return result.played, Sound(_matched(at, db, tones, log)), result.trouble
     heard = Heard()
     for moment, packet in zip(result.at, result.packets, strict=True):
         heard.keep(packet, moment)

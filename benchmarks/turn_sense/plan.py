@@ -120,7 +120,7 @@ class Word(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Clip(msgspec.Struct, frozen=True):
-    """Sound, as Opus packets of 20 ms; see `benchmarks.microphone.Speech`."""
+    """Sound, as packets of 20 ms, in Opus or G.711; see `benchmarks.microphone.Speech`."""
 
     packets: list[bytes]
     settling: list[bytes]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
+from functools import partial
 from itertools import accumulate
 from pathlib import Path
 
@@ -12,7 +13,7 @@ import msgspec
 import numpy as np
 
 from backend.media.frame import FRAME_SAMPLES, SAMPLE_RATE
-from benchmarks import microphone, speech
+from benchmarks import microphone, phone, speech
 from benchmarks.turn_sense import sounds, texts, voices
 from benchmarks.turn_sense.plan import Call, Clip, ClipSpec, Spoken, Word
 from benchmarks.turn_sense.voices import Sound, Voice
@@ -27,11 +28,14 @@ PUBLIC = 12
 """Sentences of other people that a room is made of."""
 
 
-def rendered(calls: Sequence[Call], folder: Path, processes: int) -> None:
-    """Write each call's clips to `folder`, as `N.clips`; calls that say what another says share its file."""
+def rendered(calls: Sequence[Call], folder: Path, processes: int, *, telephone: bool = False) -> None:
+    """Write each call's clips to `folder`, as `N.clips`; calls that say what another says share its file.
+
+    `telephone`: as a telephone network passes them on, in G.711 at 8 kHz.
+    """
     own = [call for call in calls if call.same_sound_as < 0]
     with ProcessPoolExecutor(processes) as pool:
-        for number, data in pool.map(_call, own):
+        for number, data in pool.map(partial(_call, telephone=telephone), own):
             (folder / f"{number}.clips").write_bytes(data)
 
 
@@ -41,18 +45,18 @@ def read(folder: Path, call: Call) -> list[list[Clip]]:
     return msgspec.msgpack.decode((folder / f"{number}.clips").read_bytes(), type=list[list[Clip]])
 
 
-def _call(call: Call) -> tuple[int, bytes]:
+def _call(call: Call, telephone: bool) -> tuple[int, bytes]:
     voice = Voice(call.family, call.voice, call.speed, call.pitch)
-    clips = [[clip(spec, voice, call.level_dbfs) for spec in scene.clips] for scene in call.scenes]
+    clips = [[clip(spec, voice, call.level_dbfs, telephone=telephone) for spec in scene.clips] for scene in call.scenes]
     return call.number, msgspec.msgpack.encode(clips)
 
 
-def clip(spec: ClipSpec, voice: Voice, level_dbfs: float) -> Clip:
+def clip(spec: ClipSpec, voice: Voice, level_dbfs: float, *, telephone: bool = False) -> Clip:
     """One clip in a caller's voice and at their level."""
     chance = np.random.default_rng(spec.seed)
     voice = replace(voice, speed=voice.speed * spec.pace)
     if spec.room:
-        return _in_a_room(spec, voice, level_dbfs, chance)
+        return _in_a_room(spec, voice, level_dbfs, chance, telephone)
     if spec.spoken and not spec.noise:
         sound, words, voiced = _said(spec.spoken[0], voice, level_dbfs - spec.quieter_db, spec)
     else:
@@ -62,7 +66,8 @@ def clip(spec: ClipSpec, voice: Voice, level_dbfs: float) -> Clip:
     silent = -len(sound) % FRAME_SAMPLES
     sound = np.concatenate((np.zeros(silent), sound))  # in front, so that the last sample ends a packet
     sound += sounds.quiet_room(len(sound), QUIET_DBFS, chance)
-    return _encoded(sound, _later(words, silent / SAMPLE_RATE), [_shifted(voiced, silent / SAMPLE_RATE)])
+    voiced = _shifted(voiced, silent / SAMPLE_RATE)
+    return _encoded(sound, _later(words, silent / SAMPLE_RATE), [voiced], telephone)
 
 
 def _said(
@@ -102,7 +107,7 @@ def _noise(noise: str, chance: np.random.Generator) -> Sound:
     return sounds.hum(chance, syllables=2 if noise == "hum" else 1)
 
 
-def _in_a_room(spec: ClipSpec, voice: Voice, level_dbfs: float, chance: np.random.Generator) -> Clip:
+def _in_a_room(spec: ClipSpec, voice: Voice, level_dbfs: float, chance: np.random.Generator, telephone: bool) -> Clip:
     """The room from beginning to end; in it what is said, with time for an answer after each."""
     length = round(spec.seconds * SAMPLE_RATE)
     said: list[tuple[int, Sound]] = []
@@ -121,7 +126,7 @@ def _in_a_room(spec: ClipSpec, voice: Voice, level_dbfs: float, chance: np.rando
         out[at : at + len(sound)] += sound
     if spec.room == "talker":
         words += [Word("and so on", 0.0, length / SAMPLE_RATE, "other")]
-    return _encoded(out, words, voiced)
+    return _encoded(out, words, voiced, telephone)
 
 
 def _room(spec: ClipSpec, caller: Voice, length: int, chance: np.random.Generator) -> Sound:
@@ -158,7 +163,7 @@ def _shifted(voiced: list[tuple[float, float]], by_s: float) -> list[tuple[float
     return [(begin + by_s, end + by_s) for begin, end in voiced]
 
 
-def _encoded(sound: Sound, words: list[Word], voiced: list[list[tuple[float, float]]]) -> Clip:
+def _encoded(sound: Sound, words: list[Word], voiced: list[list[tuple[float, float]]], telephone: bool) -> Clip:
     pcm = np.rint(np.clip(sound, -MOST, MOST) * 32767).astype("<i2").tobytes()
-    sent = microphone.with_pauses(speech.frames(pcm))
+    sent = phone.encoded(pcm) if telephone else microphone.with_pauses(speech.frames(pcm))
     return Clip(sent.packets, sent.settling, sent.pause, words, voiced)

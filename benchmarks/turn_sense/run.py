@@ -10,13 +10,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import httpx2
 import msgspec
 import numpy as np
 
-from benchmarks import processes
+from benchmarks import phone, processes
 from benchmarks.processes import usage
 from benchmarks.turn_sense.calls import Lateness, Work
 from benchmarks.turn_sense.hearing import Sound, heard_in
@@ -60,18 +61,24 @@ class Run:
 
 
 def run(
-    calls: Sequence[Call], folder: Path, at_once: int, settings: Mapping[str, str], tell: Callable[[str], None]
+    calls: Sequence[Call],
+    folder: Path,
+    at_once: int,
+    settings: Mapping[str, str],
+    tell: Callable[[str], None],
+    *,
+    telephone: bool = False,
 ) -> Run:
-    """Make the calls. Raises `EOFError` or `TimeoutError` when a process fails."""
+    """Make the calls, by `telephone` or from a browser. Raises `EOFError`, `TimeoutError` when a process fails."""
     cores = frozenset(os.sched_getaffinity(0))
     command = [sys.executable, "-m", "benchmarks.turn_sense.calls"]
     with (
         provider(cores) as (provider_url, provider_pid),
-        processes.server(provider_url, cores, SETTINGS | dict(settings)) as (url, pid),
+        processes.server(provider_url, cores, SETTINGS | phone.SETTINGS | dict(settings)) as (url, pid),
         processes.started(command, cores, str(processes.ROOT)) as callers,
     ):
         processes.settle(pid, 20.0)
-        work = Work(url, provider_url, str(folder), list(calls), at_once, SECONDS)
+        work = Work(url, provider_url, str(folder), list(calls), at_once, SECONDS, telephone)
         before, began = {each: usage(each) for each in (pid, provider_pid, callers.process.pid)}, time.monotonic()
         callers.stdin.write(msgspec.json.encode(work) + b"\n")
         callers.stdin.flush()
@@ -80,8 +87,9 @@ def run(
         spent = {each: usage(each).since(before[each]).cpu_s for each in before}
         answer = httpx2.get(f"{provider_url}/log", timeout=60.0, trust_env=False)
         logs = {log.call: log for log in msgspec.json.decode(answer.content, type=list[ProviderLog])}
+    found = [logs.get(call.number) for call in calls]
     with ProcessPoolExecutor(len(cores)) as pool:
-        made = list(pool.map(_made, calls, [folder] * len(calls), [logs.get(c.number) for c in calls]))
+        made = list(pool.map(partial(_made, telephone=telephone), calls, [folder] * len(calls), found))
     talked = sum(call.played[-1].ended - call.played[0].began for call in made if call.played)
     notes = [f"{-min(logs)} connections that no call had asked for"] if min(logs, default=0) < 0 else []
     return Run(
@@ -113,8 +121,8 @@ def _follow(callers: processes.Child, calls: int, tell: Callable[[str], None]) -
         tell(f"{over} of {calls} calls" + (f"; call {line['over']}: {line['trouble']}" if line["trouble"] else ""))
 
 
-def _made(call: Call, folder: Path, log: ProviderLog | None) -> Made:
+def _made(call: Call, folder: Path, log: ProviderLog | None, telephone: bool) -> Made:
     """With the sound decoded, and matched with the replies."""
     log = log or ProviderLog(call.number)
-    played, sound, trouble = heard_in(folder / f"{call.number}.result", log)
+    played, sound, trouble = heard_in(folder / f"{call.number}.result", log, telephone=telephone)
     return Made(call, played, sound, log, trouble)

@@ -19,10 +19,18 @@ class Empty(Strict):
     """A message without fields."""
 
 
-class Part(Strict):
-    """Some text."""
+class InlineData(Strict):
+    """A file within a message."""
 
-    text: str
+    mime_type: Literal["image/jpeg", "image/png"]
+    data: bytes
+
+
+class Part(Strict):
+    """Some text, or a picture."""
+
+    text: str = ""
+    inline_data: InlineData | None = None
 
 
 class Content(Strict):

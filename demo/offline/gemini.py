@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from backend.media.resample import Resampler
-from demo.gemini.schema import ClientContent, ClientMessage, Content, RealtimeInput, Setup, ToolResponse, parse
+from demo.gemini.schema import ClientContent, ClientMessage, Content, Part, RealtimeInput, Setup, ToolResponse, parse
 from local_responder.realtime.core import Realtime
 from local_responder.realtime.effects import Effect, HangUp, Send
 from local_responder.realtime.parts import ReplyPart
@@ -169,7 +169,14 @@ def _session(setup: Setup) -> Event:
 
 def _message(turn: Content) -> Event:
     role, kind = ("assistant", "output_text") if turn.role == "model" else ("user", "input_text")
-    return {"type": "message", "role": role, "content": [{"type": kind, "text": part.text} for part in turn.parts]}
+    return {"type": "message", "role": role, "content": [_part(part, kind) for part in turn.parts]}
+
+
+def _part(part: Part, kind: str) -> Event:
+    if part.inline_data is None:
+        return {"type": kind, "text": part.text}
+    data = base64.b64encode(part.inline_data.data).decode()
+    return {"type": "input_image", "image_url": f"data:{part.inline_data.mime_type};base64,{data}"}
 
 
 def _usage(used: Event) -> Event:

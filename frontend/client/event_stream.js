@@ -27,6 +27,7 @@ export const EVENT_TYPES = Object.freeze([
   "reply_failed",
   "usage",
   "interruptions",
+  "recording",
   "audio_playback_finished",
   "keys_pressed",
   "session_idle_nudge",

@@ -64,7 +64,7 @@ export interface Events {
   stream: { direction: "in" | "out"; stream: MediaStream | null; context: AudioContext };
 
   // What the server reports.
-  session_started: { session_id: string; conversation_id: string; responder: string; model: string; interruptions: boolean };
+  session_started: { session_id: string; conversation_id: string; responder: string; model: string; interruptions: boolean; pictures: boolean };
   floor: { floor: Floor };
   transcript_delta: { role: Role; item_id: string; delta: string };
   transcript_done: { role: Role; item_id: string; content: string };
@@ -85,6 +85,7 @@ export interface Events {
   answer_metrics: { turn: number; answer_ms: number };
   turn_metrics: { turn: number; first_sound_ms: number; [leg: string]: unknown };
   usage: { responder: string; model: string; call_tokens: number; call_usd: number | null; [more: string]: unknown };
+  recording: { recording_id: string; on: boolean; reason: string };
   "confirmation.asked": { id: string; conversation_id: string; tool: string; arguments: Record<string, unknown>; expires_at: number };
   "confirmation.answered": { id: string; conversation_id: string; agreed: boolean };
   error: { message: string; hint?: string };
@@ -119,6 +120,11 @@ export class VoiceClient {
   mute(muted?: boolean): void;
   /** Types into the call; the answer is spoken. Rejects with an `ApiError`, or an `Error` without a call. */
   type(text: string): Promise<void>;
+  /**
+   * Shows the model a picture, a JPEG or PNG of at most 512 KB as a data URL, with typed words or without. Rejects as `type`
+   * does, and where the model sees no pictures: `session_started` says so.
+   */
+  show(picture: string, text?: string): Promise<void>;
   /** Whether the caller's voice may interrupt replies. */
   allowInterruptions(allowed: boolean): Promise<void>;
   readonly session: Session | null;

@@ -84,6 +84,11 @@ export class Server {
     return this.ofSession("POST", session, "/messages", { text });
   }
 
+  /** A picture, as a data URL. @param {Session} session @param {string} picture @param {string} text */
+  postPicture(session, picture, text) {
+    return this.ofSession("POST", session, "/pictures", { picture, text });
+  }
+
   /** Whether the caller's voice may interrupt replies. @param {Session} session @param {boolean} allowed */
   postInterruptions(session, allowed) {
     return this.ofSession("POST", session, "/interruptions", { allowed });

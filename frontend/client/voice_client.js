@@ -93,6 +93,15 @@ export class VoiceClient {
     await this.server.postMessage(this.#inCall(), text);
   }
 
+  /**
+   * Show the model a picture, with typed words or without. Rejects as `type` does, and where the model sees none.
+   * @param {string} picture a JPEG or PNG of at most 512 KB, as a data URL
+   * @param {string} [text]
+   */
+  async show(picture, text = "") {
+    await this.server.postPicture(this.#inCall(), picture, text);
+  }
+
   /** Whether the caller's voice may interrupt replies. @param {boolean} allowed */
   async allowInterruptions(allowed) {
     await this.server.postInterruptions(this.#inCall(), allowed);

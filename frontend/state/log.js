@@ -30,6 +30,7 @@ const WORDS = {
   reply_failed: (d) => t("log.turn", { turn: d.turn, what: [d.status, d.reason, d.remedy.replace("_", " ")].filter(Boolean).join(" · ") }),
   usage: (d) => [t("pause.tokens", { count: d.call_tokens }), d.call_usd !== null && `$${d.call_usd.toFixed(4)}`].filter(Boolean).join(" · "),
   interruptions: (d) => (t(d.allowed ? "log.interruptions_on" : "log.interruptions_off")),
+  recording: (d) => (d.on ? t("log.recording_on") : `${t("log.recording_off")} · ${d.reason}`),
   audio_playback_finished: (d) => `${d.item_id} · ${t("time.ms", { ms: d.played_ms })}`,
   keys_pressed: (d) => d.keys,
   session_idle_nudge: (d) => t("log.after", { time: t("time.s", { s: d.idle_s }) }),
@@ -46,7 +47,7 @@ export const GROUPS = {
   turns: { has: (type) => TURNS.includes(type) },
   thinkers: { has: (type) => type === "thinker" },
   background: { has: (type) => ["notice", "decision", "task", "reminder", "user_context"].includes(type) },
-  session: { has: (type) => type.startsWith("session_") || type === "responder_changed" },
+  session: { has: (type) => type.startsWith("session_") || type === "responder_changed" || type === "recording" },
   errors: { has: (type) => type === "error" || type === "gap" },
 };
 

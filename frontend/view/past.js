@@ -1,6 +1,6 @@
 /** The dialog of past conversations: the user searches them, goes on with one, or deletes it. */
 
-import { ApiError, deleteConversation, getConversations } from "../api.js";
+import { ApiError, deleteConversation, getConversations, getRecordings } from "../api.js";
 import { dateTime, t } from "../texts.js";
 import { button, make, named, setText } from "./dom.js";
 
@@ -79,15 +79,33 @@ export function show(place, { conversation }) {
     timer = setTimeout(() => void load(), TYPING_MS);
   });
   parts.older.addEventListener("click", () => void load(oldest));
-  return { opened: () => void load() };
+  parts.recordings.addEventListener("click", () => {
+    dialog.close();
+    void import("./recordings.js").then(({ openRecordings }) => openRecordings());
+  });
+  /** Recordings are reached from here where there are any, or may be. */
+  async function offerRecordings() {
+    const { offered, recordings } = await getRecordings().catch(() => ({ offered: false, recordings: [] }));
+    parts.recordings.hidden = !offered && !recordings.length;
+  }
+  return {
+    opened: () => {
+      void load();
+      void offerRecordings();
+    },
+  };
 }
 
 /** @param {HTMLDialogElement} place */
 function build(place) {
   const close = button(t("page.close"), "quiet small");
   close.addEventListener("click", () => place.close());
+  const recordings = named(button(t("recordings.all"), "quiet small"), "open-recordings");
+  recordings.hidden = true;
+  const ways = make("div", "tools");
+  ways.append(recordings, close);
   const head = make("div", "sheet-head");
-  head.append(make("h2", "sheet-title", t("past.title")), close);
+  head.append(make("h2", "sheet-title", t("past.title")), ways);
   const input = named(make("input", ""), "past-search");
   input.type = "search";
   input.maxLength = 200;
@@ -99,7 +117,7 @@ function build(place) {
   const older = named(button(t("past.older"), "quiet"), "past-older");
   older.hidden = true;
   place.append(head, input, said, list, older);
-  return { input, said, list, older };
+  return { input, said, list, older, recordings };
 }
 
 /** When it was and how long, in a few words. @param {PastConversation} past */

@@ -6,6 +6,8 @@ import { follow, make, part, setText } from "./dom.js";
 import { citationLinks, sourceBadge } from "./sources.js";
 
 const NEAR_END_PX = 48;
+/** Stands for a picture in what the server keeps. */
+const PICTURE = "[picture]";
 
 /** @typedef {import("../state/transcript.js").Entry} Entry */
 
@@ -52,10 +54,15 @@ function updateEntry(node, entry) {
   node.dataset.item = entry.id;
   const [speaker, words, remark, answers] = node.children;
   setText(speaker, entry.role === "note" ? "" : t(`speaker.${entry.role}`));
-  setText(words.children[0], entry.state === "interrupted" ? entry.heard : entry.text);
+  setText(words.children[0], entry.state === "interrupted" ? entry.heard : pictured(entry));
   setText(words.children[1], unheard(entry));
   setText(remark, remarkOn(entry));
   if (answers.childElementCount !== entry.answers.length) answers.replaceChildren(...entry.answers.map(answerLine));
+}
+
+/** What was said; of a picture of the user's, that there was one. @param {Entry} entry */
+function pictured({ role, text }) {
+  return role === "user" ? text.replaceAll(PICTURE, `▧ ${t("talk.pictured")}`) : text;
 }
 
 /** @param {import("../state/transcript.js").Answer} answer */

@@ -32,6 +32,8 @@ class Conversation:
             raise Fault(f"Item with ID '{item.id}' already exists.", code="item_create_duplicate_id", param="item.id")
         if item.type == "function_call_output" and not self.has_call(item.call_id):
             raise Fault(f"Tool call ID '{item.call_id}' not found in conversation.", code="invalid_tool_call_id")
+        if item.type == "mcp_approval_response" and self._asked(item.approval) is None:
+            raise Fault(f"Approval request '{item.approval}' not found.", code="invalid_approval_request_id")
         at = len(self._items) if after is None else 0 if after == "root" else self._index(after) + 1
         self._items.insert(at, item)
         return self._items[at - 1].id if at else None
@@ -43,6 +45,18 @@ class Conversation:
     def remove(self, item_id: str) -> None:
         """Forget an item. Raises `Fault`."""
         del self._items[self._index(item_id)]
+
+    def agreed_to(self, server: str, name: str, arguments: str) -> str | None:
+        """The id of the question about such a call that was answered with yes, the newest."""
+        agreed = [item.approval for item in self._items if item.type == "mcp_approval_response" and item.approve]
+        asked = [self._asked(each) for each in reversed(agreed)]
+        found = (
+            each for each in asked if each and (each.server, each.name, each.arguments) == (server, name, arguments)
+        )
+        return next((each.id for each in found), None)
+
+    def _asked(self, item_id: str | None) -> Item | None:
+        return next((each for each in self._items if each.id == item_id and each.type == "mcp_approval_request"), None)
 
     def has_call(self, call_id: str) -> bool:
         """Whether a function call of that id was made."""

@@ -42,6 +42,7 @@ from local_responder.realtime.ids import Ids
 from local_responder.realtime.input_buffer import InputBuffer, decode_audio
 from local_responder.realtime.items import Item, read_item
 from local_responder.realtime.parts import (
+    AskApproval,
     Audio,
     Begin,
     Call,
@@ -54,6 +55,9 @@ from local_responder.realtime.parts import (
     NextMessage,
     Refuse,
     ReplyPart,
+    ServerCall,
+    ServerPart,
+    ServerResult,
     Transcript,
     TranscriptDone,
     TranscriptFailed,
@@ -374,7 +378,9 @@ class Realtime:
                 for event in self._events(response, part):
                     yield Send(event)
 
-    def _events(self, response: Response, part: Begin | Words | Audio | NextMessage | Call | End) -> Iterator[Event]:
+    def _events(
+        self, response: Response, part: Begin | Words | Audio | NextMessage | Call | ServerPart | End
+    ) -> Iterator[Event]:
         match part:
             case Begin():
                 yield from response.begin()
@@ -387,6 +393,12 @@ class Realtime:
                 yield from response.next_message()
             case Call(name, arguments):
                 yield from response.call(name, arguments)
+            case ServerCall(server, name, arguments):
+                yield from response.server_call(server, name, arguments)
+            case ServerResult(output, error):
+                yield from response.server_result(output, error)
+            case AskApproval(server, name, arguments):
+                yield from response.ask_approval(server, name, arguments)
             case End(status, details, rate_limits):
                 if rate_limits:
                     yield {"type": "rate_limits.updated", "rate_limits": rate_limits}

@@ -10,8 +10,11 @@ from typing import Any, Literal
 from backend.media.frame import BYTES_PER_MS, milliseconds
 from local_responder.realtime.faults import Fault, invalid
 from local_responder.realtime.fields import mapping, one_of, required_text, sequence, short_id, text
+from local_responder.realtime.pictures import Picture, read_picture
 
-ItemType = Literal["message", "function_call", "function_call_output"]
+ItemType = Literal[
+    "message", "function_call", "function_call_output", "mcp_call", "mcp_approval_request", "mcp_approval_response"
+]
 TEXT_PART = {"system": "input_text", "user": "input_text", "assistant": "output_text"}
 
 
@@ -27,6 +30,8 @@ class Item:
     """Of a message's one content part: input_text, input_audio, output_text, output_audio; '' while there is none."""
     words: str = ""
     """The text, or the transcript of the audio."""
+    pictures: tuple[Picture, ...] = ()
+    """Those that a user's message begins with."""
     transcribed: bool = False
     """For input_audio: whether its transcript is known."""
     audio_bytes: int = 0
@@ -37,6 +42,12 @@ class Item:
     name: str = ""
     arguments: str = ""
     output: str = ""
+    server: str = ""
+    """Of a call on an MCP server, and the question about one: its label."""
+    approval: str | None = None
+    """The id of that question, of a call that was agreed to, and of the answer."""
+    approve: bool = False
+    error: str = ""
     word_times: list[tuple[int, int]] = field(default_factory=list, repr=False)
     """For output_audio: when a word begins, in milliseconds of the item's sound, and its place in `words`."""
     turn: int = field(default=0, repr=False)
@@ -52,6 +63,14 @@ class Item:
         shown: dict[str, Any] = {"id": self.id, "object": "realtime.item", "type": self.type, "status": self.status}
         if self.type == "message":
             return shown | {"role": self.role, "content": self._content()}
+        if self.type == "mcp_approval_response":
+            return _named(self, approval_request_id=self.approval, approve=self.approve)
+        if self.server:
+            called = _named(self, server_label=self.server, name=self.name, arguments=self.arguments)
+            if self.type == "mcp_approval_request":
+                return called
+            error = {"type": "tool_execution_error", "message": self.error} if self.error else None
+            return called | {"output": self.output or None, "error": error, "approval_request_id": self.approval}
         if self.type == "function_call":
             return shown | {"call_id": self.call_id, "name": self.name, "arguments": self.arguments}
         return shown | {"call_id": self.call_id, "output": self.output}
@@ -99,16 +118,25 @@ class Item:
             return [{"type": self.kind, "transcript": self.words if self.transcribed else None}]
         if self.kind == "output_audio":
             return [{"type": self.kind, "transcript": self.words}]
-        return [{"type": self.kind, "text": self.words}]
+        words = [{"type": self.kind, "text": self.words}] if self.words or not self.pictures else []
+        return [*(each.shown() for each in self.pictures), *words]
+
+
+def _named(item: Item, **fields: Any) -> dict[str, Any]:
+    return {"id": item.id, "type": item.type, **fields}
 
 
 def read_item(given: Any, fresh_id: str) -> Item:
     """The item of a `conversation.item.create`. Raises `Fault`."""
     item = mapping(given, "item")
-    kind = one_of(item.get("type"), ["message", "function_call", "function_call_output"], "item.type")
+    kinds = ["message", "function_call", "function_call_output", "mcp_approval_response"]
+    kind = one_of(item.get("type"), kinds, "item.type")
     item_id = short_id(item["id"], "item.id") if item.get("id") is not None else fresh_id
     if kind == "message":
         return _read_message(item, item_id)
+    if kind == "mcp_approval_response":
+        asked = required_text(item, "approval_request_id", "item.")
+        return Item(item_id, "mcp_approval_response", approval=asked, approve=item.get("approve") is True)
     call_id = required_text(item, "call_id", "item.")
     if kind == "function_call_output":
         return Item(item_id, "function_call_output", call_id=call_id, output=required_text(item, "output", "item."))
@@ -121,12 +149,16 @@ def _read_message(item: Mapping[str, Any], item_id: str) -> Item:
     parts = sequence(item.get("content"), "item.content")
     if not parts:
         raise invalid("item.content", "expected at least one content part.")
-    words = [_read_part(part, role, f"item.content[{number}]") for number, part in enumerate(parts)]
-    return Item(item_id, "message", role=role, kind=TEXT_PART[role], words=" ".join(words))
+    read = [_read_part(part, role, f"item.content[{number}]") for number, part in enumerate(parts)]
+    words = " ".join(part for part in read if isinstance(part, str))
+    pictures = tuple(part for part in read if isinstance(part, Picture))
+    return Item(item_id, "message", role=role, kind=TEXT_PART[role], words=words, pictures=pictures)
 
 
-def _read_part(given: Any, role: str, param: str) -> str:
-    """Text only: audio cannot be restored through this server, nor an assistant's through the real one."""
+def _read_part(given: Any, role: str, param: str) -> str | Picture:
+    """Text, and pictures of a user's: audio cannot be restored through this server, nor an assistant's anywhere."""
     part = mapping(given, param)
-    one_of(part.get("type"), [TEXT_PART[role]], param + ".type")
+    pictures = ["input_image"] if role == "user" else []
+    if one_of(part.get("type"), [TEXT_PART[role], *pictures], param + ".type") == "input_image":
+        return read_picture(dict(part), param)
     return text(part.get("text"), param + ".text")

@@ -44,6 +44,32 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
+class ServerCall:
+    """The beginning of a call of a tool on an MCP server, which the provider makes itself."""
+
+    server: str
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True)
+class ServerResult:
+    """The end of that call: what it returned, or why it failed."""
+
+    output: str = ""
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AskApproval:
+    """A question whether such a call may be made."""
+
+    server: str
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True)
 class End:
     """The reply is over. `details` joins the API's `status_details`."""
 
@@ -114,5 +140,6 @@ class Garble:
 
 
 Trouble = Complain | Expire | Drop | Garble
-ReplyPart = Begin | Words | Audio | NextMessage | Call | End | Refuse | Trouble
+ServerPart = ServerCall | ServerResult | AskApproval
+ReplyPart = Begin | Words | Audio | NextMessage | Call | ServerPart | End | Refuse | Trouble
 HearingPart = Transcript | TranscriptDone | TranscriptFailed | Trouble

@@ -114,6 +114,33 @@ class Response:
         )
         yield from self._finish_item(item, "completed")
 
+    def server_call(self, server: str, name: str, arguments: str) -> Iterator[Event]:
+        """The beginning of a call on an MCP server."""
+        yield from self.begin()
+        yield from self._close("completed")
+        approval = self.conversation.agreed_to(server, name, arguments)
+        item = Item(self.ids.new("mcp"), "mcp_call", name=name, arguments="", server=server, approval=approval)
+        yield from self._add(item)
+        yield self._in(item, "response.mcp_call_arguments.delta", delta=arguments)
+        item.arguments = arguments
+        yield self._in(item, "response.mcp_call_arguments.done", arguments=arguments)
+        yield self._without_response(item, "response.mcp_call.in_progress")
+
+    def server_result(self, output: str, error: str) -> Iterator[Event]:
+        """The end of that call."""
+        item = self.output[-1]
+        item.output, item.error = output, error
+        yield self._without_response(item, f"response.mcp_call.{'failed' if error else 'completed'}")
+        yield from self._finish_item(item, "completed")
+
+    def ask_approval(self, server: str, name: str, arguments: str) -> Iterator[Event]:
+        """A question whether such a call may be made."""
+        yield from self.begin()
+        yield from self._close("completed")
+        item = Item(self.ids.new("mcpr"), "mcp_approval_request", name=name, arguments=arguments, server=server)
+        yield from self._add(item)
+        yield from self._finish_item(item, "completed")
+
     def end(self, status: str, details: dict[str, Any]) -> Iterator[Event]:
         """It is over; a cancellation wins over any other end."""
         if self.cancelled:
@@ -177,6 +204,9 @@ class Response:
 
     def _in(self, item: Item, kind: str, **fields: Any) -> Event:
         return self._of(item, kind, item_id=item.id, **fields)
+
+    def _without_response(self, item: Item, kind: str) -> Event:
+        return {"type": kind, "item_id": item.id, "output_index": self.output.index(item)}
 
     def _at(self, item: Item, kind: str, **fields: Any) -> Event:
         return self._in(item, kind, content_index=0, **fields)

@@ -119,8 +119,7 @@ class Session:
     @property
     def tools(self) -> list[dict[str, Any]]:
         """The functions on offer."""
-        tools: list[dict[str, Any]] = self._shown["tools"]
-        return tools
+        return [tool for tool in self._shown["tools"] if tool["type"] == "function"]
 
     @property
     def tool_choice(self) -> Any:
@@ -146,12 +145,14 @@ def modality(value: Any, param: str) -> str:
 
 
 def tools(value: Any, param: str) -> list[dict[str, Any]]:
-    """Function tools, each with a name and a parameter schema."""
+    """Function tools, each with a name and a parameter schema; MCP servers are taken as they are, and not called."""
     offered = sequence(value, param)
     for number, tool in enumerate(offered):
         at = f"{param}[{number}]."
         each = mapping(tool, at[:-1])
-        one_of(each.get("type"), ["function"], at + "type")
+        if one_of(each.get("type"), ["function", "mcp"], at + "type") == "mcp":
+            required_text(each, "server_label", at)
+            continue
         required_text(each, "name", at)
         only(each, {"type", "name", "description", "parameters"}, at)
         mapping(each.get("parameters", {}), at + "parameters")

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.browser.test_returning import ask, connect_silently
 from tests.support.browser import Tab, chromium
 from tests.support.microphone import UNIVERSE, WEATHER, microphone_wav
 from tests.support.real_server import real_server
@@ -80,3 +81,25 @@ async def operators_view(tab: Tab, url: str) -> None:
     await admin.page.keyboard.press("Enter")
     await admin.sees("sessions", "webrtc")
     await admin.screenshot(IMAGES / "admin.png")
+
+
+async def test_a_recording_and_a_shared_link_in_pictures(tmp_path: Path) -> None:
+    wav = microphone_wav(tmp_path / "call.wav", 5.0, WEATHER, 60.0)
+    async with real_server(RECORDING__ENABLED="true") as url, chromium(speaks=wav, size=(800, 760)) as tab:
+        await tab.open(url)
+        await tab.connect()
+        await tab.press("recording-agree")
+        await tab.page.locator("[data-testid=entry-assistant][data-state=final]").last.wait_for(timeout=40_000)
+        await tab.press("connect")
+        await tab.press("listen-recording")
+        await tab.page.locator(".said-line.assistant").last.click()
+        await tab.page.wait_for_function("() => document.querySelectorAll('.said-words .now').length > 0")
+        await tab.page.get_by_test_id("recordings").screenshot(path=IMAGES / "player.png")
+    async with real_server() as url, chromium(microphone="refused", size=(800, 760)) as tab:
+        await tab.open(url)
+        await connect_silently(tab)
+        await ask(tab, "What's the weather in Seattle?", "In Seattle it is")
+        await tab.press("share")
+        await tab.press("share-create")
+        await tab.sees("share-said", "The link works now.")
+        await tab.page.get_by_test_id("sharing").screenshot(path=IMAGES / "sharing.png")

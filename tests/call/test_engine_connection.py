@@ -100,7 +100,7 @@ async def test_a_caller_who_comes_while_nobody_can_be_reached_is_told_so_and_the
     async with placed_call(ResponderUnavailable("busy")) as call:
         call.session.live_call().type_text("hello")
         await until(lambda: bool(call.told("responder_changed")))
-        assert call.told("responder_changed")[0] == {"state": "lost", "responder": "", "model": ""}
+        assert call.told("responder_changed")[0]["state"] == "lost"
         assert "cannot be reached yet" in call.told("error")[0]["message"]
         await until(lambda: len(call.responders) == 1)
         await settle()

@@ -19,6 +19,7 @@ from backend.sessions.page_json import PageMessage
 from backend.sessions.registry import SessionState, Watcher
 from backend.storage.client import connect
 from tests.http.world import ClusterClients, World, message_of, place_call, world
+from tests.support.pictures import data_url, png
 from tests.support.redis_server import RedisProcess, running_redis
 from tests.support.waiting import until
 
@@ -73,6 +74,13 @@ async def found(browser: httpx2.AsyncClient, session_id: str) -> bool:
     return (await browser.get(f"/api/sessions/{session_id}")).status_code == 200
 
 
+async def kept_requests(redis: RedisProcess) -> list[str]:
+    """The requests of one server to another that Redis still holds."""
+    async with link_to(redis) as link:
+        inboxes = [await link.redis.xrange(key) for key in await link.redis.keys("fleet:*:inbox")]
+    return [str(entry) for inbox in inboxes for entry in inbox or ()]
+
+
 async def test_a_call_is_described_typed_into_and_ended_from_the_other_server(
     redis: RedisProcess, tmp_path: Path
 ) -> None:
@@ -84,7 +92,12 @@ async def test_a_call_is_described_typed_into_and_ended_from_the_other_server(
             assert [s["session_id"] for s in (await elsewhere.get("/api/sessions")).json()["sessions"]] == [session_id]
             typed = await elsewhere.post(f"/api/sessions/{session_id}/messages", json={"text": "hello"})
             assert typed.status_code == 202
-            assert here.calls[session_id].typed == ["hello"]
+            shown = {"picture": data_url(png(200, 200, noise=bytes(range(199)))), "text": "look"}
+            answer = await elsewhere.post(f"/api/sessions/{session_id}/pictures", json=shown)
+            assert answer.status_code == 202
+            call = here.calls[session_id]
+            assert (call.typed, call.shown) == (["hello", "look"], [shown["picture"]])
+            assert not [each for each in await kept_requests(redis) if "type_text" in each]
             assert (await elsewhere.get(f"/api/sessions/{session_id}/transcript")).json() == {"messages": []}
             assert (await elsewhere.post("/api/rtc/disconnect", json={"session_id": session_id})).status_code == 200
             assert here.registry.find(session_id).ended_reason == "disconnected"

@@ -16,9 +16,10 @@ from backend.conversation import commands as do
 from backend.conversation import events as ev
 from backend.conversation.commands import Purpose, ResponderCommand
 from backend.media.frame import FRAME_BYTES, Frame
-from backend.responders.base import Briefing, PastMessage, ToolSchema
+from backend.responders.base import UNSEEN, Briefing, PastMessage, ToolSchema
 from demo.offline.strict import STRICT, TYPES, faults
 from tests.support.offline_peer import OfflinePeer, running_peer
+from tests.support.pictures import data_url, png
 from tests.support.responder_rigs import PROVIDERS, Connect, Line, gemini, gpt_live, line, qwen, xai
 
 TOOL = ToolSchema("route_to_thinker", "Ask a specialist.", {"type": "object", "properties": {"q": {"type": "string"}}})
@@ -111,6 +112,18 @@ async def test_every_command_is_in_the_providers_schema(
         made.responder.brief(Briefing("be brief", (TOOL,)))
         made.responder.send(do.ClearInput())
         await asyncio.sleep(0.05)
+
+
+async def test_a_picture_is_seen_or_the_model_is_told_that_there_was_one(provider: Connect, peer: OfflinePeer) -> None:
+    async with replying(provider, peer, {"text": "Yes.", "tone": TONE}) as made:
+        can = made.responder.capabilities
+        fitting = can.fit(do.AddUserText("What is this?", (data_url(png(30, 20)),)))
+        assert fitting == do.AddUserText(f"{UNSEEN} What is this?") or can.images
+        made.responder.send(fitting or ASKED)
+        made.responder.send(ASKED)
+        await finished(made)
+        said = "".join(event.delta for event in made.all(ev.ReplyText))
+        assert said == ("I have got 1 picture: a PNG of 30 by 20." if can.images else "Yes.")
 
 
 async def test_what_was_said_before_is_put_back(provider: Connect, peer: OfflinePeer) -> None:

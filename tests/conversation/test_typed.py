@@ -79,3 +79,37 @@ def test_nothing_typed_is_lost_however_much_it_is() -> None:
     for number in range(WAITING_LIMIT + 1):
         heard(story, f"r{number}")
     assert "\n".join(command.text for command in story.all(do.AddUserText)).split("\n") == texts
+
+
+PICTURE = "data:image/png;base64,AAAA"
+
+
+def test_a_picture_is_a_turn_with_or_without_words_and_is_kept_as_one_word() -> None:
+    story = Story()
+    story.tell(ev.TextTyped("", (PICTURE,)))
+    heard(story, "r1")
+    story.tell(ev.TextTyped("and this?", (PICTURE,)))
+    assert story.all(do.AddUserText) == [do.AddUserText("", (PICTURE,)), do.AddUserText("and this?", (PICTURE,))]
+    kept = [command.text for command in story.all(do.Remember) if command.role == "user"]
+    assert kept == ["[picture]", "[picture] and this?"]
+    assert [event.content for event in story.published(TranscriptCompleted) if event.role == "user"] == kept
+    assert purposes(story) == [Purpose.ANSWER] * 2
+
+
+def test_a_picture_shown_while_the_line_is_down_is_told_to_the_next_connection() -> None:
+    story = Story()
+    story.tell(ev.ResponderLost("broken"), ev.TextTyped("look", (PICTURE,)))
+    assert not story.all(do.AddUserText)
+    story.tell(ev.ResponderRestored("OpenAI", "m"))
+    assert story.all(do.AddUserText) == [do.AddUserText("look", (PICTURE,))]
+
+
+def test_pictures_that_are_put_together_while_the_caller_speaks_are_bounded() -> None:
+    story = Story()
+    story.tell(ev.SpeechStarted())
+    story.now += 1
+    story.tell(*(ev.TextTyped("", (f"{PICTURE}{number}",)) for number in range(WAITING_LIMIT + 9)))
+    story.tell(ev.SpeechPaused(1000), ev.SpeechStopped(1000, 300))
+    for number in range(WAITING_LIMIT + 1):
+        heard(story, f"r{number}")
+    assert [len(command.pictures) for command in story.all(do.AddUserText)] == [1] * (WAITING_LIMIT - 1) + [4]

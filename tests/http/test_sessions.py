@@ -9,13 +9,15 @@ import pytest
 from backend.access.reach import EVERYTHING, PUBLIC
 from backend.call.history import save_summary
 from backend.conversation.page_events import TranscriptCompleted, TranscriptInterrupted
-from backend.http.app import MESSAGES_PER_MINUTE
+from backend.http.app import MESSAGES_PER_MINUTE, PICTURES_PER_MINUTE
 from backend.http.bodies import MESSAGE_LIMIT
+from backend.media.pictures import PICTURE_LIMIT
 from backend.sessions.registry import Session, SessionState
 from backend.storage.memory import MemoryJob
 from backend.storage.messages import Message
 from backend.testing.memory import FakeMemory
 from tests.http.world import message_of, place_call, world
+from tests.support.pictures import data_url, png
 from tests.support.summaries import summary_of
 
 
@@ -91,6 +93,44 @@ async def test_a_session_takes_so_many_messages_a_minute_and_no_more(tmp_path: P
         assert (response.status_code, response.headers["retry-after"]) == (429, "1")
         here.now[0] += 1
         assert (await browser.post(path, json={"text": "again"})).status_code == 202
+
+
+async def test_a_picture_is_checked_counted_and_passed_on(tmp_path: Path) -> None:
+    url = data_url(png())
+    async with world(tmp_path) as here, here.browser() as browser:
+        session_id = (await place_call(browser))["session_id"]
+        path = f"/api/sessions/{session_id}/pictures"
+        large = {"picture": data_url(b"\xff\xd8\xff" + bytes(PICTURE_LIMIT - 3), "image/jpeg")}
+        assert (await browser.post(path, json={"picture": url, "text": " What is this? "})).status_code == 202
+        assert (await browser.post(path, json=large)).status_code == 202
+        call = here.calls[session_id]
+        assert (call.typed, call.shown) == (["What is this?", ""], [url, large["picture"]])
+        wrong = {
+            "https://example.org/cat.png": 422,
+            data_url(b"hunter2 is no picture"): 422,
+            "": 422,
+            "x" * 800_000: 413,
+        }
+        for picture, status in wrong.items():
+            response = await browser.post(path, json={"picture": picture})
+            assert response.status_code == status and "hunter2" not in response.text
+        assert (await browser.post(path, json={})).status_code == 422
+        for _ in range(PICTURES_PER_MINUTE - 7):
+            assert (await browser.post(path, json={"picture": url})).status_code == 202
+        assert (await browser.post(path, json={"picture": url})).status_code == 429
+        assert len(call.shown) == PICTURES_PER_MINUTE - 5
+        typed = {"text": "x" * 70_000}
+        assert (await browser.post(f"/api/sessions/{session_id}/messages", json=typed)).status_code == 413
+
+
+async def test_a_picture_is_shown_in_ones_own_live_call_only(tmp_path: Path) -> None:
+    async with world(tmp_path) as here, here.browser() as browser, here.browser() as stranger:
+        session_id = (await place_call(browser))["session_id"]
+        shown = {"picture": data_url(png())}
+        assert (await stranger.post(f"/api/sessions/{session_id}/pictures", json=shown)).status_code == 404
+        reserved = (await browser.post("/api/sessions")).json()["session_id"]
+        assert (await browser.post(f"/api/sessions/{reserved}/pictures", json=shown)).status_code == 422
+        assert here.calls[session_id].shown == []
 
 
 async def test_deleting_a_session_ends_the_call_and_forgets_the_conversation(tmp_path: Path) -> None:

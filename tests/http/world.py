@@ -22,7 +22,7 @@ from websockets.asyncio.client import ClientConnection, connect
 
 from backend.chat.chat import Chat
 from backend.conversation.call_options import CallOptions
-from backend.conversation.commands import DeleteItem, TruncateItem
+from backend.conversation.commands import CancelReply, DeleteItem, TruncateItem
 from backend.conversation.events import Event, Heard
 from backend.http.app import build_app
 from backend.http.context import PageConfig
@@ -124,14 +124,16 @@ class FakeCall:
 
     def __init__(self) -> None:
         self.typed: list[str] = []
+        self.shown: list[str] = []
         self.cancelled: list[str] = []
         self.said: list[str] = []
         self.interruptions: list[bool] = []
         self.recorded: list[bool] = []
         self.hung_up: asyncio.Future[str] = asyncio.get_running_loop().create_future()
 
-    def type_text(self, text: str) -> None:
+    def type_text(self, text: str, pictures: Sequence[str] = ()) -> None:
         self.typed.append(text)
+        self.shown += pictures
 
     def cancel_thinker(self, call: str) -> None:
         self.cancelled.append(call)
@@ -150,7 +152,7 @@ class FakeCall:
 
     def submit(self, event: Event) -> None: ...
 
-    def correct(self, command: TruncateItem | DeleteItem) -> None: ...
+    def correct(self, command: TruncateItem | DeleteItem | CancelReply) -> None: ...
 
     def depths(self) -> dict[str, float]:
         return {"responder_messages": 0, "microphone_frames": 0, "playback_ms": 0}

@@ -71,6 +71,7 @@ async def fill(browser: httpx2.AsyncClient, server: RunningServer, redis: Redis)
     visitor = await user_of(browser)
     said = await browser.post("/api/multiturn", json={"message": "Hello.", "conversation_id": "c1"}, timeout=30)
     assert said.status_code == 200
+    assert (await browser.post("/api/conversations/c1/links", json={})).status_code == 201
     changes = [{"op": "add_fact", "text": "has a dog"}, {"op": "set_preference", "name": "name", "value": "Ada"}]
     assert (await browser.patch("/api/me", json={"changes": changes})).status_code == 200
     begun = await browser.post("/api/tasks", json={"instruction": "Why is the sky blue?"})

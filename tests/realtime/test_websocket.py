@@ -8,6 +8,7 @@ from typing import Any
 from backend.media import g711
 from backend.media.resample import resample
 from tests.support.offline_peer import OfflinePeer
+from tests.support.pictures import data_url, png
 from tests.support.realtime_client import RealtimeClient, realtime_client
 from tests.support.running_server import RunningServer
 from tests.support.speech import silence, speech
@@ -132,10 +133,15 @@ async def test_what_is_wrong_gets_an_error_and_the_session_goes_on(peer: Offline
         ('{"type": "session.update", "session": {"type": "realtime", "tools": 7}}', "invalid_value"),
         ('{"type": "session.update", "session": {"type": "realtime", "thinkers": "no"}}', "invalid_value"),
         ('{"type": "conversation.item.create"}', "missing_required_parameter"),
-        ('{"type": "conversation.item.delete", "item_id": "nobody"}', "item_not_found"),
+        ('{"type": "conversation.item.delete", "item_id": "nobody"}', "item_delete_invalid_item_id"),
         ('{"type": "response.cancel"}', "response_cancel_not_active"),
         ('{"type": "input_audio_buffer.commit"}', "invalid_value"),
         ('{"type": "response.create", "response": {"metadata": 3}}', "invalid_value"),
+        (
+            '{"type": "response.create", "response": {"input": [{"type": "item_reference", "id": "x"}]}}',
+            "invalid_value",
+        ),
+        ('{"type": "conversation.item.retrieve", "item_id": "nobody"}', "item_retrieve_invalid_item_id"),
     ]
     async with realtime_client(running.url) as client:
         for text, _ in wrong:
@@ -147,6 +153,25 @@ async def test_what_is_wrong_gets_an_error_and_the_session_goes_on(peer: Offline
         assert client.of("error")[2]["error"]["event_id"] == "mine-1"
         await client.send("response.create")
         await client.told("response.done")
+
+
+async def test_a_picture_in_a_message_reaches_the_model_and_is_not_sent_back(
+    peer: OfflinePeer, running: RunningServer
+) -> None:
+    await peer.follow({"turns": [{"reply": {"text": "Hello."}}]})
+    picture = {"type": "input_image", "image_url": data_url(png(40, 30)), "detail": "low"}
+    content = [{"type": "input_text", "text": "What is this?"}, picture]
+    broken = {"type": "input_image", "image_url": "https://example.org/cat.png"}
+    async with realtime_client(running.url) as client:
+        for parts in (content, [broken]):
+            await client.send("conversation.item.create", item={"type": "message", "role": "user", "content": parts})
+        await client.send("response.create")
+        done = (await client.told("response.done"))["response"]
+        [added] = [event for event in client.of("conversation.item.added") if event["item"]["role"] == "user"]
+    assert done["output"][0]["content"][0]["transcript"] == "I have got 1 picture: a PNG of 40 by 30."
+    assert added["item"]["content"] == [content[0], {"type": "input_image", "detail": "low"}]
+    [fault] = [event["error"] for event in client.of("error")]
+    assert fault["param"] == "item.content[0].image_url" and "JPEG and PNG" in fault["message"]
 
 
 async def test_a_client_that_hands_its_turns_in_is_heard_whole(peer: OfflinePeer, running: RunningServer) -> None:

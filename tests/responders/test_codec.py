@@ -46,6 +46,7 @@ COMMANDS: list[tuple[Any, str]] = [
     (do.CommitInput(), "input_audio_buffer.commit"),
     (do.ClearInput(), "input_audio_buffer.clear"),
     (do.AddUserText("hello"), "conversation.item.create"),
+    (do.AddUserText("what is it", ("data:image/png;base64,AAAA",)), "conversation.item.create"),
     (do.AddNote("a note"), "conversation.item.create"),
     (do.CreateReply(Purpose.ANSWER, "answer-1"), "response.create"),
     (do.CreateReply(Purpose.FILLER, "filler-2"), "response.create"),

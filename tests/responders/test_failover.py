@@ -94,7 +94,7 @@ async def test_a_provider_that_does_not_answer_costs_a_new_call_little(monkeypat
     assert "in time" in world.providers.states()["one"]
 
 
-async def test_a_call_stays_with_its_provider_for_two_seconds_and_then_goes_on_with_the_next() -> None:
+async def test_a_call_stays_with_its_provider_for_a_second_and_then_goes_on_with_the_next() -> None:
     world = World("one", "two")
     call = world.choice()
     await call.connect(BRIEFING, ())
@@ -108,7 +108,7 @@ async def test_a_call_stays_with_its_provider_for_two_seconds_and_then_goes_on_w
     assert call.about.responder == "two" and world.dials[1] == 1
 
 
-async def test_a_line_that_is_back_within_two_seconds_is_the_same_one() -> None:
+async def test_a_line_that_is_back_within_a_second_is_the_same_one() -> None:
     world = World("one", "two")
     call = world.choice()
     await call.connect(BRIEFING, ())

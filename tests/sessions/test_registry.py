@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 
 import pytest
 
 from backend.conversation.call_options import CallOptions
-from backend.conversation.commands import DeleteItem, TruncateItem
+from backend.conversation.commands import CancelReply, DeleteItem, TruncateItem
 from backend.conversation.events import Event
 from backend.errors import BadRequest, NotFound, TooMany
 from backend.sessions import registry as directories
@@ -48,7 +49,7 @@ class Live:
     def depths(self) -> dict[str, float]:
         return {"responder_messages": 2, "microphone_frames": 3, "playback_ms": 400}
 
-    def type_text(self, text: str) -> None:
+    def type_text(self, text: str, pictures: Sequence[str] = ()) -> None:
         """Nobody listens."""
 
     def cancel_thinker(self, call: str) -> None:
@@ -70,7 +71,7 @@ class Live:
     def submit(self, event: Event) -> None:
         """Nobody decides."""
 
-    def correct(self, command: TruncateItem | DeleteItem) -> None:
+    def correct(self, command: TruncateItem | DeleteItem | CancelReply) -> None:
         """Nobody has heard anything."""
 
     def hang_up(self, reason: str) -> None:

@@ -24,12 +24,24 @@ from tests.support.waiting import until
 CALL = "CA0123456789abcdef0123456789abcdef"
 STREAM = "MZ0123456789abcdef0123456789abcdef"
 ACCOUNT = "AC0123456789abcdef0123456789abcdef"
+TELNYX_CALL = "v3:9X2vxPDFY2RHSJ1EdMS0RHRksMTg7ldNxdjWbVr9zBjbGjGsSe-aiQ"
+TELNYX_STREAM = "32DE0DEA-53CB-4B21-89A4-9E1819C043BC"
+TELNYX_ACCOUNT = "f5586561-8ff0-4291-a51b-c7dfe4139ff9"
+PLIVO_CALL = "12345678-1234-1234-1234-123456789abc"
+PLIVO_STREAM = "87654321-4321-4321-4321-cba987654321"
 BYTES = g711.PACKET_BYTES
+
+
+Understood = tuple[str, Any]
+"""What a message of the server's says: `audio` with its payload, `mark` with its name, or `clear`."""
 
 
 @dataclass
 class TwilioStream:
-    """One stream that Twilio opens; `said` and `heard` are 24 kHz frames."""
+    """One stream that Twilio opens; `said` and `heard` are 24 kHz frames.
+
+    Other providers' streams differ in their messages, which are the methods at the end.
+    """
 
     call: str = CALL
     law: g711.Law = g711.Law.MU
@@ -48,17 +60,8 @@ class TwilioStream:
     async def connect(self, url: str, parameters: dict[str, str] | None = None) -> None:
         """Open the stream, with the parameters that the webhook's answer named."""
         self._socket = await connect(url, proxy=None, compression=None)
-        await self._send({"event": "connected", "protocol": "Call", "version": "1.0.0"})
-        encoding = "audio/x-mulaw" if self.law is g711.Law.MU else "audio/x-alaw"
-        start = {
-            "accountSid": ACCOUNT,
-            "streamSid": STREAM,
-            "callSid": self.call,
-            "tracks": ["inbound"],
-            "mediaFormat": {"encoding": encoding, "sampleRate": 8000, "channels": 1},
-            "customParameters": parameters or {},
-        }
-        await self._send({"event": "start", "start": start})
+        for message in self._opening(parameters or {}):
+            await self._send(message)
         self._tasks = [asyncio.create_task(work) for work in (self._receive(), self._play(), self._speak())]
 
     def say(self, pcm: bytes) -> None:
@@ -75,11 +78,12 @@ class TwilioStream:
     async def press(self, keys: str) -> None:
         """Press keys of the telephone."""
         for key in keys:
-            await self._send({"event": "dtmf", "dtmf": {"track": "inbound_track", "digit": key}})
+            await self._send({"event": "dtmf", "dtmf": {"track": "inbound", "digit": key}})
 
     async def hang_up(self) -> None:
-        """Hang up: the stream stops, and Twilio closes its socket."""
-        await self._send({"event": "stop", "stop": {"accountSid": ACCOUNT, "callSid": self.call}})
+        """Hang up: the stream stops, and the provider closes its socket."""
+        for message in self._stopping():
+            await self._send(message)
         await self.close()
 
     async def close(self) -> None:
@@ -105,17 +109,16 @@ class TwilioStream:
             async for text in self._socket:
                 message = json.loads(text)
                 self.messages.append(message)
-                assert message["streamSid"] == STREAM
-                match message["event"]:
-                    case "media":
-                        self._queue.append(b64decode(message["media"]["payload"]))
-                    case "mark":
-                        self._queue.append(message["mark"]["name"])
-                    case "clear":
+                match self._understand(message):
+                    case "audio", payload:
+                        self._queue.append(b64decode(payload))
+                    case "mark", name:
+                        self._queue.append(name)
+                    case "clear", _:
                         marks = [each for each in self._queue if isinstance(each, str)]
                         self._queue.clear()
                         for mark in marks:
-                            await self._mark(mark)
+                            await self._cleared(mark)
         except ConnectionClosed:
             pass
         self.closed.set()
@@ -146,18 +149,135 @@ class TwilioStream:
         while not self.closed.is_set():
             payload = self._outgoing.popleft() if self._outgoing else silence
             chunk += 1
-            media = {"track": "inbound", "chunk": str(chunk), "timestamp": str(20 * chunk)}
+            media = {"track": "inbound", "chunk": self._chunk(chunk), "timestamp": str(20 * chunk)}
             await self._send({"event": "media", "media": media | {"payload": b64encode(payload).decode()}})
             due += 0.02
             await asyncio.sleep(max(0.0, due - loop.time()))
 
-    async def _mark(self, name: str) -> None:
-        await self._send({"event": "mark", "mark": {"name": name}})
-
     async def _send(self, message: dict[str, Any]) -> None:
         assert self._socket
         try:
-            await self._socket.send(json.dumps(message | {"sequenceNumber": str(self._sequence), "streamSid": STREAM}))
+            await self._socket.send(json.dumps(message | self._envelope()))
         except ConnectionClosed:
             self.closed.set()
         self._sequence += 1
+
+    # --- the provider's messages ------------------------------------------------------------------------------
+
+    def _opening(self, parameters: dict[str, str]) -> list[dict[str, Any]]:
+        encoding = "audio/x-mulaw" if self.law is g711.Law.MU else "audio/x-alaw"
+        start = {
+            "accountSid": ACCOUNT,
+            "streamSid": STREAM,
+            "callSid": self.call,
+            "tracks": ["inbound"],
+            "mediaFormat": {"encoding": encoding, "sampleRate": 8000, "channels": 1},
+            "customParameters": parameters,
+        }
+        return [{"event": "connected", "protocol": "Call", "version": "1.0.0"}, {"event": "start", "start": start}]
+
+    def _understand(self, message: dict[str, Any]) -> Understood:
+        assert message["streamSid"] == STREAM
+        match message["event"]:
+            case "media":
+                return "audio", message["media"]["payload"]
+            case "mark":
+                return "mark", message["mark"]["name"]
+        assert message["event"] == "clear", message
+        return "clear", None
+
+    async def _mark(self, name: str) -> None:
+        """Say that everything before a mark was played."""
+        await self._send({"event": "mark", "mark": {"name": name}})
+
+    async def _cleared(self, name: str) -> None:
+        """Say what is to be said of a mark whose sound was dropped."""
+        await self._mark(name)
+
+    def _stopping(self) -> list[dict[str, Any]]:
+        return [{"event": "stop", "stop": {"accountSid": ACCOUNT, "callSid": self.call}}]
+
+    def _chunk(self, number: int) -> str | int:
+        return str(number)
+
+    def _envelope(self) -> dict[str, Any]:
+        return {"sequenceNumber": str(self._sequence), "streamSid": STREAM}
+
+
+@dataclass
+class TelnyxStream(TwilioStream):
+    """One stream that Telnyx opens."""
+
+    call: str = TELNYX_CALL
+
+    def _opening(self, parameters: dict[str, str]) -> list[dict[str, Any]]:
+        start = {
+            "user_id": TELNYX_ACCOUNT,
+            "call_control_id": self.call,
+            "call_session_id": "ff55a038-6f5d-11ef-9692-02420aeffb1f",
+            "from": "+13122010094",
+            "to": "+13122123456",
+            "media_format": {"encoding": self.law.value, "sample_rate": 8000, "channels": 1},
+            "custom_parameters": parameters,
+        }
+        return [{"event": "connected", "version": "1.0.0"}, {"event": "start", "start": start}]
+
+    def _understand(self, message: dict[str, Any]) -> Understood:
+        match message:
+            case {"event": "media", "media": {"payload": payload}}:
+                return "audio", payload
+            case {"event": "mark", "mark": {"name": name}}:
+                return "mark", name
+        assert message == {"event": "clear"}, message
+        return "clear", None
+
+    def _stopping(self) -> list[dict[str, Any]]:
+        return [{"event": "stop", "stop": {"user_id": TELNYX_ACCOUNT, "call_control_id": self.call}}]
+
+    def _envelope(self) -> dict[str, Any]:
+        return {"sequence_number": str(self._sequence), "stream_id": TELNYX_STREAM}
+
+
+@dataclass
+class PlivoStream(TwilioStream):
+    """One stream that Plivo opens. Nothing comes back of a checkpoint that was cleared, nor when the stream ends."""
+
+    call: str = PLIVO_CALL
+
+    def _opening(self, parameters: dict[str, str]) -> list[dict[str, Any]]:
+        start = {
+            "callId": self.call,
+            "streamId": PLIVO_STREAM,
+            "accountId": "MAXXXXXXXXXXXXXXXXXX",
+            "tracks": ["inbound"],
+            "mediaFormat": {"encoding": "audio/x-mulaw", "sampleRate": 8000},
+        }
+        return [{"event": "start", "start": start, "extra_headers": parameters.get("extraHeaders", "")}]
+
+    def _understand(self, message: dict[str, Any]) -> Understood:
+        assert message["streamId"] == PLIVO_STREAM
+        match message:
+            case {
+                "event": "playAudio",
+                "media": {"contentType": "audio/x-mulaw", "sampleRate": 8000, "payload": payload},
+            }:
+                return "audio", payload
+            case {"event": "checkpoint", "name": name}:
+                return "mark", name
+        assert message["event"] == "clearAudio", message
+        return "clear", None
+
+    async def _mark(self, name: str) -> None:
+        await self._send({"event": "playedStream", "name": name})
+
+    async def _cleared(self, name: str) -> None:
+        pass
+
+    def _stopping(self) -> list[dict[str, Any]]:
+        return []
+
+    def _chunk(self, number: int) -> str | int:
+        return number
+
+    def _envelope(self) -> dict[str, Any]:
+        return {"sequenceNumber": self._sequence, "streamId": PLIVO_STREAM}

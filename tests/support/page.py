@@ -21,7 +21,9 @@ FRONTEND = Path(__file__).parents[2] / "frontend"
 
 
 @contextlib.asynccontextmanager
-async def page_world(folder: Path, *, budgets: Budgets | None = None, **settings: Any) -> AsyncIterator[World]:
+async def page_world(
+    folder: Path, *, budgets: Budgets | None = None, services_with: dict[str, Any] | None = None, **settings: Any
+) -> AsyncIterator[World]:
     """A `World` that serves the project's own page, with notices and reminders."""
     (folder / "page").symlink_to(FRONTEND, target_is_directory=True)
     store = FakeServer()
@@ -34,6 +36,7 @@ async def page_world(folder: Path, *, budgets: Budgets | None = None, **settings
             "notices": notifications.dispatcher,
             "pages": pages,
             **({"budgets": budgets} if budgets else {}),
+            **(services_with or {}),
         }
         async with world(folder, page=False, services_with=services, **settings) as here:
             yield here

@@ -77,12 +77,16 @@ class RealtimeClient:
     async def read(self) -> None:
         """Collect events until the connection is closed."""
         async for text in self.socket:
-            event = json.loads(text)
-            SERVER_EVENTS[event["type"]].model_validate(event)
-            self.events.append(event)
-            self.at.append(time.monotonic())
-            if event["type"] == "response.output_audio.delta":
-                self.sound.setdefault(event["item_id"], bytearray()).extend(base64.b64decode(event["delta"]))
+            self.collect(text)
+
+    def collect(self, text: str | bytes) -> None:
+        """Take one event."""
+        event = json.loads(text)
+        SERVER_EVENTS[event["type"]].model_validate(event)
+        self.events.append(event)
+        self.at.append(time.monotonic())
+        if event["type"] == "response.output_audio.delta":
+            self.sound.setdefault(event["item_id"], bytearray()).extend(base64.b64decode(event["delta"]))
 
 
 @asynccontextmanager

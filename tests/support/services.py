@@ -26,6 +26,7 @@ from backend.settings.budgets import BudgetSettings
 from backend.settings.settings import Settings
 from backend.tools.registry import Registry
 from backend.transports.webrtc.ice_servers import IceServers
+from backend.users.shared_links import SharedLinks
 from tests.support.consent import confirmations
 
 
@@ -43,7 +44,17 @@ def budgets_over(redis: Redis, settings: BudgetSettings | None = None) -> Budget
 
 def services_of(**given: Any) -> Services:
     """Return services of which those that are not given are missing, or idle; a route that needs one fails."""
-    missing = ("tasks", "model_calls", "coordinator", "pages", "reminders", "reasoner", "ledger")
+    missing = (
+        "accept_realtime_offer",
+        "tasks",
+        "model_calls",
+        "coordinator",
+        "pages",
+        "reminders",
+        "reasoner",
+        "ledger",
+        "accept_rtvi_offer",
+    )
     idle: dict[str, Any] = {
         "notices": _NoNotices(),
         "toolbox": Registry([], {}),
@@ -53,6 +64,7 @@ def services_of(**given: Any) -> Services:
         "confirmations": confirmations(),
         "access": Access(default_tier=Tier.OPERATOR),  # as `make run` on this machine
         "recordings": RecordingStore(Path("/nonexistent"), Bounds(0, 0, 0), keep_s=None),
+        "links": SharedLinks(FakeAsyncRedis()),
         "metrics": CallMetrics(),
         "access_store": AccessStore(FakeAsyncRedis()),
         "merges": Merges(FakeAsyncRedis()),

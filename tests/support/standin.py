@@ -123,6 +123,8 @@ class StandIn:
         self.typing_refusal: Response | None = None
         self.interruptions: list[bool] = []
         """How the page has switched interruptions."""
+        self.recorded: list[bool] = []
+        """How the page has switched the recording."""
         self.asked: list[tuple[str, str]] = []
         """What was asked of which Thinker: (call, cancel or say)."""
         self.cancelled_tasks: list[str] = []
@@ -193,6 +195,8 @@ class StandIn:
                     Route("/api/sessions", self._open, methods=["POST"]),
                     WebSocketRoute("/ws/{id}", self._socket),
                     Route("/api/sessions/{id}/interruptions", self._interruptions, methods=["POST"]),
+                    Route("/api/sessions/{id}/recording", self._recording, methods=["POST"]),
+                    Route("/api/recordings", self._recordings),
                     Route("/api/sessions/{id}/thinkers/{call}/{what}", self._asked, methods=["POST"]),
                     Route("/api/sessions/{id}", self._session),
                     Route("/api/sessions/{id}/messages", self._typed, methods=["POST"]),
@@ -307,6 +311,17 @@ class StandIn:
         self.interruptions.append(allowed)
         self.publish("interruptions", allowed=allowed)
         return JSONResponse({"ok": True}, status_code=202)
+
+    async def _recording(self, request: Request) -> Response:
+        on = (await request.json())["on"]
+        if self.typing_refusal:
+            return self.typing_refusal
+        self.recorded.append(on)
+        self.publish("recording", recording_id="r" * 16, on=on, reason="" if on else "stopped")
+        return JSONResponse({"on": on}, status_code=202)
+
+    async def _recordings(self, _: Request) -> Response:
+        return JSONResponse({"offered": False, "recordings": []})
 
     async def _transcript(self, _: Request) -> Response:
         return JSONResponse({"messages": self.record})

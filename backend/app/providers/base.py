@@ -16,6 +16,7 @@ from backend.app.warm_up import WarmUp
 from backend.responders.base import Briefing, PastMessage, Responder
 from backend.responders.codec import Voice
 from backend.responders.failover import Provider, ResponderInfo
+from backend.responders.mcp_items import read_servers
 from backend.responders.realtime import RealtimeEndpoint, connect_realtime, probe_realtime
 from backend.settings.settings import Settings
 
@@ -64,6 +65,7 @@ def voice_of(settings: Settings, model: str) -> Voice:
         noise_reduction=settings.realtime_noise_reduction,
         language=settings.realtime_language,
         speed=settings.realtime_speed,
+        mcp_servers=read_servers(settings.realtime_mcp_file) if settings.realtime_mcp_file else (),
     )
 
 

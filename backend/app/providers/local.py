@@ -41,9 +41,8 @@ async def open_provider(settings: Settings, stack: AsyncExitStack) -> OpenedProv
     http = await stack.enter_async_context(httpx2.AsyncClient(timeout=LISTED_WITHIN_S, trust_env=False))
     entry = await _description(http, api)
     most = entry.get("calls")
-    capabilities = replace(
-        capabilities_of(settings.realtime_model), voices=(), speeds=LOCAL_SPEEDS, languages=("English",)
-    )
+    model = capabilities_of(settings.realtime_model)
+    capabilities = replace(model, voices=(), speeds=LOCAL_SPEEDS, languages=("English",), images=False)
     endpoint = RealtimeEndpoint(
         api.realtime_url,
         ANY_KEY,

@@ -6,9 +6,9 @@ Whatever is put into the conversation here is answered only once a reply is aske
 from __future__ import annotations
 
 import json
-from typing import Literal
 
 from backend.conversation import commands as do
+from backend.conversation import events as ev
 from backend.conversation import page_events as page
 from backend.conversation.commands import Purpose
 from backend.conversation.machine.connection import send_typed
@@ -40,18 +40,20 @@ def on_input_dropped(s: State, now: float) -> None:
     s.commands.append(do.ClearInput())
 
 
-def on_message_added(s: State, role: Literal["user", "assistant", "system"], text: str, now: float) -> None:
+def on_message_added(s: State, event: ev.MessageAdded, now: float) -> None:
     """Put a message into the conversation. The caller's begins a turn; an earlier one of ours becomes a note."""
-    if role == "user":
+    text = event.text
+    if event.role == "user":
+        message = do.AddUserText(text, event.pictures, event.item)
         begin_turn(s, now, 0)
         s.owed_since = None
         s.typed += 1
-        s.publish(page.TranscriptCompleted("user", f"typed-{s.typed}", text))
-        send_typed(s, text)
+        s.publish(page.TranscriptCompleted("user", f"typed-{s.typed}", message.words))
+        send_typed(s, message)
         return
-    note = text if role == "system" else SAID_EARLIER.format(words=json.dumps(text, ensure_ascii=False))
+    note = text if event.role == "system" else SAID_EARLIER.format(words=json.dumps(text, ensure_ascii=False))
     if s.lost_at is None:
-        s.commands.append(do.AddNote(note))
+        s.commands.append(do.AddNote(note, event.item))
     else:
         s.notes.append(note)
 

@@ -50,7 +50,7 @@ def on_lost(s: State, now: float) -> None:
 def on_restored(s: State, event: ev.ResponderRestored, now: float) -> None:
     """Give the new connection what has come up meanwhile; it may also follow one that stood, between two turns."""
     was_lost, s.lost_at = s.lost_at is not None, None
-    s.publish(page.ResponderChanged("connected", event.responder, event.model))
+    s.publish(page.ResponderChanged("connected", event.responder, event.model, event.pictures))
     if s.typed_meanwhile:
         s.want(Purpose.ANSWER)  # an apology may have come between
     if was_lost and s.wanted and s.owed_since is None:
@@ -59,8 +59,8 @@ def on_restored(s: State, event: ev.ResponderRestored, now: float) -> None:
         s.idle_since = now
     s.commands.extend(do.AddNote(note) for note in s.notes)
     s.notes.clear()
-    for text in s.typed_meanwhile:
-        _add_typed(s, text)
+    for message in s.typed_meanwhile:
+        _add_typed(s, message)
     s.typed_meanwhile.clear()
     admit_missing(s, now)
 
@@ -71,12 +71,12 @@ def on_gone(s: State, refused: bool, now: float) -> None:
     leave(s, "responder_refused" if refused else "responder_gone", Clip.LOST, now)
 
 
-def send_typed(s: State, text: str) -> None:
+def send_typed(s: State, message: do.AddUserText) -> None:
     """Send words of the caller's to the provider; while no connection stands, they wait for the next."""
     if s.lost_at is None:
-        _add_typed(s, text)
+        _add_typed(s, message)
     else:
-        s.typed_meanwhile.append(text)
+        s.typed_meanwhile.append(message)
 
 
 def admit_missing(s: State, now: float) -> None:
@@ -117,8 +117,8 @@ def _save_reply(s: State, broken_off: list[SpokenItem]) -> None:
         s.notes.append(f"The line broke when you had said: {json.dumps(said)}. Briefly finish it.")
 
 
-def _add_typed(s: State, text: str) -> None:
-    s.commands += [do.AddUserText(text), do.Remember("user", text)]
+def _add_typed(s: State, message: do.AddUserText) -> None:
+    s.commands += [message, do.Remember("user", message.words)]
 
 
 def _owes(s: State) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from backend.conversation.commands import Clip, Command, Publish, Purpose
+from backend.conversation.commands import AddUserText, Clip, Command, Publish, Purpose
 from backend.conversation.events import Event, UtteranceRead
 from backend.conversation.limits import TurnLimits
 from backend.conversation.notices import Notices
@@ -421,11 +421,11 @@ class State:
     """Words of the caller's were lost with it."""
     notes: list[str] = field(default_factory=list)
     """Notes for the Responder once it is connected again."""
-    typed_meanwhile: list[str] = field(default_factory=list)
+    typed_meanwhile: list[AddUserText] = field(default_factory=list)
     """Typed words for the Responder once it is connected again."""
     typed: int = 0
     """Messages typed so far."""
-    typed_waiting: list[str] = field(default_factory=list)
+    typed_waiting: list[AddUserText] = field(default_factory=list)
     """Words typed while the caller spoke: each a turn, once what was said is answered."""
 
     # the end

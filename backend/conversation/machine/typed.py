@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from backend.conversation import events as ev
 from backend.conversation import page_events as page
-from backend.conversation.commands import Purpose
+from backend.conversation.commands import AddUserText, Purpose
 from backend.conversation.machine import overlap
 from backend.conversation.machine.connection import send_typed
 from backend.conversation.machine.late_answers import drop_if_called_off
@@ -14,21 +15,27 @@ from backend.conversation.machine.state import Deadlines, Floor, State
 
 WAITING_LIMIT = 16
 """Messages that wait at most for a caller who speaks; more are put together with the newest."""
+PICTURES_LIMIT = 4
+"""Pictures of such messages, the newest."""
 
 
-def on_typed(s: State, text: str, now: float) -> None:
+def on_typed(s: State, event: ev.TextTyped, now: float) -> None:
     """Answer typed words at once, stopping what is spoken; while the caller speaks, after the answer to that."""
+    message = AddUserText(event.text, event.pictures)
     s.typed += 1
-    s.publish(page.TranscriptCompleted("user", f"typed-{s.typed}", text))
+    s.publish(page.TranscriptCompleted("user", f"typed-{s.typed}", message.words))
     speaking = s.floor is Floor.USER or (s.floor is Floor.HELD and s.utterance is not None)
     if s.floor is not Floor.USER:
         take_floor(s, now)
     if not speaking:
-        _begin(s, text, now)
+        _begin(s, message, now)
         return
     if len(s.typed_waiting) >= WAITING_LIMIT:
-        text = f"{s.typed_waiting.pop()}\n{text}"
-    s.typed_waiting.append(text)
+        last = s.typed_waiting.pop()
+        message = AddUserText(
+            f"{last.text}\n{message.text}".strip(), (*last.pictures, *message.pictures)[-PICTURES_LIMIT:]
+        )
+    s.typed_waiting.append(message)
 
 
 def deadlines(s: State) -> Deadlines:
@@ -61,8 +68,8 @@ def take_floor(s: State, now: float) -> None:
         s.pass_floor(Floor.LISTENING)
 
 
-def _begin(s: State, text: str, now: float) -> None:
+def _begin(s: State, message: AddUserText, now: float) -> None:
     begin_turn(s, now, 0)
-    send_typed(s, text)
-    drop_if_called_off(s, text)
+    send_typed(s, message)
+    drop_if_called_off(s, message.text)
     s.want(Purpose.ANSWER)

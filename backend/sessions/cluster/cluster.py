@@ -41,6 +41,7 @@ class _Arguments(msgspec.Struct, frozen=True):
 
     session: str = ""
     text: str = ""
+    pictures: tuple[str, ...] = ()
     call: str = ""
     reason: str = ""
     owner: str = ""
@@ -234,7 +235,7 @@ class Cluster(SessionLocator):
             case "transcript":
                 return await handle.transcript()
             case "type_text":
-                return await handle.type_text(args.text, shared=args.shared)
+                return await handle.type_text(args.text, args.pictures, shared=args.shared)
             case "cancel_thinker":
                 return await handle.cancel_thinker(args.call)
             case "say_answer":

@@ -110,8 +110,8 @@ class RemoteHandle(SessionHandle):
         messages: list[TranscriptEntry] = await self.ask("transcript")
         return messages
 
-    async def type_text(self, text: str, *, shared: bool = False) -> None:
-        await self.ask("type_text", text=text, shared=shared)
+    async def type_text(self, text: str, pictures: Sequence[str] = (), *, shared: bool = False) -> None:
+        await self.ask("type_text", text=text, pictures=pictures, shared=shared)
 
     async def cancel_thinker(self, call: str) -> None:
         await self.ask("cancel_thinker", call=call)

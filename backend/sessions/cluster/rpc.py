@@ -146,16 +146,16 @@ class Rpc:
                 if listener := self._listeners.get(key):
                     call_listener("followed stream", listener, int(raw_id.split(b"-")[0]), content)
                 elif request := decode_or_skip("RPC message", content, _decoder.decode):
-                    self._on_request(request)
+                    self._on_request(request, raw_id)
 
-    def _on_request(self, request: RpcRequest) -> None:
+    def _on_request(self, request: RpcRequest, raw_id: bytes) -> None:
         if not request.reply or request.until < time.time():
             return
-        task = asyncio.create_task(self._reply(request), name=f"answer {request.what}")
+        task = asyncio.create_task(self._reply(request, raw_id), name=f"answer {request.what}")
         self._answering.add(task)
         task.add_done_callback(self._answering.discard)
 
-    async def _reply(self, request: RpcRequest) -> None:
+    async def _reply(self, request: RpcRequest, raw_id: bytes) -> None:
         try:
             if len(self._answering) > AT_ONCE:
                 raise TooMany("Too many requests at once.", retry_after_s=1)
@@ -170,6 +170,7 @@ class Rpc:
                 pipe = self._redis.pipeline(transaction=True)
                 pipe.rpush(request.reply, msgspec.json.encode(answer))
                 pipe.expire(request.reply, 10)
+                pipe.xdel(inbox_key(self._node), raw_id)  # it may hold what a caller has typed or shown
                 await pipe.execute()
         except AWAY:
             log.warning("an answer could not be sent: %s", request.what)

@@ -113,18 +113,19 @@ class Ledger:
 
         return await self._read(read)
 
-    async def messages(self, user_id: str, conversation_id: str, limit: int) -> list[Message]:
+    async def messages(
+        self, user_id: str, conversation_id: str, limit: int, *, until: float | None = None
+    ) -> list[Message]:
         """Return the newest messages with words, oldest first, as memory has them; none of what is not the user's.
 
-        What waits to be written is not among them: memory has that.
+        What waits to be written is not among them: memory has that. `until`: a Unix time, up to which they are asked
+        for; then those that wait are among them.
         """
-        found = await self._rows(
-            select(ENTRIES)
-            .where(_of_conversation(user_id, conversation_id), ENTRIES.c.kind == "message")
-            .order_by(ENTRIES.c.at.desc(), ENTRIES.c.seq.desc())
-            .limit(limit),
-            settled=False,
-        )
+        chosen = select(ENTRIES).where(_of_conversation(user_id, conversation_id), ENTRIES.c.kind == "message")
+        if until is not None:
+            chosen = chosen.where(ENTRIES.c.at <= until)
+        newest = chosen.order_by(ENTRIES.c.at.desc(), ENTRIES.c.seq.desc()).limit(limit)
+        found = await self._rows(newest, settled=until is not None)
         return [_message(row) for row in reversed(found)]
 
     async def entries(self, user_id: str, conversation_id: str) -> list[Json]:

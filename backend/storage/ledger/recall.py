@@ -1,10 +1,13 @@
-"""A conversation to be gone on with: as memory has it, else as the ledger kept it, which then makes it live again."""
+"""A conversation as memory has it, else as the ledger kept it, which makes it live again; or as it once was."""
 
 from __future__ import annotations
 
 from backend.storage.ledger.ledger import Ledger
-from backend.storage.memory import Memory
+from backend.storage.memory import HISTORY_LIMIT, Memory
 from backend.storage.messages import Message
+
+SHOWN_LIMIT = 2_000
+"""Messages shown of a conversation as it was; the newest."""
 
 
 async def recall(
@@ -21,3 +24,17 @@ async def recall(
     if kept and live:
         await memory.append_messages(user_id, conversation_id, *kept)
     return kept
+
+
+async def recall_until(
+    memory: Memory, ledger: Ledger | None, user_id: str, conversation_id: str, until: float | None
+) -> list[Message]:
+    """Return the messages up to a Unix time, oldest first; the ledger has those that memory has dropped by now.
+
+    Raises `MemoryUnavailable` or `LedgerUnavailable`.
+    """
+    kept = await ledger.messages(user_id, conversation_id, SHOWN_LIMIT, until=until) if ledger else []
+    if kept:
+        return kept
+    messages = await memory.recent_messages(user_id, conversation_id, HISTORY_LIMIT)
+    return [message for message in messages if until is None or message.at <= until]

@@ -17,6 +17,7 @@ from pydantic import BaseModel, ValidationError
 from backend.runtime.json_objects import Json
 
 APPEND = "input_audio_buffer.append"
+REFERENCE = "item_reference"
 EVENT_ID_LIMIT = 512
 """Characters of a client's event id that are given back."""
 
@@ -61,6 +62,14 @@ def parse(text: str | bytes) -> tuple[ClientEvent, Json]:
         raise
 
 
+def check_session(session: Json) -> None:
+    """Check a session that is given outside of an event, as that of a `session.update`. Raises `ClientFault`."""
+    try:
+        _types()["session.update"].model_validate({"type": "session.update", "session": session})
+    except ValidationError as error:
+        raise _fault(error) from None
+
+
 def audio_of(encoded: str | None) -> bytes:
     """Return the bytes of an event's `audio`. Raises `ClientFault`."""
     if encoded is None:
@@ -78,12 +87,21 @@ def _checked(event: ClientEvent, text: str | bytes) -> Json:
         raise ClientFault(f"Unknown event type {event.type[:64]!r}. Known are: {names}.", param="type")
     try:
         fields: Json = _decode_all(text)
-        kind.model_validate(fields)
+        kind.model_validate(_without_references(fields))
     except ValidationError as error:
         raise _fault(error) from None
     except (msgspec.DecodeError, RecursionError):
         raise ClientFault("The event is not valid JSON.", code="invalid_json") from None
     return fields
+
+
+def _without_references(fields: Json) -> Json:
+    """Return the event without the references to items that a response's input may hold: the types do not know them."""
+    response = fields.get("response")
+    if not isinstance(response, dict) or not isinstance(response.get("input"), list):
+        return fields
+    known = [each for each in response["input"] if not (isinstance(each, dict) and each.get("type") == REFERENCE)]
+    return {**fields, "response": {**response, "input": known}}
 
 
 def _fault(error: ValidationError) -> ClientFault:

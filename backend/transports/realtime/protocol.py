@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from backend.conversation import commands as do
 from backend.conversation import events as ev
 from backend.conversation.call_options import CallOptions
-from backend.errors import VoiceError
+from backend.errors import CallerError, VoiceError
 from backend.media.frame import milliseconds
+from backend.media.pictures import checked_picture
 from backend.runtime.json_objects import Json
 from backend.transports.realtime.client_events import APPEND, ClientFault, audio_of, parse
 from backend.transports.realtime.items import ItemList
+from backend.transports.realtime.out_of_band import OutOfBand
 from backend.transports.realtime.responses import new_id
 from backend.transports.realtime.server_events import CallTranslator
 from backend.transports.realtime.session import RealtimeSession
@@ -26,7 +28,16 @@ COMMIT_LEAST_MS = 100
 """Milliseconds of audio that a turn needs that a client hands in."""
 TEXT_LIMIT = 64_000
 """Characters of a message, or of a tool's output."""
+PICTURES_LIMIT = 4
+"""Pictures of one message."""
 ACTIVE = "conversation_already_has_active_response"
+DUPLICATE = "item_create_duplicate_item_id"
+IN_CONVERSATION = {
+    "input": "it is for responses outside of the conversation",
+    "tools": "set them in the session",
+    "prompt": "set instructions",
+}
+"""Fields of a `response.create` that a response within the conversation cannot have, and what to do instead."""
 LIMITS: Mapping[str, tuple[str, str]] = {
     "max_minutes": ("session_expired", "Your session hit the maximum duration."),
     "budget": ("insufficient_quota", "You exceeded your current quota."),
@@ -34,6 +45,10 @@ LIMITS: Mapping[str, tuple[str, str]] = {
     "responder_refused": ("responder_unavailable", "The Responder cannot be reached."),
 }
 """Reasons for a call's end that its client is told by an `error` event."""
+
+
+Send = Callable[[Json], None]
+"""Sends an event to one program."""
 
 
 class CallControl(Protocol):
@@ -45,8 +60,8 @@ class CallControl(Protocol):
     def submit(self, event: ev.Event) -> None:
         """Take what the client has decided."""
 
-    def correct(self, command: do.TruncateItem | do.DeleteItem) -> None:
-        """Tell the Responder how much was really heard of an item."""
+    def correct(self, command: do.TruncateItem | do.DeleteItem | do.CancelReply) -> None:
+        """Tell the Responder what the client knows better. Raises `BadRequest` where it cannot forget an item."""
 
     def allow_interruptions(self, allowed: bool) -> None:
         """Set whether the caller's voice interrupts replies."""
@@ -65,12 +80,10 @@ class AudioInput(Protocol):
 class ClientProtocol:
     """The protocol's side of one call."""
 
-    def __init__(
-        self, session: RealtimeSession, send: Callable[[Json], None], audio: AudioInput | None, *, call_id: str = ""
-    ) -> None:
+    def __init__(self, session: RealtimeSession, send: Send, audio: AudioInput | None) -> None:
         """`audio` is None where the caller's audio does not come by events."""
         self.session = session
-        self._send = send
+        self._listeners = [send]
         self._audio = audio
         self.control: CallControl | None = None
         """The call, once it runs."""
@@ -79,6 +92,7 @@ class ClientProtocol:
         self.on_ready: Callable[[], None] = lambda: None
         """Called when the client has configured its session, or begun without: the Responder may be connected."""
         self.items = ItemList()
+        self.out_of_band = OutOfBand(self.items)
         self.heard_bytes = 0
         """24 kHz PCM16 that has come from the client."""
         self._uncommitted_ms = 0
@@ -90,6 +104,7 @@ class ClientProtocol:
             is_client_tool=lambda name: self.session.options.is_client_tool(name),
             heard_ms=lambda: milliseconds(self.heard_bytes),
         )
+        self.translator.buffers = audio is None
         self._adapt()
 
     def __repr__(self) -> str:
@@ -98,6 +113,25 @@ class ClientProtocol:
     def begin(self) -> None:
         """Greet the client."""
         self.send({"type": "session.created", "session": self.session.shown()})
+
+    def join(self, send: Send) -> None:
+        """Send another program the events from now on, too, after greeting it."""
+        send(_stamped({"type": "session.created", "session": self.session.shown()}))
+        self._listeners.append(send)
+
+    def leave(self, send: Send) -> None:
+        """Send that program nothing any more."""
+        self._listeners.remove(send)
+
+    @property
+    def programs(self) -> int:
+        """How many are sent the events."""
+        return len(self._listeners)
+
+    def hear(self, byte_count: int) -> None:
+        """Note that so much 24 kHz PCM16 has come from the client."""
+        self.heard_bytes += byte_count
+        self._uncommitted_ms += milliseconds(byte_count)
 
     def attach(self, control: CallControl) -> None:
         """Act on the call from now on; what was decided before it ran is carried out now."""
@@ -109,19 +143,26 @@ class ClientProtocol:
 
     def send(self, event: Json) -> None:
         """Send a server event under an id of its own."""
-        self._send({"event_id": new_id("event"), **event})
+        stamped = _stamped(event)
+        for send in tuple(self._listeners):
+            send(stamped)
 
     def follow(self, event: ev.Event | None, commands: Sequence[do.Command]) -> None:
         """Tell the client of one step of the call."""
         for each in self.translator.step(event, commands):
             self.send(each)
+        if isinstance(event, ev.OutOfBandProgress | ev.OutOfBandRefused) and (shown := self._out_of_band(event)):
+            self.send(shown)
         for command in commands:
             if isinstance(command, do.HangUp) and command.reason in LIMITS:
                 code, message = LIMITS[command.reason]
                 self._send_error(message, code, kind="server_error")
 
-    def receive(self, text: str | bytes) -> None:
-        """Carry out a client event; one that cannot be is answered with an `error` event, and the session goes on."""
+    def receive(self, text: str | bytes, answer: Send | None = None) -> None:
+        """Carry out a client event; one that cannot be is answered with an `error` event, and the session goes on.
+
+        `answer` sends the error to whom the event is from, if that is one who has joined.
+        """
         event_id = None
         try:
             event, fields = parse(text)
@@ -132,15 +173,19 @@ class ClientProtocol:
                 HANDLERS[event.type](self, fields)
                 self.on_ready()
         except ClientFault as fault:
-            self._send_error(str(fault), fault.code, param=fault.param, event_id=event_id or fault.event_id)
+            event_id = event_id or fault.event_id
+            self._send_error(str(fault), fault.code, param=fault.param, event_id=event_id, answer=answer)
         except VoiceError as error:
-            self._send_error(f"{error} {error.hint}".strip(), "invalid_value", event_id=event_id)
+            self._send_error(f"{error} {error.hint}".strip(), "invalid_value", event_id=event_id, answer=answer)
 
-    def refuse_binary(self) -> None:
+    def refuse_binary(self, answer: Send | None = None) -> None:
         """Answer a message that is no text."""
-        self._send_error(
-            "Events are JSON text: audio is sent in base64, in input_audio_buffer.append.", "invalid_event"
-        )
+        message = "Events are JSON text: audio is sent in base64, in input_audio_buffer.append."
+        self._send_error(message, "invalid_event", answer=answer)
+
+    def report_too_large(self, kind: str) -> None:
+        """Tell the client of an event that is larger than what it takes."""
+        self._send_error(f"A {kind} event was larger than your data channel takes.", "event_too_large")
 
     def _send_error(
         self,
@@ -150,9 +195,10 @@ class ClientProtocol:
         kind: str = "invalid_request_error",
         param: str | None = None,
         event_id: str | None = None,
+        answer: Send | None = None,
     ) -> None:
         error = {"type": kind, "code": code, "message": message, "param": param, "event_id": event_id}
-        self.send({"type": "error", "error": error})
+        (answer or self.send)(_stamped({"type": "error", "error": error}))
 
     def _submit(self, event: ev.Event) -> None:
         if self.control is None:
@@ -169,6 +215,11 @@ class ClientProtocol:
         translator.modality = "text" if session.modality == "text" else "audio"
         translator.paced = session.paced
         translator.transcribes = session.transcribes
+
+    def _out_of_band(self, event: ev.OutOfBandProgress | ev.OutOfBandRefused) -> Json | None:
+        if isinstance(event, ev.OutOfBandProgress):
+            return self.out_of_band.on_progress(event)
+        return self.out_of_band.on_refused(event)
 
     # --- client events --------------------------------------------------------------------------------------
 
@@ -187,8 +238,7 @@ class ClientProtocol:
         if self._audio is None:
             raise ClientFault("This call's audio comes over WebRTC.", code="invalid_event")
         taken = self._audio.append(audio)
-        self.heard_bytes += taken
-        self._uncommitted_ms += milliseconds(taken)
+        self.hear(taken)
         if taken:
             self.on_ready()
 
@@ -217,10 +267,12 @@ class ClientProtocol:
         item: Json = dict(fields["item"])
         item_id = item.get("id") or new_id("item")
         if self.items.find(item_id) is not None:
-            raise ClientFault(f"There is an item {item_id!r} already.", param="item.id")
-        event = _event_of(item)
+            raise ClientFault(f"There is an item {item_id!r} already.", code=DUPLICATE, param="item.id")
+        event = _event_of(item | {"id": item_id})
         previous = self.items.last
         item |= {"id": item_id, "object": "realtime.item", "status": "completed"}
+        if isinstance(event, ev.MessageAdded) and event.pictures:
+            item["content"] = [_without_picture(part) for part in item["content"]]
         self.items.add(item)
         self.send({"type": "conversation.item.added", "previous_item_id": previous, "item": item})
         if event is not None:
@@ -228,17 +280,19 @@ class ClientProtocol:
         self.send({"type": "conversation.item.done", "previous_item_id": previous, "item": item})
 
     def _on_item_retrieve(self, fields: Json) -> None:
-        self.send({"type": "conversation.item.retrieved", "item": self._item(fields)})
+        self.send({"type": "conversation.item.retrieved", "item": self._item(fields, "retrieve")})
 
     def _on_item_delete(self, fields: Json) -> None:
-        item = self._item(fields)
-        self.items.delete(item["id"])
-        if self.control is not None and _is_the_providers(item):
+        item = self._item(fields, "delete")
+        if item.get("type") != "message":
+            raise ClientFault("Only messages can be deleted: calls and their results belong together.", param="item_id")
+        if self.control is not None:
             self.control.correct(do.DeleteItem(self.translator.provider_id(item["id"])))
+        self.items.delete(item["id"])
         self.send({"type": "conversation.item.deleted", "item_id": item["id"]})
 
     def _on_item_truncate(self, fields: Json) -> None:
-        item, heard_ms = self._item(fields), fields["audio_end_ms"]
+        item, heard_ms = self._item(fields, "truncate"), fields["audio_end_ms"]
         if item.get("role") != "assistant":
             raise ClientFault("Only model output audio messages can be truncated.", param="item_id")
         if heard_ms < 0:
@@ -256,19 +310,22 @@ class ClientProtocol:
 
     def _on_response_create(self, fields: Json) -> None:
         asked: Json = fields.get("response") or {}
-        for name in ("input", "tools", "prompt"):
-            if asked.get(name):
-                raise ClientFault(
-                    f"'response.{name}' is not supported: set it in the session.", param=f"response.{name}"
-                )
         if asked.get("conversation") == "none":
-            raise ClientFault("Responses outside of the conversation are not supported.", param="response.conversation")
+            self._submit(self.out_of_band.ask(asked, fields.get("event_id"), self.session, self._named_there))
+            return
+        for name, instead in IN_CONVERSATION.items():
+            if asked.get(name):
+                raise ClientFault(f"'response.{name}' is not supported here: {instead}.", param=f"response.{name}")
         if self.translator.is_replying:
             raise ClientFault("Conversation already has an active response in progress.", code=ACTIVE)
         self.translator.metadata = asked.get("metadata")
         self._submit(ev.ReplyRequested(asked.get("instructions") or ""))
 
     def _on_response_cancel(self, fields: Json) -> None:
+        named = fields.get("response_id")
+        if named and self.control is not None and self.out_of_band.is_under_way(named):
+            self.control.correct(do.CancelReply(named))
+            return
         if not self.translator.is_busy:
             raise ClientFault("Cancellation failed: no active response found", code="response_cancel_not_active")
         self._call_off()
@@ -286,12 +343,15 @@ class ClientProtocol:
         finally:
             self.translator.cut_by = "turn_detected"
 
-    def _item(self, fields: Json) -> Json:
+    def _named_there(self, item: Json) -> str | None:
+        """Return the Responder's name of an item that it has made; None for another."""
+        return self.translator.provider_id(item["id"]) if _is_the_providers(item) else None
+
+    def _item(self, fields: Json, what: Literal["retrieve", "delete", "truncate"]) -> Json:
         item = self.items.find(fields["item_id"])
         if item is None:
-            raise ClientFault(
-                f"Item with item_id not found: {fields['item_id'][:64]}.", code="item_not_found", param="item_id"
-            )
+            message = f"Item with item_id not found: {fields['item_id'][:64]}."
+            raise ClientFault(message, code=f"item_{what}_invalid_item_id", param="item_id")
         return item
 
 
@@ -310,11 +370,15 @@ HANDLERS: Mapping[str, Callable[[ClientProtocol, Json], None]] = {
 """What is done about each client event; `input_audio_buffer.append` has a way of its own."""
 
 
+def _stamped(event: Json) -> Json:
+    return {"event_id": new_id("event"), **event}
+
+
 def _event_of(item: Json) -> ev.Event | None:
     """Return what an item of the client's means for the call; None: nothing. Raises `ClientFault`."""
     match item.get("type"):
         case "message":
-            return ev.MessageAdded(item["role"], _words(item))
+            return _message_of(item)
         case "function_call_output":
             output = item.get("output")
             text = output if isinstance(output, str) else json.dumps(output, ensure_ascii=False)
@@ -328,20 +392,35 @@ def _event_of(item: Json) -> ev.Event | None:
             raise ClientFault(f"Items of the type {str(kind)[:64]!r} are not supported.", param="item.type")
 
 
-def _words(item: Json) -> str:
-    """Return the words of a message; a recording counts by its transcript."""
-    words: list[str] = []
+def _message_of(item: Json) -> ev.MessageAdded:
+    """Return a message with its words and pictures; a recording counts by its transcript."""
+    words, pictures = list[str](), list[str]()
     for number, part in enumerate(item.get("content") or ()):
-        text: Any = part.get("text") or part.get("transcript")
         if part.get("type") == "input_image":
-            raise ClientFault("Images are not supported.", param=f"item.content[{number}].type")
+            pictures.append(_picture(part, f"item.content[{number}].image_url"))
+            continue
+        text: Any = part.get("text") or part.get("transcript")
         if not text:
             hint = "audio is taken by input_audio_buffer.append, and in messages by its transcript"
             raise ClientFault(f"'item.content[{number}]' has no text: {hint}.", param=f"item.content[{number}]")
         words.append(text)
-    if not words:
+    if not words and not pictures:
         raise ClientFault("The message is empty.", code="missing_required_parameter", param="item.content")
-    return _short("\n".join(words), "item.content")
+    if len(pictures) > PICTURES_LIMIT:
+        raise ClientFault(f"A message has at most {PICTURES_LIMIT} pictures.", param="item.content")
+    return ev.MessageAdded(item["role"], _short("\n".join(words), "item.content"), tuple(pictures), item["id"])
+
+
+def _picture(part: Json, param: str) -> str:
+    try:
+        return checked_picture(part.get("image_url") or "")
+    except CallerError as error:
+        raise ClientFault(f"{error} {error.hint}", param=param) from None
+
+
+def _without_picture(part: Json) -> Json:
+    """Return a part of a message as it is shown again: a picture is passed on, and not kept."""
+    return {name: value for name, value in part.items() if name != "image_url"}
 
 
 def _short(text: str, param: str) -> str:

@@ -16,6 +16,7 @@ order to fall silent, and a cough or "mm-hmm" over a reply is none.
     ReplyFinished                           response.done
     CancelReply, FlushPlayback              the same, incomplete and cancelled
     TruncateItem, DeleteItem                conversation.item.truncated, .deleted
+    PlaybackStarted, the end of a response  output_audio_buffer.started, .stopped, .cleared (where we play the audio)
     ProviderComplained                      error
 """
 
@@ -62,6 +63,8 @@ class CallTranslator:
         self.modality: Modality = "audio"
         self.paced = True
         self.transcribes = True
+        self.buffers = False
+        """Whether the audio is not sent by events: the client is told when it sounds."""
         self.metadata: Json | None = None
         """That of the next reply that was asked for."""
         self.cut_by = "turn_detected"
@@ -80,6 +83,7 @@ class CallTranslator:
         self._shown_as: OrderedDict[str, str] = OrderedDict()  # our name of an item → the client's
         self._reserved = ""  # the id of the user's item that will come of what is being said
         self._spoken_from_ms = 0
+        self._starts = self._sounds = ""  # the response whose audio begins in this step, or is played
         self._out: list[Json] = []
 
     def __repr__(self) -> str:
@@ -129,6 +133,9 @@ class CallTranslator:
             if self._floor in ("listening", "assistant"):
                 self._on_finished(deferred)
         self._settle()
+        if self._starts:
+            self._sounds, self._starts = self._starts, ""
+            self._say("output_audio_buffer.started", response_id=self._sounds)
         return self._out
 
     def sound(self, name: str) -> tuple[str, str, int] | None:
@@ -159,6 +166,10 @@ class CallTranslator:
     def _on_committed(self, name: str) -> None:
         item_id, self._reserved = self._reserved or new_id("item"), ""
         self._rename(name, item_id)
+        self._commit(item_id)
+
+    def _commit(self, item_id: str) -> None:
+        """Show an item of the client's audio."""
         previous = self.items.last
         self._say("input_audio_buffer.committed", previous_item_id=previous, item_id=item_id)
         content = [{"type": "input_audio", "transcript": None}]
@@ -172,6 +183,13 @@ class CallTranslator:
                 "content": content,
             }
         )
+
+    def _on_silence(self, idle_ms: int) -> None:
+        """Show that the client has been silent for so long: it is asked whether it is still there."""
+        item_id, end_ms = new_id("item"), self._heard_ms()
+        spoken = {"audio_start_ms": max(0, end_ms - idle_ms), "audio_end_ms": end_ms}
+        self._say("input_audio_buffer.timeout_triggered", item_id=item_id, **spoken)
+        self._commit(item_id)
 
     def _on_transcribed(self, event: ev.UserTranscribed) -> None:
         item_id = self._shown_as.get(event.item, event.item)
@@ -196,6 +214,8 @@ class CallTranslator:
         match command:
             case do.Publish(page.FloorChanged(floor)):
                 self._on_floor(floor)
+            case do.Publish(page.IdleNudged(idle_s)):
+                self._on_silence(idle_s * 1000)
             case do.CreateReply(purpose):
                 self._asked, self._asked_metadata = purpose, None
                 if purpose in ASKED_FOR:
@@ -302,6 +322,8 @@ class CallTranslator:
 
     def _on_playback(self, name: str, *, started: bool) -> None:
         """Note that the items before `name` were sent, or that it was."""
+        if started and self.buffers and (place := self.sound(name)) and place[0] != self._sounds:
+            self._starts = place[0]
         for response in self._open:
             for each, item in response.items.items():
                 if started and each == name:
@@ -352,6 +374,9 @@ class CallTranslator:
             self._begun = None
         status, details = status_details(response.finished, cut_by)
         self._say("response.done", response=response.shown(status, self._conversation, self._audio(), details))
+        if response.id == self._sounds:
+            self._sounds = ""
+            self._say(f"output_audio_buffer.{'cleared' if cut_by else 'stopped'}", response_id=response.id)
 
     # --- small moves ----------------------------------------------------------------------------------------
 

@@ -50,6 +50,8 @@ EXTENSIONS: Mapping[str, tuple[object, ...]] = {
 """Our own fields, and their values; the first is the default."""
 ECHOED = ("max_output_tokens", "truncation", "tracing", "include", "prompt", "reasoning", "parallel_tool_calls")
 """Fields that are shown as they were given, and change nothing here: the server's settings decide about them."""
+IDLE_MS = (5_000, 30_000)
+"""Milliseconds of silence after which a client may want to be asked whether it is still there."""
 TOOLS_LIMIT = 128
 INSTRUCTIONS_LIMIT = 64_000
 """Characters."""
@@ -103,11 +105,11 @@ class RealtimeSession:
         draft, voice = self.shown(), self._chosen_voice
         for name, value in given.items():
             if name == "output_modalities":
-                draft[name] = [_modality(value)]
+                draft[name] = [read_modality(value, "session.output_modalities")]
             elif name == "instructions":
                 draft[name] = _instructions(value)
             elif name == "tools":
-                draft[name] = _tools(value)
+                draft[name] = read_tools(value, "session.tools")
             elif name == "tool_choice":
                 draft[name] = _tool_choice(value)
             elif name == "audio":
@@ -117,6 +119,11 @@ class RealtimeSession:
             elif name in ECHOED:
                 draft[name] = value
         self._shown, self._chosen_voice = draft, voice
+
+    @property
+    def voice_chosen(self) -> bool:
+        """Whether the client has chosen the voice."""
+        return bool(self._chosen_voice)
 
     @property
     def modality(self) -> str:
@@ -213,12 +220,10 @@ class RealtimeSession:
         return value
 
 
-def _modality(value: Any) -> str:
+def read_modality(value: Any, param: str) -> str:
+    """Return `audio` or `text`. Raises `ClientFault`."""
     if value not in (["audio"], ["text"]):
-        raise ClientFault(
-            "Invalid 'session.output_modalities': ['audio'] and ['text'] are supported.",
-            param="session.output_modalities",
-        )
+        raise ClientFault(f"Invalid '{param}': ['audio'] and ['text'] are supported.", param=param)
     return str(value[0])
 
 
@@ -231,13 +236,14 @@ def _instructions(value: Any) -> str:
     return str(words)
 
 
-def _tools(value: Any) -> list[Json]:
+def read_tools(value: Any, param: str) -> list[Json]:
+    """Return a client's functions. Raises `ClientFault`."""
     tools = value or []
     if len(tools) > TOOLS_LIMIT:
-        raise ClientFault(f"At most {TOOLS_LIMIT} tools are taken.", param="session.tools")
+        raise ClientFault(f"At most {TOOLS_LIMIT} tools are taken.", param=param)
     names: set[str] = set()
     for number, tool in enumerate(tools):
-        at = f"session.tools[{number}]"
+        at = f"{param}[{number}]"
         if tool.get("type") != "function":
             raise ClientFault(f"'{at}.type' must be 'function': tools of MCP servers are set on the server.", param=at)
         name = tool.get("name")
@@ -280,6 +286,12 @@ def _format(value: Any, param: str) -> Json:
 def _turn_detection(value: Any) -> Json | None:
     if value is None:
         return None
-    defaults = DETECTION[value["type"]]
+    defaults, idle_ms = DETECTION[value["type"]], value.get("idle_timeout_ms")
+    if idle_ms is not None:
+        at = "session.audio.input.turn_detection.idle_timeout_ms"
+        if value["type"] != "server_vad":
+            raise ClientFault(f"'{at}' is for 'server_vad' only.", param=at)
+        if not IDLE_MS[0] <= idle_ms <= IDLE_MS[1]:
+            raise ClientFault(f"Invalid '{at}': expected {IDLE_MS[0]} to {IDLE_MS[1]}.", param=at)
     given = {name: value[name] for name in defaults if value.get(name) is not None}
     return {**defaults, **given}

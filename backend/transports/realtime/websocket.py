@@ -8,14 +8,11 @@ sent as it comes, and the same playout runs on silently: it tells the call when 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
-from collections import deque
 from collections.abc import Coroutine
 from typing import Any
 
-import msgspec
-from starlette.websockets import WebSocket, WebSocketDisconnect
+from starlette.websockets import WebSocket
 
 from backend.conversation.events import PlaybackEvent, PlaybackStarted
 from backend.errors import MediaFailed, TransportLost, VoiceError
@@ -28,6 +25,7 @@ from backend.runtime.json_objects import Json
 from backend.runtime.supervisor import cancel_all
 from backend.runtime.timer import Alarm
 from backend.transports.base import OnPlayback, ReceiveQueue
+from backend.transports.realtime.event_socket import NORMAL, EventSocket, encode_event
 from backend.transports.realtime.protocol import ClientProtocol
 from backend.transports.realtime.session import RealtimeSession
 
@@ -35,21 +33,12 @@ log = logging.getLogger(__name__)
 
 READY_WITHIN_S = 0.5
 """Seconds a client has to configure its session before the Responder is connected with what there is."""
-SEND_WITHIN_S = 5.0
-"""Seconds an event may take to leave."""
-LAST_WITHIN_S = 1.0
-"""Seconds the last events have to leave."""
-OUTBOX_BYTES = 24_000_000
-"""Bytes that wait for a client that does not read: five minutes of a reply sent at once. Then it is given up."""
 AHEAD_S = 2.0
 """Seconds of audio a client may send ahead of time before silence is due after it."""
 QUEUE_FRAMES = 500
 """Ten seconds: what a client may send before the Responder is connected."""
-NORMAL = 1000
 ORDERLY = frozenset({1000, 1001, 1005})
 """Close codes of a client that left on purpose; programs often name none."""
-
-_encode = msgspec.json.Encoder().encode
 
 
 class RealtimeSocket:
@@ -75,24 +64,20 @@ class RealtimeSocket:
         self._item = ""
         self._decoder: g711.Decoder | None = None
         self._encoder: g711.Encoder | None = None
-        self._outbox: deque[bytes] = deque()
-        self._outbox_bytes = 0
-        self._wake, self._sent = asyncio.Event(), asyncio.Event()
+        self._events = EventSocket(socket, self._end)
         self._held_back: list[bytes] | None = None  # events of a slot, to be sent after its audio
         self._slots = SlotStream(current_media_clock())
-        self._open = True
         self._adapt()
         self.protocol.begin()
         self._tasks = [
             asyncio.create_task(self._run(self._receive()), name="realtime in"),
-            asyncio.create_task(self._run(self._send_outbox()), name="realtime out"),
+            asyncio.create_task(self._run(self._events.run()), name="realtime out"),
             asyncio.create_task(self._run(self._play_slots()), name="realtime playout"),
         ]
         self._arriving = asyncio.get_running_loop().call_later(READY_WITHIN_S, self._arrive)
 
     def __repr__(self) -> str:
-        state = "open" if self._open else "closed"
-        return f"RealtimeSocket({state}, {self._queue!r}, {self._playout!r}, {self.protocol!r})"
+        return f"RealtimeSocket({self._events!r}, {self._queue!r}, {self._playout!r}, {self.protocol!r})"
 
     # --- Transport --------------------------------------------------------------------------------------------
 
@@ -126,9 +111,9 @@ class RealtimeSocket:
         self._alarm.stop()
         self._arriving.cancel()
         self._slots.leave()
-        await self._drain_outbox()
+        await self._events.drain()
         await cancel_all(self._tasks)
-        await self._leave()
+        await self._events.close()
 
     # --- audio from the client ----------------------------------------------------------------------------------
 
@@ -164,7 +149,7 @@ class RealtimeSocket:
         while not self._queue.ended:
             message = await self._socket.receive()
             if message["type"] == "websocket.disconnect":
-                self._open = False
+                self._events.open = False
                 orderly = message.get("code", NORMAL) in ORDERLY
                 self._end(None if orderly else TransportLost("The client's connection broke."))
                 return
@@ -193,19 +178,13 @@ class RealtimeSocket:
         self._set_alarm()
 
     def _enqueue(self, event: Json) -> None:
-        self._enqueue_text(_encode(event))
+        self._enqueue_text(encode_event(event))
 
     def _enqueue_text(self, text: bytes) -> None:
         if self._held_back is not None:
             self._held_back.append(text)
-            return
-        if self._outbox_bytes > OUTBOX_BYTES:
-            self._end(TransportLost("The client does not read."))
-            return
-        self._outbox.append(text)
-        self._outbox_bytes += len(text)
-        self._sent.clear()
-        self._wake.set()
+        else:
+            self._events.send_text(text)
 
     def _enqueue_sound(self, name: str, pcm: bytes) -> None:
         """Send audio of the item that the call knows by `name`, in the client's format."""
@@ -237,31 +216,6 @@ class RealtimeSocket:
             for text in after:
                 self._enqueue_text(text)
 
-    async def _send_outbox(self) -> None:
-        while self._open:
-            while self._outbox:
-                text = self._outbox.popleft()
-                self._outbox_bytes -= len(text)
-                await self._send(text.decode())
-            self._wake.clear()
-            self._sent.set()
-            await self._wake.wait()
-
-    async def _send(self, text: str) -> None:
-        try:
-            async with asyncio.timeout(SEND_WITHIN_S):
-                await self._socket.send_text(text)
-        except (OSError, RuntimeError, WebSocketDisconnect) as error:
-            self._open = False
-            fault = "is too slow" if isinstance(error, TimeoutError) else "broke"
-            self._end(TransportLost(f"The client's connection {fault}."))
-
-    async def _drain_outbox(self) -> None:
-        """Give what was said last a moment to leave."""
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(LAST_WITHIN_S if self._open else 0):
-                await self._sent.wait()
-
     def _played(self, event: PlaybackEvent) -> None:
         if isinstance(event, PlaybackStarted):
             self._item = event.item
@@ -286,16 +240,6 @@ class RealtimeSocket:
     def _end(self, error: VoiceError | None) -> None:
         self._queue.end(error)
         self._alarm.stop()
-
-    async def _leave(self) -> None:
-        if not self._open:
-            return
-        self._open = False
-        try:
-            async with asyncio.timeout(SEND_WITHIN_S):
-                await self._socket.close(NORMAL)
-        except (OSError, RuntimeError, WebSocketDisconnect):
-            return  # the client is gone already, which is what was wanted
 
 
 def _now() -> float:

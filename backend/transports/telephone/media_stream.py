@@ -60,7 +60,7 @@ class MediaStreamTransport(SocketTransport):
 
     @property
     def abilities(self) -> frozenset[LineAbility]:
-        return frozenset({LineAbility.TRANSFER}) if self._provider.takes_orders else frozenset()
+        return frozenset({LineAbility.TRANSFER}) if self._provider.transfers else frozenset()
 
     def listen_to_keys(self, on_key: OnKey) -> None:
         self._on_key = on_key

@@ -8,8 +8,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 from xml.sax.saxutils import escape
+
+import httpx2
 
 from backend.errors import LineFailed
 from backend.transports.telephone.framing import StreamFraming
@@ -30,6 +32,8 @@ class WebhookRequest:
     """By lower-case name."""
     form: Sequence[tuple[str, str]]
     """The body's fields, in their order."""
+    body: str = ""
+    """The body as it came."""
 
     def field(self, *names: str) -> str:
         """Return the first field of one of these names; empty if there is none."""
@@ -77,6 +81,11 @@ class TelephoneProvider(Protocol):
         """Whether its API can be reached: its credentials are configured."""
         ...
 
+    @property
+    def transfers(self) -> bool:
+        """Whether calls can be transferred by its API."""
+        ...
+
     async def transfer(self, call: str, target: str) -> None:
         """Connect the caller of `call` with `target`, a number or a SIP address."""
         ...
@@ -95,6 +104,11 @@ class Telephone:
     """By provider, the address at which it reaches this server; empty: as its requests say."""
 
 
+def response(verbs: str) -> str:
+    """Return the XML document that answers a webhook; the providers share its outermost element."""
+    return f'<?xml version="1.0" encoding="UTF-8"?><Response>{verbs}</Response>'
+
+
 def dialled(target: str) -> str:
     """Return what `<Dial>` holds for a number or a SIP address. Raises `LineFailed` for anything else."""
     if NUMBER.fullmatch(target):
@@ -102,3 +116,13 @@ def dialled(target: str) -> str:
     if SIP_ADDRESS.fullmatch(target):
         return f"<Sip>{escape(target)}</Sip>"
     raise LineFailed("The target of the transfer is no telephone number and no SIP address.")
+
+
+async def give_order(http: httpx2.AsyncClient, method: str, url: str, **request: Any) -> None:
+    """Send an order to a provider's API. Raises `LineFailed`."""
+    try:
+        answer = await http.request(method, url, timeout=ORDER_WITHIN_S, **request)
+    except httpx2.HTTPError as error:
+        raise LineFailed(f"The telephone provider cannot be reached ({type(error).__name__}).") from None
+    if answer.status_code >= 300:
+        raise LineFailed(f"The telephone provider refused the order (status {answer.status_code}).")

@@ -18,7 +18,6 @@ from xml.sax.saxutils import quoteattr
 import httpx2
 import msgspec
 
-from backend.errors import LineFailed
 from backend.media.g711 import RATE
 from backend.transports.telephone.framing import (
     MarkPlayed,
@@ -31,7 +30,7 @@ from backend.transports.telephone.framing import (
     key_pressed,
     law_of,
 )
-from backend.transports.telephone.provider import ORDER_WITHIN_S, IncomingCall, WebhookRequest, dialled
+from backend.transports.telephone.provider import IncomingCall, WebhookRequest, dialled, give_order, response
 
 SIGNATURE = "x-twilio-signature"
 TOKEN_PARAMETER = "token"
@@ -132,10 +131,10 @@ class Twilio:
 
     def accept(self, stream_url: str, token: str) -> str:
         parameter = f"<Parameter name={quoteattr(TOKEN_PARAMETER)} value={quoteattr(token)}/>"
-        return twiml(f"<Connect><Stream url={quoteattr(stream_url)}>{parameter}</Stream></Connect>")
+        return response(f"<Connect><Stream url={quoteattr(stream_url)}>{parameter}</Stream></Connect>")
 
     def reject(self) -> str:
-        return twiml('<Reject reason="busy"/>')
+        return response('<Reject reason="busy"/>')
 
     def framing(self) -> TwilioFraming:
         return TwilioFraming()
@@ -143,6 +142,10 @@ class Twilio:
     @property
     def takes_orders(self) -> bool:
         return bool(self._account)
+
+    @property
+    def transfers(self) -> bool:
+        return self.takes_orders
 
     async def transfer(self, call: str, target: str) -> None:
         await self._update(call, {"Twiml": f"<Response><Dial>{dialled(target)}</Dial></Response>"})
@@ -152,22 +155,11 @@ class Twilio:
 
     async def _update(self, call: str, form: dict[str, str]) -> None:
         path = f"/2010-04-01/Accounts/{quote(self._account, safe='')}/Calls/{quote(call, safe='')}.json"
-        try:
-            answer = await self._http.post(
-                self._api_url + path, data=form, auth=(self._account, self._auth_token), timeout=ORDER_WITHIN_S
-            )
-        except httpx2.HTTPError as error:
-            raise LineFailed(f"The telephone provider cannot be reached ({type(error).__name__}).") from None
-        if answer.status_code >= 300:
-            raise LineFailed(f"The telephone provider refused the order (status {answer.status_code}).")
+        auth = (self._account, self._auth_token)
+        await give_order(self._http, "POST", self._api_url + path, data=form, auth=auth)
 
 
 def signature(auth_token: str, url: str, form: Sequence[tuple[str, str]]) -> str:
     """Return Twilio's signature of a request: HMAC-SHA1 over the address and each field once, sorted by name."""
     signed = url + "".join(name + value for name, value in sorted(set(form)))
     return b64encode(hmac.new(auth_token.encode(), signed.encode(), sha1).digest()).decode()
-
-
-def twiml(verbs: str) -> str:
-    """Return a TwiML document."""
-    return f'<?xml version="1.0" encoding="UTF-8"?><Response>{verbs}</Response>'

@@ -1,7 +1,8 @@
 """A caller's SDP offer is checked and cleaned before anything is opened for it. Pure.
 
-We answer exactly one shape: one audio section that sends and receives, with Opus. Everything else (video, data
-channels, more sections) would cost sockets, threads and decoders that a voice call has no use for.
+We answer exactly one shape: one audio section that sends and receives, with Opus, and behind it, in calls over the
+Realtime protocol, the data channels on the same transport. Everything else (video, more sections) would cost sockets,
+threads and decoders that a voice call has no use for.
 
 What is taken out of an offer, and why:
 - candidates beyond `MAX_CANDIDATES`, and those our address policy refuses: each makes the server send packets to
@@ -27,13 +28,14 @@ _PASSWORD = re.compile(r"[A-Za-z0-9+/]{22,256}")
 _FINGERPRINT = re.compile(r"sha-(256|384|512) ([0-9A-F]{2})(:[0-9A-F]{2})+", re.IGNORECASE)
 _OPUS = re.compile(r"a=rtpmap:(\d{1,3}) opus/48000/2", re.IGNORECASE)
 _PAUSES = re.compile(r"^a=fmtp:\d{1,3} (?:.*;)? *usedtx=1\b", re.MULTILINE | re.IGNORECASE)
+_DATA_SECTION = "\r\nm=application "
 _CANDIDATE_TYPES = frozenset({"host", "srflx", "relay"})
 
 
-def sanitise_offer(sdp: str) -> str:
-    """Return the offer with what is allowed of it. Raises `BadOffer` saying what is wrong with it."""
+def sanitise_offer(sdp: str, *, data: bool = False) -> str:
+    """Return the offer with what is allowed of it, with `data` channels or not. Raises `BadOffer`, which says why."""
     lines = _lines(sdp)
-    _check_sections(lines)
+    _check_sections(lines, data)
     _check_credentials(lines)
     return "".join(f"{line}\r\n" for line in _keep_few_candidates(lines))
 
@@ -41,6 +43,11 @@ def sanitise_offer(sdp: str) -> str:
 def asks_for_pauses(offer: str) -> bool:
     """Return whether the caller wants to be sent next to nothing while there is nothing to hear (RFC 7587, 7.1)."""
     return _PAUSES.search(offer) is not None
+
+
+def asks_for_data(offer: str) -> bool:
+    """Return whether the caller wants data channels."""
+    return _DATA_SECTION in offer
 
 
 def allow_candidate(value: str) -> bool:
@@ -77,15 +84,26 @@ def _lines(sdp: str) -> list[str]:
     return lines
 
 
-def _check_sections(lines: list[str]) -> None:
+def _check_sections(lines: list[str], data: bool) -> None:
     sections = [line for line in lines if line.startswith("m=")]
+    if data and len(sections) == 2 and sections[1].startswith("m=application "):
+        _check_data(lines, sections.pop())
     if len(sections) != 1 or not sections[0].startswith("m=audio "):
-        raise BadOffer("The offer must have one audio section and no other.")
+        besides = "" if not data else ", but for one of data channels behind it"
+        raise BadOffer(f"The offer must have one audio section and no other{besides}.")
     if any(f"a={direction}" in lines for direction in ("sendonly", "recvonly", "inactive")):
         raise BadOffer("The offer's audio must go both ways.")
     offered = sections[0].split()[3:]
     if not any((match := _OPUS.fullmatch(line)) and match[1] in offered for line in lines):
         raise BadOffer("The offer does not include Opus.")
+
+
+def _check_data(lines: list[str], section: str) -> None:
+    if section.split()[2:] != ["UDP/DTLS/SCTP", "webrtc-datachannel"]:
+        raise BadOffer("The offer's data section is not one of WebRTC data channels.")
+    named = [mid for line in lines if line.startswith("a=group:BUNDLE ") for mid in line.split()[1:]]
+    if named != _values(lines, "mid"):
+        raise BadOffer("The offer must bundle its data channels with its audio.")
 
 
 def _check_credentials(lines: list[str]) -> None:

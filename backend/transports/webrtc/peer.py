@@ -15,6 +15,7 @@ from aiortc import (
     InvalidAccessError,
     InvalidStateError,
     RTCConfiguration,
+    RTCDataChannel,
     RTCPeerConnection,
     RTCRtpSender,
     RTCSessionDescription,
@@ -51,6 +52,9 @@ SDP_FAULTS = (
 )
 """The errors aiortc raises on descriptions it cannot use; it has no error of its own for them."""
 
+OnChannel = Callable[[RTCDataChannel], None]
+"""Called on the event loop with a data channel that the other side has opened."""
+
 
 class PeerState(StrEnum):
     """The state of a connection; CLOSED by the other side."""
@@ -75,11 +79,13 @@ class AudioPeer:
         on_loss: OnLoss = lambda lost: None,
         on_fault: OnFault | None = None,
         on_check: OnCheck = lambda: None,
+        on_channel: OnChannel | None = None,
         clocked: bool = False,
     ) -> None:
         """Open nothing yet. `clocked`: one of a server's many calls, whose sockets are read together.
 
-        `on_check` is called for each valid connectivity check of the other side.
+        `on_check` is called for each valid connectivity check of the other side, `on_channel` for each data channel
+        that it opens.
         """
         servers = list(config.ice_servers)  # an empty list means none; aiortc's own default is a public one
         self._connection = RTCPeerConnection(RTCConfiguration(iceServers=servers))
@@ -92,6 +98,8 @@ class AudioPeer:
         aioice_sockets.watch_checks(self._ice, on_check)
         self._wishes = OPUS_WISHES | PAUSES_WISH if config.pauses else OPUS_WISHES
         self._on_state = on_state
+        if on_channel is not None:
+            self._connection.on("datachannel", on_channel)
         self._closing: asyncio.Task[None] | None = None
         self._connection.on("connectionstatechange", lambda: self._on_state(self.state))
 

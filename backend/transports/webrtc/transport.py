@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from typing import TypeVar
 
 from backend.errors import MediaFailed, NeverConnected, TransportLost, VoiceError
 from backend.media.clock import current_media_clock
@@ -20,10 +21,12 @@ from backend.runtime.timer import Alarm
 from backend.transports.base import OnPlayback, ReceiveQueue
 from backend.transports.webrtc.ice import IceConfig
 from backend.transports.webrtc.offer import asks_for_pauses, sanitise_offer
-from backend.transports.webrtc.peer import AudioPeer, PeerState
+from backend.transports.webrtc.peer import AudioPeer, OnChannel, PeerState
 from backend.transports.webrtc.srtp import Packet
 
 log = logging.getLogger(__name__)
+
+Answering = TypeVar("Answering", bound="WebRTCTransport")
 
 
 async def accept_offer(sdp: str, config: IceConfig) -> tuple[str, WebRTCTransport]:
@@ -31,8 +34,11 @@ async def accept_offer(sdp: str, config: IceConfig) -> tuple[str, WebRTCTranspor
 
     Raises `BadOffer` for an offer that cannot be answered and `TooMany` when no port is left; nothing stays open then.
     """
-    offer = sanitise_offer(sdp)
-    transport = WebRTCTransport(config)
+    return await answer_with(WebRTCTransport(config), sanitise_offer(sdp))
+
+
+async def answer_with(transport: Answering, offer: str) -> tuple[str, Answering]:
+    """Return the answer to a sanitised offer, and the transport, which is closed if there is none."""
     try:
         answer = await transport.answer(offer)
     except BaseException:
@@ -44,7 +50,8 @@ async def accept_offer(sdp: str, config: IceConfig) -> tuple[str, WebRTCTranspor
 class WebRTCTransport:
     """The `Transport` of one call. Made by `accept_offer`; see `transports.base` for the contract of its methods."""
 
-    def __init__(self, config: IceConfig) -> None:
+    def __init__(self, config: IceConfig, on_channel: OnChannel | None = None) -> None:
+        """`on_channel` is called for each data channel that the caller opens."""
         self._config = config
         self._queue = ReceiveQueue()
         self._receiving: ReceivePipeline | None = None
@@ -67,7 +74,8 @@ class WebRTCTransport:
             on_state=self._on_state,
             on_loss=self._on_loss,
             on_fault=self._fail,
-            on_check=self._queue.arrive,
+            on_check=self._arrive,
+            on_channel=on_channel,
             clocked=True,
         )
 
@@ -109,6 +117,10 @@ class WebRTCTransport:
             "queued_ms": self._playout.queued_ms,
         }
 
+    def _arrive(self) -> None:
+        """Note that the caller is there: each of its connectivity checks shows it."""
+        self._queue.arrive()
+
     def _next_payload(self) -> bytes:
         """Return what the slot that is due sends; it is also the time to look for what is missing from the caller."""
         receiving, read_all_at = self._receiving, self._clock.read_all_at  # what waits in the kernel is not missing
@@ -140,7 +152,7 @@ class WebRTCTransport:
             return
         match state:
             case PeerState.CONNECTED:
-                self._queue.arrive()
+                self._arrive()
                 self._receiving = ReceivePipeline(self._now(), lost_after_s=self._config.lost_after_s)
                 self._alarm.set(self._receiving.lost_at)
             case PeerState.FAILED:

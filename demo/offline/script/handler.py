@@ -11,12 +11,13 @@ import json
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 
-from demo.offline.script.schema import ConnectionScript, ErrorSpec, Hearing, Reply, Turn
+from demo.offline.script.schema import ConnectionScript, ErrorSpec, Hearing, Reply, ServerCallSpec, Turn
 from demo.offline.script.sound import Sound, sound_of
 from local_responder.dialogue import wording
 from local_responder.dialogue.conversation import of_items
 from local_responder.realtime.items import Item
 from local_responder.realtime.parts import (
+    AskApproval,
     Audio,
     Begin,
     Call,
@@ -29,6 +30,8 @@ from local_responder.realtime.parts import (
     NextMessage,
     Refuse,
     ReplyPart,
+    ServerCall,
+    ServerResult,
     Transcript,
     TranscriptDone,
     TranscriptFailed,
@@ -36,6 +39,9 @@ from local_responder.realtime.parts import (
     Words,
 )
 from local_responder.realtime.response import Order
+
+RESULTS = ("function_call_output", "mcp_call", "mcp_approval_response")
+"""Items after which a reply tells a result."""
 
 
 class ScriptedHandler:
@@ -104,7 +110,11 @@ class ScriptedHandler:
             return Reply(text=wording.news(order.instructions, of_items(order.items).notes))
         self._take_typed(order)
         turn = self._turn
-        if turn and order.items and order.items[-1].type == "function_call_output":
+        shown = order.items[-1].pictures if order.items else ()
+        if shown and not self._answered:
+            self._answered = True
+            return Reply(text=f"I have got {len(shown)} picture: {shown[-1]}.")
+        if turn and order.items and order.items[-1].type in RESULTS:
             return self._after_results(turn) or special or self._script.fallback
         if turn and turn.reply and not self._answered:
             self._answered = True
@@ -166,7 +176,20 @@ class ScriptedHandler:
         for call in reply.calls:
             raw = call.arguments if isinstance(call.arguments, str) else json.dumps(call.arguments)
             yield Call(call.name, raw)
+        for spec in reply.server_calls:
+            async for part in _server_call(spec):
+                yield part
         yield End(reply.status, dict(reply.status_details), reply.rate_limits)
+
+
+async def _server_call(spec: ServerCallSpec) -> AsyncIterator[ReplyPart]:
+    arguments = json.dumps(spec.arguments)
+    if spec.asks:
+        yield AskApproval(spec.server, spec.name, arguments)
+        return
+    yield ServerCall(spec.server, spec.name, arguments)
+    await _wait(spec.lasts_ms)
+    yield ServerResult(spec.output, spec.error)
 
 
 async def _hear(turn: Turn) -> AsyncIterator[HearingPart]:

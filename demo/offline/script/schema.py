@@ -49,6 +49,18 @@ class CallSpec(_Strict):
     arguments: str | dict[str, Any] = ""
 
 
+class ServerCallSpec(_Strict):
+    """A call on an MCP server, or with `asks` the question whether it may be made."""
+
+    server: str
+    name: str
+    arguments: dict[str, Any] = {}
+    asks: bool = False
+    output: str = ""
+    error: str = ""
+    lasts_ms: Ms = 0
+
+
 class ErrorSpec(_Strict):
     """An `error` event; `fatal` closes the connection after it."""
 
@@ -74,6 +86,7 @@ class Reply(_Strict):
     messages: list[ReplySpec] = []
     """Further messages of this reply; of each, its words, its sound and its delays count."""
     calls: list[CallSpec] = []
+    server_calls: list[ServerCallSpec] = []
     call_delay_ms: Ms = 0
     late_ms: Ms = 0
     """After a cancellation the reply goes on for so long before `response.done`."""

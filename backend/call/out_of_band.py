@@ -1,0 +1,53 @@
+"""Responses outside of the conversation, which the caller's program asks for: passed through, and never spoken."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from backend.conversation import commands as do
+from backend.conversation import events as ev
+from backend.responders.base import Responder
+
+AT_ONCE = 8
+"""Such responses of one call that may be under way."""
+
+
+class OutOfBandResponses:
+    """Those of one call that are under way; `dispatch` takes what becomes of one that cannot be had."""
+
+    def __init__(self, dispatch: Callable[[ev.Event], None], count: Callable[[ev.ReplyFinished], None]) -> None:
+        self._dispatch = dispatch
+        self._count = count
+        self.under_way: set[str] = set()
+
+    def __repr__(self) -> str:
+        return f"OutOfBandResponses({len(self.under_way)} under way)"
+
+    def ask(self, command: do.CreateOutOfBand, responder: Responder | None) -> None:
+        """Ask the Responder, if one is there and can do that."""
+        if responder is None:
+            self._refuse(command.request, "responder_unavailable", "The Responder cannot be reached just now.")
+        elif not responder.capabilities.out_of_band:
+            message = "This server's Responder gives no responses outside of the conversation."
+            self._refuse(command.request, "unsupported_value", message)
+        elif len(self.under_way) >= AT_ONCE:
+            message = f"At most {AT_ONCE} responses outside of the conversation are given at once."
+            self._refuse(command.request, "rate_limit_exceeded", message)
+        else:
+            self.under_way.add(command.request)
+            responder.send(command)
+
+    def on_event(self, event: ev.Event) -> None:
+        """Follow what the provider says; those under way go down with its connection."""
+        match event:
+            case ev.OutOfBandProgress(request, finished=ev.ReplyFinished() as finished):
+                self.under_way.discard(request)
+                self._count(finished)
+            case ev.OutOfBandRefused(request):
+                self.under_way.discard(request)
+            case ev.ResponderLost():
+                for request in sorted(self.under_way):
+                    self._refuse(request, "responder_unavailable", "The connection to the Responder was lost.")
+
+    def _refuse(self, request: str, code: str, message: str) -> None:
+        self._dispatch(ev.OutOfBandRefused(request, code, message))

@@ -1,0 +1,115 @@
+"""`/v1/chat/completions` and `/v1/models`: typed turns for clients of the OpenAI API.
+
+Such a client brings the whole conversation each time, and nothing is kept of it. One that is known here may name a
+conversation (`metadata.conversation_id`), or have a new one kept (`store`): then ours continues.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+import time
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from dataclasses import replace
+
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import JSONResponse
+
+from backend.access.reach import Reach
+from backend.chat.turn import ChatTurn
+from backend.errors import BadField, NotTheirs, VoiceError
+from backend.http.bodies import CONVERSATION_ID, documented, read_raw
+from backend.http.chat import NO_CONVERSATION_HINT, begin_turn
+from backend.http.completion_request import MODEL, Completion, as_turn, parse
+from backend.http.completion_shapes import DONE, Shape, encode
+from backend.http.context import Context, Here, identity_of
+from backend.http.limits import address_key
+from backend.http.openai_errors import error_object
+from backend.http.sse import HEARTBEAT, EventStream
+from backend.runtime.json_objects import Json
+
+STARTED = int(time.time())
+
+router = APIRouter(tags=["openai"])
+
+
+@router.post("/v1/chat/completions", openapi_extra=documented(Completion))
+async def complete(request: Request, here: Here) -> Response:
+    """Answer the last message as a typed turn; errors have the OpenAI API's shape."""
+    identity = identity_of(request)
+    here.turns.take(identity.user if identity.known else address_key(request), here.now())
+    completion = parse(await read_raw(request))
+    _check_mode(here, completion)
+    asked = as_turn(completion, identity.user)
+    kept = _conversation(request, completion)
+    asked = replace(asked, reach=Reach.of(identity.principal), conversation_id=kept)
+    turn = await begin_turn(request, here, asked)
+    shape = Shape(
+        f"chatcmpl-{secrets.token_hex(12)}",
+        completion.model,
+        one_call=completion.parallel_tool_calls is False,
+        with_usage=completion.wants_usage,
+    )
+    if completion.stream:
+        return EventStream(_stream(turn, shape, here.heartbeat_s))
+    return JSONResponse(shape.whole(await turn.wait()))
+
+
+@router.get("/v1/models")
+async def list_models(here: Here) -> Json:
+    """List the names that a client may use as a model."""
+    return {"object": "list", "data": [_model(name) for name in _names(here)]}
+
+
+@router.get("/v1/models/{model}")
+async def show_model(here: Here, model: str) -> Json:
+    """Show one of them; 404 for another, though requests may name any."""
+    if model not in _names(here):
+        raise BadField("There is no such model.", param="model", code="model_not_found", status=404)
+    return _model(model)
+
+
+def _names(here: Context) -> list[str]:
+    modes = here.services.chat.modes.names
+    return [MODEL, *(f"{MODEL}:{mode}" for mode in modes), here.services.settings.realtime_model]
+
+
+def _model(name: str) -> Json:
+    return {"id": name, "object": "model", "created": STARTED, "owned_by": MODEL}
+
+
+def _check_mode(here: Context, completion: Completion) -> None:
+    modes = here.services.chat.modes.names
+    if completion.mode and completion.mode not in modes:
+        hint = f"The models are: {', '.join(_names(here))}."
+        raise BadField("There is no such mode.", param="model", code="model_not_found", hint=hint, status=404)
+
+
+def _conversation(request: Request, completion: Completion) -> str | None:
+    """Return the conversation that the turn belongs to; None where nothing is kept."""
+    identity = identity_of(request)
+    named, own = (completion.metadata or {}).get("conversation_id"), identity.principal.conversation
+    if named is not None and not re.fullmatch(CONVERSATION_ID, named):
+        hint = "Use up to 64 letters, digits, - and _."
+        raise BadField("That is no id of a conversation.", param="metadata.conversation_id", hint=hint)
+    if named is not None and not identity.known:
+        hint = "Send a token signed by one of API_KEYS, or a visitor's cookie; or leave it out."
+        raise BadField("Only a known caller has conversations.", param="metadata.conversation_id", hint=hint)
+    if own is not None and named not in (None, own):
+        raise NotTheirs("No such conversation.", hint=NO_CONVERSATION_HINT)
+    return named or own or (secrets.token_urlsafe(16) if completion.store and identity.known else None)
+
+
+async def _stream(turn: ChatTurn, shape: Shape, heartbeat_s: float) -> AsyncGenerator[bytes, None]:
+    """Yield the chunks of a turn as it goes on; a reader who leaves cancels it."""
+    yield encode([shape.begin()])
+    async with aclosing(turn.follow(heartbeat_s)) as stream:
+        async for events in stream:
+            chunks = [chunk for event in events for chunk in shape.on_event(event.type, event.data)]
+            if chunks or not events:
+                yield encode(chunks) or HEARTBEAT
+    error = turn.end.exception()
+    assert error is None or isinstance(error, VoiceError)
+    yield encode(shape.end(turn.end.result()) if error is None else [error_object(error)])
+    yield DONE

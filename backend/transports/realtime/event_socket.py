@@ -1,0 +1,93 @@
+"""Server events on their way over a WebSocket, in order and bounded: a client that does not read is given up."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections import deque
+from collections.abc import Callable
+
+import msgspec
+from starlette.websockets import WebSocket, WebSocketDisconnect
+
+from backend.errors import TransportLost
+from backend.runtime.json_objects import Json
+
+SEND_WITHIN_S = 5.0
+"""Seconds an event may take to leave."""
+LAST_WITHIN_S = 1.0
+"""Seconds the last events have to leave."""
+OUTBOX_BYTES = 24_000_000
+"""Bytes that wait for a client that does not read: five minutes of a reply sent at once. Then it is given up."""
+NORMAL = 1000
+
+encode_event = msgspec.json.Encoder().encode
+
+
+class EventSocket:
+    """The way out of an accepted WebSocket; `run` sends until it is cancelled."""
+
+    def __init__(self, socket: WebSocket, on_lost: Callable[[TransportLost], None]) -> None:
+        """`on_lost` learns that the client is too slow, or gone."""
+        self._socket = socket
+        self._on_lost = on_lost
+        self._outbox: deque[bytes] = deque()
+        self._outbox_bytes = 0
+        self._wake, self._sent = asyncio.Event(), asyncio.Event()
+        self._sent.set()
+        self.open = True
+        """False once the client has left."""
+
+    def __repr__(self) -> str:
+        return f"EventSocket({'open' if self.open else 'closed'}, {self._outbox_bytes} bytes wait)"
+
+    def send(self, event: Json) -> None:
+        """Send an event after those before it."""
+        self.send_text(encode_event(event))
+
+    def send_text(self, text: bytes) -> None:
+        """Send an event that is encoded already."""
+        if self._outbox_bytes > OUTBOX_BYTES:
+            self._on_lost(TransportLost("The client does not read."))
+            return
+        self._outbox.append(text)
+        self._outbox_bytes += len(text)
+        self._sent.clear()
+        self._wake.set()
+
+    async def run(self) -> None:
+        """Send what is enqueued, for as long as the client is there."""
+        while self.open:
+            while self._outbox:
+                text = self._outbox.popleft()
+                self._outbox_bytes -= len(text)
+                await self._send(text.decode())
+            self._wake.clear()
+            self._sent.set()
+            await self._wake.wait()
+
+    async def drain(self) -> None:
+        """Give what was said last a moment to leave."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(LAST_WITHIN_S if self.open else 0):
+                await self._sent.wait()
+
+    async def close(self) -> None:
+        """Close the WebSocket, unless the client has."""
+        if not self.open:
+            return
+        self.open = False
+        try:
+            async with asyncio.timeout(SEND_WITHIN_S):
+                await self._socket.close(NORMAL)
+        except (OSError, RuntimeError, WebSocketDisconnect):
+            return  # the client is gone already, which is what was wanted
+
+    async def _send(self, text: str) -> None:
+        try:
+            async with asyncio.timeout(SEND_WITHIN_S):
+                await self._socket.send_text(text)
+        except (OSError, RuntimeError, WebSocketDisconnect) as error:
+            self.open = False
+            fault = "is too slow" if isinstance(error, TimeoutError) else "broke"
+            self._on_lost(TransportLost(f"The client's connection {fault}."))

@@ -1,0 +1,149 @@
+"""A measured caller on the telephone: Twilio's side of a media stream, G.711 at 8 kHz both ways, over a real WebSocket.
+
+It is asked for as `benchmarks.caller.MeasuredCaller` is. The webhook is signed with `TOKEN`, which the server must have
+as TWILIO__AUTH_TOKEN. Nothing is sent to a telephone while nothing sounds, so silence is counted by the clock.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import time
+from base64 import b64decode, b64encode
+from html import unescape
+
+import httpx2
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import ConnectionClosed, InvalidHandshake
+
+from backend.errors import TransportLost
+from backend.media import g711
+from backend.media.frame import FRAME_BYTES
+from backend.transports.telephone.twilio import signature
+from benchmarks import speech
+from benchmarks.caller import CONNECT_WITHIN_S, MeasuredCaller
+from benchmarks.microphone import Speech
+
+TOKEN = "benchmark-auth-token"
+SETTINGS = {"TWILIO__AUTH_TOKEN": TOKEN}
+LAW = g711.Law.MU
+SILENT = bytes([LAW.silence]) * g711.PACKET_BYTES
+SLOT_S = 0.02
+SOUNDING = 100
+"""A sample (of 32,767) that is heard: what is sent as silence has none."""
+STREAM = re.compile(r'<Stream url="([^"]+)"><Parameter name="token" value="([^"]+)"')
+
+
+def encoded(pcm: bytes) -> Speech:
+    """24 kHz PCM16 as a telephone network passes it on."""
+    encoder = g711.Encoder(LAW)
+    return Speech([encoder.encode(frame) for frame in speech.frames(pcm)], [], [SILENT])
+
+
+def decoded(payloads: list[bytes]) -> list[bytes]:
+    """What came, as 24 kHz PCM16 of 20 ms each."""
+    decoder = g711.Decoder(LAW)
+    return [decoder.decode(payload).ljust(FRAME_BYTES, b"\0") for payload in payloads]
+
+
+class PhoneCaller(MeasuredCaller):
+    """One call by telephone; what it hears is kept as G.711 payloads."""
+
+    def __init__(self, url: str, number: int) -> None:
+        """`number` tells the callers apart."""
+        super().__init__()
+        self._url = url
+        self._call, self._from = f"CA{number:032}", f"+1555{number:07}"
+        self._socket: ClientConnection | None = None
+        self._tasks: list[asyncio.Task[None]] = []
+        self._gone = False
+        self._came = False  # something, since the last slot
+
+    def __repr__(self) -> str:
+        return f"PhoneCaller({self._call[-4:]}, {self.heard})"
+
+    @property
+    def stands(self) -> bool:
+        return self._socket is not None and not self._gone
+
+    @property
+    def _lost(self) -> bool:
+        return self._gone
+
+    async def place(self) -> None:
+        """Place the call. Raises `TransportLost`."""
+        began = time.monotonic()
+        try:
+            async with asyncio.timeout(CONNECT_WITHIN_S):
+                address, token = await self._announce()
+                socket = self._socket = await connect(address, proxy=None, compression=None)
+                await self._send({"event": "connected", "protocol": "Call", "version": "1.0.0"})
+                media = {"encoding": "audio/x-mulaw", "sampleRate": g711.RATE, "channels": 1}
+                start = {"callSid": self._call, "mediaFormat": media, "customParameters": {"token": token}}
+                await self._send({"event": "start", "start": start})
+        except (TimeoutError, OSError, InvalidHandshake, ConnectionClosed, httpx2.HTTPError) as error:
+            raise TransportLost(f"The call could not be placed ({type(error).__name__}).") from None
+        self.record.setup_s = time.monotonic() - began
+        self._tasks = [asyncio.create_task(self._receive(socket)), asyncio.create_task(self._speak())]
+
+    async def close(self) -> None:
+        """Hang up."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        if self._socket is not None:
+            await self._socket.close()
+
+    async def _announce(self) -> tuple[str, str]:
+        form = {"CallSid": self._call, "From": self._from, "To": "+15550100"}
+        webhook = f"{self._url}/twilio/voice"
+        headers = {"X-Twilio-Signature": signature(TOKEN, webhook, list(form.items()))}
+        async with httpx2.AsyncClient(trust_env=False, timeout=CONNECT_WITHIN_S) as http:
+            answer = await http.post(webhook, data=form, headers=headers)
+        found = STREAM.search(answer.text)
+        if found is None:
+            raise TransportLost(f"The webhook was answered with {answer.status_code}, and no stream.")
+        return unescape(found[1]), unescape(found[2])
+
+    async def _receive(self, socket: ClientConnection) -> None:
+        try:
+            async for text in socket:
+                message = json.loads(text)
+                if message["event"] == "media":
+                    self._keep(b64decode(message["media"]["payload"]), time.monotonic())
+                elif message["event"] == "mark":  # the server paces its sound, so nothing is waiting here
+                    await self._send({"event": "mark", "mark": message["mark"]})
+        except ConnectionClosed:
+            pass
+        self._gone = True
+        self._news.set()
+
+    async def _speak(self) -> None:
+        due = asyncio.get_running_loop().time()
+        while not self._gone:
+            self._paused, self._came = not self._came, False
+            payload = self._next_payload()
+            sound = b64encode(payload if len(payload) == g711.PACKET_BYTES else SILENT).decode()
+            await self._send({"event": "media", "media": {"track": "inbound", "payload": sound}})
+            due += SLOT_S
+            await asyncio.sleep(max(0.0, due - asyncio.get_running_loop().time()))
+
+    async def _send(self, message: dict[str, object]) -> None:
+        assert self._socket is not None
+        try:
+            await self._socket.send(json.dumps(message | {"streamSid": "MZ" + self._call[2:]}))
+        except ConnectionClosed:
+            self._gone = True
+            self._news.set()
+
+    def _keep(self, packet: bytes, at: float) -> None:
+        self._came = True
+        self.heard.keep(packet, at)
+        pcm = g711.decode(packet, LAW)
+        if max(abs(sample) for sample in memoryview(pcm).cast("h")) > SOUNDING:
+            self._quiet_packets = 0
+            if self._awaited == 0:
+                self._news.set()
+        else:
+            self._was_quiet()

@@ -1,0 +1,132 @@
+"""Pictures dropped, pasted and chosen on the page, through the whole server to a strict peer of the provider's."""
+
+from __future__ import annotations
+
+from base64 import b64decode, b64encode
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import Browser, expect
+
+from tests.browser.test_returning import connect_silently
+from tests.support.axe import assert_accessible
+from tests.support.browser import Tab, launched, tab_in
+from tests.support.offline_peer import OfflinePeer, running_peer
+from tests.support.pictures import png
+from tests.support.running_server import RunningServer, running_server
+from tests.support.standin import standing_in
+
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
+PLACE = b"taken in a secret place"
+SCRIPT = {"turns": [{"reply": "Hello."}]}
+COPY = """async (encoded) => {
+  const bytes = Uint8Array.from(atob(encoded), (letter) => letter.charCodeAt(0));
+  await navigator.clipboard.write([new ClipboardItem({ "image/png": new Blob([bytes], { type: "image/png" }) })]);
+}"""
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def browser() -> AsyncIterator[Browser]:
+    async with launched(microphone="refused") as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def peer() -> Iterator[OfflinePeer]:
+    with running_peer("--strict", "openai") as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def server(peer: OfflinePeer) -> Iterator[RunningServer]:
+    with running_server(peer) as running:
+        yield running
+
+
+async def drop(tab: Tab, file: Path) -> None:
+    """Drag a file over the page and let it go, as the browser sees it."""
+    session = await tab.page.context.new_cdp_session(tab.page)
+    dragged = {"items": [], "files": [str(file)], "dragOperationsMask": 1}
+    for step in ("dragEnter", "dragOver", "drop"):
+        await session.send("Input.dispatchDragEvent", {"type": step, "x": 200, "y": 200, "data": dragged})
+
+
+async def said(tab: Tab, words: str) -> None:
+    await tab.page.get_by_test_id("entry-assistant").filter(has_text=words).first.wait_for()
+
+
+async def shown(peer: OfflinePeer) -> list[dict[str, Any]]:
+    """The messages with pictures that the newest connection was sent."""
+    received = [entry["event"] for entry in (await peer.connections())[-1]["received"]]
+    items = [event["item"] for event in received if event["type"] == "conversation.item.create"]
+    return [item for item in items if any(part["type"] == "input_image" for part in item.get("content", ()))]
+
+
+async def test_a_picture_is_dropped_pasted_and_chosen(
+    browser: Browser, peer: OfflinePeer, server: RunningServer, tmp_path: Path
+) -> None:
+    await peer.follow(SCRIPT)
+    large, small = tmp_path / "large.png", tmp_path / "small.png"
+    large.write_bytes(png(2600, 1300, noise=bytes(range(251)), comment=PLACE))
+    small.write_bytes(png(30, 20))
+    async with tab_in(browser, complaints="expected") as tab:
+        await tab.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+        await tab.open(server.url)
+        await connect_silently(tab)
+        await tab.page.get_by_test_id("composer-text").fill("What is this?")
+        await drop(tab, large)
+        await said(tab, "I have got 1 picture: a JPEG of 1280 by 640.")
+        await tab.sees("entry-user", "Picture What is this?")
+        assert await tab.page.get_by_test_id("composer-text").input_value() == ""
+
+        await tab.page.evaluate(COPY, b64encode(small.read_bytes()).decode())
+        await tab.page.get_by_test_id("composer-text").focus()
+        await tab.page.keyboard.press("Control+V")
+        await said(tab, "I have got 1 picture: a JPEG of 30 by 20.")
+
+        async with tab.page.expect_file_chooser() as choosing:
+            await tab.press("show-picture")
+        await (await choosing.value).set_files(large)
+        await expect(tab.page.get_by_test_id("entry-user")).to_have_count(3)
+
+        [dropped, *_] = await shown(peer)
+        picture, words = dropped["content"]
+        assert words == {"type": "input_text", "text": "What is this?"}
+        sent = b64decode(picture["image_url"].removeprefix("data:image/jpeg;base64,"))
+        assert sent.startswith(b"\xff\xd8\xff") and PLACE not in sent and len(sent) <= 400 * 1024
+
+        await drop(tab, Path(__file__))
+        await tab.sees("notice", "This file could not be shown.")
+        assert not [path for path in server.folder.rglob("*") if path.is_file() and b"image/jpeg" in path.read_bytes()]
+
+
+@pytest.mark.parametrize("width", [320, 1280])
+async def test_the_button_fits_has_a_name_and_works_by_keyboard(
+    browser: Browser, peer: OfflinePeer, server: RunningServer, width: int
+) -> None:
+    await peer.follow(SCRIPT)
+    async with tab_in(browser, size=(width, 700)) as tab:
+        await tab.open(server.url)
+        button = tab.page.get_by_role("button", name="Show a picture")
+        await expect(button).to_be_visible()
+        await assert_accessible(tab.page, f"with the button for pictures at {width}")
+        assert await tab.page.evaluate("document.documentElement.scrollWidth") <= width
+        await button.focus()
+        async with tab.page.expect_file_chooser():
+            await tab.page.keyboard.press("Enter")
+
+
+async def test_where_the_model_sees_no_pictures_there_is_no_button_and_a_drop_is_explained(
+    browser: Browser, tmp_path: Path
+) -> None:
+    file = tmp_path / "small.png"
+    file.write_bytes(png())
+    async with standing_in() as stand_in, tab_in(browser) as tab:
+        await tab.open(stand_in.url)
+        await tab.page.locator('link[href="styles/drawer.css"]').wait_for(state="attached")  # all of the page is there
+        await drop(tab, file)
+        await tab.sees("notice", "The model of this call sees no pictures.")
+        await expect(tab.page.get_by_test_id("show-picture")).to_be_hidden()

@@ -1,0 +1,110 @@
+"""The waveform of both sides: it follows the levels, rests in silence, keeps still for who asks, and costs little."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import Browser
+
+from tests.support.browser import Tab, launched, tab_in
+from tests.support.standin import standing_in
+
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
+FRAME_BUDGET_MS = 0.5
+"""Of the 16.7 ms of a frame; measured about 0.01."""
+HEIGHTS = """(name) => {
+  const canvas = document.querySelector(`[data-testid=${name}] canvas`);
+  const { data, width, height } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+  const rows = [...Array(height).keys()];
+  const tall = (x) => rows.filter((y) => data[(y * width + x) * 4 + 3] > 0).length;
+  return Array.from({ length: 48 }, (_, number) => tall(number * 4 + 1));
+}"""
+"""How tall each column of a waveform is, in pixels of its canvas."""
+DRAWN = """async (frames) => {
+  const { showLevels } = await import("/view/levels.js");
+  const draw = showLevels();
+  const paints = [];
+  const { clearRect } = CanvasRenderingContext2D.prototype;
+  CanvasRenderingContext2D.prototype.clearRect = function (...args) { paints.push(1); clearRect.apply(this, args); };
+  for (const [now, level] of frames) draw({ in: level, out: 0 }, now);
+  CanvasRenderingContext2D.prototype.clearRect = clearRect;
+  return paints.length;
+}"""
+COST = """async () => {
+  const { showLevels } = await import("/view/levels.js");
+  const draw = showLevels();
+  const frames = 1200;
+  const began = performance.now();
+  for (let n = 0; n < frames; n++) draw({ in: Math.random(), out: Math.random() }, 10_000 + n * 16.7);
+  return (performance.now() - began) / frames;
+}"""
+QUIET_LINE = 4
+"""Rows that the line of silence touches."""
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def browser() -> AsyncIterator[Browser]:
+    async with launched() as started:
+        yield started
+
+
+async def heights(tab: Tab, name: str) -> list[int]:
+    found: list[int] = await tab.page.evaluate(HEIGHTS, name)
+    return found
+
+
+async def draw(tab: Tab, *levels: float, step_ms: float = 50) -> int:
+    """Draw the caller's side at these levels; gives how often something was painted."""
+    frames = [[10_000 + number * step_ms, level] for number, level in enumerate(levels)]
+    painted: int = await tab.page.evaluate(DRAWN, frames)
+    return painted
+
+
+async def test_both_sides_are_drawn_during_a_call(browser: Browser) -> None:
+    async with standing_in() as server, tab_in(browser) as tab:
+        await tab.open(server.url)
+        await tab.connect()  # the stand-in sends a tone, and the fake microphone beeps
+        for name in ("level-in", "level-out"):
+            await tab.page.wait_for_function(f"() => Math.max(...({HEIGHTS})('{name}')) > 12")
+
+
+async def test_the_newest_sound_is_on_the_right_and_wanders_to_the_left(browser: Browser) -> None:
+    async with standing_in() as server, tab_in(browser) as tab:
+        await tab.open(server.url)
+        await draw(tab, 0, 0, 1.0, 0.5, 0)
+        shown = await heights(tab, "level-in")
+        assert max(shown[:-3]) <= QUIET_LINE
+        assert shown[-3] == 44 and shown[-2] == 22 and shown[-1] <= QUIET_LINE
+
+
+async def test_nothing_is_painted_while_nobody_speaks(browser: Browser) -> None:
+    async with standing_in() as server, tab_in(browser) as tab:
+        await tab.open(server.url)
+        assert await draw(tab, *[0.0] * 200) <= 2, "each side's line, once"
+        assert await draw(tab, 1.0, *[0.0] * 200) <= 51, "until the sound has left on the left"
+
+
+async def test_with_reduced_motion_one_bar_is_as_long_as_the_voice_is_loud(browser: Browser) -> None:
+    async with standing_in() as server, tab_in(browser, reduced_motion=True) as tab:
+        await tab.open(server.url)
+        await draw(tab, 1.0, 0.5, step_ms=200)
+        shown = await heights(tab, "level-in")
+        assert set(shown[:24]) == {22} and set(shown[24:]) == {0}
+        await draw(tab, 1.0, 0.5, 0.0, step_ms=200)
+        assert set((await heights(tab, "level-in"))[4:]) == {0}
+
+
+async def test_a_call_that_begins_anew_shows_nothing_of_the_one_before(browser: Browser) -> None:
+    async with standing_in() as server, tab_in(browser) as tab:
+        await tab.open(server.url)
+        await draw(tab, 1.0, 1.0, 0.0, step_ms=5_000)
+        assert max(await heights(tab, "level-in")) <= QUIET_LINE
+
+
+async def test_a_frame_costs_the_main_thread_little(browser: Browser) -> None:
+    async with standing_in() as server, tab_in(browser) as tab:
+        await tab.open(server.url)
+        took = min([await tab.page.evaluate(COST) for _ in range(5)])
+        assert took < FRAME_BUDGET_MS, f"{took:.3f} ms a frame"
