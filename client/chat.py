@@ -162,7 +162,9 @@ class Conversation:
                 async for type_, data in _events(response):
                     self._show(type_, data)
         except httpx2.TransportError as error:
-            raise TransportLost("The server is gone.", hint="The conversation stays available for an hour.") from error
+            raise TransportLost(
+                "The connection to the server was lost.", hint="The conversation stays available for an hour."
+            ) from error
 
     def _show(self, type_: str, data: dict[str, Any]) -> None:
         match type_:

@@ -21,7 +21,10 @@ from backend.settings.access import key_pairs
 from backend.settings.settings import load_settings
 
 app = typer.Typer(
-    help="A backend-mediated realtime voice server.", no_args_is_help=True, add_completion=False, rich_markup_mode=None
+    help="A voice assistant server: calls, typed conversations, and Thinkers that look things up.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
 )
 
 
@@ -31,10 +34,11 @@ app.add_typer(documents, name="kb")
 
 LogLevel = Annotated[
     Literal["debug", "info", "warning", "error"],
-    typer.Option(envvar="LOG_LEVEL", case_sensitive=False, help="The least urgent messages to print."),
+    typer.Option(envvar="LOG_LEVEL", case_sensitive=False, help="Print messages of this level and above."),
 ]
 LogForm = Annotated[
-    LogFormat, typer.Option("--log-format", envvar="LOG_FORMAT", help="Messages for people, or a JSON object each.")
+    LogFormat,
+    typer.Option("--log-format", envvar="LOG_FORMAT", help="Print messages as text, or as one JSON object per line."),
 ]
 
 
@@ -45,11 +49,11 @@ def serve(
     log_level: LogLevel = "warning",
     log_form: LogForm = "text",
     shared_port: Annotated[
-        bool, typer.Option("--shared-port", help="Share the port with other servers of this machine (SHARE_SESSIONS).")
+        bool, typer.Option("--shared-port", help="Share the port with other processes (needs SHARE_SESSIONS).")
     ] = False,
     announce: Annotated[bool, typer.Option(hidden=True)] = True,
 ) -> None:
-    """Serve the page and the API. Settings come from the environment and .env."""
+    """Start the server: the page and the API. Settings are read from the environment and .env."""
     set_up_logs(log_level, log_form, "server")
     settings = load_settings()
     if settings.workers > 1 and not shared_port:
@@ -65,11 +69,13 @@ def serve(
 
 @app.command()
 def worker(
-    concurrency: Annotated[int | None, typer.Option(min=1, max=64, help="Tasks at once; else the setting.")] = None,
+    concurrency: Annotated[
+        int | None, typer.Option(min=1, max=64, help="How many tasks to run at once; default: TASKS__CONCURRENCY.")
+    ] = None,
     log_level: LogLevel = "warning",
     log_form: LogForm = "text",
 ) -> None:
-    """Do background tasks for the servers that share this Redis. Settings as for serve."""
+    """Run background tasks for the servers that share this Redis. It reads the same settings as serve."""
     from backend.app.task_worker import work
 
     set_up_logs(log_level, log_form, "worker")
@@ -78,9 +84,9 @@ def worker(
 
 @app.command()
 def doctor(
-    port: Annotated[int, typer.Option(min=1, max=65535, help="The port you mean to serve on.")] = 8000,
+    port: Annotated[int, typer.Option(min=1, max=65535, help="The port you want to serve on.")] = 8000,
 ) -> None:
-    """Try what a call needs, from the codecs to a session with the provider, and say what to do about the rest."""
+    """Check what a call needs, from codecs to a session with the provider, and say how to fix what does not work."""
     from backend.app.doctor import Finding, run_checks
 
     logging.basicConfig(level="CRITICAL")
@@ -101,10 +107,10 @@ def talk(
     file: Annotated[
         Path, typer.Argument(help="A spoken question: WAV, MP3, Opus, FLAC or M4A.", exists=True, dir_okay=False)
     ],
-    out: Annotated[Path | None, typer.Option(help="Where to save what is heard.")] = None,
-    url: Annotated[str, typer.Option(help="The server.")] = "http://127.0.0.1:8000",
+    out: Annotated[Path | None, typer.Option(help="Save the reply to this file.")] = None,
+    url: Annotated[str, typer.Option(help="Address of the server.")] = "http://127.0.0.1:8000",
     transport: Annotated[Literal["webrtc", "ws"], typer.Option(help="WebRTC, or the WebSocket fallback.")] = "webrtc",
-    conversation: Annotated[str | None, typer.Option(help="A conversation of ours to go on with.")] = None,
+    conversation: Annotated[str | None, typer.Option(help="Id of a conversation to continue.")] = None,
 ) -> None:
     """Place a real call: play a sound file, print what is said, and save the reply."""
     from client.talk import talk as place_call
@@ -116,10 +122,10 @@ def talk(
 
 @app.command()
 def chat(
-    conversation: Annotated[str | None, typer.Option(help="A conversation to go on with, typed or spoken.")] = None,
-    url: Annotated[str, typer.Option(help="The server.")] = "http://127.0.0.1:8000",
+    conversation: Annotated[str | None, typer.Option(help="Id of a conversation to continue.")] = None,
+    url: Annotated[str, typer.Option(help="Address of the server.")] = "http://127.0.0.1:8000",
 ) -> None:
-    """Converse by text: the same conversation that calls have. /help lists the commands."""
+    """Chat by text, in the same conversations that calls use. Type /help for the commands."""
     from client.chat import chat as converse
 
     logging.basicConfig(level="WARNING", format="%(levelname)s %(name)s: %(message)s")
@@ -128,16 +134,18 @@ def chat(
 
 @app.command()
 def token(
-    sub: Annotated[str, typer.Argument(help="The user it is for, as your own program names them.")],
-    grant: Annotated[list[Grant], typer.Option(help="A part of the API that it opens; again for more.")],
-    tool: Annotated[list[str] | None, typer.Option(help="A tool it may use; none given: those of any user.")] = None,
-    key: Annotated[str, typer.Option(help="The id of the key in API_KEYS; else the first.")] = "",
-    minutes: Annotated[int, typer.Option(min=1, max=60, help="Minutes it lives.")] = 60,
-    conversation: Annotated[str, typer.Option(help="The only conversation it opens.")] = "",
-    origin: Annotated[str, typer.Option(help="The only origin whose pages may show it.")] = "",
-    budget: Annotated[int | None, typer.Option(min=0, help="The most model tokens it may spend.")] = None,
+    sub: Annotated[str, typer.Argument(help="The user's id in your own program.")],
+    grant: Annotated[list[Grant], typer.Option(help="A part of the API it may use; repeat for more.")],
+    tool: Annotated[
+        list[str] | None, typer.Option(help="A tool it may use; default: those that every user may.")
+    ] = None,
+    key: Annotated[str, typer.Option(help="Id of the key in API_KEYS; default: the first.")] = "",
+    minutes: Annotated[int, typer.Option(min=1, max=60, help="Minutes until it expires.")] = 60,
+    conversation: Annotated[str, typer.Option(help="Limit it to this conversation.")] = "",
+    origin: Annotated[str, typer.Option(help="Limit it to pages of this origin.")] = "",
+    budget: Annotated[int | None, typer.Option(min=0, help="Limit the model tokens used with it.")] = None,
 ) -> None:
-    """Make a token for a program or a page, signed with a key of API_KEYS, and print it."""
+    """Create a token for a program or a web page, signed with a key from API_KEYS, and print it."""
     from backend.access.keys import ApiKeys
 
     pairs = key_pairs(load_settings().api_keys)
@@ -155,7 +163,7 @@ def token(
     context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
 )
 def tour(context: typer.Context) -> None:
-    """Take one conversation through every Thinker, by text and by voice, with no key, no network, no microphone."""
+    """Show every Thinker in one conversation, typed and spoken. It needs no key, network or microphone."""
     raise typer.Exit(subprocess.call([sys.executable, "-m", "demo.tour", *context.args]))
 
 
@@ -163,7 +171,7 @@ def tour(context: typer.Context) -> None:
 def add_documents(
     path: Annotated[Path, typer.Argument(help="A Markdown or text file, or a folder of them.")],
 ) -> None:
-    """Index documents, so that Thinkers can search and cite them. Adding again brings the index up to date."""
+    """Add documents that Thinkers can search and cite. Add them again to update the index."""
     from backend.tools.kb_search import KnowledgeBase, kb_path
 
     count = KnowledgeBase(kb_path(load_settings())).add(path)

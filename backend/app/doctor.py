@@ -88,7 +88,12 @@ async def _run(name: str, check: Check, settings: Settings, port: int) -> Findin
         async with asyncio.timeout(CHECK_WITHIN_S):
             return await check(settings, port)
     except TimeoutError:
-        return Finding(name, Verdict.BROKEN, f"no answer within {CHECK_WITHIN_S:.0f} s", "Is something in the way?")
+        return Finding(
+            name,
+            Verdict.BROKEN,
+            f"no answer within {CHECK_WITHIN_S:.0f} s",
+            "Check for a firewall, and whether the machine is busy.",
+        )
     except VoiceError as error:
         return Finding(name, Verdict.BROKEN, str(error), error.hint)
     except Exception as error:  # noqa: BLE001 - whatever it is, the checks after it are made
@@ -118,9 +123,11 @@ async def _codecs(settings: Settings, port: int) -> Finding:
         encoder.close()
         decoder.close()
     if not pcm:
-        return Finding("Codecs", Verdict.BROKEN, "libopus gave no sound", "Install another version of libopus.")
+        return Finding("Codecs", Verdict.BROKEN, "libopus decoded nothing", "Install another version of libopus.")
     if settings.echo_cancellation == "auto" and load_canceller() is None:
-        return Finding("Codecs", Verdict.NOTE, "libopus works; no echo canceller", "Callers with echo need headphones.")
+        return Finding(
+            "Codecs", Verdict.NOTE, "libopus works; no echo canceller", "Callers who hear themselves need headphones."
+        )
     return Finding("Codecs", Verdict.FINE, "libopus encodes and decodes")
 
 
@@ -147,7 +154,7 @@ async def _redis(settings: Settings, port: int) -> Finding:
     try:
         version = (await client.info("server"))["redis_version"]
     except (RedisError, OSError) as error:
-        advice = "Is REDIS_URL right, with its password, and does Redis run there?"
+        advice = "Check REDIS_URL and its password, and that Redis runs there."
         return Finding("Redis", Verdict.BROKEN, f"{place} does not answer ({type(error).__name__})", advice)
     finally:
         await client.aclose()
@@ -165,7 +172,7 @@ async def _database(settings: Settings, port: int) -> Finding:
         async with engine.connect() as connection:
             await connection.execute(text("select 1"))
     except (SQLAlchemyError, OSError) as error:
-        advice = "Is DATABASE_URL right, and may this user create tables there?"
+        advice = "Check DATABASE_URL, and that its user may create tables."
         return Finding("Database", Verdict.BROKEN, f"{place} does not answer ({type(error).__name__})", advice)
     finally:
         await engine.dispose()
@@ -199,13 +206,13 @@ async def _models(settings: Settings, port: int) -> Finding:
     if settings.openai_api_key is None:
         return Finding("Models", Verdict.FINE, "the provider of calls answers for the Thinkers, too")
     if listed is None:
-        advice = "Check OPENAI_API_KEY and OPENAI_BASE_URL. Some APIs list no models; then this is no fault."
+        advice = "Check OPENAI_API_KEY and OPENAI_BASE_URL. Some APIs do not list their models; then ignore this."
         return Finding("Models", Verdict.NOTE, f"{settings.openai_base_url} lists none", advice)
     missing = [f"{name}={model}" for name, model in wanted.items() if model and model not in listed]
     if missing:
         some = ", ".join(sorted(listed)[:8])
         return Finding(
-            "Models", Verdict.BROKEN, f"not offered: {', '.join(missing)}", f"Offered are, among others: {some}"
+            "Models", Verdict.BROKEN, f"not available: {', '.join(missing)}", f"Available, among others: {some}"
         )
     return Finding("Models", Verdict.FINE, ", ".join(dict.fromkeys(filter(None, wanted.values()))))
 
@@ -254,7 +261,7 @@ async def _ice(settings: Settings, port: int) -> Finding:
     )
     for scheme, kind in (("stun", "srflx"), ("turn", "relay")):
         if f"{scheme}:" in urls and kind not in kinds:
-            advice = "Is it reachable over UDP from here, with this name and password?"
+            advice = "Check that it can be reached over UDP from here, and its name and password."
             return Finding("ICE", Verdict.BROKEN, f"{message}; the {scheme.upper()} server gave nothing", advice)
     if settings.rtc_force_host:
         return Finding("ICE", Verdict.FINE, f"{message}; callers are told {settings.rtc_force_host}")
@@ -268,7 +275,12 @@ async def _ice(settings: Settings, port: int) -> Finding:
 
 async def _ports(settings: Settings, port: int) -> Finding:
     if _taken(socket.SOCK_STREAM, port):
-        return Finding("Ports", Verdict.NOTE, f"{port}/tcp is in use: perhaps by this server", "Else choose --port.")
+        return Finding(
+            "Ports",
+            Verdict.NOTE,
+            f"{port}/tcp is in use: perhaps by this server",
+            "If not, choose another with --port.",
+        )
     if settings.rtc_port_range is None:
         return Finding("Ports", Verdict.FINE, f"{port}/tcp is free; calls take any free UDP port")
     first, last = settings.rtc_port_range
@@ -299,7 +311,7 @@ async def _microphone(settings: Settings, port: int) -> Finding:
             "Microphone",
             Verdict.BROKEN,
             f"{message}, but not {', '.join(plain)}",
-            "Serve it by https (nginx-tls.conf).",
+            "Serve it over HTTPS (see nginx-tls.conf).",
         )
     return Finding("Microphone", Verdict.FINE, f"{message}; other http:// addresses may not")
 
@@ -315,11 +327,16 @@ async def _disk(settings: Settings, port: int) -> Finding:
         with tempfile.TemporaryFile(dir=nearest) as file:
             file.write(b"x")
     except OSError as error:
-        return Finding("Disk", Verdict.BROKEN, f"{nearest} cannot be written: {error}", "Set DATA_DIR, or its owner.")
+        return Finding(
+            "Disk",
+            Verdict.BROKEN,
+            f"{nearest} cannot be written: {error}",
+            "Set DATA_DIR to a writable folder, or change its owner.",
+        )
     free_mb = shutil.disk_usage(nearest).free // 1_000_000
     message = f"{free_mb:,} MB free for {folder}"
     if free_mb < DISK_MB:
-        return Finding("Disk", Verdict.NOTE, message, "Make room: conversations and documents are kept there.")
+        return Finding("Disk", Verdict.NOTE, message, "Free some space: conversations and documents are kept there.")
     return Finding("Disk", Verdict.FINE, message)
 
 

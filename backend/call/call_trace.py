@@ -104,6 +104,8 @@ class CallTrace:
                 turn.span.note(**asdict(event))
                 turn.heard = True
                 turn.touch()
+            case page.AnswerMeasured(_, answer_ms):
+                turn.span.note(answer_ms=answer_ms)
             case page.ReplyDiscarded(number, tokens_in, tokens_out):
                 self._discarded(number, tokens_in + tokens_out)
             case page.MurmurHeard():

@@ -595,7 +595,10 @@ class CallEngine:
             case page.ReplyFailed():
                 log.warning("call %s: a reply did not come whole: %s", self._session.id[:6], event)
                 self._dependencies.metrics.on_event(event)
-            case page.TurnMeasured() | page.ReplyDiscarded() | page.MurmurHeard():
+            case page.TurnMeasured() | page.AnswerMeasured():
+                self._dependencies.metrics.on_event(event)
+                self._record.on_measured(event)
+            case page.ReplyDiscarded() | page.MurmurHeard():
                 self._dependencies.metrics.on_event(event)
         if isinstance(event, page.ThinkerChanged):
             self._post_turn.on_thinker(event)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from backend.conversation.page_events import NoticeChanged, UsageCounted
+from backend.conversation.page_events import AnswerMeasured, NoticeChanged, TurnMeasured, UsageCounted
 from backend.sessions.registry import Session
 from backend.storage.ledger.entries import Entry, Kind, of_message
 from backend.storage.ledger.ledger import Ledger
@@ -27,6 +27,7 @@ class CallRecord:
         self._began = time.time()
         self._responder = ""
         self._tokens = 0
+        self._measured: dict[str, int] = {}
         self._usd: float | None = None
         self._took: dict[tuple[str, str], tuple[int, float | None]] = {}
 
@@ -44,8 +45,19 @@ class CallRecord:
             details = entry.details | {"responder": self._responder}
             entry = replace(entry, tokens=self._tokens, cost_usd=self._usd, details=details)
             self._tokens, self._usd = 0, None
+        if entry and replied:
+            entry = replace(entry, details=entry.details | self._measured)
+            self._measured = {}
         if entry:
             self._ledger.write(entry)
+
+    def on_measured(self, event: TurnMeasured | AnswerMeasured) -> None:
+        """Note how long the caller waited; it is written with what they heard then."""
+        match event:
+            case AnswerMeasured(_, answer_ms):
+                self._measured["answer_ms"] = answer_ms
+            case TurnMeasured(first_sound_ms=first_sound_ms):
+                self._measured["first_sound_ms"] = first_sound_ms
 
     def on_usage(self, usage: UsageCounted) -> None:
         """Note what a reply took; it is written with the words heard of it, or else when the call ends."""

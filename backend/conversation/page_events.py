@@ -132,9 +132,9 @@ class PlaybackFinished(PageEvent):
 
 @dataclass(frozen=True, slots=True)
 class TurnMeasured(PageEvent):
-    """The legs of one turn in milliseconds, from the caller's last sound to the first sound of the reply.
+    """The legs of one turn in milliseconds, from the caller's last sound to the first sound of whatever is replied.
 
-    The first six add up to `total_ms`; `first_token_ms` is the part of `first_audio_ms` before the first word.
+    The first six add up to `first_sound_ms`; `first_token_ms` is the part of `first_audio_ms` before the first word.
     """
 
     turn: int
@@ -145,7 +145,8 @@ class TurnMeasured(PageEvent):
     patience_ms: int
     """How long the reply was kept back until the turn was believed over."""
     played_ms: int
-    total_ms: int
+    first_sound_ms: int
+    """The time to first sound, be it of the answer, of a preamble or of a filler."""
     first_token_ms: int
     wait_ms: int = 0
     """The silence after which this turn was believed over."""
@@ -155,6 +156,17 @@ class TurnMeasured(PageEvent):
     """The pieces of this turn, between which the caller paused."""
     discarded: int = 0
     """Replies prepared in those pauses and thrown away."""
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerMeasured(PageEvent):
+    """The time to the answer of one turn, from the caller's last sound to the answer's first.
+
+    What is said before the answer is not the answer: preambles, fillers, and a promise that is followed up.
+    """
+
+    turn: int
+    answer_ms: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,25 +4,36 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from backend.conversation.page_events import TurnMeasured
+from backend.conversation.page_events import AnswerMeasured, TurnMeasured
 
 LEGS = ("hangover_ms", "commit_ms", "reply_started_ms", "first_audio_ms", "patience_ms", "played_ms")
 """The legs in order: until the first moment, at which the turn may be over; until the reply was asked for; until the
 provider began it; until its first audio; until the turn was believed over, where that came last; until the first frame
-left. They add up to `total_ms`.
+left. They add up to `first_sound_ms`.
 
 Beside them stands `first_token_ms`, a part of `first_audio_ms`: from the reply's begin to its first word, or to its
 first sound where no word came before that."""
 
 
+SOUNDS_LIMIT = 64
+"""Items of one turn whose first sound is kept."""
+
+
 class TurnClock:
-    """Marks the legs of one turn as they are reached; without all of them there is no report."""
+    """Marks the legs of one turn as they are reached; without all of them there is no report of them.
+
+    The time to the answer is measured besides. Whether a reply was one shows at its end: one that calls a tool was only
+    its preamble.
+    """
 
     def __init__(self) -> None:
         self.turn = 0
         self._marks: list[float] = []
         self._token_at: float | None = None
         self._began = 0.0
+        self._sounds: dict[str, float] = {}
+        self._answer = ""
+        self._is_measured = True
 
     def age_ms(self, now: float) -> int:
         """Return the milliseconds from the caller's last sound of this turn to `now`."""
@@ -34,6 +45,25 @@ class TurnClock:
         self._began = now - hangover_ms / 1000
         self._marks = [self._began, now]
         self._token_at = None
+        self._sounds.clear()
+        self._answer, self._is_measured = "", False
+
+    def sounds(self, item: str, now: float) -> AnswerMeasured | None:
+        """Mark the first sound of an item; return the time to the answer if it is its beginning."""
+        if not self._is_measured and len(self._sounds) < SOUNDS_LIMIT:
+            self._sounds.setdefault(item, now)
+        return self._measured()
+
+    def answered_by(self, item: str) -> AnswerMeasured | None:
+        """Note with which item the answer begins, which is known at its end; return its time once it has sounded."""
+        self._answer = self._answer or item
+        return self._measured()
+
+    def _measured(self) -> AnswerMeasured | None:
+        if self._is_measured or self._answer not in self._sounds:
+            return None
+        self._is_measured = True
+        return AnswerMeasured(self.turn, round((self._sounds[self._answer] - self._began) * 1000))
 
     def reach(self, leg: str, now: float) -> TurnMeasured | None:
         """Mark `leg`, and return the report if it was the last one. Legs out of order are ignored."""

@@ -21,7 +21,7 @@ from prometheus_client.process_collector import ProcessCollector
 from prometheus_client.registry import Collector
 
 from backend.conversation import events as ev
-from backend.conversation.page_events import MurmurHeard, ReplyDiscarded, ReplyFailed, TurnMeasured
+from backend.conversation.page_events import AnswerMeasured, MurmurHeard, ReplyDiscarded, ReplyFailed, TurnMeasured
 from backend.conversation.patience import Reason
 from backend.conversation.utterances import UtteranceKind
 from backend.observability.security_log import security_events
@@ -51,7 +51,7 @@ END_REASONS = frozenset(
         "transferred",
     }
 )
-LEGS = ("hangover", "commit", "reply_started", "first_audio", "patience", "played", "total")
+LEGS = ("hangover", "commit", "reply_started", "first_audio", "patience", "played", "first_sound")
 """The legs of a turn that are counted: fields of `TurnMeasured`, there with `_ms` behind."""
 VAD_DECISIONS: dict[type[ev.Event], str] = {
     ev.SpeechStarted: "speech_started",
@@ -156,11 +156,14 @@ class CallMetrics:
         """Count the end of a session, with its reason."""
         self._ended.labels(_known(reason, END_REASONS)).inc()
 
-    def on_event(self, event: TurnMeasured | ReplyDiscarded | ReplyFailed | MurmurHeard) -> None:
+    def on_event(self, event: TurnMeasured | AnswerMeasured | ReplyDiscarded | ReplyFailed | MurmurHeard) -> None:
         """Count what happened in a call."""
         match event:
             case TurnMeasured():
                 self.turn_measured(event)
+            case AnswerMeasured(_, answer_ms):
+                self._legs.labels("answer").observe(answer_ms / 1000)
+                self.recent.answer(answer_ms)
             case ReplyDiscarded(_, tokens_in, tokens_out):
                 self._discarded.inc()
                 self._discarded_tokens.labels("input").inc(tokens_in)
@@ -269,6 +272,7 @@ class RecentMetrics:
 
     def __init__(self) -> None:
         self._turns: deque[dict[str, float]] = deque(maxlen=KEPT)
+        self._answers: deque[float] = deque(maxlen=KEPT)
         self._seconds: dict[str, deque[float]] = {}
         self._outcomes: dict[str, Tally[str]] = {}
 
@@ -279,6 +283,10 @@ class RecentMetrics:
         """Keep the legs of a turn by name, in milliseconds."""
         self._turns.append(dict(legs))
 
+    def answer(self, ms: float) -> None:
+        """Keep the time to the answer of a turn."""
+        self._answers.append(ms)
+
     def thinker(self, domain: str, outcome: str, seconds: float) -> None:
         """Keep the end of a Thinker's work. `domain` and `outcome` are of closed sets: the table does not grow."""
         self._outcomes.setdefault(domain, Tally())[outcome] += 1
@@ -288,6 +296,8 @@ class RecentMetrics:
         """Return the middle of each leg of the newest turns."""
         names = dict.fromkeys(name for legs in self._turns for name in legs)
         legs = {name: _middle(legs[name] for legs in self._turns if name in legs) for name in names}
+        if self._answers:
+            legs["answer"] = _middle(self._answers)
         return RecentTurns(len(self._turns), legs)
 
     def thinkers(self) -> list[RecentThinker]:

@@ -32,6 +32,7 @@ NAMES: dict[type[page.PageEvent], str] = {
     page.TranscriptInterrupted: "transcript_interrupted",
     page.PlaybackFinished: "audio_playback_finished",
     page.TurnMeasured: "turn_metrics",
+    page.AnswerMeasured: "answer_metrics",
     page.MurmurHeard: "murmur",
     page.ReplyDiscarded: "reply_discarded",
     page.ReplyFailed: "reply_failed",

@@ -158,7 +158,9 @@ def _spacing(name: str, report: CallersReport) -> str:
 
 
 def _told(report: CallersReport) -> str:
-    told: Spread = spread(legs["total_ms"] / 1000 for call in report.calls for legs in call.told if "total_ms" in legs)
+    told: Spread = spread(
+        legs["first_sound_ms"] / 1000 for call in report.calls for legs in call.told if "first_sound_ms" in legs
+    )
     return f"{told.count} answers, p50 {told.p50:.0f}, p95 {told.p95:.0f} ms"
 
 

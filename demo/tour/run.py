@@ -30,7 +30,7 @@ async def tour(*, voice: bool = True, only: Sequence[str] = (), console: Console
             outcomes = await _toured(voice, only, console)
     except TimeoutError:
         raise TransportLost(
-            f"The tour was not over within {WITHIN_S:g} seconds.", hint="Is the machine busy?"
+            f"The tour was not over within {WITHIN_S:g} seconds.", hint="The machine may be busy; try again."
         ) from None
     failed = [outcome for outcome in outcomes if not outcome.answered]
     took = asyncio.get_running_loop().time() - began

@@ -32,7 +32,8 @@ const LEGS = {
   first_audio: "First sound",
   patience: "Waited for more",
   played: "Heard",
-  total: "Total",
+  first_sound: "Time to first sound",
+  answer: "Time to the answer",
 };
 const REALLY_MS = 4_000;
 
@@ -75,12 +76,13 @@ export function showBoard(place, onEnd) {
 /** @param {Overview} overview @returns {Tile[]} */
 function tilesOf({ sessions, cap, turns, thinkers, faults, process, discarded, at }) {
   const live = sessions.filter(({ state }) => state === "live").length;
-  const total = turns.legs.total;
+  const { first_sound: sound, answer } = turns.legs;
   const failed = thinkers.reduce((sum, { outcomes }) => sum + (outcomes.failed ?? 0), 0);
   return [
     ["Live calls", cap ? `${live} of ${cap}` : String(live), cap > 0 && live >= cap],
-    ["Median to first sound", total ? milliseconds(total.p50_ms) : "–", false],
-    ["95 % within", total ? milliseconds(total.p95_ms) : "–", false],
+    ["Median time to first sound", sound ? milliseconds(sound.p50_ms) : "–", false],
+    ["95 % within", sound ? milliseconds(sound.p95_ms) : "–", false],
+    ["Median time to the answer", answer ? milliseconds(answer.p50_ms) : "–", false],
     ["Thinkers failed", String(failed), failed > 0],
     ["Server errors", String(faults.server_errors), faults.server_errors > 0],
     ["Memory writes lost", String(faults.memory_writes_lost), faults.memory_writes_lost > 0],
@@ -162,7 +164,7 @@ function updateSession(row, { session, at }) {
 
 /** @param {string} words @param {Middle} middle @param {Overview} overview @returns {(string | number | HTMLElement)[]} */
 function legRow(words, { p50_ms, p95_ms }, { turns }) {
-  const scale = Math.max(1, turns.legs.total?.p95_ms ?? p95_ms);
+  const scale = Math.max(1, Math.max(turns.legs.first_sound?.p95_ms ?? 0, turns.legs.answer?.p95_ms ?? 0) || p95_ms);
   const bar = make("span", "bars");
   bar.ariaHidden = "true";
   for (const [name, ms] of /** @type {const} */ ([["p95", p95_ms], ["p50", p50_ms]])) {

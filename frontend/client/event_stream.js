@@ -21,6 +21,7 @@ export const EVENT_TYPES = Object.freeze([
   "transcript_interrupted",
   "thinker",
   "turn_metrics",
+  "answer_metrics",
   "murmur",
   "reply_discarded",
   "reply_failed",

@@ -82,7 +82,8 @@ export interface Events {
     error?: string;
     citations?: readonly { title: string; url: string }[];
   };
-  turn_metrics: { turn: number; total_ms: number; [leg: string]: unknown };
+  answer_metrics: { turn: number; answer_ms: number };
+  turn_metrics: { turn: number; first_sound_ms: number; [leg: string]: unknown };
   usage: { responder: string; model: string; call_tokens: number; call_usd: number | null; [more: string]: unknown };
   recording: { recording_id: string; on: boolean; reason: string };
   "confirmation.asked": { id: string; conversation_id: string; tool: string; arguments: Record<string, unknown>; expires_at: number };

@@ -23,7 +23,8 @@ const WORDS = {
   task: (d) => [d.instruction, d.event, d.detail].filter(Boolean).join(" · "),
   reminder: (d) => [d.event, d.way].filter(Boolean).join(" · "),
   user_context: () => t("log.memory_changed"),
-  turn_metrics: (d) => [t("log.turn", { turn: d.turn, what: t("time.ms", { ms: d.total_ms }) }), waitedWords(d)].filter(Boolean).join(" · "),
+  answer_metrics: (d) => t("log.turn", { turn: d.turn, what: t("log.answer", { time: t("time.ms", { ms: d.answer_ms }) }) }),
+  turn_metrics: (d) => [t("log.turn", { turn: d.turn, what: t("time.ms", { ms: d.first_sound_ms }) }), waitedWords(d)].filter(Boolean).join(" · "),
   murmur: (d) => [d.kind, d.words].filter(Boolean).join(" · "),
   reply_discarded: (d) => t("log.turn", { turn: d.turn, what: t("pause.tokens", { count: d.input_tokens + d.output_tokens }) }),
   reply_failed: (d) => t("log.turn", { turn: d.turn, what: [d.status, d.reason, d.remedy.replace("_", " ")].filter(Boolean).join(" · ") }),
@@ -39,7 +40,7 @@ const WORDS = {
   gap: (d) => t("log.missed", { count: d.missed }),
 };
 
-const TURNS = ["floor", "turn_metrics", "murmur", "reply_discarded", "reply_failed", "interruptions", "audio_playback_finished"];
+const TURNS = ["floor", "turn_metrics", "answer_metrics", "murmur", "reply_discarded", "reply_failed", "interruptions", "audio_playback_finished"];
 /** Kinds of events, for filters. @type {Record<string, {has: (type: string) => boolean}>} */
 export const GROUPS = {
   words: { has: (type) => type.startsWith("transcript") },

@@ -9,6 +9,7 @@
  * @property {number} interruptions
  * @property {number} reconnections
  * @property {Readonly<Record<string, number>>} thinkers how often each was asked, by label
+ * @property {readonly number[]} answers ms from the user's last sound to the first of the answer, the newest
  * @property {readonly number[]} latencies ms from the user's last sound to the first of the reply, the newest
  */
 
@@ -23,6 +24,7 @@ export const NO_TALLY = Object.freeze({
   interruptions: 0,
   reconnections: 0,
   thinkers: Object.freeze({}),
+  answers: Object.freeze([]),
   latencies: Object.freeze([]),
 });
 
@@ -46,7 +48,9 @@ export function tallyAfter(tally, { type, data, at = 0 }) {
     case "transcript_interrupted":
       return { ...tally, interruptions: tally.interruptions + 1 };
     case "turn_metrics":
-      return { ...tally, latencies: [...tally.latencies, data.total_ms].slice(-LATENCIES_LIMIT) };
+      return { ...tally, latencies: [...tally.latencies, data.first_sound_ms].slice(-LATENCIES_LIMIT) };
+    case "answer_metrics":
+      return { ...tally, answers: [...tally.answers, data.answer_ms].slice(-LATENCIES_LIMIT) };
     case "thinker":
       return data.event === "routed" ? { ...tally, thinkers: counted(tally.thinkers, data.label || data.domain) } : tally;
     default:
@@ -54,10 +58,10 @@ export function tallyAfter(tally, { type, data, at = 0 }) {
   }
 }
 
-/** @param {Tally} tally @returns {number | null} ms */
-export function medianLatency({ latencies }) {
-  if (!latencies.length) return null;
-  const sorted = latencies.toSorted((a, b) => a - b);
+/** @param {readonly number[]} times @returns {number | null} ms */
+export function medianOf(times) {
+  if (!times.length) return null;
+  const sorted = times.toSorted((a, b) => a - b);
   const middle = sorted.length >> 1;
   return sorted.length % 2 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
 }

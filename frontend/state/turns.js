@@ -18,12 +18,12 @@ import { listOf, t, tOf } from "../texts.js";
  * @property {readonly Tool[]} tools
  *
  * @typedef {Record<string, any>} Metrics  a `turn_metrics` event: milliseconds, counts, and the reason of the wait
- * @typedef {{turn: number, metrics: Metrics | null, works: readonly Work[], discarded: readonly number[]}} Turn
+ * @typedef {{turn: number, metrics: Metrics | null, works: readonly Work[], discarded: readonly number[], answer_ms?: number}} Turn
  *   discarded: the tokens of each prepared reply that was thrown away
  * @typedef {{session: string, before: number, list: readonly Turn[]}} Turns  oldest first; `before`: turns of the
  *   sessions that this conversation had before a reconnection, since each session counts from one
  * @typedef {{name: string, words: string, start: number, ms: number}} Segment
- * @typedef {{legs: Record<string, number>, total_ms: number, p95_ms: number}} Medians  legs by their names
+ * @typedef {{legs: Record<string, number>, first_sound_ms: number, p95_ms: number, answer_ms?: number}} Medians  legs by their names
  */
 
 export const TURNS_LIMIT = 200;
@@ -49,6 +49,8 @@ export function turnsAfter(turns, { type, data }) {
       return { ...turns, session: data.session_id, before: turns.list.at(-1)?.turn ?? 0 };
     case "turn_metrics":
       return changed(turns, turns.before + data.turn, (turn) => ({ ...turn, metrics: data }));
+    case "answer_metrics":
+      return changed(turns, turns.before + data.turn, (turn) => ({ ...turn, answer_ms: data.answer_ms }));
     case "reply_discarded":
       return changed(turns, turns.before + data.turn, (turn) => {
         return { ...turn, discarded: [...turn.discarded, data.input_tokens + data.output_tokens].slice(-DISCARDED_LIMIT) };
@@ -62,7 +64,7 @@ export function turnsAfter(turns, { type, data }) {
 }
 
 /**
- * The legs of a turn, each beginning where the one before it ended; together they are `total_ms`.
+ * The legs of a turn, each beginning where the one before it ended; together they are `first_sound_ms`.
  * @param {Metrics} metrics
  * @returns {Segment[]}
  */
@@ -103,7 +105,7 @@ export function pausesInWords({ metrics, discarded }) {
 /** The end of the turn's scale: its first sound, or the last thing done for it. @param {Turn} turn */
 export function span({ metrics, works }) {
   const ends = works.map((work) => work.end ?? work.tools.at(-1)?.end ?? work.start);
-  return Math.max(metrics?.total_ms ?? 0, ...ends, 1);
+  return Math.max(metrics?.first_sound_ms ?? 0, ...ends, 1);
 }
 
 /** Turns that were answered with sound. @param {Turns} turns */
@@ -121,13 +123,19 @@ export function medians(turns) {
   if (!all.length) return null;
   const parts = all.map(segments);
   const legs = LEGS.map((name, n) => [name, quantile(parts.map((segments) => segments[n].ms), 0.5)]);
-  const totals = all.map((metrics) => metrics.total_ms);
-  return { legs: Object.fromEntries(legs), total_ms: quantile(totals, 0.5), p95_ms: quantile(totals, 0.95) };
+  const totals = all.map((metrics) => metrics.first_sound_ms);
+  const answers = turns.list.flatMap(({ answer_ms: ms }) => (ms === undefined ? [] : [ms]));
+  return {
+    legs: Object.fromEntries(legs),
+    first_sound_ms: quantile(totals, 0.5),
+    p95_ms: quantile(totals, 0.95),
+    ...(answers.length ? { answer_ms: quantile(answers, 0.5) } : {}),
+  };
 }
 
 /** The slowest first. @param {Turns} turns @param {number} count */
 export function slowest(turns, count) {
-  const total = (/** @type {Turn} */ turn) => turn.metrics?.total_ms ?? 0;
+  const total = (/** @type {Turn} */ turn) => turn.metrics?.first_sound_ms ?? 0;
   return measured(turns).sort((one, other) => total(other) - total(one)).slice(0, count);
 }
 

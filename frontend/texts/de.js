@@ -117,6 +117,7 @@ export default {
   "summary.thinkers": "Gefragte Thinker",
   "summary.none": "keine",
   "summary.median": "Median der Zeit bis zum ersten Ton",
+  "summary.answer": "Median der Zeit bis zur Antwort",
   "summary.interruptions": "Unterbrechungen",
   "summary.reconnections": "Neue Verbindungen",
 
@@ -302,6 +303,7 @@ export default {
   "turn.column_took": "Dauer",
   "turn.column_median": "Median",
   "turn.total": "Zeit bis zum ersten Ton",
+  "turn.answer": "Zeit bis zur Antwort",
   "leg.hangover": "Sprechende bestätigt",
   "leg.commit": "Beitrag übergeben",
   "leg.reply_started": "Antwort begonnen",
@@ -491,6 +493,7 @@ export default {
   "log.heard": "gehört: {words}",
   "log.memory_changed": "was ich über Sie weiß, hat sich geändert",
   "log.turn": "Beitrag {turn}: {what}",
+  "log.answer": "Antwort nach {time}",
   "log.interruptions_on": "erlaubt",
   "log.interruptions_off": "aus",
   "log.recording_on": "der Anruf wird aufgenommen",

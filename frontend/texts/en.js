@@ -117,6 +117,7 @@ export default {
   "summary.thinkers": "Thinkers asked",
   "summary.none": "none",
   "summary.median": "Median time to first sound",
+  "summary.answer": "Median time to the answer",
   "summary.interruptions": "Interruptions",
   "summary.reconnections": "Reconnections",
 
@@ -302,6 +303,7 @@ export default {
   "turn.column_took": "Took",
   "turn.column_median": "Median",
   "turn.total": "Time to first sound",
+  "turn.answer": "Time to the answer",
   "leg.hangover": "End of speech confirmed",
   "leg.commit": "Turn submitted",
   "leg.reply_started": "Reply started",
@@ -491,6 +493,7 @@ export default {
   "log.heard": "heard: {words}",
   "log.memory_changed": "what I remember about you has changed",
   "log.turn": "turn {turn}: {what}",
+  "log.answer": "answer after {time}",
   "log.interruptions_on": "allowed",
   "log.interruptions_off": "off",
   "log.recording_on": "the call is recorded",

@@ -117,6 +117,7 @@ export default {
   "summary.thinkers": "Thinkers consultados",
   "summary.none": "ninguno",
   "summary.median": "Mediana hasta el primer sonido",
+  "summary.answer": "Mediana hasta la respuesta",
   "summary.interruptions": "Interrupciones",
   "summary.reconnections": "Reconexiones",
 
@@ -302,6 +303,7 @@ export default {
   "turn.column_took": "Duración",
   "turn.column_median": "Mediana",
   "turn.total": "Tiempo hasta el primer sonido",
+  "turn.answer": "Tiempo hasta la respuesta",
   "leg.hangover": "Fin del habla confirmado",
   "leg.commit": "Turno enviado",
   "leg.reply_started": "Respuesta iniciada",
@@ -491,6 +493,7 @@ export default {
   "log.heard": "oído: {words}",
   "log.memory_changed": "ha cambiado lo que recuerdo de ti",
   "log.turn": "turno {turn}: {what}",
+  "log.answer": "respuesta a los {time}",
   "log.interruptions_on": "permitidas",
   "log.interruptions_off": "desactivadas",
   "log.recording_on": "la llamada se graba",

@@ -117,6 +117,7 @@ export default {
   "summary.thinkers": "Thinkers consultés",
   "summary.none": "aucun",
   "summary.median": "Temps médian jusqu'au premier son",
+  "summary.answer": "Temps médian jusqu'à la réponse",
   "summary.interruptions": "Interruptions",
   "summary.reconnections": "Reconnexions",
 
@@ -302,6 +303,7 @@ export default {
   "turn.column_took": "Durée",
   "turn.column_median": "Médiane",
   "turn.total": "Temps jusqu'au premier son",
+  "turn.answer": "Temps jusqu'à la réponse",
   "leg.hangover": "Fin de parole confirmée",
   "leg.commit": "Tour transmis",
   "leg.reply_started": "Réponse commencée",
@@ -491,6 +493,7 @@ export default {
   "log.heard": "entendu : {words}",
   "log.memory_changed": "ce que je sais de vous a changé",
   "log.turn": "tour {turn} : {what}",
+  "log.answer": "réponse après {time}",
   "log.interruptions_on": "autorisées",
   "log.interruptions_off": "désactivées",
   "log.recording_on": "l'appel est enregistré",

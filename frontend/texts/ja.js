@@ -117,6 +117,7 @@ export default {
   "summary.thinkers": "使ったThinker",
   "summary.none": "なし",
   "summary.median": "最初の音までの時間（中央値）",
+  "summary.answer": "答えまでの時間（中央値）",
   "summary.interruptions": "割り込み",
   "summary.reconnections": "再接続",
 
@@ -296,6 +297,7 @@ export default {
   "turn.column_took": "所要",
   "turn.column_median": "中央値",
   "turn.total": "最初の音までの時間",
+  "turn.answer": "答えまでの時間",
   "leg.hangover": "話し終わりの確認",
   "leg.commit": "発言の送信",
   "leg.reply_started": "返事の開始",
@@ -485,6 +487,7 @@ export default {
   "log.heard": "聞こえた部分：{words}",
   "log.memory_changed": "あなたについて覚えていることが変わりました",
   "log.turn": "発言 {turn}：{what}",
+  "log.answer": "答えまで{time}",
   "log.interruptions_on": "許可",
   "log.interruptions_off": "オフ",
   "log.recording_on": "録音を開始しました",

@@ -1,6 +1,6 @@
 /** The summary of a call that is over: its duration, turns, Thinkers and times. */
 
-import { medianLatency } from "../state/tally.js";
+import { medianOf } from "../state/tally.js";
 import { duration, listOf, number, t } from "../texts.js";
 import { clock } from "./call.js";
 import { make, part } from "./dom.js";
@@ -25,7 +25,7 @@ function factOf([name, value]) {
 
 /** @param {import("../state/tally.js").Tally} tally @returns {[string, string][]} */
 function facts(tally) {
-  const median = medianLatency(tally);
+  const [median, answered] = [medianOf(tally.latencies), medianOf(tally.answers)];
   const asked = Object.entries(tally.thinkers).map(([label, times]) => (times > 1 ? `${label} ×${times}` : label));
   /** @type {[string, string][]} */
   const always = [
@@ -33,6 +33,7 @@ function facts(tally) {
     [t("summary.turns"), number(tally.turns)],
     [t("summary.thinkers"), listOf(asked) || t("summary.none")],
     [t("summary.median"), median === null ? "–" : duration(median)],
+    [t("summary.answer"), answered === null ? "–" : duration(answered)],
   ];
   if (tally.interruptions) always.push([t("summary.interruptions"), number(tally.interruptions)]);
   if (tally.reconnections) always.push([t("summary.reconnections"), number(tally.reconnections)]);

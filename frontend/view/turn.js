@@ -70,7 +70,7 @@ function barsOf(turn) {
 
 /** @param {Turn} turn */
 function inWords(turn) {
-  const whole = turn.metrics ? [t("turn.whole", { time: precise(turn.metrics.total_ms) })] : [];
+  const whole = turn.metrics ? [t("turn.whole", { time: precise(turn.metrics.first_sound_ms) })] : [];
   const legs = turn.metrics ? segments(turn.metrics).map(({ words, ms }) => t("turn.part", { part: words, time: precise(ms) })) : [];
   const works = turn.works.map(({ label, start, end }) => t("turn.part", { part: label, time: end === null ? t("turn.working") : precise(end - start) }));
   return t("turn.in_words", { turn: turn.turn, parts: listOf([...whole, ...legs, ...works]) });
@@ -122,7 +122,10 @@ function table(turn, medians) {
   }
   const table = make("table", "figure");
   table.append(make("caption", "unseen", t("turn.caption", { turn: turn.turn })), head(t("turn.column_part"), t("turn.column_from"), t("turn.column_took"), t("turn.column_median")), rows);
-  if (turn.metrics) table.append(foot(turn.metrics.total_ms, medians?.total_ms));
+  const feet = make("tfoot", "");
+  if (turn.metrics) feet.append(foot(t("turn.total"), turn.metrics.first_sound_ms, medians?.first_sound_ms));
+  if (turn.answer_ms !== undefined) feet.append(foot(t("turn.answer"), turn.answer_ms, medians?.answer_ms));
+  table.append(feet);
   box.append(make("summary", "", t("turn.table")), table);
   return box;
 }
@@ -145,13 +148,11 @@ function head(...names) {
   return head;
 }
 
-/** @param {number} total @param {number} [median] */
-function foot(total, median = total) {
+/** @param {string} words @param {number} total @param {number} [median] */
+function foot(words, total, median = total) {
   const row = make("tr", "");
-  const name = make("th", "", t("turn.total"));
+  const name = make("th", "", words);
   name.scope = "row";
   row.append(name, cell(0), cell(total), cell(median));
-  const foot = make("tfoot", "");
-  foot.append(row);
-  return foot;
+  return row;
 }

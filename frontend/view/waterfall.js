@@ -31,7 +31,7 @@ export function showWaterfall(place, store) {
     if (!turns.list.length) return void (picked = null);
     const chosen = turns.list.find(({ turn }) => turn === picked) ?? turns.list.at(-1);
     const listed = order === "latest" ? turns.list.slice(-LISTED).reverse() : slowest(turns, LISTED);
-    const scale = Math.max(1, ...listed.map(({ metrics }) => metrics?.total_ms ?? 0));
+    const scale = Math.max(1, ...listed.map(({ metrics }) => metrics?.first_sound_ms ?? 0));
     summarise(parts, turns);
     const rows = listed.map((turn) => ({ turn, scale, chosen: turn === chosen }));
     follow(parts.list, shown, rows, ({ turn }) => turn.turn, () => createRow(pick), updateRow);
@@ -81,8 +81,8 @@ function build(place) {
 function summarise(parts, turns) {
   const all = measured(turns);
   const middle = medians(turns);
-  setText(parts.total, all.length ? precise(all[all.length - 1].metrics?.total_ms ?? 0) : "–");
-  const words = middle && all.length > 1 ? t("waterfall.medians", { count: all.length, median: precise(middle.total_ms), p95: precise(middle.p95_ms) }) : "";
+  setText(parts.total, all.length ? precise(all[all.length - 1].metrics?.first_sound_ms ?? 0) : "–");
+  const words = middle && all.length > 1 ? t("waterfall.medians", { count: all.length, median: precise(middle.first_sound_ms), p95: precise(middle.p95_ms) }) : "";
   setText(parts.middle, words);
 }
 
@@ -105,7 +105,7 @@ function updateRow(item, { turn, scale, chosen }) {
   button.ariaPressed = String(chosen);
   setText(name, t("turn.name", { turn: turn.turn }));
   bar.replaceChildren(turn.metrics ? legsBar(turn.metrics, scale) : "");
-  setText(ms, turn.metrics ? precise(turn.metrics.total_ms) : "…");
+  setText(ms, turn.metrics ? precise(turn.metrics.first_sound_ms) : "…");
 }
 
 /**

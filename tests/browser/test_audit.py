@@ -58,7 +58,7 @@ def converse(server: StandIn) -> None:
                         query="Seattle", elapsed_ms=900, turn=1, into_turn_ms=500, **more)  # fmt: skip
     for turn in (1, 2):
         server.publish("turn_metrics", turn=turn, hangover_ms=300, commit_ms=5, reply_started_ms=20, first_audio_ms=60,
-                    played_ms=15, total_ms=400, first_token_ms=40)  # fmt: skip
+                    played_ms=15, first_sound_ms=400, first_token_ms=40)  # fmt: skip
 
 
 @pytest.mark.parametrize("look", LOOKS)

@@ -107,7 +107,7 @@ async def speak_for_a_turn(server: StandIn, turn: int) -> None:
     for word in ["In", "Seattle", "it", "is", "raining", "all", "day", "long"]:
         server.publish("transcript_delta", role="assistant", item_id=f"a{turn}", delta=f"{word} ")
     server.publish("turn_metrics", turn=turn, hangover_ms=300, commit_ms=5, reply_started_ms=20, first_audio_ms=60,
-                played_ms=15, total_ms=400, first_token_ms=40)  # fmt: skip
+                played_ms=15, first_sound_ms=400, first_token_ms=40)  # fmt: skip
     server.publish("transcript", role="assistant", item_id=f"a{turn}", content="In Seattle it is raining all day long.")
     server.publish("floor", floor="listening")
 

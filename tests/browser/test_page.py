@@ -192,7 +192,7 @@ async def test_the_conversation_shows_as_it_goes(browser: Browser) -> None:
         server.publish("thinker", call_id="c1", event="complete", domain="weather", label="Weather",
                     query="Seattle", elapsed_ms=1840, source="sample")  # fmt: skip
         server.publish("turn_metrics", turn=1, hangover_ms=300, commit_ms=5, reply_started_ms=20,
-                    first_audio_ms=60, played_ms=15, total_ms=400)  # fmt: skip
+                    first_audio_ms=60, played_ms=15, first_sound_ms=400)  # fmt: skip
         await tab.sees("floor", "Speaking")
         await tab.sees("metrics-total", "400 ms")
         card = await tab.text("thinker")

@@ -349,10 +349,11 @@ async def recorded_call(tab: Tab, server: StandIn) -> None:
     server.publish("transcript", role="user", item_id="u1", content="Weather in Seattle?")
     thinker(server, "routed")
     thinker(server, "complete", source="sample", citations=[{"title": "A page", "url": "https://example.org/"}])
-    server.publish("turn_metrics", turn=1, total_ms=400)
+    server.publish("turn_metrics", turn=1, first_sound_ms=400)
+    server.publish("answer_metrics", turn=1, answer_ms=1000)
     server.publish("transcript_interrupted", item_id="a1", heard="It rains", content="It rains all day.")
     server.publish("transcript", role="user", item_id="u2", content="Stop.")
-    server.publish("turn_metrics", turn=2, total_ms=600)
+    server.publish("turn_metrics", turn=2, first_sound_ms=600)
     await tab.sees("transcript", "Stop.")
 
 
@@ -366,6 +367,7 @@ async def test_a_call_that_is_over_says_what_it_came_to(browser: Browser) -> Non
             "Your turns 2",
             "Thinkers asked Weather",
             "Median time to first sound 500 ms",
+            "Median time to the answer 1.0 s",
             "Interruptions 1",
         ]
 

@@ -63,7 +63,8 @@ def call(server: StandIn) -> None:
     server.publish("transcript_interrupted", item_id="a1", heard="It", content="It rains.")
     server.publish("murmur", kind="noise", words="")
     server.publish("turn_metrics", turn=1, hangover_ms=300, commit_ms=5, reply_started_ms=20, first_audio_ms=60,
-                played_ms=15, total_ms=400, first_token_ms=40, wait_ms=1270, reason="eager", pieces=2)  # fmt: skip
+                played_ms=15, first_sound_ms=400, first_token_ms=40, wait_ms=1270, reason="eager",
+                pieces=2)  # fmt: skip
     server.publish("task", task_id="t1", event="queued", kind="⟦research⟧", instruction="⟦x⟧", detail="")
     server.publish("notice", id="n1", kind="result", text="⟦done⟧", state="waiting")
 
@@ -76,6 +77,10 @@ async def test_everything_that_shows_is_a_text_of_the_language_file(browser: Bro
         for panel in ("open-drawer", "open-devices"):
             await tab.press(panel)
         assert await tab.page.evaluate(UNTRANSLATED) == []
+        await tab.press("open-settings")
+        await tab.page.get_by_test_id("settings-theme").wait_for()
+        assert await tab.page.evaluate(UNTRANSLATED) == []
+        await tab.page.keyboard.press("Escape")
         await tab.press("connect")
         await tab.sees("state", "⟦Connected⟧")
         call(server)

@@ -42,7 +42,7 @@ def legs(turn: int, **changes: int) -> tuple[str, dict[str, Any]]:
     parts = LEGS | {name: ms for name, ms in changes.items() if name != "first_token_ms"}
     token = {"first_token_ms": changes.get("first_token_ms", 90)}
     about = {"wait_ms": 700, "reason": "nothing known", "pieces": 1, "discarded": 0}
-    return "turn_metrics", {"turn": turn, **parts, "total_ms": sum(parts.values()), **token, **about}
+    return "turn_metrics", {"turn": turn, **parts, "first_sound_ms": sum(parts.values()), **token, **about}
 
 
 def thinker(turn: int, event: str, elapsed_ms: int, **more: Any) -> tuple[str, dict[str, Any]]:
@@ -89,7 +89,7 @@ async def test_the_segments_follow_each_other_and_make_the_whole(browser: Browse
             ]  # fmt: skip
             ends = [part["start"] + part["ms"] for part in parts]
             assert [part["start"] for part in parts] == [0, *ends[:-1]]
-            assert ends[-1] == event[1]["total_ms"]
+            assert ends[-1] == event[1]["first_sound_ms"]
         older = ("first_token_ms", "patience_ms")
         old = {name: ms for name, ms in legs(1)[1].items() if name not in older}
         parts = await turns_after(tab, "turns.segments(state.list[0].metrics)", ("turn_metrics", old))
@@ -115,7 +115,7 @@ async def test_medians_slowest_turns_and_a_new_call(browser: Browser) -> None:
         await tab.page.goto(server.url)
         events = [legs(turn, hangover_ms=100 * turn) for turn in (1, 2, 3, 4, 5)]
         middle = await turns_after(tab, "turns.medians(state)", *events)
-        assert (middle["total_ms"], middle["legs"]["hangover"], middle["p95_ms"]) == (670, 300, 870)
+        assert (middle["first_sound_ms"], middle["legs"]["hangover"], middle["p95_ms"]) == (670, 300, 870)
         worst = await turns_after(tab, "turns.slowest(state, 2).map((turn) => turn.turn)", *events)
         assert worst == [5, 4]
         assert await turns_after(tab, "turns.medians(state)") is None
@@ -157,7 +157,8 @@ async def test_the_bars_on_the_page_are_as_wide_as_the_legs_were_long(browser: B
 async def test_a_turn_is_chosen_by_keyboard_and_read_as_a_table(browser: Browser) -> None:
     async with standing_in() as server, tab_in(browser) as tab:
         events = [legs(turn, hangover_ms=100 * turn) for turn in range(1, 10)]
-        await page_with(server, tab, *events, *a_turn_with_a_thinker(10)[1:])
+        answers = [("answer_metrics", {"turn": turn, "answer_ms": ms}) for turn, ms in ((8, 1900), (9, 2000))]
+        await page_with(server, tab, *events, *answers, *a_turn_with_a_thinker(10)[1:])
         await tab.sees("turn-medians", "Median of 9 turns 870 ms")
         assert await tab.text("metrics-total") == "1270 ms"
         assert await tab.page.get_by_test_id("turns").get_by_role("button").count() == 6
@@ -178,6 +179,7 @@ async def test_a_turn_is_chosen_by_keyboard_and_read_as_a_table(browser: Browser
             ["Waited for more", "1054 ms", "200 ms", "200 ms"],
             ["Heard", "1254 ms", "16 ms", "16 ms"],
             ["Time to first sound", "0 ms", "1270 ms", "870 ms"],
+            ["Time to the answer", "0 ms", "2000 ms", "1900 ms"],
         ]
         picture = await tab.page.locator("[data-testid=turn] [role=img]").get_attribute("aria-label")
         assert picture is not None and picture.startswith("Turn 9: 1270 ms to first sound, ")

@@ -54,7 +54,7 @@ async def answered(call: PlacedCall, times: int) -> list[int]:
         await ask(call)
         await until(lambda n=before: len(call.all_told("turn_metrics")) > n)  # type: ignore[misc]
         await until(lambda n=replies: len(call.all_told("audio_playback_finished")) > n)  # type: ignore[misc]
-    return [int(legs["total_ms"]) for legs in call.all_told("turn_metrics")[-times:]]
+    return [int(legs["first_sound_ms"]) for legs in call.all_told("turn_metrics")[-times:]]
 
 
 # --- memory -------------------------------------------------------------------------------------------

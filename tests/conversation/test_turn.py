@@ -228,7 +228,7 @@ def test_the_legs_of_a_turn_add_up() -> None:
             first_audio_ms=200,
             patience_ms=0,
             played_ms=20,
-            total_ms=620,
+            first_sound_ms=620,
             first_token_ms=150,
             wait_ms=300,
             reason="eager",

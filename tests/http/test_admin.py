@@ -93,7 +93,7 @@ async def test_latencies_thinkers_and_faults_are_counted(tmp_path: Path) -> None
         told = await overview(browser)
     turns = told["turns"]
     assert turns["count"] == 3 and turns["legs"]["hangover"] == {"p50_ms": 300, "p95_ms": 300}
-    assert turns["legs"]["total"] == {"p50_ms": 500, "p95_ms": 2_000}
+    assert turns["legs"]["first_sound"] == {"p50_ms": 500, "p95_ms": 2_000}
     assert told["thinkers"] == [
         {"domain": "weather", "outcomes": {"complete": 1, "failed": 1}, "p50_ms": 500, "p95_ms": 1_500}
     ]
@@ -119,8 +119,8 @@ async def test_what_is_kept_for_medians_is_bounded() -> None:
 
     recent = RecentMetrics()
     for n in range(3 * KEPT):
-        recent.turn({"total": n})
+        recent.turn({"first_sound": n})
         recent.thinker("weather", "complete", n)
     assert recent.turns().count == KEPT
-    assert recent.turns().legs["total"].p50_ms == 2 * KEPT + KEPT // 2 - 1
+    assert recent.turns().legs["first_sound"].p50_ms == 2 * KEPT + KEPT // 2 - 1
     assert recent.thinkers()[0].outcomes == {"complete": 3 * KEPT}

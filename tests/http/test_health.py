@@ -151,7 +151,7 @@ def test_a_turns_legs_are_observed_in_seconds() -> None:
     metrics.turn_measured(TurnMeasured(1, 300, 0, 400, 450, 0, 50, 1200, 100))
     value = metrics.registry.get_sample_value
     assert value("voice_turn_leg_seconds_sum", {"leg": "hangover"}) == pytest.approx(0.3)
-    assert value("voice_turn_leg_seconds_sum", {"leg": "total"}) == pytest.approx(1.2)
+    assert value("voice_turn_leg_seconds_sum", {"leg": "first_sound"}) == pytest.approx(1.2)
     assert value("voice_turn_leg_seconds_count", {"leg": "first_token"}) is None
 
 

@@ -29,7 +29,10 @@ def column(can: Capabilities) -> list[str]:
     )
     rates = f"{can.input_rate_hz // 1000} kHz, {can.output_rate_hz // 1000} kHz"
     lasts = f"{can.session_s / 60:.0f} min"
-    return [", ".join(sorted(can.endpointers)), *("yes" if flag else "no" for flag in flags), rates, lasts]
+    voices = str(len(can.voices) or "not known")
+    speeds = "{} to {}".format(*can.speeds) if can.speeds else "none"
+    endpointers = ", ".join(sorted(can.endpointers))
+    return [endpointers, *("yes" if flag else "no" for flag in flags), rates, lasts, voices, speeds]
 
 
 def test_the_table_of_providers_is_that_of_their_records() -> None:

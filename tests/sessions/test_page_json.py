@@ -119,7 +119,7 @@ EXAMPLES: list[tuple[PageEvent, str, dict[str, Any]]] = [
             "first_audio_ms": 100,
             "patience_ms": 0,
             "played_ms": 20,
-            "total_ms": 471,
+            "first_sound_ms": 471,
             "first_token_ms": 60,
             "wait_ms": 0,
             "reason": "",

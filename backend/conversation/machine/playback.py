@@ -34,6 +34,7 @@ def on_playback_started(s: State, item: str, now: float) -> None:
         s.answered, s.open = s.open, None
     for spoken in s.items.take_before(item):
         _heard_whole(s, spoken)
+    s.report(s.clock.sounds(item, now))
 
 
 def on_drained(s: State, item: str, played_ms: int, now: float) -> None:

@@ -103,7 +103,7 @@ def on_audio(s: State, event: ev.ReplyAudio, now: float) -> None:
     if reply is None or not event.pcm:
         return
     if not reply.sounded:
-        reply.sounded = True
+        reply.sounded, reply.first_item = True, event.item
         s.waits_said = s.unanswered = 0
         s.parked = None
         s.reading_out = not reply.interruptible
@@ -161,6 +161,8 @@ def on_finished(s: State, event: ev.ReplyFinished, now: float) -> None:
         broke_off(s, reply, failure, now)
     elif event.status == "completed" and broke_promise(s, reply):
         follow_up(s, reply, now)
+    elif reply.purpose in (Purpose.ANSWER, Purpose.RESULT) and not reply.called:
+        s.report(s.clock.answered_by(reply.first_item))
     if not s.playing:
         heard_out(s, now)
 

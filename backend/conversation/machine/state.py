@@ -11,7 +11,7 @@ from backend.conversation.commands import AddUserText, Clip, Command, Publish, P
 from backend.conversation.events import Event, UtteranceRead
 from backend.conversation.limits import TurnLimits
 from backend.conversation.notices import Notices
-from backend.conversation.page_events import FloorChanged, PageEvent
+from backend.conversation.page_events import AnswerMeasured, FloorChanged, PageEvent
 from backend.conversation.patience import Expected, SpeechEnding, expected_answer
 from backend.conversation.spoken import SpokenItem, SpokenItems
 from backend.conversation.turn_clock import TurnClock
@@ -58,6 +58,8 @@ class Reply:
     """Its words so far, by message."""
     discarded: bool = False
     """Prepared in a pause, and thrown away because the caller went on."""
+    first_item: str = ""
+    """The item it began to sound with."""
 
     @property
     def wanted(self) -> bool:
@@ -472,6 +474,11 @@ class State:
     def publish(self, event: PageEvent) -> None:
         """Report `event` to the page and to whoever else follows the call."""
         self.commands.append(Publish(event))
+
+    def report(self, measured: AnswerMeasured | None) -> None:
+        """Report a time, if there is one."""
+        if measured is not None:
+            self.publish(measured)
 
     def pass_floor(self, floor: Floor) -> None:
         """Pass the floor, and report it."""

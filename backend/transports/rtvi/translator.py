@@ -125,8 +125,8 @@ class RtviTranslator:
                 self._out += self._words.heard(item, heard)
             case page.PlaybackFinished():
                 self._fall_silent()
-            case page.TurnMeasured(total_ms=total_ms):
-                self._say("metrics", {"ttfb": [{"processor": "responder-thinker", "value": total_ms / 1000}]})
+            case page.TurnMeasured(first_sound_ms=first_sound_ms):
+                self._say("metrics", {"ttfb": [{"processor": "responder-thinker", "value": first_sound_ms / 1000}]})
 
     # --- the caller -----------------------------------------------------------------------------------------
 
