@@ -15,4 +15,5 @@ def test_the_machine_has_a_rule_for_every_event() -> None:
     patterns = [node.cls for node in ast.walk(tree) if isinstance(node, ast.MatchClass)]
     handled = {pattern.attr for pattern in patterns if isinstance(pattern, ast.Attribute)}
     handled.add(events.ReplyAudio.__name__)  # by `receive` itself: it settles nothing
+    handled |= {"ProviderToolBegun", "ProviderToolEnded"}  # by `call/provider_calls.py`
     assert handled == {kind.__name__ for kind in kinds - bases}

@@ -15,6 +15,7 @@ ROUTES = [
     ("GET", "/api/sessions/{id}"),
     ("GET", "/api/sessions/{id}/transcript"),
     ("POST", "/api/sessions/{id}/messages"),
+    ("POST", "/api/sessions/{id}/pictures"),
     ("POST", "/api/sessions/{id}/interruptions"),
     ("POST", "/api/sessions/{id}/recording"),
     ("POST", "/api/sessions/{id}/thinkers/{call_id}/cancel"),
@@ -25,6 +26,7 @@ ROUTES = [
     ("POST", "/api/rtc/disconnect"),
 ]
 """Every route that names a session; a new one belongs here."""
+PICTURE = "data:image/png;base64,iVBORw0KGgo="
 
 
 def test_the_table_names_every_route_that_names_a_session(tmp_path: Path) -> None:
@@ -42,7 +44,8 @@ def test_the_table_names_every_route_that_names_a_session(tmp_path: Path) -> Non
 async def ask(
     browser: httpx2.AsyncClient, method: str, route: str, session_id: str, **options: object
 ) -> httpx2.Response:
-    body = {"text": "hello", "session_id": session_id, "allowed": False, "on": False} if method == "POST" else None
+    fields = {"text": "hello", "picture": PICTURE, "session_id": session_id, "allowed": False, "on": False}
+    body = fields if method == "POST" else None
     return await browser.request(method, route.format(id=session_id, call_id="c1"), json=body, **options)  # type: ignore[arg-type]
 
 

@@ -13,6 +13,7 @@ import pytest
 from backend.citations import Citation
 from backend.conversation import page_events
 from backend.conversation.page_events import (
+    AnswerMeasured,
     ChatStateChanged,
     ChatTurnFinished,
     ChatTurnStarted,
@@ -81,12 +82,13 @@ EXAMPLES: list[tuple[PageEvent, str, dict[str, Any]]] = [
             "model": "m",
             "offline": False,
             "interruptions": True,
+            "pictures": False,
         },
     ),
     (
         ResponderChanged("connected", "OpenAI", "m"),
         "responder_changed",
-        {"state": "connected", "responder": "OpenAI", "model": "m"},
+        {"state": "connected", "responder": "OpenAI", "model": "m", "pictures": False},
     ),
     (SessionEnded("idle"), "session_ended", {"reason": "idle"}),
     (FloorChanged("user"), "floor", {"floor": "user"}),
@@ -127,6 +129,7 @@ EXAMPLES: list[tuple[PageEvent, str, dict[str, Any]]] = [
             "discarded": 0,
         },
     ),
+    (AnswerMeasured(1, 471), "answer_metrics", {"turn": 1, "answer_ms": 471}),
     (MurmurHeard("agreement", "mm-hmm"), "murmur", {"kind": "agreement", "words": "mm-hmm"}),
     (
         ReplyDiscarded(2, 1300, 20),
@@ -300,7 +303,7 @@ def test_only_the_end_of_a_session_ends_its_messages() -> None:
 OTHERS = ("responders", "transports/realtime")
 """A provider's events have names of their own, and so have those of the Realtime protocol that clients speak."""
 ORDINARY = {"error", "floor", "gap", "notice", "reminder", "decision", "task", "turn", "state", "token", "final"}
-ORDINARY |= {"thinker", "transcript", "tool_call", "interruptions", "recording"}
+ORDINARY |= {"thinker", "transcript", "tool_call", "interruptions", "recording", "usage"}
 """Names that are also ordinary words of other JSON: only where they are published or matched do they mean events."""
 
 
