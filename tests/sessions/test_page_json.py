@@ -13,6 +13,7 @@ import pytest
 from backend.citations import Citation
 from backend.conversation import page_events
 from backend.conversation.page_events import (
+    AnswerMeasured,
     ChatStateChanged,
     ChatTurnFinished,
     ChatTurnStarted,
@@ -108,6 +109,7 @@ EXAMPLES: list[tuple[PageEvent, str, dict[str, Any]]] = [
         {"item_id": "a1", "heard": "Hi", "content": "Hi there."},
     ),
     (PlaybackFinished("a1", 1200), "audio_playback_finished", {"item_id": "a1", "played_ms": 1200}),
+    (AnswerMeasured(1, 1350), "answer_metrics", {"turn": 1, "answer_ms": 1350}),
     (
         TurnMeasured(1, 300, 1, 50, 100, 0, 20, 471, 60),
         "turn_metrics",
