@@ -202,8 +202,9 @@ async def test_the_page_can_be_had_in_each_language_and_fits_at_every_width(
     async with page_world(tmp_path) as here, tab_in(browser, size=(320, 640)) as tab:
         here.page_config = offering()
         await open_settings(here, tab)
-        await choose(tab, "interface", language)
-        await tab.page.locator(f"html[lang={language}]").wait_for()
+        async with tab.page.expect_navigation():
+            await choose(tab, "interface", language)
+        await tab.page.locator(f"html[lang={language}] [data-testid=connect]:enabled").wait_for()
         for width in (320, 640, 2560):
             await tab.page.set_viewport_size({"width": width, "height": 640})
             if not await tab.page.get_by_test_id("settings").is_visible():
