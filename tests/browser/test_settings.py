@@ -210,6 +210,8 @@ async def test_the_page_can_be_had_in_each_language_and_fits_at_every_width(
             if not await tab.page.get_by_test_id("settings").is_visible():
                 await tab.press("open-settings")
             await setting(tab, "voice").wait_for()
+            styled = "() => getComputedStyle(document.querySelector('.settings-fields')).display === 'grid'"
+            await tab.page.wait_for_function(styled)
             overflow = (
                 "(() => { const d = document.querySelector('#settings'); return d.scrollWidth > d.clientWidth; })()"
             )
