@@ -202,13 +202,16 @@ async def test_the_page_can_be_had_in_each_language_and_fits_at_every_width(
     async with page_world(tmp_path) as here, tab_in(browser, size=(320, 640)) as tab:
         here.page_config = offering()
         await open_settings(here, tab)
-        await choose(tab, "interface", language)
-        await tab.page.locator(f"html[lang={language}]").wait_for()
+        async with tab.page.expect_navigation():
+            await choose(tab, "interface", language)
+        await tab.page.locator(f"html[lang={language}] [data-testid=connect]:enabled").wait_for()
         for width in (320, 640, 2560):
             await tab.page.set_viewport_size({"width": width, "height": 640})
             if not await tab.page.get_by_test_id("settings").is_visible():
                 await tab.press("open-settings")
             await setting(tab, "voice").wait_for()
+            styled = "() => getComputedStyle(document.querySelector('.settings-fields')).display === 'grid'"
+            await tab.page.wait_for_function(styled)
             overflow = (
                 "(() => { const d = document.querySelector('#settings'); return d.scrollWidth > d.clientWidth; })()"
             )

@@ -110,6 +110,7 @@ EXAMPLES: list[tuple[PageEvent, str, dict[str, Any]]] = [
         {"item_id": "a1", "heard": "Hi", "content": "Hi there."},
     ),
     (PlaybackFinished("a1", 1200), "audio_playback_finished", {"item_id": "a1", "played_ms": 1200}),
+    (AnswerMeasured(1, 1350), "answer_metrics", {"turn": 1, "answer_ms": 1350}),
     (
         TurnMeasured(1, 300, 1, 50, 100, 0, 20, 471, 60),
         "turn_metrics",
