@@ -130,7 +130,6 @@ EXAMPLES: list[tuple[PageEvent, str, dict[str, Any]]] = [
             "discarded": 0,
         },
     ),
-    (AnswerMeasured(1, 471), "answer_metrics", {"turn": 1, "answer_ms": 471}),
     (MurmurHeard("agreement", "mm-hmm"), "murmur", {"kind": "agreement", "words": "mm-hmm"}),
     (
         ReplyDiscarded(2, 1300, 20),
