@@ -47,7 +47,7 @@ async def test_an_operation_opens_with_its_parameters_and_its_types_lead_to_sche
         await tab.page.goto(f"{here.url}/docs")
         await tab.page.get_by_test_id("find").fill("patch /api/me")
         await tab.sees("count", "1 operation")
-        box = tab.page.get_by_test_id("operation").filter(has_text="PATCH")
+        box = tab.page.get_by_test_id("operation").filter(has_text="PATCH/api/me")
         await box.locator("summary").click()
         row = box.get_by_role("row").filter(has_text="changes")
         await expect(row).to_contain_text("list of SetOne, or DropOne")

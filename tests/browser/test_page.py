@@ -286,6 +286,7 @@ async def test_a_long_call_does_not_make_the_page_grow(browser: Browser) -> None
             server.publish("transcript", role="user", item_id=f"u{n}", content=f"words {n}")
             server.publish("thinker", call_id=f"c{n}", event="complete", domain="weather", label="W", elapsed_ms=1)
         await tab.sees("transcript", "words 309")
+        await tab.page.get_by_test_id("log").wait_for()  # the drawer's part of the page is loaded when it is opened
         counts = await tab.page.evaluate(
             "['transcript', 'thinkers', 'log'].map((n) => document.querySelector(`[data-testid=${n}]`).children.length)"
         )
