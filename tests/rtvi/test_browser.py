@@ -1,4 +1,4 @@
-"""Pipecat's client kit in Chromium against the whole server, over both of its transports: it types, hears, calls a function."""
+"""Pipecat's client kit in Chromium against the whole server, over both of its transports."""
 
 from __future__ import annotations
 
