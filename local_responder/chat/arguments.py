@@ -112,7 +112,9 @@ def _plainly(asked: Asked, schema: Schema, wish: Wish) -> list[Arguments]:
             if field.get("type") != "string" or choices_of(field):
                 raise Missing(UNFILLABLE)
             given[name] = asked.sentence
-    if given.get("topic"):
+    if "category" in given and _ARTICLE.sub("", given.get("topic", "")).removeprefix("world of ") == given["category"]:
+        del given["topic"]
+    elif given.get("topic"):
         given.pop("category", None)
     return [given | each for each in several]
 

@@ -15,11 +15,11 @@ _LEAD = re.compile(
     r"^(?:(?:yes|okay|ok|please|and|now)\b[\s,]*)*(?:(?:can|could|would|will) you (?:please )?)?", re.IGNORECASE
 )
 _ENTER = re.compile(
-    r"^(?:i have|there is|i've got) (?P<what>.+?),? (?:put|add|enter|write) (?:it|that)\b.*$", re.IGNORECASE
+    r"^(?:i(?: have|'ve)?(?: got)?|there is) (?P<what>.+?),? (?:put|add|enter|write) (?:it|that)\b.*$", re.IGNORECASE
 )
 _THING = r"(?:reminder|note|idea|issue|bug report|bug)"
 _CREATE = (
-    r"^(?:.*?\b(?:remind me|let me forget|(?:need|want) a reminder)|note(?: down)?|"
+    r"^(?:.*?\b(?:remind (?:me|her)|let me forget|(?:need|want) a reminder)|note(?: down)?|"
     r"(?:add|put|book|create|enter|schedule|set(?: up)?|make|open|file|report|take|write|jot|keep)\b(?: me)?"
     rf"(?: this)?(?: down)?(?: an?(?: new)? {_THING}\b)?(?: for me)?(?: on github)?)\b"
     r"(?:\s+(?:to|of|about|that(?: says)?|saying|called|for|and)\b)*"
@@ -28,7 +28,7 @@ _ACTIONS: tuple[tuple[str, str], ...] = (
     # the actions that tools offer, and what calls for them; of several the first counts
     ("snooze", r"\b(?:snooze|postpone)\b|\bput (?:(?:it|that|the .+ note) )?off\b"),
     ("create", _CREATE),
-    ("list_comments", r"\bcomments\b"),
+    ("list_comments", r"\bcomment(?:s|ed)\b"),
     ("comment", r"^(?:comment on|reply to|answer)\b"),
     (
         "resolve",
@@ -38,7 +38,7 @@ _ACTIONS: tuple[tuple[str, str], ...] = (
     ("close", r"^close\b"),
     ("update", r"^(?:move|reschedule|change)\b"),
     ("delete", r"^(?:cancel|delete|remove)\b"),
-    ("cancel", r"\b(?:cancel|delete|remove|forget|stop|drop|get rid of)\b"),
+    ("cancel", r"\b(?:cancel|abort|delete|remove|forget|stop|drop|get rid of)\b"),
     ("view", r"\d"),
     ("list", r"\b(?:tasks|which|list|everything|in the background)\b"),
     ("get", ""),
@@ -56,6 +56,10 @@ _NAMED = re.compile(
     re.IGNORECASE,
 )
 _CALENDAR = re.compile(r"\s*\b(?:in|into|to|on|from)\s+(?:my|the)\s+(?:calendar|schedule)\b", re.IGNORECASE)
+_LOOKS = re.compile(
+    r"^(?:what|when|who|where|which|how|is|are|am|do|does|will|any|anything|list|read|show|tell|give|check)\b", re.I
+)
+"""What begins a question about a calendar; "lunch with Ben on Friday at noon" is to be entered."""
 _TARGET = re.compile(r"\s+(?:to|until|till)\s+(?P<target>.+)$", re.IGNORECASE)
 _LENGTH = re.compile(r"\s+for\s+(?P<target>.+)$", re.IGNORECASE)
 _OF_THING = re.compile(rf"\b{_THING}s?\b|\b(?:it|that)\b", re.IGNORECASE)
@@ -104,6 +108,8 @@ def wish_of(plain: str, actions: Collection[str], *, times: bool = True) -> Wish
     target = to["target"] if to else f"in {length['target']}" if length else ""
     said = plain[: found.start()] if (found := to or length) else plain
     time = timed(said) if times else Timed(said)
+    if action == "list" and "create" in actions and time.hour and not _LOOKS.match(plain):
+        return Wish("create", _CALENDAR.sub("", time.text).strip(" ,"), time)
     if named := _NAMED.search(said) if action in CHANGES else None:
         return Wish(action, (named["before"] or named["after"]).strip(), time, target)
     begun = _SUBJECT.match(text := f"{_CALENDAR.sub('', time.text)} ")

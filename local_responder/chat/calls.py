@@ -28,7 +28,7 @@ Group = dict[str, Function]
 _NOTED = re.compile(r"\bnotes?\b|^(?:write|jot|take)(?: this)? down\b", re.IGNORECASE)
 _CUES: dict[str, Callable[[str], Any]] = {
     # tools that wait for certain words; those beside them take whatever is nearest to their descriptions
-    "reminders": re.compile(r"\bremind me\b|\breminders?\b|\blet me forget\b", re.IGNORECASE).search,
+    "reminders": re.compile(r"\bremind (?:me|her)\b|\breminders?\b|\blet me forget\b", re.IGNORECASE).search,
     "notes": lambda said: _NOTED.search(said) or wish_of(said, ("snooze", "resolve")).action,
     "calculate": expression_in,
     "medical_calculator": score_in,

@@ -11,18 +11,17 @@ from local_responder.dialogue.names import digits
 
 _N = r"(\d+(?:\.\d+)?)"
 _M = rf"\$?{_N}"
+_SPEED = r"(?:(?:miles?|kilometers?|km) (?:per|an) hour|mph|km/h)\b"
 _EACH = rf"\b{_M} [\w ]+? (?:costs?|for|at|are) {_M}\b.*?\b(?:each|apiece)\b"
 _PROBLEMS: tuple[tuple[str, str, str], ...] = (
     # what a sentence says, the expression of its numbers, and how the value is told
     (rf"{_EACH}.*\bchange\b.*?\b(?:from|for|out of|with) (?:a )?{_M}", "{2} - {0} * {1}", "The change is {}."),
     (_EACH, "{0} * {1}", "Together that is {}."),
     (rf"\b{_M}\b.*?\b{_M} ?(?:percent|%) (?:off|discount|less|cheaper)", "{0} * (100 - {1}) / 100", "That leaves {}."),
-    (
-        rf"\b{_M} (?:miles?|kilometers?|km) (?:per|an) hour\b.*?\b{_M} hours?\b",
-        "{0} * {1}",
-        "The distance is {}.",
-    ),
+    (rf"\b{_M} {_SPEED}.*?\b{_M} hours?\b", "{0} * {1}", "The distance is {}."),
+    (rf"\b{_M} hours?\b.*?\b{_M} {_SPEED}", "{0} * {1}", "The distance is {}."),
     (rf"\b(?:share|split|divide) {_M}\b.*?\b(?:among|between|by) {_M}", "{0} / {1}", "Each gets {}."),
+    (rf"{_M}\b.*?\b(?:share|split|divide)d? (?:it|that|them) (?:among|between|by) {_M}", "{0} / {1}", "Each pays {}."),
     (rf"\b{_M} ?(?:percent|%) of {_M}", "{1} * {0} / 100", "That is {}."),
     (rf"\b{_M} (?:times|multiplied by|x) {_M}", "{0} * {1}", "That is {}."),
     (rf"\b{_M} plus {_M}", "{0} + {1}", "That is {}."),
@@ -37,7 +36,7 @@ _SCORES: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("egfr", r"\be ?gfr\b|filtration rate", ("age_years", "sex", "creatinine_mg_dl")),
     ("fib_4", r"\bfib[ -]?(?:4|four)\b", ("age_years", "ast_u_l", "alt_u_l", "platelets_10e9_l")),
     ("glasgow", r"glasgow|coma scale", ("eye", "verbal", "motor")),
-    ("anion_gap", r"anion gap", ("sodium_mmol_l", "chloride_mmol_l", "bicarbonate_mmol_l")),
+    ("anion_gap", r"an ?ion gap", ("sodium_mmol_l", "chloride_mmol_l", "bicarbonate_mmol_l")),
     ("corrected_calcium", r"corrected calcium|calcium corrected", ("calcium_mg_dl", "albumin_g_dl")),
 )
 _INPUTS: dict[str, tuple[tuple[str, float, float], ...]] = {
@@ -72,7 +71,8 @@ def score_in(sentence: str) -> str:
 def values_in(sentence: str) -> dict[str, float | str]:
     """Return the inputs of its clinical score by name, or none when one is missing."""
     inputs = next((inputs for name, _, inputs in _SCORES if name == score_in(sentence)), ())
-    plain = re.sub(r"(?<![\d.])1 (?=[2-9]\d\b)", "1", digits(sentence.lower()))  # "one eighty" is 180
+    plain = re.sub(r"(?<![\d.])1,? (?=[2-9]\d\b)", "1", digits(sentence.lower()))  # "one eighty" is 180
+    plain = re.sub(r"\b100 (?=\d\d\b)", "1", plain)
     found = {name: value for name in inputs if (value := _input(name, plain)) is not None}
     return found if len(found) == len(inputs) else {}
 

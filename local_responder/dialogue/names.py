@@ -13,7 +13,10 @@ _NAME = rf"{_CAPITAL}(?:(?: (?:of|de|la|del|los|am|upon) |, (?=[A-Z]{{2}}\b)| |-
 _NO_NAME = re.compile(
     r"^(?:I|I'\w+|Celsius|Fahrenheit|OK|Okay|And|What|Is|Are|The|My|BMI|GitHub|(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day)$"
 )
-_AFTER = re.compile(r"(?:\b(?:in|for|near|around)|\b(?:what|how) about)\s+(?P<rest>.+)$", re.IGNORECASE)
+_AFTER = re.compile(
+    r"(?:\b(?:in|for|near|around|(?:fly|travel|driv|mov)(?:e|ing)? to)|\b(?:what|how) about)\s+(?P<rest>.+)$",
+    re.IGNORECASE,
+)
 _TAIL = re.compile(
     r"[\s,]*\b(?:please|currently|later|be|like|there|outside|on|at|"
     r"(?:in |at )?(?:celsius|fahrenheit|the \w+))[\s?.!,]*$",

@@ -17,8 +17,8 @@ QUESTIONS_AT_ONCE = 3
 """Questions of one sentence that are answered one by one."""
 _NEXT_QUESTION = re.compile(
     r"(?:[,;]?\s+and(?:\s+(?:also|then))?\s+|[,?.!]\s+(?:and\s+|also\s+)?)"
-    r"(?=(?:what|what's|how|how's|who|when|where|why|which|is|are|do|does|did|can|could|will|would|tell me|give me|"
-    r"read me|show me|remind me|calculate|translate|look up|research)\b)",
+    r"(?=(?:what|what's|how|how's|who|when|where|why|which|is(?! \d)|are|do|does|did|can|could|will|would|tell me|"
+    r"give me|read me|show me|remind me|calculate|translate|look up|research)\b)",
     re.IGNORECASE,
 )
 
@@ -86,11 +86,16 @@ def understand(words: str, specialists: Sequence[Specialist], last: Question | N
 def questions_in(words: str, specialists: Sequence[Specialist]) -> tuple[Question, ...]:
     """Return the questions of a sentence that holds several ("…, and how is Apple doing?"), in order; else none."""
     parts = [part.strip(" ,") for part in _NEXT_QUESTION.split(words) if part.strip(" ,.?!")]
-    if not 1 < len(parts) <= QUESTIONS_AT_ONCE or any(_LEANS.search(part) for part in parts):
+    if not 1 < len(parts) <= QUESTIONS_AT_ONCE or not all(map(_stands_alone, parts)):
         return ()
     wishes = [understand(part[0].upper() + part[1:], specialists) for part in parts]
     asked = tuple(wish for wish in wishes if isinstance(wish, Question))
     return asked if len(asked) == len(parts) else ()
+
+
+def _stands_alone(part: str) -> bool:
+    """Return whether a part of a sentence can be a question: not "think hard", nor a time alone."""
+    return len(re.findall(r"\w+", TIME.sub("", part))) > 2 and not _LEANS.search(part)
 
 
 KINDS_BY_NAME = {str(kind): kind for kind in Talk}
