@@ -79,6 +79,10 @@ LEAST_DB: Final = 1.5
 RISE_DB: Final = 0.2
 """Decibels a frame: 10 dB a second."""
 FALL_DB: Final = 0.02
+LOUDEST_CALLER_DBFS: Final = -14.0
+"""The caller's level is taken for no more than this. What is louder tells of a browser's gain control, which begins too
+high: Chromium's (156) sends a voice recorded at -20 dBFS with -10 in the first two seconds, and with -21 from then on.
+"""
 LEARNT_FRAMES: Final = 50
 """Frames of voice after which a level is known."""
 HOLD_FRAMES: Final = 7
@@ -257,6 +261,7 @@ class NearVoice:
     # --- levels ----------------------------------------------------------------------------------------------------
 
     def _accept(self, dbfs: float) -> None:
+        dbfs = min(dbfs, LOUDEST_CALLER_DBFS)
         if self.caller_dbfs is None:
             self.caller_dbfs = dbfs
         known = self._learnt_frames >= LEARNT_FRAMES

@@ -146,6 +146,12 @@ def test_a_voice_8_db_below_the_callers_is_not_the_callers() -> None:
     assert len(one.utterances) == 1
 
 
+def test_a_caller_whose_gain_control_began_too_high_is_heard_when_it_has_come_down() -> None:
+    one = listener()
+    one.play(quiet(2), talk(2, -7), quiet(2), talk(2, -25), quiet(1))
+    assert len(one.utterances) == 2
+
+
 def test_another_voice_that_never_waits_gets_at_most_three_turns_a_minute() -> None:
     one = listener()
     one.play(quiet(2), talk(3, -22), quiet(1), sentences(60, -37))

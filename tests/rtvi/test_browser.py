@@ -1,4 +1,4 @@
-"""Pipecat's client kit in Chromium against the whole server, over both of its transports."""
+"""Pipecat's client kit in Chromium against the whole server, over both of its transports: it speaks, hears, types."""
 
 from __future__ import annotations
 
@@ -19,6 +19,15 @@ from tests.support.running_server import RunningServer, running_server
 pytestmark = pytest.mark.browser
 
 PAGE = Path(__file__).with_name("page.js")
+WHILE_CONNECTING_S = 6.0
+QUESTION = "What's the weather in Seattle?"
+INTERRUPTION = "no, that is enough now, please stop"
+INTO_THE_ANSWER_S = 4.0
+"""From the end of the question; the answer is heard from about 1 s after it."""
+STORY: dict[str, Any] = {"text": "It is sunny. It stays warm all day long.", "tone": {"hz": 440, "ms": 12_000}}
+SPOKEN_RMS, QUIET_RMS = 0.05, 0.005
+QUIET_WITHIN_MS = 1_500
+"""What the browser has buffered, what its player is ahead, and this test's own looking under load."""
 WITHIN_S, LOOK_EVERY_S = 60.0, 0.1
 both_transports = pytest.mark.parametrize("kind", ["websocket", "webrtc"])
 
@@ -69,6 +78,14 @@ class Kit:
         """Loudness and loudest frequency of what was heard in that time."""
         return [(at, rms, hz) for at, rms, hz in await self.page.evaluate("levels") if since < at < until]
 
+    async def quiet_after(self, since: float) -> float:
+        """Milliseconds from `since` until nothing was heard any more."""
+        for _ in range(int(WITHIN_S / LOOK_EVERY_S)):
+            if quiet := [at for at, rms, _ in await self.levels(since) if rms < QUIET_RMS]:
+                return quiet[0] - since
+            await asyncio.sleep(LOOK_EVERY_S)
+        raise AssertionError(await self.levels(since))
+
 
 @asynccontextmanager
 async def kit(server: RunningServer, script: str, speaks: Path | None = None) -> AsyncIterator[Kit]:
@@ -81,6 +98,43 @@ async def kit(server: RunningServer, script: str, speaks: Path | None = None) ->
         await tab.page.add_script_tag(content=script, type="module")
         await tab.page.wait_for_function("window.bundled")
         yield Kit(tab, server.url)
+
+
+@both_transports
+async def test_a_spoken_question_is_answered_aloud_and_the_answer_interrupted(
+    kind: str, peer: OfflinePeer, server: RunningServer, script: str, tmp_path: Path
+) -> None:
+    await peer.follow(
+        {"turns": [{"hear": QUESTION, "reply": STORY}, {"hear": INTERRUPTION, "reply": "All right."}, {}]}
+    )
+    wav = microphone_wav(tmp_path / "call.wav", WHILE_CONNECTING_S, QUESTION, INTO_THE_ANSWER_S, INTERRUPTION, 60.0)
+    async with kit(server, script, wav) as page:
+        ready = await page.call(kind)
+        assert ready["version"].startswith("2.") and ready["about"] == {"library": "responder-thinker"}
+        _, _, transcript = await page.waits_for("userTranscript", lambda data: data["final"])
+        assert transcript["text"] == QUESTION
+        speaking, _, _ = await page.waits_for("botStartedSpeaking")
+        interrupted, _, _ = await page.waits_for("userStartedSpeaking", count=2)
+        stopped, _, _ = await page.waits_for("botStoppedSpeaking")
+        assert speaking < stopped <= interrupted + 500
+        quiet_ms = await page.quiet_after(interrupted)
+        heard = await page.levels(speaking + 700, interrupted - 900)
+        told = await page.told()
+    loud = [hz for _, rms, hz in heard if rms > SPOKEN_RMS]
+    assert len(loud) > len(heard) * 0.8, heard
+    assert sum(abs(hz - 440) < 30 for hz in loud) > len(loud) * 0.9, loud
+    assert quiet_ms < QUIET_WITHIN_MS
+    names = [name for _, name, _ in told]
+    order = ["botReady", "userStartedSpeaking", "userStoppedSpeaking", "botLlmStarted", "botStartedSpeaking"]
+    assert sorted(order, key=names.index) == order
+    outputs = [data for _, name, data in told if name == "botOutput"]
+    assert [(each["text"], each["spoken_status"]) for each in outputs[:2]] == [
+        ("It is sunny.", "new"),
+        ("It stays warm all day long.", "new"),
+    ]
+    assert ("It is sunny.", "completed") in [(each["text"], each["spoken_status"]) for each in outputs]
+    assert ("It stays warm all day long.", "completed") not in [(e["text"], e["spoken_status"]) for e in outputs]
+    assert "error" not in names, told
 
 
 @both_transports
