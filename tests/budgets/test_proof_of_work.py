@@ -38,6 +38,8 @@ COSTLY: dict[str, dict[str, Any]] = {
     "/api/sessions": {},
     "/api/rtc/offer": {"sdp": "v=0"},
     "/api/rtc/ice-servers": {},
+    "/api/rtvi/offer": {"sdp": "v=0"},
+    "/v1/realtime/client_secrets": {},
     "/notification": {"text": "tea", "at": "in ten minutes"},
 }
 ROOT = Path(__file__).parents[2]

@@ -3,53 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 
 import pytest
-from starlette.applications import Starlette
-from starlette.routing import WebSocketRoute
-from starlette.websockets import WebSocket
-from websockets.asyncio.client import ClientConnection, connect
 
 from backend.media.frame import FRAME_MS, Frame
 from backend.media.resample import resample
 from backend.transports.rtvi.frames import AudioFrame, MessageFrame, read_frame, write_audio
-from backend.transports.rtvi.websocket import AHEAD_FRAMES, RtviSocket
-from tests.support.http_server import serve
+from backend.transports.rtvi.websocket import AHEAD_FRAMES
+from tests.support.rtvi import rtvi_call
 from tests.support.tones import audible, pitch, tone
 
 pytestmark = pytest.mark.realtime
 
 
-@asynccontextmanager
-async def call() -> AsyncIterator[tuple[RtviSocket, ClientConnection]]:
-    """A transport, and a bare client."""
-    transports: asyncio.Queue[RtviSocket] = asyncio.Queue()
-    over = asyncio.Event()
-
-    async def route(websocket: WebSocket) -> None:
-        await websocket.accept()
-        transports.put_nowait(RtviSocket(websocket))
-        await over.wait()
-
-    app = Starlette(routes=[WebSocketRoute("/", route)])
-    async with (
-        serve(app, lifespan="off") as url,
-        connect(url.replace("http", "ws"), proxy=None, compression=None) as client,
-    ):
-        transport = await transports.get()
-        try:
-            yield transport, client
-        finally:
-            await transport.close()
-            over.set()
-
-
 @pytest.mark.parametrize("rate", [8_000, 16_000, 24_000, 48_000])
 async def test_sound_at_the_clients_rate_is_heard_at_ours(rate: int) -> None:
     frames: list[Frame] = []
-    async with call() as (transport, client):
+    async with rtvi_call() as (transport, client):
         receiving = asyncio.create_task(transport.receive_frames(frames.append))
         spoken = resample(tone(700, 400), 24_000, rate)
         for at in range(0, len(spoken), 1024):
@@ -63,7 +33,7 @@ async def test_sound_at_the_clients_rate_is_heard_at_ours(rate: int) -> None:
 
 async def test_a_reply_runs_ahead_and_the_slots_stay_in_step_with_time() -> None:
     slots: list[Frame | None] = []
-    async with call() as (transport, client):
+    async with rtvi_call() as (transport, client):
         transport.watch_played(slots.append)
         loop = asyncio.get_running_loop()
         began = loop.time()
@@ -84,7 +54,7 @@ async def test_a_reply_runs_ahead_and_the_slots_stay_in_step_with_time() -> None
 
 
 async def test_the_last_messages_leave_before_the_end() -> None:
-    async with call() as (transport, client):
+    async with rtvi_call() as (transport, client):
         transport.protocol.receive('{"label": "rtvi-ai", "id": "m1"}')
         await transport.close()
         frame = read_frame(bytes(await client.recv(decode=False)))
