@@ -95,7 +95,7 @@ async def test_the_local_calls_of_all_processes_together_have_one_bound_and_a_de
                 except httpx2.TransportError:
                     return False
 
-            await until(let_in, 15)
+            await until(let_in, 60)
 
 
 async def test_any_process_answers_for_every_call_and_the_death_of_one_leaves_the_others_calls_alone() -> None:
