@@ -13,26 +13,23 @@ from fastapi import APIRouter, Request, Response, WebSocket
 from starlette.datastructures import UploadFile
 from starlette.requests import ClientDisconnect
 
-from backend.errors import BadOffer, BadRequest, NotFound, TooMany
+from backend.errors import BadOffer, BadRequest, NotFound
 from backend.http.bodies import BODY_WITHIN_S
 from backend.http.context import Caller, Context, Here, identity_of
 from backend.http.credentials import Identity
 from backend.http.limits import address_key
 from backend.http.realtime_sessions import MODEL_LIMIT, PROTOCOL, admit_client, new_session, reserve_for
 from backend.runtime.json_objects import Json
-from backend.sessions.handles import SessionHandle, session_here
+from backend.sessions.handles import SessionHandle
 from backend.sessions.offers import CallerLeft, connect_offer
-from backend.sessions.registry import no_session
 from backend.transports.base import Transport
-from backend.transports.realtime.protocol import ClientProtocol
+from backend.transports.realtime.event_socket import EventSocket
 from backend.transports.realtime.sideband import run_sideband
 
 CALL = "rtc_"
 """How a call's id begins; what follows is its session's."""
 SDP = "application/sdp"
 FORM = "multipart/form-data"
-SIDEBANDS_LIMIT = 4
-"""Programs that may follow one call at once."""
 
 OFFER_BODY: Json = {
     "required": True,
@@ -107,17 +104,16 @@ async def find_call(here: Context, caller: Identity, call_id: str) -> SessionHan
 async def follow_call(websocket: WebSocket, here: Context, call_id: str) -> None:
     """Let a program of its owner's follow a call and act on it, until the call is over. Raises `VoiceError`."""
     here.messages.take(f"sidebands {address_key(websocket)}", here.now())
-    session = session_here(await find_call(here, identity_of(websocket), call_id))
-    if session is None:
-        raise NotFound("This call lives in another process.", hint="Connect again: another one may answer.")
-    protocol = session.follower
-    if session.call is None or not isinstance(protocol, ClientProtocol):
-        raise no_session()
-    if protocol.programs > SIDEBANDS_LIMIT:
-        hint = f"At most {SIDEBANDS_LIMIT} may at once."
-        raise TooMany("Too many programs follow this call.", retry_after_s=5, hint=hint)
-    await websocket.accept(PROTOCOL if PROTOCOL in websocket.scope["subprotocols"] else None)
-    await run_sideband(websocket, protocol, here.services.registry.wait(session))
+    handle = await find_call(here, identity_of(websocket), call_id)
+    lost = asyncio.Event()
+    events = EventSocket(websocket, lambda _: lost.set())
+    sideband = await handle.open_sideband(events.send)
+    try:
+        await websocket.accept(PROTOCOL if PROTOCOL in websocket.scope["subprotocols"] else None)
+    except BaseException:
+        await sideband.leave()
+        raise
+    await run_sideband(websocket, events, sideband, lost)
 
 
 async def _read_offer(request: Request) -> tuple[str, Json]:

@@ -13,8 +13,10 @@ from typing import Protocol, TypedDict
 from backend.access.reach import PUBLIC, Reach
 from backend.errors import BadRequest
 from backend.sessions.page_json import LoggedEvent
-from backend.sessions.registry import Session, SessionDescription, SessionRegistry, SessionState
+from backend.sessions.registry import Session, SessionDescription, SessionRegistry, SessionState, no_session
 from backend.sessions.transcript import TranscriptEntry
+from backend.transports.realtime.protocol import ClientProtocol, Send
+from backend.transports.realtime.sideband import LocalSideband, Sideband
 
 
 class PlacedCall(TypedDict):
@@ -57,6 +59,12 @@ class SessionHandle(Protocol):
         """Record the call from now on, or no more; return the recording's id.
 
         Raises `BadRequest` unless the call is live and may be recorded, and `Forbidden` where others take part.
+        """
+
+    async def open_sideband(self, send: Send) -> Sideband:
+        """Let a program follow the call beside its client; `send` is given the call's events from now on.
+
+        Raises `NotFound` unless the call is live and its client speaks the Realtime protocol, and `TooMany`.
         """
 
     async def end(self, reason: str) -> None:
@@ -105,6 +113,12 @@ class LocalHandle(SessionHandle):
 
     async def record(self, on: bool) -> str:
         return self.session.live_call().record(on)
+
+    async def open_sideband(self, send: Send) -> Sideband:
+        protocol = self.session.follower
+        if self.session.call is None or not isinstance(protocol, ClientProtocol):
+            raise no_session()
+        return LocalSideband(protocol, send, lambda: self._registry.wait(self.session))
 
     async def end(self, reason: str) -> None:
         await self._registry.end(self.session, reason)

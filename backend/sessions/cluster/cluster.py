@@ -20,6 +20,7 @@ from backend.sessions.cluster.cluster_registry import ClusterRegistry, NodeState
 from backend.sessions.cluster.remote import RemoteEventLog, RemoteHandle
 from backend.sessions.cluster.replicator import HEARTBEAT_S, SessionReplicator
 from backend.sessions.cluster.rpc import Rpc
+from backend.sessions.cluster.sidebands import SidebandHost
 from backend.sessions.handles import LocalHandle, PlacedCall, SessionHandle, SessionLocator
 from backend.sessions.offers import AcceptOffer, connect_offer
 from backend.sessions.registry import Session, SessionDescription, SessionRegistry, SessionState, Watcher, no_session
@@ -53,6 +54,7 @@ class _Arguments(msgspec.Struct, frozen=True):
     record: bool = False
     on: bool = False
     shared: bool = False
+    program: str = ""
     reach: Reach = PUBLIC
 
 
@@ -87,6 +89,7 @@ class Cluster(SessionLocator):
         self._registry = ClusterRegistry(redis)
         self._rpc = Rpc(waiting, self.node, self._answer)
         self._replicator = SessionReplicator(redis, self.node, self._state)
+        self._sidebands = SidebandHost(redis)
         self._followed: dict[str, RemoteEventLog] = {}
         self._tasks: list[asyncio.Task[None]] = []
         sessions.watcher = self._replicator
@@ -215,6 +218,7 @@ class Cluster(SessionLocator):
     async def stop(self) -> None:
         """Stop without a word to the other processes."""
         self._sessions.watcher = Watcher()
+        await self._sidebands.stop()
         await cancel_all(self._tasks)
 
     async def _answer(self, what: str, raw: msgspec.Raw) -> Any:
@@ -227,6 +231,12 @@ class Cluster(SessionLocator):
                 return self._sessions.newest(args.count)
             case "figures":
                 return self._metrics()
+            case "sideband_receive":
+                return await self._sidebands.find(args.program).receive(args.text)
+            case "sideband_renew":
+                return self._sidebands.find(args.program).renew()
+            case "sideband_leave":
+                return self._sidebands.find(args.program).end()
         session = self._sessions.find(args.session)
         handle = LocalHandle(self._sessions, session)
         match what:
@@ -242,6 +252,8 @@ class Cluster(SessionLocator):
                 return await handle.say_answer(args.call)
             case "allow_interruptions":
                 return await handle.allow_interruptions(args.allowed)
+            case "sideband_open":
+                return await self._sidebands.open(handle, args.program)
             case "record":
                 return await handle.record(args.on)
             case "end":

@@ -13,11 +13,14 @@ from backend.errors import MemoryUnavailable, VoiceError
 from backend.runtime.faults import decode_or_skip
 from backend.sessions.cluster.cluster_registry import ClusterRegistry, SessionEntry, decode_event, events_key
 from backend.sessions.cluster.rpc import Rpc
+from backend.sessions.cluster.sidebands import RemoteSideband
 from backend.sessions.event_log import EventLog
 from backend.sessions.handles import SessionHandle
 from backend.sessions.page_json import NAMES, LoggedEvent
 from backend.sessions.registry import END_WITHIN_S, SessionDescription, SessionState
 from backend.sessions.transcript import TranscriptEntry
+from backend.transports.realtime.protocol import Send
+from backend.transports.realtime.sideband import Sideband
 
 log = logging.getLogger(__name__)
 
@@ -125,6 +128,9 @@ class RemoteHandle(SessionHandle):
     async def record(self, on: bool) -> str:
         recording_id: str = await self.ask("record", on=on)
         return recording_id
+
+    async def open_sideband(self, send: Send) -> Sideband:
+        return await RemoteSideband(self.ask, self._rpc, send).open()
 
     async def end(self, reason: str) -> None:
         """End the call in order; one whose process is gone has ended."""

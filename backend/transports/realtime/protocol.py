@@ -178,10 +178,9 @@ class ClientProtocol:
         except VoiceError as error:
             self._send_error(f"{error} {error.hint}".strip(), "invalid_value", event_id=event_id, answer=answer)
 
-    def refuse_binary(self, answer: Send | None = None) -> None:
+    def refuse_binary(self) -> None:
         """Answer a message that is no text."""
-        message = "Events are JSON text: audio is sent in base64, in input_audio_buffer.append."
-        self._send_error(message, "invalid_event", answer=answer)
+        self.send(binary_refusal())
 
     def report_too_large(self, kind: str) -> None:
         """Tell the client of an event that is larger than what it takes."""
@@ -197,8 +196,7 @@ class ClientProtocol:
         event_id: str | None = None,
         answer: Send | None = None,
     ) -> None:
-        error = {"type": kind, "code": code, "message": message, "param": param, "event_id": event_id}
-        (answer or self.send)(_stamped({"type": "error", "error": error}))
+        (answer or self.send)(error_event(message, code, kind=kind, param=param, event_id=event_id))
 
     def _submit(self, event: ev.Event) -> None:
         if self.control is None:
@@ -368,6 +366,24 @@ HANDLERS: Mapping[str, Callable[[ClientProtocol, Json], None]] = {
     "output_audio_buffer.clear": ClientProtocol._on_output_clear,
 }
 """What is done about each client event; `input_audio_buffer.append` has a way of its own."""
+
+
+def error_event(
+    message: str,
+    code: str,
+    *,
+    kind: str = "invalid_request_error",
+    param: str | None = None,
+    event_id: str | None = None,
+) -> Json:
+    """Return an `error` event; `event_id` is that of the client event it is about."""
+    error = {"type": kind, "code": code, "message": message, "param": param, "event_id": event_id}
+    return _stamped({"type": "error", "error": error})
+
+
+def binary_refusal() -> Json:
+    """Return the answer to a message that is no text."""
+    return error_event("Events are JSON text: audio is sent in base64, in input_audio_buffer.append.", "invalid_event")
 
 
 def _stamped(event: Json) -> Json:

@@ -1,0 +1,92 @@
+"""A program that follows a call by its id, and reaches another process than the call did."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager
+
+import psutil
+import pytest
+from websockets.exceptions import InvalidStatus
+
+from tests.budgets.test_two_processes import two_servers
+from tests.realtime.test_webrtc import with_secret
+from tests.realtime.test_websocket import QUESTION, TONE, WEATHER_TOOL, ask
+from tests.support.offline_peer import OfflinePeer, running_peer
+from tests.support.realtime_client import RealtimeClient, realtime_client
+from tests.support.realtime_peer import RealtimePeer
+from tests.support.running_server import RunningServer
+
+NOTICED_WITHIN_S = 20.0
+"""Twelve seconds without an answer, a look every four, and three for an answer to come."""
+
+
+@pytest.fixture(scope="module")
+def peer() -> Iterator[OfflinePeer]:
+    with running_peer() as running:
+        yield running
+
+
+@asynccontextmanager
+async def call_at(
+    one: RunningServer, other: RunningServer
+) -> AsyncIterator[tuple[RealtimePeer, RealtimeClient, str, str]]:
+    """A call at `one`, a program at `other` that follows it, and what opens it."""
+    async with with_secret(one) as (client, secret):
+        query = f"call_id={client.call_id}"
+        async with realtime_client(other.url, key=secret, query=query) as beside:
+            assert (await beside.told("session.created"))["session"]["id"] == f"sess_{client.call_id[4:]}"
+            yield client, beside, secret, query
+
+
+async def test_it_follows_and_acts_as_if_it_were_there(peer: OfflinePeer) -> None:
+    call = {"name": "look_outside", "arguments": {"window": "north"}}
+    turn = {"hear": QUESTION, "reply": {"calls": [call]}, "after_results": [{"text": "It rains.", "tone": TONE}]}
+    await peer.follow({"turns": [turn]})
+    with two_servers(peer, SHARE_SESSIONS="true") as (one, other):
+        async with call_at(one, other) as (client, beside, secret, query):
+            await beside.update(tools=[WEATHER_TOOL])
+            assert (await client.told("session.updated"))["session"]["tools"] == [WEATHER_TOOL]
+            await beside.send("response.cancel", event_id="beside-1")
+            assert (await beside.told("error"))["error"]["event_id"] == "beside-1"
+            await beside.socket.send(b"no text")
+            assert (await beside.told("error", count=2))["error"]["code"] == "invalid_event"
+            await ask(client)
+            asked = await beside.told("response.function_call_arguments.done")
+            await beside.told("response.done")
+            output = {"type": "function_call_output", "call_id": asked["call_id"], "output": "rain"}
+            await beside.send("conversation.item.create", item=output)
+            await beside.send("response.create")
+            await client.told("output_audio_buffer.stopped")
+            await beside.told("output_audio_buffer.stopped")
+            assert not client.of("error"), "an error is answered to whom it is about"
+            shared = [type_ for type_ in client.types() if type_ in set(beside.types())]
+            assert [each for each in beside.types() if each != "error"] == shared, "the same events in the same order"
+
+            async with AsyncExitStack() as stack:
+                for _ in range(3):
+                    await stack.enter_async_context(realtime_client(other.url, key=secret, query=query))
+                with pytest.raises(InvalidStatus) as refused:
+                    await stack.enter_async_context(realtime_client(other.url, key=secret, query=query))
+                assert refused.value.response.status_code == 429
+            async with realtime_client(other.url, key=secret, query=query) as again:
+                await again.told("session.created")
+                await client.connection.close()
+                async with asyncio.timeout(NOTICED_WITHIN_S):
+                    await again.socket.wait_closed()
+                    await beside.socket.wait_closed()
+                assert again.socket.close_code == beside.socket.close_code == 1000
+
+
+async def test_it_is_let_go_when_the_calls_process_dies(peer: OfflinePeer) -> None:
+    with two_servers(peer, SHARE_SESSIONS="true") as (one, other):
+        async with call_at(one, other) as (_, beside, _, _):
+            for child in psutil.Process(one.pid).children(recursive=True):
+                child.kill()
+            os.kill(one.pid, signal.SIGKILL)
+            async with asyncio.timeout(NOTICED_WITHIN_S):
+                await beside.socket.wait_closed()
+            assert beside.socket.close_code == 1000
