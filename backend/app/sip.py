@@ -110,10 +110,12 @@ async def _agent(settings: Settings, here: Context, sip: Sip) -> AsyncIterator[N
             if options.trunk:
                 sip.registration = registration = Registration(agent, Trunk.named(options.trunk))
                 stack.push_async_callback(registration.close)
+                here.services.sip_trunks[options.trunk] = lambda: registration.state
                 await stack.enter_async_context(supervising("sip registration", registration.run))
             yield
     finally:
         await agent.close()
+        here.services.sip_trunks.clear()
         sip.agent = sip.registration = None
 
 

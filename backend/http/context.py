@@ -283,6 +283,8 @@ class Services:
     """Has a user's data erased outside this server; returns the names of the places that are asked again later."""
     loading: Callable[[], list[str]] = list
     """The parts of the local Responder that are being loaded."""
+    sip_trunks: dict[str, Callable[[], str]] = field(default_factory=dict)
+    """Address of each trunk at which this process registers → `ok`, or how the registration stands."""
     telephone: Telephone = field(default_factory=Telephone)
     """The telephone providers that are configured."""
     access: Access = field(default_factory=Access)

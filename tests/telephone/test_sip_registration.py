@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from aiosipua import SipMessage, SipRequest
@@ -14,6 +15,8 @@ from aiosipua.auth import SipDigestAuth
 from backend.transports.sip.digest import DigestAuth, DigestVerdict
 from backend.transports.sip.messages import response_to
 from backend.transports.sip.registration import Registration, Trunk
+from tests.support.offline_peer import running_peer
+from tests.support.running_server import RunningServer, a_browser, running_server
 from tests.support.sip_agents import user_agent
 from tests.support.sip_phone import HERE
 from tests.support.waiting import until
@@ -98,6 +101,28 @@ async def test_a_refusal_is_named_and_not_tried_at_once_again() -> None:
         await until(lambda: "403" in registration.state, 5)
         await asyncio.sleep(0.5)
         assert registrar.registered == []
+
+
+async def test_the_server_shows_how_its_registration_stands() -> None:
+    loop = asyncio.get_running_loop()
+    transport, registrar = await loop.create_datagram_endpoint(Registrar, local_addr=(HERE, 0))
+    trunk = f"sip:account@{HERE}:{registrar.port}"
+    settings = {"SIP__ENABLED": "true", "SIP__HOST": HERE, "SIP__PORT": "0", "SIP__TRUNK": trunk}
+
+    async def shows(server: RunningServer, state: str) -> bool:
+        async with a_browser(server) as browser:
+            answer = await browser.get("/readyz")
+        assert answer.status_code == 200, "without its trunk it still takes other calls"
+        return state in answer.json()["sip_trunks"][trunk]
+
+    try:
+        with running_peer() as peer:
+            for refuses, state in ((0, "ok"), (403, "refuses the registration")):
+                registrar.refuses = refuses
+                with running_server(peer, **settings, SIP__TRUNK_PASSWORD=PASSWORD) as server:
+                    await until(partial(shows, server, state), 10)
+    finally:
+        transport.close()
 
 
 def test_a_trunk_is_read_from_its_address() -> None:
