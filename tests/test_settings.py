@@ -220,7 +220,7 @@ def test_a_document_without_marks_is_refused() -> None:
 
 def test_turn_taking_is_balanced_ducks_and_lets_callers_interrupt() -> None:
     bare = settings()
-    assert (bare.endpointing, bare.interruption_onset, bare.interruption_min_ms) == ("balanced", "duck", 520)
+    assert (bare.endpointing, bare.interruption_onset, bare.interruption_min_ms) == ("balanced", "duck", 580)
     assert bare.interruptions
     assert bare.wake_name == ""
 

@@ -106,6 +106,7 @@ class CallEngine:
         self._voiced = False  # a voice sounds, and has not paused
         self._replying = False  # a reply is spoken, so that it matters whose voice is heard
         self._muffled = False  # the voice under way, as the machine knows it
+        self._suspected = False  # the same of a voice that may be beginning
         self._tap = UtteranceTap(dependencies.reader, self.dispatch)
         patience_s, lasts_s = dependencies.line_patience_s, dependencies.connection_max_s
         self._link = ResponderLink(
@@ -225,6 +226,9 @@ class CallEngine:
                 self.dispatch(ev.VoiceMuffled(self._muffled))
             if responder := self._link.connection:
                 responder.send_audio(result)
+        if (self._endpointing.suspected and self._replying) is not self._suspected:
+            self._suspected = not self._suspected
+            self.dispatch(ev.VoiceSuspected(self._suspected))
 
     def _on_speech(self, event: ev.SpeechEvent) -> None:
         """Dispatch what endpointing reports; an end is told with how the voice ended."""

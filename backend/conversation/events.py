@@ -80,6 +80,13 @@ class VoiceMuffled(SpeechEvent):
 
 
 @dataclass(frozen=True, slots=True)
+class VoiceSuspected(SpeechEvent):
+    """The caller's voice may be beginning, though the detector is not sure of it; or that came to nothing."""
+
+    suspected: bool
+
+
+@dataclass(frozen=True, slots=True)
 class UtteranceRead(Event):
     """The utterance reader's answer to `ReadUtterance`; `kind` is None when it had none in time."""
 

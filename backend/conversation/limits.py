@@ -22,14 +22,14 @@ class TurnLimits:
     """The same over a reply, where "stop" must not wait: 30 ms sooner in the median, as many backchannels spared."""
     reader: bool = False
     """An utterance reader is there."""
-    interruption_min_ms: int = 520
+    interruption_min_ms: int = 580
     """Speech this long takes the floor from a reply, whatever is said; shorter is read. Of seven voices "uh-huh",
     "right" and "I see" are voiced for 140-600 ms, and so are "stop", "wait" and "no"."""
-    read_partly_at_ms: tuple[int, ...] = (300, 420)
+    read_partly_at_ms: tuple[int, ...] = (300, 420, 540)
     """Speech over a reply that lasts so long is read while it goes on: a command takes the floor at once, and what
     sounds like a murmur is given longer. Two readings find more than one: of 129 backchannels 85 % are spared instead
-    of 74, and "stop" and "wait" end the reply 75 ms sooner (median of 54); a third finds nothing more."""
-    murmur_max_ms: int = 1100
+    of 74, and "stop" and "wait" end the reply 75 ms sooner (median of 54). The third is for agreements of two words."""
+    murmur_max_ms: int = 1150
     """Speech this long takes the floor even if it began as a murmur ("yeah okay, but ...")."""
     laugh_max_ms: int = 1400
     """The same where two readings in a row found no word in it, as in laughter."""

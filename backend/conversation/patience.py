@@ -21,7 +21,7 @@ fits decides; its waits are in `WAIT_MS`.
     complete question   | surely complete, and a question                                       |      420 |     700
     complete request    | surely complete: "turn off the lights please"                         |      480 |     800
     complete statement  | surely complete                                                       |      540 |     900
-    rather complete     | the detectors think it complete                                       |      660 |    1000
+    rather complete     | the detectors think it complete                                       |      820 |    1000
     may go on           | the detectors cannot tell: "my internet is down"; one thing of a list |      850 |    1300
     sentence goes on    | the detectors think it incomplete: "I would like to book a table"     |     1150 |    1700
 
@@ -141,7 +141,7 @@ WAIT_MS: dict[Reason, tuple[int, int]] = {
     Reason.QUESTION: (420, 700),
     Reason.REQUEST: (480, 800),
     Reason.STATEMENT: (540, 900),
-    Reason.RATHER_COMPLETE: (660, 1000),
+    Reason.RATHER_COMPLETE: (820, 1000),
     Reason.MAY_GO_ON: (850, 1300),
     Reason.GOES_ON: (1150, 1700),
 }

@@ -10,6 +10,7 @@ meet in few places: a reply is asked for only when the floor is free, and taking
     ---------   -------------------------------------   ---------   -----------------------------------------
     LISTENING   SpeechStarted, nothing to interrupt     USER
     LISTENING   SpeechStarted, a reply is coming        HELD        HoldPlayback
+    ASSISTANT   VoiceSuspected                          as before   DuckPlayback; UnduckPlayback if it was nothing
     ASSISTANT   SpeechStarted                           HELD        DuckPlayback (or HoldPlayback), at once
     HELD        speech lasted interruption_min_ms       USER        CancelReply, FlushPlayback -> truncate, delete
     HELD        ... over an answer that has just begun  USER        the same, -> delete: the turn before goes on
@@ -185,6 +186,8 @@ def _dispatch(s: State, event: ev.Event, now: float) -> None:
             speech.on_stopped(s, event, now)
         case ev.VoiceMuffled(muffled):
             speech.on_muffled(s, muffled, now)
+        case ev.VoiceSuspected(suspected):
+            speech.on_suspected(s, suspected)
         case ev.UtteranceRead():
             speech.on_read(s, event, now)
         case ev.SentenceEndEstimated():

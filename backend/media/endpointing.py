@@ -20,6 +20,7 @@ from backend.errors import MissingLibrary, TooMany
 from backend.media.frame import Frame
 from backend.media.near_voice import NearVoice
 from backend.media.segmenter import Segmenter, SegmenterState
+from backend.media.suspicion import Suspicion
 from backend.media.vad import Engine, EngineName, HopVad, RestingVad, RoomGate, Vad
 from backend.settings.vad import VadSettings
 
@@ -47,6 +48,11 @@ class Endpointing(Protocol):
 
         It can be known from 320 ms of voice on, and is False before, and as long as the caller's voice is not known.
         """
+        ...
+
+    @property
+    def suspected(self) -> bool:
+        """Whether the caller's voice may just be beginning, as of the latest frame: see `Suspicion`."""
         ...
 
     def process(self, frame: Frame) -> Iterable[Frame | ev.SpeechEvent]:
@@ -78,6 +84,7 @@ class LocalEndpointing(Endpointing):
         self._segmenter = segmenter
         self._threshold = threshold
         self._onset = min(onset, threshold)
+        self._suspicion = Suspicion()
         self.levels: Levels | None = Levels(threshold)
         self._note = self.levels.note
 
@@ -88,6 +95,10 @@ class LocalEndpointing(Endpointing):
     def muffled(self) -> bool:
         return self._near is not None and self._near.muffled
 
+    @property
+    def suspected(self) -> bool:
+        return self._suspicion.stands
+
     def process(self, frame: Frame) -> list[Frame | ev.SpeechEvent]:
         score = self._vad.score(frame)
         self._note(score)
@@ -95,7 +106,12 @@ class LocalEndpointing(Endpointing):
         is_voice = score >= (self._threshold if is_begun else self._onset)
         if self._near is None:
             return self._segmenter.push(frame, is_voice)
-        return self._segmenter.push(frame, self._near.accepts(frame, is_voice, is_begun), is_voice)
+        out = self._segmenter.push(frame, self._near.accepts(frame, is_voice, is_begun), is_voice)
+        if is_begun or self._segmenter.state is not SegmenterState.SILENCE:
+            self._suspicion.settle()
+        else:
+            self._suspicion.follow(score, is_near=score > 0 and self._near.may_begin())
+        return out
 
     def follow_line(self, *, stands: bool) -> list[ev.SpeechEvent]:
         return []
@@ -113,7 +129,7 @@ class ProviderEndpointing(Endpointing):
 
     name = "provider"
     levels: Levels | None = None
-    muffled = False
+    muffled = suspected = False
 
     def __init__(self, open_stand_in: Callable[[], LocalEndpointing | None] = lambda: None) -> None:
         """`open_stand_in` gives None where no detector can run: then nobody hears who speaks meanwhile."""

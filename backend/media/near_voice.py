@@ -93,6 +93,8 @@ ALONE_MARGIN: Final = 1.5
 """Times `below_db` by which the beginning of a voice may stay below the caller's as long as nobody else is known of."""
 ALONE_DB: Final = 20.0
 """Decibels between the caller and the room from which on, with nobody else known of, only the detector ends a voice."""
+SOFT_DB: Final = 18.0
+"""Decibels by which the first consonant of a caller may be quieter than their voice."""
 OWN_DB: Final = 6.0
 """Decibels by which another talker in a quiet room is quieter than the caller, at least."""
 STRETCH_FRAMES: Final = 25
@@ -219,6 +221,16 @@ class NearVoice:
             return True
         self._reject(dbfs)
         return False
+
+    def may_begin(self) -> bool:
+        """Return whether the latest frame may be the first of the caller's voice, which begins softly.
+
+        Only in a quiet room, where nobody else is known of: elsewhere the level says too little. Changes nothing.
+        """
+        caller, steady = self.caller_dbfs, self._steady_dbfs
+        if caller is None or self._others_known or caller - steady <= ALONE_DB:
+            return False
+        return _dbfs(self._short[-1]) >= max(steady + STANDS_OUT_DB, caller - TYPICAL_DB - SOFT_DB)
 
     # --- decisions -------------------------------------------------------------------------------------------------
 

@@ -84,6 +84,12 @@ _PRONUNCIATIONS = {
 }
 """Beside those of the shipped dictionary."""
 _PRONUNCIATIONS_OF_A_PHRASE = 4
+_BEGUN = """
+makes sense, that makes sense, sounds good, fair enough, of course, all right, got it
+"""
+"""Agreements that are also known by the first word and one or two sounds of the second: what is said over a reply is
+read before it ends, and half of "makes sense" was other words. Of others the beginning is also that of a sentence."""
+_SOUNDS_BEGUN = (1, 2)
 
 Samples = NDArray[np.float32]
 Pronunciations = dict[str, list[str]]
@@ -216,12 +222,26 @@ def _differs_by_one(one: list[str], other: list[str]) -> bool:
 
 
 def _dictionary(said: dict[str, str], others: Iterable[str], known: Pronunciations) -> Iterator[str]:
+    begun = set(_listed(_BEGUN))
     for name, phrase in said.items():
         each = product(*(known[word] for word in phrase.split()))
         most = 2 + _PRONUNCIATIONS_OF_A_PHRASE if name == phrase else _PRONUNCIATIONS_OF_A_PHRASE
-        yield from _entries(name, (" ".join(sounds) for sounds in islice(each, most)))
+        sounds = [" ".join(said_so) for said_so in islice(each, most)]
+        yield from _entries(name, [*sounds, *(_begun(phrase, known) if phrase in begun else ())])
     for word in others:
         yield from _entries(word, known[word])
+
+
+def _begun(phrase: str, known: Pronunciations) -> list[str]:
+    """Return how a phrase of several words sounds as long as only the beginning of the second has been said."""
+    first, second, *more = (known[word] for word in phrase.split())
+    beginnings = {
+        f"{before} {' '.join(sounds[:length])}"
+        for before, after in product(first[:2], second[:2])
+        for length in _SOUNDS_BEGUN
+        if length < len(sounds := after.split()) or more
+    }
+    return sorted(beginnings)
 
 
 def _entries(name: str, pronunciations: Iterable[str]) -> Iterator[str]:

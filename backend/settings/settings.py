@@ -304,7 +304,7 @@ class Settings(BaseSettings):
     )
     interruptions: bool = Field(True, description="Callers may interrupt replies, unless a call is set otherwise.")
     interruption_min_ms: Milliseconds = Field(
-        520, description="Milliseconds of speech that interrupt a reply whatever is said."
+        580, description="Milliseconds of speech that interrupt a reply whatever is said."
     )
     utterance_reader: bool = Field(
         True, description="A process beside the server reads short utterances by their sound; it takes CPU and 90 MB."

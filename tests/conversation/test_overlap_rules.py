@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from backend.conversation import commands as do
@@ -161,6 +163,44 @@ def test_a_notice_that_must_be_heard_is_not_interrupted() -> None:
     assert not talk.all(do.DuckPlayback) and not talk.all(do.FlushPlayback)
     talk.tell(ev.PlaybackDrained("i-r2", 5000))
     assert talk.all(do.NoticeDelivered) == [do.NoticeDelivered("n1")]
+
+
+def test_words_that_began_like_a_hesitation_are_given_no_longer() -> None:
+    """ "How much ..." is read as "hm" at first."""
+    talk = replying()
+    talk.tell(ev.SpeechStarted())
+    talk.wait(0.32)
+    talk.tell(ev.UtteranceRead(UtteranceKind.HESITATION, "hm", partial=True))
+    talk.wait(0.12)
+    talk.tell(ev.UtteranceRead(UtteranceKind.OTHER, "how much", partial=True))
+    talk.wait(0.2)
+    assert talk.floor() is Floor.USER
+
+
+def test_a_beginning_like_a_command_is_read_twice_even_if_the_voice_had_paused() -> None:
+    """Of "great" the reader heard "hey" when the voice paused before its last sound."""
+    talk = replying()
+    talk.say(320)
+    talk.wait(0.1)
+    talk.tell(ev.SpeechResumed(320), ev.UtteranceRead(UtteranceKind.COMMAND, "hey"))
+    assert talk.floor() is Floor.HELD and not talk.all(do.FlushPlayback)
+
+
+def test_a_suspected_voice_turns_the_reply_down_and_nothing_up_again() -> None:
+    talk = replying()
+    talk.tell(ev.VoiceSuspected(True))
+    assert do.DuckPlayback() in talk.said and talk.floor() is Floor.ASSISTANT
+    talk.tell(ev.VoiceSuspected(False))
+    assert talk.said[-1] == do.UnduckPlayback() and talk.floor() is Floor.ASSISTANT
+    talk.tell(ev.VoiceSuspected(True), ev.SpeechStarted(), ev.VoiceSuspected(False))
+    assert talk.floor() is Floor.HELD and len(talk.all(do.UnduckPlayback)) == 1, "it stays down: a voice has begun"
+
+
+@pytest.mark.parametrize("limits", [{"interruptible": False}, {"interruption_onset": "hold"}])
+def test_a_suspicion_changes_nothing_where_a_voice_does_not_turn_the_reply_down(limits: dict[str, Any]) -> None:
+    talk = replying(**limits)
+    talk.tell(ev.VoiceSuspected(True), ev.VoiceSuspected(False))
+    assert not talk.all(do.DuckPlayback) and not talk.all(do.UnduckPlayback) and not talk.all(do.HoldPlayback)
 
 
 def test_a_muffled_voice_does_not_interrupt() -> None:

@@ -33,9 +33,21 @@ class World(Surroundings):
             self.speaking, self.paused, self.voiced_ms, self.onset = True, False, 0, self.now
             self.owed_since = None
             self.tell(ev.SpeechStarted())
+            self.suspect(1)
+
+    def suspect(self, amount: int) -> None:
+        """A voice may be beginning, or that came to nothing; an onset settles it."""
+        suspected = amount % 2 == 0 and not self.speaking
+        if suspected is not self.suspected and not self.closed:
+            self.suspected = True  # the machine may still be turned down while it hears of the end
+            self.tell(ev.VoiceSuspected(suspected))
+            self.suspected = suspected
 
     def pause(self, amount: int) -> None:
-        if self.speaking and not self.paused:
+        """Fall silent for a moment; where nobody speaks, something sounds like the beginning of a voice."""
+        if not self.speaking:
+            self.suspect(amount)
+        elif not self.paused:
             self.voiced_ms += round((self.now - self.onset) * 1000)
             self.paused = True
             self.tell(ev.SpeechPaused(self.voiced_ms))

@@ -19,8 +19,18 @@ MUTE_AFTER = 2
 def hold(s: State) -> None:
     """Turn down what is playing, or hold it back if it has not begun, until it is clear what the voice wants."""
     s.pass_floor(Floor.HELD)
-    s.ducked = s.playing and s.owed_since is None and s.limits.interruption_onset == "duck"
+    s.ducked = s.may_duck
+    if not s.ducked:
+        end_suspicion(s)
+    s.suspected = False
     s.commands.append(do.DuckPlayback() if s.ducked else do.HoldPlayback())
+
+
+def end_suspicion(s: State) -> None:
+    """Turn up again what was turned down for a voice that may have been beginning."""
+    if s.suspected:
+        s.suspected = False
+        s.commands.append(do.UnduckPlayback())
 
 
 def release_hold(s: State) -> None:
@@ -40,7 +50,7 @@ def stop_reply(s: State, now: float, *, park: bool = False) -> None:
     s.wanted.clear()
     cut_short = s.reply is not None and s.reply.wanted
     cancel_reply(s, now)
-    s.playing = s.reading_out = False
+    s.playing = s.reading_out = s.suspected = False
     s.parked = Parked(cut_short) if park else None
     s.commands.append(do.FlushPlayback())
 

@@ -32,6 +32,8 @@ MURMURS = frozenset({UtteranceKind.AGREEMENT, *NOT_WORDS})
 """What a listener utters without wanting the floor."""
 LIKE_A_MURMUR = ("no", "hey", "enough", "sorry")
 """Commands that murmurs sound like as long as only their beginning is known: "oh okay", "hmm", "uh-huh", "er"."""
+UNSURE_READINGS = 2
+"""Readings of a voice that sounds on before such a command is believed."""
 REACTION_S = 0.5
 """Seconds after a reply's first sound before which nobody reacts to it."""
 DECIDE_WITHIN_S = 0.7
@@ -79,10 +81,13 @@ def on_read_partly(s: State, event: ev.UtteranceRead, now: float) -> None:
     if s.utterance is None or s.floor is not Floor.HELD:
         return
     if event.kind is UtteranceKind.COMMAND:
-        if not (event.partial and s.utterance.partial_readings == 1 and event.words.startswith(LIKE_A_MURMUR)):
+        if not (s.utterance.partial_readings < UNSURE_READINGS and event.words.startswith(LIKE_A_MURMUR)):
             _adopt_command(s, now)
     elif event.kind is UtteranceKind.OTHER and follows_false_start(s, s.utterance.began):
         adopt(s, now)
+    elif event.kind is UtteranceKind.OTHER:
+        if s.utterance.sounded_like in NOT_WORDS:
+            s.utterance.may_last_ms = 0  # words that began softly: "how much ..." is "hm" at first
     elif event.kind in MURMURS:
         wordless = event.kind in NOT_WORDS and s.utterance.sounded_like in NOT_WORDS
         s.utterance.may_last_ms = s.limits.laugh_max_ms if wordless else s.limits.murmur_max_ms

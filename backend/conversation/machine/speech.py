@@ -6,7 +6,7 @@ from backend.conversation import commands as do
 from backend.conversation import events as ev
 from backend.conversation import page_events as page
 from backend.conversation.machine import overlap
-from backend.conversation.machine.moves import forget_input, hold, release_hold
+from backend.conversation.machine.moves import end_suspicion, forget_input, hold, release_hold
 from backend.conversation.machine.open_turn import (
     commit_piece,
     is_early,
@@ -49,6 +49,15 @@ def on_started(s: State, now: float, murmured_ms: int = 0) -> None:
     hold(s)
     if s.limits.interruption_min_ms == 0:
         take_over(s, now, now)
+
+
+def on_suspected(s: State, suspected: bool) -> None:
+    """Turn down what is being played for a voice that may be beginning, and up again where none began."""
+    if not suspected:
+        end_suspicion(s)
+    elif s.floor is Floor.ASSISTANT and s.may_interrupt and s.may_duck and s.utterance is None:
+        s.suspected = True
+        s.commands.append(do.DuckPlayback())
 
 
 def on_paused(s: State, voiced_ms: int, now: float) -> None:

@@ -377,6 +377,8 @@ class State:
     playing: bool = False
     ducked: bool = False
     """The hold on the floor is a ducked playback, not a silent one."""
+    suspected: bool = False
+    """Playback is ducked for a voice that may be beginning; no floor is held for it."""
     interruptible: bool = True
     """The caller's voice may interrupt replies."""
     answers: bool = True
@@ -468,6 +470,11 @@ class State:
     def may_interrupt(self) -> bool:
         """True while the caller's voice may take the floor from what is spoken."""
         return self.interruptible and not self.reading_out
+
+    @property
+    def may_duck(self) -> bool:
+        """True while a voice turns down what is playing, instead of holding it back."""
+        return self.playing and self.owed_since is None and self.limits.interruption_onset == "duck"
 
     # --- small moves ----------------------------------------------------------------------------------
 

@@ -1,0 +1,67 @@
+"""A voice is suspected before the detector is sure of it, for a moment only, and not again and again."""
+
+from __future__ import annotations
+
+from backend.media.endpointing import LocalEndpointing
+from backend.media.frame import SILENCE, Frame
+from backend.media.near_voice import NearVoice
+from backend.media.segmenter import Segmenter
+from backend.media.suspicion import KEPT_FRAMES, LONGEST_FRAMES, REST_FRAMES, Suspicion
+from tests.support.detector import Saying
+
+
+def loud(amplitude: int) -> Frame:
+    """A square wave at 500 Hz."""
+    one = amplitude.to_bytes(2, "little", signed=True) * 24
+    other = (-amplitude).to_bytes(2, "little", signed=True) * 24
+    return Frame((one + other) * 10)
+
+
+def followed(suspicion: Suspicion, *scores: float, is_near: bool = True) -> list[bool]:
+    stands = []
+    for score in scores:
+        suspicion.follow(score, is_near=is_near)
+        stands.append(suspicion.stands)
+    return stands
+
+
+def test_a_doubtful_sound_is_suspected_for_a_tenth_of_a_second() -> None:
+    suspicion = Suspicion()
+    assert followed(suspicion, 0.1, 0.3, *[0.0] * KEPT_FRAMES) == [False, *[True] * KEPT_FRAMES, False]
+
+
+def test_what_is_far_away_is_not_suspected() -> None:
+    assert not any(followed(Suspicion(), 0.4, 0.4, is_near=False))
+
+
+def test_a_suspicion_that_came_to_nothing_is_not_repeated_at_once() -> None:
+    suspicion = Suspicion()
+    stands = followed(suspicion, *[0.3] * (LONGEST_FRAMES + 1 + REST_FRAMES + 1))
+    assert stands == [*[True] * LONGEST_FRAMES, *[False] * (REST_FRAMES + 1), True]
+
+
+def test_an_onset_settles_it() -> None:
+    suspicion = Suspicion()
+    followed(suspicion, 0.3)
+    suspicion.settle()
+    assert not suspicion.stands and followed(suspicion, 0.3) == [True], "without a rest"
+
+
+def test_a_soft_first_sound_of_a_known_caller_is_suspected_in_a_quiet_room() -> None:
+    quiet, voice, soft, far = SILENCE, loud(6000), loud(1000), loud(300)
+    scores = [*[0.0] * 160, *[0.9] * 60, *[0.0] * 60, 0.3, *[0.0] * 110, 0.3]
+    local = LocalEndpointing(Saying(*scores), Segmenter(0, 0, 3), threshold=0.7, near=NearVoice())
+    for frame in [*[quiet] * 160, *[voice] * 60, *[quiet] * 60]:
+        local.process(frame)
+        assert not local.suspected
+    local.process(far)
+    assert not local.suspected, "26 dB below the caller"
+    for _ in range(110):
+        local.process(quiet)
+    assert not local.process(soft) and local.suspected, "16 dB below"
+
+
+def test_nothing_is_suspected_of_a_caller_who_is_not_known() -> None:
+    local = LocalEndpointing(Saying(0.3), Segmenter(0, 0, 3), threshold=0.7, near=NearVoice())
+    local.process(loud(6000))
+    assert not local.suspected
