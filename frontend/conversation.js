@@ -70,10 +70,11 @@ export class Conversation {
     return this.session !== null && this.#accepted(this.client.show(picture, text));
   }
 
-  /** Stop a Thinker, or have its late answer spoken. @param {string} id @param {"cancel" | "say"} asked */
+  /** Stop a Thinker, or have its late answer spoken; once, however often it is pressed before the page is drawn. @param {string} id @param {"cancel" | "say"} asked */
   async askThinker(id, asked) {
     const { session } = this;
-    if (!session) return;
+    const isAsked = this.store.state.thinkers.some((thinker) => thinker.id === id && thinker.asked);
+    if (!session || isAsked) return;
     this.store.dispatch("page_thinker_asked", { id, asked });
     if (!(await this.#accepted(postThinker(session, id, asked)))) {
       this.store.dispatch("page_thinker_asked", { id, asked: "" });

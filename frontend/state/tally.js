@@ -13,7 +13,8 @@
  * @property {readonly number[]} latencies ms from the user's last sound to the first of the reply, the newest
  */
 
-export const LATENCIES_LIMIT = 500;
+/** As many as the waterfall has turns: both show the same median. */
+export const LATENCIES_LIMIT = 200;
 
 /** @type {Tally} */
 export const NO_TALLY = Object.freeze({

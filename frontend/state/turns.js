@@ -6,6 +6,7 @@
  */
 
 import { listOf, t, tOf } from "../texts.js";
+import { medianOf } from "./tally.js";
 
 /**
  * @typedef {{id: string, name: string, start: number, end: number | null, failed: boolean}} Tool  ms on the turn's scale
@@ -122,14 +123,14 @@ export function medians(turns) {
   const all = measured(turns).map(({ metrics }) => /** @type {Metrics} */ (metrics));
   if (!all.length) return null;
   const parts = all.map(segments);
-  const legs = LEGS.map((name, n) => [name, quantile(parts.map((segments) => segments[n].ms), 0.5)]);
+  const legs = LEGS.map((name, n) => [name, medianOf(parts.map((segments) => segments[n].ms))]);
   const totals = all.map((metrics) => metrics.first_sound_ms);
-  const answers = turns.list.flatMap(({ answer_ms: ms }) => (ms === undefined ? [] : [ms]));
+  const answer = medianOf(turns.list.flatMap(({ answer_ms: ms }) => (ms === undefined ? [] : [ms])));
   return {
     legs: Object.fromEntries(legs),
-    first_sound_ms: quantile(totals, 0.5),
+    first_sound_ms: medianOf(totals) ?? 0,
     p95_ms: quantile(totals, 0.95),
-    ...(answers.length ? { answer_ms: quantile(answers, 0.5) } : {}),
+    ...(answer === null ? {} : { answer_ms: answer }),
   };
 }
 

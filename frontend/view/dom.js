@@ -67,3 +67,11 @@ export function named(element, name) {
   element.dataset.testid = name;
   return element;
 }
+
+/** Redraw what no style sheet colours, whenever the theme changes: by choice or with the system. @param {() => void} redraw */
+export function whenColoursChange(redraw) {
+  document.addEventListener("appearancechange", redraw);
+  for (const query of ["(prefers-color-scheme: dark)", "(forced-colors: active)"]) {
+    matchMedia(query).addEventListener("change", redraw);
+  }
+}

@@ -4,7 +4,7 @@
  * voice is loud.
  */
 
-import { part } from "./dom.js";
+import { part, whenColoursChange } from "./dom.js";
 
 const COLUMNS = 48;
 const COLUMN_MS = 50;
@@ -20,6 +20,7 @@ const CALM = matchMedia("(prefers-reduced-motion: reduce)");
 /** @returns {(levels: Record<"in" | "out", number>, now?: number) => void} levels: 0 to 1; now: ms */
 export function showLevels() {
   const waves = { in: waveOf("level-in"), out: waveOf("level-out") };
+  whenColoursChange(() => Object.values(waves).forEach(paint));
   return (levels, now = performance.now()) => {
     follow(waves.in, levels.in, now);
     follow(waves.out, levels.out, now);

@@ -3,7 +3,7 @@
  * loud. Nothing moves in silence; with reduced motion, only the sizes change.
  */
 
-import { part } from "./dom.js";
+import { part, whenColoursChange } from "./dom.js";
 
 const SIZE = 144;
 const CENTRE = SIZE / 2;
@@ -52,14 +52,10 @@ export function showOrb(store) {
     shape(pen, Math.max(RING + latest.in * REACH, DISC + latest.out * REACH + 8), latest.in, -time);
     pen.stroke();
   };
-  const repaint = () => {
+  whenColoursChange(() => {
     Object.assign(colours, readColours(canvas));
     paint();
-  };
-  document.addEventListener("appearancechange", repaint);
-  for (const query of ["(prefers-color-scheme: dark)", "(forced-colors: active)"]) {
-    matchMedia(query).addEventListener("change", repaint);
-  }
+  });
   store.subscribe((state, before) => (state.floor !== before.floor || state.phase !== before.phase) && paint());
   return (levels) => {
     const now = performance.now();

@@ -113,10 +113,10 @@ function barOf(length) {
 
 /** When each side speaks, at a glance. @param {Transcribed} recording */
 function lanesOf({ utterances, duration_ms: length }) {
-  const lanes = make("div", "lanes");
+  const lanes = make("div", "voice-lanes");
   lanes.ariaHidden = "true";
   for (const role of ["user", "assistant"]) {
-    const lane = make("div", `lane ${role}`);
+    const lane = make("div", `voice-lane ${role}`);
     for (const { from_ms: from, to_ms: to, ...said } of utterances) {
       if (said.role !== role || said.typed) continue;
       const span = make("span", "");

@@ -2,7 +2,7 @@
 
 import { SCORES_LIMIT, speechShare } from "../state/stats.js";
 import { number, percent, t } from "../texts.js";
-import { make, setText } from "./dom.js";
+import { make, setText, whenColoursChange } from "./dom.js";
 
 const WIDTH = 500;
 const HEIGHT = 180;
@@ -18,7 +18,11 @@ export function showSpeechScores(place) {
   const words = make("p", "dim figure speech-words", t("drawer.speech_idle"));
   words.dataset.testid = "speech-words";
   place.append(make("h2", "", t("drawer.speech")), canvas, words);
+  /** @type {import("../state/stats.js").SpeechScores | null} */
+  let drawn = null;
+  whenColoursChange(() => drawn && draw(canvas, drawn));
   return (speech) => {
+    drawn = speech;
     draw(canvas, speech);
     setText(words, inWords(speech));
   };

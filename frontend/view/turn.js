@@ -123,8 +123,8 @@ function table(turn, medians) {
   const table = make("table", "figure");
   table.append(make("caption", "unseen", t("turn.caption", { turn: turn.turn })), head(t("turn.column_part"), t("turn.column_from"), t("turn.column_took"), t("turn.column_median")), rows);
   const feet = make("tfoot", "");
-  if (turn.metrics) feet.append(foot(t("turn.total"), turn.metrics.first_sound_ms, medians?.first_sound_ms));
-  if (turn.answer_ms !== undefined) feet.append(foot(t("turn.answer"), turn.answer_ms, medians?.answer_ms));
+  if (turn.metrics) feet.append(foot("total", t("turn.total"), turn.metrics.first_sound_ms, medians?.first_sound_ms));
+  if (turn.answer_ms !== undefined) feet.append(foot("answer", t("turn.answer"), turn.answer_ms, medians?.answer_ms));
   table.append(feet);
   box.append(make("summary", "", t("turn.table")), table);
   return box;
@@ -148,9 +148,9 @@ function head(...names) {
   return head;
 }
 
-/** @param {string} words @param {number} total @param {number} [median] */
-function foot(words, total, median = total) {
-  const row = make("tr", "");
+/** @param {string} kind @param {string} words @param {number} total @param {number} [median] */
+function foot(kind, words, total, median = total) {
+  const row = make("tr", `of-${kind}`);
   const name = make("th", "", words);
   name.scope = "row";
   row.append(name, cell(0), cell(total), cell(median));

@@ -24,6 +24,7 @@ export function showWaterfall(place, store) {
   let picked = null;
   /** @type {Turn | undefined} */
   let drawn;
+  let drawnMedians = "";
 
   const draw = () => {
     const { turns } = store.state;
@@ -32,11 +33,14 @@ export function showWaterfall(place, store) {
     const chosen = turns.list.find(({ turn }) => turn === picked) ?? turns.list.at(-1);
     const listed = order === "latest" ? turns.list.slice(-LISTED).reverse() : slowest(turns, LISTED);
     const scale = Math.max(1, ...listed.map(({ metrics }) => metrics?.first_sound_ms ?? 0));
-    summarise(parts, turns);
+    const middle = medians(turns);
+    summarise(parts, turns, middle);
     const rows = listed.map((turn) => ({ turn, scale, chosen: turn === chosen }));
     follow(parts.list, shown, rows, ({ turn }) => turn.turn, () => createRow(pick), updateRow);
-    if (chosen && chosen !== drawn) drawDetail(parts.detail, chosen, medians(turns));
+    const middleDrawn = JSON.stringify(middle);
+    if (chosen && (chosen !== drawn || middleDrawn !== drawnMedians)) drawDetail(parts.detail, chosen, middle);
     drawn = chosen;
+    drawnMedians = middleDrawn;
   };
   /** @param {number} turn */
   const pick = (turn) => {
@@ -77,10 +81,13 @@ function build(place) {
   return { box, total, middle, latest, slowest: worst, list, detail };
 }
 
-/** @param {ReturnType<typeof build>} parts @param {import("../state/turns.js").Turns} turns */
-function summarise(parts, turns) {
+/**
+ * @param {ReturnType<typeof build>} parts
+ * @param {import("../state/turns.js").Turns} turns
+ * @param {import("../state/turns.js").Medians | null} middle
+ */
+function summarise(parts, turns, middle) {
   const all = measured(turns);
-  const middle = medians(turns);
   setText(parts.total, all.length ? precise(all[all.length - 1].metrics?.first_sound_ms ?? 0) : "–");
   const words = middle && all.length > 1 ? t("waterfall.medians", { count: all.length, median: precise(middle.first_sound_ms), p95: precise(middle.p95_ms) }) : "";
   setText(parts.middle, words);

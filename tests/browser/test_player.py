@@ -106,7 +106,7 @@ async def test_what_sounds_is_marked_on_both_sides_and_the_words_go_along(browse
         lines, words = await tab.page.evaluate("testMarks")
         assert lines == ["What", "What It r", "It r", ""], "first the caller, then both, then the assistant"
         assert len(words) > 4 and words == sorted(words)
-        lanes = await tab.page.locator(".lane span").evaluate_all(
+        lanes = await tab.page.locator(".voice-lane span").evaluate_all(
             "all => all.map((each) => [each.style.left, each.style.width])"
         )
         parts = [float(part.rstrip("%")) for lane in lanes for part in lane]

@@ -22,7 +22,7 @@ from tests.support.waiting import until
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 NARROW = [pytest.param({"scheme": scheme, "size": (320, 640)}, id=f"{scheme} 320") for scheme in ("dark", "light")]
-ENDS = {"size": "as long as one may be", "full": "no room", "failed": "could not be written"}
+ENDS = {"size": "the maximum length", "full": "no room", "failed": "could not be written"}
 PLAYED_MS = "document.querySelector('.player audio').currentTime * 1000"
 
 

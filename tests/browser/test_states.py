@@ -312,6 +312,21 @@ async def test_an_answer_that_came_too_late_can_be_asked_for(browser: Browser) -
         ]
 
 
+async def test_say_it_now_asks_once_however_often_it_is_pressed(browser: Browser) -> None:
+    async with page(browser) as (tab, server):
+        await tab.connect()
+        thinker(server, "stale", source="live")
+        button = tab.page.get_by_test_id("thinker-ask")
+        await button.dblclick()
+        await tab.sees("thinker-ask", "In a moment…")
+        await tab.page.keyboard.press("Enter")
+        assert await button.is_disabled()
+        thinker(server, "complete", source="live")
+        await tab.page.locator("[data-testid=thinker][data-state=complete]").wait_for()
+        await button.wait_for(state="hidden")
+        assert server.asked == [("c1", "say")]
+
+
 @pytest.mark.parametrize(
     "citation",
     [

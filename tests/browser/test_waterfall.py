@@ -150,6 +150,10 @@ async def test_the_bars_on_the_page_are_as_wide_as_the_legs_were_long(browser: B
             "first_audio": (424, 30), "patience": (454, 200), "played": (654, 16),
             "complete": (500, 900), "tool": (540, 600),
         }  # fmt: skip
+        lanes = await tab.page.locator("[data-testid=turn] .lane:not(.of-axis)").evaluate_all(
+            "lanes => lanes.map((lane) => [...lane.children].map((each) => each.getBoundingClientRect().width))"
+        )
+        assert len(lanes) == 3 and all(name > 60 and track > 100 for name, track in lanes), "names beside their bars"
         for name, (start, ms) in expected.items():
             assert list(shown[name]) == pytest.approx([start, ms], abs=0.5), name
 
@@ -179,13 +183,24 @@ async def test_a_turn_is_chosen_by_keyboard_and_read_as_a_table(browser: Browser
             ["Waited for more", "1054 ms", "200 ms", "200 ms"],
             ["Heard", "1254 ms", "16 ms", "16 ms"],
             ["Time to first sound", "0 ms", "1270 ms", "870 ms"],
-            ["Time to the answer", "0 ms", "2000 ms", "1900 ms"],
+            ["Time to the answer", "0 ms", "2000 ms", "1950 ms"],
         ]
         picture = await tab.page.locator("[data-testid=turn] [role=img]").get_attribute("aria-label")
         assert picture is not None and picture.startswith("Turn 9: 1270 ms to first sound, ")
         server.publish("turn_metrics", **legs(11)[1])
         await tab.sees("metrics-total", "670 ms")
         assert "Turn 9" in await tab.text("turn"), "what the reader picked stays"
+        await tab.sees("turn-medians", "Median of 10 turns 820 ms")
+        total = await tab.page.locator("[data-testid=turn-table] .of-total").inner_text()
+        assert total.split("\t") == ["Time to first sound", "0 ms", "1270 ms", "820 ms"], "beside the newest medians"
+
+
+async def test_the_median_is_the_same_beside_the_call_and_when_it_is_over(browser: Browser) -> None:
+    async with standing_in() as server, tab_in(browser) as tab:
+        await page_with(server, tab, legs(1, hangover_ms=100), legs(2, hangover_ms=400))
+        await tab.sees("turn-medians", "Median of 2 turns 620 ms")
+        await tab.press("connect")
+        await tab.sees("summary-facts", "620 ms")
 
 
 @pytest.mark.parametrize(

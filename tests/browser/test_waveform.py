@@ -40,6 +40,20 @@ COST = """async () => {
   for (let n = 0; n < frames; n++) draw({ in: Math.random(), out: Math.random() }, 10_000 + n * 16.7);
   return (performance.now() - began) / frames;
 }"""
+COLOURS = """async () => {
+  const { showLevels } = await import("/view/levels.js");
+  const draw = showLevels();
+  draw({ in: 0, out: 0 }, 10_000);
+  const painted = (name) => {
+    const canvas = document.querySelector(`[data-testid=${name}] canvas`);
+    const [r, g, b] = canvas.getContext("2d").getImageData(1, canvas.height / 2, 1, 1).data;
+    return [`rgb(${r}, ${g}, ${b})`, getComputedStyle(canvas).color];
+  };
+  const both = () => [...painted("level-in"), ...painted("level-out")];
+  window.testColours = both;
+  return both();
+}"""
+"""The colour of each side's line of silence as painted, and as its style says."""
 QUIET_LINE = 4
 """Rows that the line of silence touches."""
 
@@ -84,6 +98,20 @@ async def test_nothing_is_painted_while_nobody_speaks(browser: Browser) -> None:
         await tab.open(server.url)
         assert await draw(tab, *[0.0] * 200) <= 2, "each side's line, once"
         assert await draw(tab, 1.0, *[0.0] * 200) <= 51, "until the sound has left on the left"
+
+
+async def test_silence_takes_the_colours_of_the_theme_that_is_chosen_during_a_call(browser: Browser) -> None:
+    async with standing_in() as server, tab_in(browser, scheme="dark") as tab:
+        await tab.open(server.url)
+        seen = [await tab.page.evaluate(COLOURS)]
+        await tab.press("open-settings")
+        await tab.page.get_by_test_id("settings-theme").select_option("light")
+        seen.append(await tab.page.evaluate("testColours()"))
+        await tab.page.get_by_test_id("settings-theme").select_option("")
+        await tab.page.emulate_media(color_scheme="light")
+        seen.append(await tab.page.evaluate("testColours()"))
+        dark, light, system = seen
+    assert dark[::2] == dark[1::2] and light[::2] == light[1::2] and dark != light == system
 
 
 async def test_with_reduced_motion_one_bar_is_as_long_as_the_voice_is_loud(browser: Browser) -> None:

@@ -8,8 +8,9 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser
 
+from tests.browser.test_audit import converse
 from tests.support.browser import Tab, launched, tab_in
-from tests.support.standin import StandIn, standing_in
+from tests.support.standin import CONFIG, StandIn, standing_in
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 
@@ -26,6 +27,26 @@ OUTSIDE = """() => {
   return [...wide, ...out.map((part) => part.dataset.testid ?? part.className ?? part.tagName)];
 }"""
 """What lies beyond the left or the right edge."""
+COVERED = """() => {
+  const pressed = ".top button, .dock button, .dock input, .state, .recording-question button";
+  const parts = [...document.querySelectorAll(pressed)];
+  const seen = parts.filter((part) => part.checkVisibility({ visibilityProperty: true }));
+  const covered = seen.filter((part) => {
+    const { left, top, width, height } = part.getBoundingClientRect();
+    const above = document.elementFromPoint(left + width / 2, top + height / 2);
+    return width > 1 && !(above && (part.contains(above) || above.contains(part)));
+  });
+  const brand = document.querySelector(".brand");
+  const cut = brand.scrollWidth > brand.clientWidth ? ["brand"] : [];
+  return [...cut, ...covered.map((part) => part.dataset.testid ?? part.className)];
+}"""
+"""What lies under something else or beyond an edge, and whether the page's name is cut."""
+SUMMARY_COVERED = """() => {
+  const facts = document.querySelector("[data-testid=listen-recording]");
+  facts.scrollIntoView({ block: "end" });
+  const { left, top, height } = facts.getBoundingClientRect();
+  return facts.contains(document.elementFromPoint(left + 20, top + height / 2));
+}"""
 OPENERS = ("open-devices", "open-side", "open-past", "open-memory", "open-settings", "open-drawer")
 
 
@@ -79,11 +100,50 @@ async def test_everything_that_opens_stays_on_the_screen(browser: Browser, width
         assert not {name: parts for name, parts in found.items() if parts}
 
 
+@pytest.mark.parametrize("language", ["en", "de", "fr", "ja"])
+@pytest.mark.parametrize("width", [320, 340, 360, 390])
+async def test_on_a_phone_nothing_covers_what_is_to_be_pressed(browser: Browser, width: int, language: str) -> None:
+    async with standing_in() as server, tab_in(browser, size=(width, 640), language=language) as tab:
+        server.config = CONFIG | {"recording": {"keep_hours": 168}, "sharing": {"days": 7}}
+        await tab.page.goto(f"{server.url}/?raw=1")
+        await tab.page.locator("body[data-phase=ready]").wait_for()
+        assert await tab.page.evaluate(COVERED) == []
+        await tab.press("connect")
+        await tab.page.locator("body[data-phase=connected]").wait_for()
+        converse(server)
+        await tab.page.get_by_test_id("recording-agree").wait_for()
+        await tab.sees("transcript", "And then")
+        assert [await tab.page.evaluate(COVERED), await outside(tab)] == [[], []]
+        await tab.press("recording-agree")
+        await tab.page.get_by_test_id("recording-stop").wait_for()
+        assert [await tab.page.evaluate(COVERED), await outside(tab)] == [[], []]
+        await tab.press("connect")
+        await tab.page.get_by_test_id("listen-recording").wait_for()
+        assert [await tab.page.evaluate(COVERED), await outside(tab)] == [[], []]
+        assert await tab.page.evaluate(SUMMARY_COVERED), "the end of the summary can be scrolled to"
+
+
 @pytest.mark.parametrize("size", [(640, 360), (720, 450)])  # 1280 × 720 and 1440 × 900 at 200 %
 async def test_at_twice_the_size_the_call_button_is_in_view(browser: Browser, size: tuple[int, int]) -> None:
-    async with standing_in() as server, tab_in(browser, size=size) as tab:
+    async def in_view(state: str) -> None:
+        box = await tab.page.get_by_test_id("connect").bounding_box()
+        assert box and box["y"] >= 0 and box["y"] + box["height"] <= size[1], state
+        assert "connect" not in await tab.page.evaluate(COVERED), state
+
+    async with standing_in() as server, tab_in(browser, complaints="expected", size=size) as tab:
+        server.config = CONFIG | {"recording": {"keep_hours": 168}}
         await tab.open(server.url)
-        for state in ("ready", "talking"):
-            await in_state(tab, server, state)
-            box = await tab.page.get_by_test_id("connect").bounding_box()
-            assert box and box["y"] >= 0 and box["y"] + box["height"] <= size[1], state
+        await in_view("ready")
+        await in_state(tab, server, "talking")
+        await tab.sees("recording-question", "May this call be recorded?")
+        await in_view("asked whether it may be recorded")
+        await tab.press("recording-agree")
+        await tab.sees("recording", "Recording")
+        await in_view("recorded")
+        await tab.press("open-side")
+        await tab.sees("thinker", "Weather")
+        await in_view("beside the Thinkers")
+        await tab.press("open-side")
+        server.publish("error", message="The voice service is slow.", hint="It will catch up.")
+        await tab.sees("notice", "The voice service is slow.")
+        await in_view("a problem")

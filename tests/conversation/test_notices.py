@@ -282,6 +282,26 @@ def test_a_late_answer_that_is_said_on_demand_is_said_once() -> None:
     assert purposes(story)[-1] is Purpose.RESULT and Purpose.NOTICE not in purposes(story)
 
 
+@pytest.mark.parametrize("begun", ["not yet", "by itself"])
+def test_say_it_now_pressed_twice_is_said_once_also_while_the_answer_begins_by_itself(begun: str) -> None:
+    story = Story()
+    moved_on(story)
+    late(story)
+    if begun == "by itself":
+        story.wait(1)
+    story.tell(ev.LateAnswerWanted("c1", "they dance"), ev.LateAnswerWanted("c1", "they dance"))
+    before = len(story.all(do.AddNote))
+    story.reply(reply="said")
+    story.tell(ev.LateAnswerWanted("c1", "they dance"))
+    story.now += 2
+    story.tell(ev.PlaybackDrained("i-said", 2000))
+    assert story.tell(ev.LateAnswerWanted("c1", "they dance")) == []
+    story.wait(10)
+    spoken = [purpose for purpose in purposes(story) if purpose in (Purpose.RESULT, Purpose.NOTICE)]
+    assert len(spoken) == 1 and before == len(story.all(do.AddNote)) == 1
+    assert stages(story) == ["stale", "complete"]
+
+
 def test_a_late_answer_waits_while_another_thinker_works_and_nobody_is_nudged() -> None:
     story = Story(filler_after_s=0, idle_nudge_s=15)
     story.ask()
