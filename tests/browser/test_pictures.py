@@ -129,5 +129,5 @@ async def test_where_the_model_sees_no_pictures_there_is_no_button_and_a_drop_is
         await tab.open(stand_in.url)
         await tab.page.locator('link[href="styles/drawer.css"]').wait_for(state="attached")  # all of the page is there
         await drop(tab, file)
-        await tab.sees("notice", "The model of this call sees no pictures.")
+        await tab.sees("notice", "The model in this call cannot see pictures.")
         await expect(tab.page.get_by_test_id("show-picture")).to_be_hidden()

@@ -63,7 +63,7 @@ async def test_a_stranger_reads_it_in_their_language_until_it_is_revoked(browser
         assert await reader.page.context.cookies() == []
         assert reader.complaints == []
         await tab.press("share-revoke")
-        await tab.sees("share-said", "The link shows nothing any more.")
+        await tab.sees("share-said", "The link no longer works.")
         await expect(tab.page.get_by_test_id("share-link")).to_have_count(0)
         answer = await reader.page.reload()
         assert answer and answer.status == 410
