@@ -399,7 +399,7 @@ class CallEngine:
         if self._over.is_set():
             raise BadRequest("This call is over.", hint="Connect again, then type.")
         if pictures and not self._link.sees_pictures:
-            raise BadRequest("The model of this call sees no pictures.", hint="Describe it in words.")
+            raise BadRequest("The model in this call cannot see pictures.", hint="Describe it in words.")
         typed = ev.TextTyped(text, tuple(pictures))
         if self._connected.is_set():
             self.dispatch(typed)

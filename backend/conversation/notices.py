@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from math import inf
 
 from backend.conversation.commands import AddNote, Command, NoticeDelivered, Publish
-from backend.conversation.page_events import NoticeChanged, NoticeState
+from backend.conversation.page_events import NoticeChanged, NoticeState, ThinkerChanged
 from backend.conversation.spoken import SpokenItem
 
 HEARD_SHARE = 0.6
@@ -62,6 +62,8 @@ class Pending:
     """It is the answer of a Thinker's call, whose id it has, and is in no list of the user's notices."""
     expires_at: float = inf
     """The moment from which it is not worth telling."""
+    asked_for: bool = False
+    """The caller asked for this late answer while it was being told already."""
 
 
 @dataclass(slots=True)
@@ -130,9 +132,12 @@ class Notices:
         if spoken := self._being_spoken(notice):
             spoken.withdrawn = True
 
-    def speaks(self, notice: str) -> bool:
-        """Return whether it is being spoken now."""
-        return self._being_spoken(notice) is not None
+    def ask_for(self, notice: str) -> bool:
+        """Note that the caller asks for a late answer; return whether it is being told already."""
+        spoken = self._being_spoken(notice)
+        if spoken:
+            spoken.asked_for = True
+        return spoken is not None
 
     def late_answers(self) -> list[str]:
         """Return the calls whose answers wait to be told."""
@@ -217,6 +222,9 @@ class Notices:
             pending.vain += 1
         enough_tried = pending.cuts >= MAX_CUTS or pending.vain >= MAX_VAIN
         (self.parked if enough_tried else self._waiting)[pending.notice] = pending
+        if pending.asked_for:  # it can be asked for again
+            pending.asked_for = False
+            return [Publish(ThinkerChanged(pending.notice, "stale"))]
         return _shown(pending, "waiting")
 
     def _being_spoken(self, notice: str) -> Pending | None:

@@ -135,7 +135,7 @@ async def _shared(request: Request, here: Context, token: str) -> tuple[SharedLi
     messages = await _said(here, found[0], found[1].conversation_id, found[1].shared_at) if found else []
     if found is None or not messages:
         hint = "The link has expired, or was revoked. Ask whoever sent it for a new one."
-        raise Gone("This conversation is not shared any more.", hint=hint)
+        raise Gone("This conversation is no longer shared.", hint=hint)
     return found[1], messages
 
 

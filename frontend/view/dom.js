@@ -62,6 +62,14 @@ export function button(words, className) {
   return made;
 }
 
+/** One of the page's icons. @param {string} name */
+export function icon(name) {
+  const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+  svg.classList.add("icon");
+  svg.appendChild(document.createElementNS(svg.namespaceURI, "use")).setAttribute("href", `#icon-${name}`);
+  return svg;
+}
+
 /** Give an element its test id. @template {HTMLElement} Element @param {Element} element @param {string} name @returns {Element} */
 export function named(element, name) {
   element.dataset.testid = name;

@@ -2,7 +2,7 @@
 
 import { ApiError, deleteLink, getLinks, postLink } from "../api.js";
 import { dateTime, t } from "../texts.js";
-import { button, make, named, part, setText } from "./dom.js";
+import { button, icon, make, named, part, setText } from "./dom.js";
 
 /** @typedef {{id: string, conversation_id: string, path: string, shared_at: number, expires_at: number}} Link */
 
@@ -16,7 +16,8 @@ const DONE_MS = 1_800;
  * @param {import("../conversation.js").Conversation} conversation
  */
 export function showSharing(store, conversation) {
-  const open = named(button(t("share.open"), "tool"), "share");
+  const open = named(button("", "tool"), "share");
+  open.append(icon("share"), make("span", "label", t("share.open")));
   part("copy").before(open);
   /** @type {Sharing | null} */
   let dialog = null;

@@ -90,9 +90,9 @@ async def test_only_what_the_chosen_model_can_do_is_offered(browser: Browser, tm
         await known_user(here, tab)
         await open_settings(here, tab)
         await setting(tab, "voice").wait_for()
-        assert await shown_options(tab, "voice") == ["Usual: marin", "cedar"]
+        assert await shown_options(tab, "voice") == ["Default: marin", "cedar"]
         assert await shown_options(tab, "speech_speed") == [
-            "60%", "75%", "90%", "Usual: 100%", "115%", "130%", "150%",
+            "60%", "75%", "90%", "Default: 100%", "115%", "130%", "150%",
         ]  # fmt: skip
         await choose(tab, "responder", "local")
         await setting(tab, "voice").wait_for(state="hidden")

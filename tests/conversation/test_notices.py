@@ -407,3 +407,18 @@ def test_a_late_answer_that_is_cut_off_twice_can_still_be_asked_for() -> None:
     assert purposes(story).count(Purpose.NOTICE) == 2 and stages(story) == ["stale"]
     story.tell(ev.LateAnswerWanted("c1", "they dance"))
     assert stages(story)[-1] == "complete"
+
+
+def test_a_late_answer_asked_for_while_it_was_told_can_be_asked_for_again_when_it_is_cut_off() -> None:
+    story = Story()
+    moved_on(story)
+    late(story)
+    story.wait(1)
+    assert story.tell(ev.LateAnswerWanted("c1", "they dance")) == []
+    broken_into(story, heard_ms=400)
+    assert stages(story) == ["stale", "stale"]  # the page's button works again
+    story.wait(2)
+    broken_into(story, heard_ms=400, reply="n2")
+    assert stages(story) == ["stale", "stale"]
+    story.tell(ev.LateAnswerWanted("c1", "they dance"))
+    assert stages(story)[-1] == "complete"

@@ -89,7 +89,7 @@ async def test_a_link_works_for_a_week_or_as_long_as_its_owner_says_and_then_say
         assert week["expires_at"] - week["shared_at"] == pytest.approx(7 * DAY_S)
         now[0] += DAY_S + 1
         gone = await reader.get(f"/api{day['path']}")
-        assert gone.status_code == 410 and message_of(gone) == "This conversation is not shared any more."
+        assert gone.status_code == 410 and message_of(gone) == "This conversation is no longer shared."
         assert (await reader.get(day["path"])).status_code == 410
         assert (await reader.get(f"/api{week['path']}")).status_code == 200
         listed = (await owner.get("/api/links")).json()

@@ -110,7 +110,7 @@ def on_late_answer_wanted(s: State, call_id: str, output: str, now: float) -> No
     """Speak an answer that came too late; while the caller speaks, after the answer to that."""
     call = s.calls.entries.get(call_id)
     is_stale = call is not None and call.state is ToolCallState.STALE
-    if s.leaving not in (None, IDLE) or call_id in s.asked_for or not is_stale or s.notices.speaks(call_id):
+    if s.leaving not in (None, IDLE) or call_id in s.asked_for or not is_stale or s.notices.ask_for(call_id):
         return
     s.notices.withdraw(call_id)
     speaking = s.floor in (Floor.USER, Floor.HELD)
