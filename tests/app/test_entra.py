@@ -176,7 +176,8 @@ async def test_an_answer_without_a_token_passes(entra: Entra, answer: Response) 
 
 
 async def test_nobody_there_is_told_within_the_time_of_a_connection() -> None:
-    settings = AzureOpenAISettings(managed_identity=True, identity_url="http://127.0.0.1:9/token")
+    nobody = {"managed_identity": True, "identity_url": "http://127.0.0.1:9/token"}
+    settings = AzureOpenAISettings.model_validate(nobody)
     async with AsyncExitStack() as stack:
         given = await open_tokens(settings, stack)
         assert given is not None
