@@ -31,6 +31,8 @@ USER_MS, ASSISTANT_MS, CHARS = 100, 50, 4
 """Of a token: milliseconds of audio, characters of text."""
 BOUND = 800
 """Tokens kept beside the instructions in the second and third bill: little, so that twenty turns come to it."""
+DIRECTION_TOKENS = 60
+"""Of what a filler is told, about."""
 Json = dict[str, Any]
 
 
@@ -204,13 +206,21 @@ def report(replies: Sequence[Asked], spoken_s: Sequence[float], lasted_s: float)
     sums = Table("", "in", "cached", "out", "$", title=f"The whole call, at the prices of {MODEL}")
     for policy, of_policy in zip(POLICIES, all_bills, strict=True):
         sums.add_row(policy.name, *_sums(of_policy, price))
-    given = replies[-1].given
-    remark = replace(replies[-1], given=(replace(given[0], id="own instructions"), *given[1:]))
-    [*_, as_usual], [*_, by_itself] = (list(bills([*replies, each], POLICIES[0])) for each in (replies[-1], remark))
     remarks = Table("", "$", title="One more reply after the last turn")
-    remarks.add_row("with the instructions of the session", f"{price.micro_usd(as_usual) / 1e6:.4f}")
-    remarks.add_row("with instructions of its own: a filler, a nudge, news", f"{price.micro_usd(by_itself) / 1e6:.4f}")
+    for name, remark in remarks_after(replies[-1]).items():
+        [*_, bill] = bills([*replies, remark], POLICIES[0])
+        remarks.add_row(name, f"{price.micro_usd(bill) / 1e6:.4f}")
     return [audio, turns, sums, remarks]
+
+
+def remarks_after(last: Asked) -> dict[str, Asked]:
+    """Return a reply like the last one: as an answer, and directed (a filler, a nudge, news) in either place."""
+    head, *items = last.given
+    return {
+        "without a direction": last,
+        "directed by a message at the end": replace(last, given=(head, *items, Kept("direction", DIRECTION_TOKENS))),
+        "directed by instructions of its own": replace(last, given=(replace(head, id="its own"), *items)),
+    }
 
 
 def _in(bill: dict[str, int]) -> str:

@@ -55,6 +55,10 @@ class Capabilities:
     output_rate_hz: int
     session_s: float
     """Seconds after which the provider ends a connection."""
+    caches: bool = False
+    """What stands unchanged at a conversation's beginning is billed for less, so a reply is directed at its end."""
+    transcribes: bool = True
+    """It tells what the caller has said."""
     tells_certainty: bool = False
     """It says how sure it is of what it has transcribed."""
     out_of_band: bool = False

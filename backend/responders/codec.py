@@ -42,6 +42,8 @@ OUT_OF_BAND = "out_of_band"
 """The purpose of responses outside of the conversation, and the beginning of their requests."""
 ITEM_ID_LIMIT = 32
 """Characters that an item's id of ours may have; one of a longer id gets its id there."""
+DIRECTION = "direction_"
+"""What the ids of messages begin with that direct one reply."""
 SILENCES_KEPT = 8
 """Items that the provider made of a caller's silence: nobody has said them."""
 
@@ -122,6 +124,7 @@ class RealtimeCodec:
         self._speech_began_ms = 0
         self._rate_limits = RateLimits()
         self._mcp_items = McpItems()
+        self._directing = ""  # the message that directs the newest reply
         self._silences: deque[str] = deque(maxlen=SILENCES_KEPT)
         self._sent_bytes = self._received_bytes = 0  # of audio, since the last reply ended
         self._out_of_band: dict[str, str] = {}
@@ -183,9 +186,28 @@ class RealtimeCodec:
 
     def messages(self, command: ResponderCommand) -> Sequence[bytes]:
         """Return a command as client events: one, unless a provider does it by itself or in several steps."""
-        if isinstance(command, do.SubmitResult) and self._mcp_items.holds(command.call):
-            return ()
+        match command:
+            case do.SubmitResult(call) if self._mcp_items.holds(call):
+                return ()
+            case do.CreateReply(purpose, _, hint) if self.capabilities.caches:
+                return [*self._direction(purpose, hint), self.encode(command)]
         return (self.encode(command),)
+
+    def _direction(self, purpose: Purpose, hint: str) -> list[bytes]:
+        """Return what directs one reply, in place of what directed an earlier one.
+
+        It is a message at the end: instructions of a reply's own stand before all that was said, of which then nothing
+        is cached.
+        """
+        former, self._directing = self._directing, ""
+        messages = [self._event("conversation.item.delete", item_id=former)] if former else []
+        if extra := self._extra(purpose, hint):
+            self._directing = f"{DIRECTION}{next(self._ids)}"
+            messages.append(self._message("system", extra, self._directing))
+        return messages
+
+    def _extra(self, purpose: Purpose, hint: str) -> str:
+        return f"{self.briefing.purposes.get(purpose, '')} {hint}".strip()
 
     def _event(self, type_: str, *, event_id: str | None = None, **fields: Any) -> bytes:
         return json.dumps({"type": type_, "event_id": event_id or f"e{next(self._ids)}", **fields}).encode()
@@ -207,7 +229,7 @@ class RealtimeCodec:
 
     def _reply(self, purpose: Purpose, request: str, hint: str) -> Json:
         reply: Json = {"metadata": {"request": request, "purpose": purpose.value}}
-        if extra := f"{self.briefing.purposes.get(purpose, '')} {hint}".strip():
+        if not self.capabilities.caches and (extra := self._extra(purpose, hint)):
             # Instructions of a reply replace the session's, so they have to contain them.
             reply["instructions"] = f"{self.briefing.instructions}\n\n{extra}"
         if purpose in QUIET_PURPOSES:

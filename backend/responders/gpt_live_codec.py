@@ -6,7 +6,8 @@ Written against the types in `openai.types.live` and OpenAI's guides "Managing G
     turns        The model hears and speaks at once, and finds turns by itself. So a request for an answer is not sent
                  but matched with what it says: speech that comes before we want an answer is kept back, and speech
                  that nobody asked for is reported as `unasked`.
-    replies      There are none: an *utterance* is sound between two silences, which are sent as sound, too.
+    replies      There are none: an *utterance* is sound between two silences, which are sent as sound, too. Where
+                 nothing comes at all, it has stalled.
     cancelling   Nothing can be cancelled or truncated. What is sent of a cancelled utterance is dropped here.
     words        Fragments without turns; see `gpt_live_words`.
     tools        There are none. `session.delegation.created` has an id and no task, which is made of the words. An id
@@ -120,6 +121,7 @@ class LiveCodec:
         self._committed = False  # a turn was, since the last answer was wanted
         self._typed = False
         self._sounded_at = float("-inf")
+        self._sends_silence = False  # between two utterances
         self._waiting: list[tuple[str, float]] = []  # delegations whose words are not whole
         self._seen: dict[str, None] = {}
         self._results: dict[str, str] = {}
@@ -172,7 +174,7 @@ class LiveCodec:
                     return self._context("thinking", answer_of(output), call), []
                 self._results[call] = output
             case do.CancelReply(reply):
-                return [], self._cancel(reply)
+                return [], self._cancel(reply, now)
             case do.CreateReply():
                 return self._ask(command, now)
         return [], []
@@ -216,10 +218,12 @@ class LiveCodec:
     def _event(self, type_: str, **fields: object) -> bytes:
         return msgspec.json.encode({"type": type_, "event_id": f"e{next(self._numbers)}", **fields})
 
-    def _cancel(self, reply: str | None) -> list[ResponderEvent]:
+    def _cancel(self, reply: str | None, now: float) -> list[ResponderEvent]:
         speaking = self._speaking
         if speaking and speaking.told and not speaking.dropped and reply in (None, speaking.reply):
             speaking.dropped, speaking.words_since = True, False
+            if speaking.loud_at + ENDS_AFTER_S <= now:  # it has stalled: what comes next is another one
+                self._speaking = None
             return [self._finished(speaking, "cancelled")]
         if reply is not None or not self._request:
             return []
@@ -270,7 +274,7 @@ class LiveCodec:
         """Return when `expire` has something to do."""
         due = [self._words.whole_at()]
         due += [self._words.task_whole_at(at) for _, at in self._waiting]
-        if self._speaking and not self._waiting:
+        if self._speaking and self._ends_by_time(self._speaking):
             due.append(self._speaking.loud_at + ENDS_AFTER_S)
         if self._kept and self._heard_at is not None:
             due.append(self._heard_at + HELD_S)
@@ -286,8 +290,9 @@ class LiveCodec:
         for delegation, at in [*self._waiting]:
             if self._words.task_whole_at(at) <= now:
                 events += self._called(delegation, now)
-        if self._speaking and not self._waiting and self._speaking.loud_at + ENDS_AFTER_S <= now:
-            events += self._ended(self._speaking, now)
+        speaking = self._speaking
+        if speaking and self._ends_by_time(speaking) and speaking.loud_at + ENDS_AFTER_S <= now:
+            events += self._ended(speaking, now)
         if self._kept and not self._in_turn(now):
             events += self._offered(self._kept)
         if self._request.startswith(Purpose.ANSWER) and self._asked_at + SILENT_AFTER_S <= now:
@@ -299,6 +304,7 @@ class LiveCodec:
         speaking = self._speaking
         if not _is_loud(pcm):
             if speaking is None:
+                self._sends_silence = True
                 return []
             speaking.quiet += pcm
             over = milliseconds(len(speaking.quiet)) >= ENDS_AFTER_S * 1000 and not self._waiting
@@ -315,6 +321,9 @@ class LiveCodec:
         speaking.loud_at = now
         speaking.received_bytes += len(sound)
         return events + self._report(speaking, ev.ReplyAudio(speaking.reply, speaking.item, sound))
+
+    def _ends_by_time(self, speaking: _Utterance) -> bool:
+        return not self._waiting and (speaking.dropped or not self._sends_silence)
 
     def _paused(self, speaking: _Utterance, now: float) -> bool:
         return max(now - speaking.loud_at, milliseconds(len(speaking.quiet)) / 1000) >= NEXT_AFTER_S

@@ -32,6 +32,7 @@ def capabilities_of(model: str) -> Capabilities:
         output_rate_hz=24_000,
         session_s=SESSION_S,
         out_of_band=True,
+        caches=is_openais,
         tells_certainty=is_openais,
         voices=VOICES if is_openais else (),
         speeds=SPEEDS if is_openais else None,

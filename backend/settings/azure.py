@@ -16,3 +16,23 @@ class AzureOpenAISettings(BaseModel):
     token_file: Path | None = Field(
         None, description="File with a Microsoft Entra token in place of a key, read again for every connection."
     )
+    tenant_id: str = Field(
+        "", pattern=r"^[\w.-]*$", description="Microsoft Entra's tenant, for a token in place of a key."
+    )
+    client_id: str = Field("", description="The application that asks for it, or a user-assigned managed identity.")
+    client_secret: SecretStr = Field(SecretStr(""), description="The application's secret.")
+    federated_token_file: Path | None = Field(
+        None, description="File with the token of a service account in place of a secret (workload identity)."
+    )
+    managed_identity: bool = Field(False, description="Ask the machine's metadata service for the token.")
+    authority_url: str = Field(
+        "https://login.microsoftonline.com", pattern=r"^https?://[^/\s]+", description="Microsoft Entra's address."
+    )
+    identity_url: str = Field(
+        "http://169.254.169.254/metadata/identity/oauth2/token",
+        pattern=r"^https?://[^/\s]+",
+        description="The metadata service's address.",
+    )
+    token_scope: str = Field(
+        "https://cognitiveservices.azure.com/.default", description="What the token is for; other clouds name others."
+    )

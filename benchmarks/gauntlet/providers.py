@@ -66,5 +66,5 @@ PROVIDERS = (
     GauntletProvider("gpt_live", "gpt_live", gpt_live),
     GauntletProvider("local", "openai", local),
 )
-SHORT = ("gpt-realtime-2", "xai", "qwen", "gemini")
+SHORT = ("gpt-realtime-2", "xai", "qwen", "gemini", "gpt_live")
 """One of each protocol: what the short form is run with."""

@@ -57,9 +57,9 @@ class _Lane:
         connections = [*(each.behaviour(short=self._short) for each in self._together), REST]
         async with AsyncExitStack() as stack:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-            peer = await stack.enter_async_context(
-                mortal_peer(folder / "script.json", {"connections": connections}, "--strict", self._provider.wire)
-            )
+            playing = mortal_peer(folder / "script.json", {"connections": connections}, "--strict", self._provider.wire)
+            async with crowd:
+                peer = await stack.enter_async_context(playing)
             async with crowd:
                 env = SETTINGS | dict(self._provider.settings(peer.peer))
                 serving = running_server(peer.peer, **env)
@@ -67,7 +67,11 @@ class _Lane:
                 stack.push_async_callback(asyncio.to_thread, serving.__exit__, None, None, None)
                 await self._run_together(server, peer, self._together)
             for happening in self._alone:
-                await peer.follow(happening.behaviour(short=self._short), when_back=REST)
+                try:
+                    await peer.follow(happening.behaviour(short=self._short), when_back=REST)
+                except AssertionError as error:
+                    self._cells.append(Cell(self._provider.name, happening.name, trouble=f"no peer: {error}"))
+                    continue
                 await self._run_together(server, peer, [happening])
         return self._cells
 

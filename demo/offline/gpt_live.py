@@ -2,6 +2,7 @@
 
 It hears all the time and finds turns by itself; a call of the script's tools is a delegation, which says nothing of
 what it is about; what is appended as commentary is spoken, and instructions are carried out where they say "now".
+While it says nothing it sends silence, as much as it hears.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ BYTES_PER_MS = 48
 TOOL = {"type": "function", "name": "route_to_thinker", "description": "Delegate.", "parameters": {"type": "object"}}
 """What the dialogue behind it calls in order to delegate."""
 LASTS_S = 7200
+STUCK_MS = 1000
+"""Heard without a sound while something is being said: a reply that is stuck gives way to what is asked for."""
 
 
 class LiveRealtime(Realtime):
@@ -35,6 +38,7 @@ class LiveRealtime(Realtime):
         self._delegated: set[str] = set()
         self._answered: set[str] = set()
         self._wants_reply = False
+        self._sounded_at_ms = 0
 
     def receive(self, event: Any) -> list[Effect]:
         """Carry out a client event, or refuse it with an `error` event that says what is wrong with it."""
@@ -48,6 +52,9 @@ class LiveRealtime(Realtime):
             effects += super().receive(each)
         if event["type"] == "session.close":
             effects += [*self._told(self._closed("close_requested")), HangUp(1000, "close_requested")]
+        elif event["type"] == "session.input_audio.append" and not self._active:
+            effects += self._told({"type": "session.output_audio.delta", "delta": _silence(event["audio"])})
+            effects += self._next_reply()  # one that was cut off, and says no more
         elif event["type"].endswith(".append") and "content" in event:
             at = {"start_ms": self._heard_ms, "end_ms": self._heard_ms}
             effects += self._told({"type": f"{event['type']}ed", "client_event_id": event.get("event_id"), **at})
@@ -85,6 +92,8 @@ class LiveRealtime(Realtime):
 
     def _replied(self) -> Iterator[Event]:
         """Speak once what is being said has ended."""
+        if self._active and self._heard_ms - self._sounded_at_ms > STUCK_MS:
+            yield {"type": "response.cancel"}
         self._wants_reply = self._active is not None
         if not self._wants_reply:
             yield {"type": "response.create"}
@@ -128,6 +137,7 @@ class LiveRealtime(Realtime):
             case "response.output_audio_transcript.delta":
                 yield {"type": "session.output_transcript.delta", "delta": event["delta"], **at}
             case "response.output_audio.delta":
+                self._sounded_at_ms = self._heard_ms
                 yield {"type": "session.output_audio.delta", "delta": event["delta"]}
             case "response.done":
                 yield from self._delegations(event["response"])
@@ -157,6 +167,11 @@ def _session(given: Event) -> Event:
     instructions = given.get("instructions") or ""
     session = {"type": "realtime", "instructions": instructions, "tools": [TOOL], "audio": {"input": hearing}}
     return {"type": "session.update", "session": session}
+
+
+def _silence(audio: str) -> str:
+    """Return as much silence as that is sound."""
+    return base64.b64encode(bytes(len(base64.b64decode(audio)))).decode()
 
 
 def _note(text: str) -> Event:

@@ -64,7 +64,7 @@ from local_responder.realtime.parts import (
     Trouble,
     Words,
 )
-from local_responder.realtime.response import Event, Order, Response
+from local_responder.realtime.response import Event, Order, Response, directed
 from local_responder.realtime.session import Session, modality, tools
 from local_responder.realtime.turn_detection import TurnDetector, VoiceBegan, VoiceEnded, prefix_ms
 
@@ -309,11 +309,14 @@ class Realtime:
     def _order(self, wanted: Event, event_id: str | None) -> Order:
         session = self.session
         own_input, modalities, offered = wanted.get("input"), wanted.get("output_modalities"), wanted.get("tools")
+        instructions = text(wanted.get("instructions") or session.instructions, "response.instructions")
+        items = tuple(self.conversation) if own_input is None else self._own_input(own_input)
+        items, instructions = directed(items, instructions)
         return Order(
             response_id=self.ids.new("resp"),
             event_id=event_id,
-            items=tuple(self.conversation) if own_input is None else self._own_input(own_input),
-            instructions=text(wanted.get("instructions") or session.instructions, "response.instructions"),
+            items=items,
+            instructions=instructions,
             tools=tuple(session.tools if offered is None else tools(offered, "response.tools")),
             tool_choice=wanted.get("tool_choice", session.tool_choice),
             modality=session.modality if modalities is None else modality(modalities, "response.output_modalities"),

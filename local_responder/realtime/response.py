@@ -22,6 +22,8 @@ from local_responder.realtime.items import Item
 Event = dict[str, Any]
 ARGUMENTS_CHUNK = 16
 """Characters of a function call's arguments in one delta."""
+DIRECTION = "direction_"
+"""What the id of a message begins with that directs the reply asked for right after it."""
 CHUNKS_KEPT = 512
 """Encoded pieces of sound, the latest: a script says the same ones again and again."""
 
@@ -48,6 +50,13 @@ class Order:
     def purpose(self) -> str | None:
         """Why the client wants it, if its metadata say so: answer, result, greeting, filler, nudge, goodbye."""
         return (self.metadata or {}).get("purpose")
+
+
+def directed(items: tuple[Item, ...], instructions: str) -> tuple[tuple[Item, ...], str]:
+    """Return the conversation and the instructions of a reply; a direction at the end is part of these."""
+    if items and items[-1].role == "system" and items[-1].id.startswith(DIRECTION):
+        return items[:-1], f"{instructions}\n\n{items[-1].words}"
+    return items, instructions
 
 
 @dataclass(slots=True)

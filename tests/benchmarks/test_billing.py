@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from benchmarks.billing import Asked, Kept, Policy, bills, cached, replies_of
+from benchmarks.billing import Asked, Kept, Policy, bills, cached, remarks_after, replies_of
 
 HEAD = Kept("instructions", 2000)
 
@@ -59,3 +59,9 @@ def test_a_log_is_read_into_what_the_model_was_given() -> None:
     assert [(each.text, each.audio) for each in first.given] == [(100, 0), (0, 20)]
     assert (first.audio_out, first.sent_ms) == (20, 3000)
     assert [each.audio for each in second.given] == [0, 20, 10]
+
+
+def test_a_direction_at_the_end_leaves_the_cache_whole_and_instructions_of_its_own_lose_it() -> None:
+    said = conversation(20)
+    billed = [[*bills([*said, remark], Policy("whole"))][-1] for remark in remarks_after(said[-1]).values()]
+    assert [bill["cached_audio_in"] > 1800 for bill in billed] == [True, True, False]

@@ -211,4 +211,5 @@ async def test_a_greeting_is_the_first_thing_heard_and_silero_hears_the_answer(p
         log = (await peer.connections())[-1]
     first = next(event["event"] for event in log["received"] if event["type"] == "response.create")
     assert first["response"]["metadata"]["purpose"] == "greeting"
-    assert '"Welcome!"' in first["response"]["instructions"]
+    items = [event["event"]["item"] for event in log["received"] if event["type"] == "conversation.item.create"]
+    assert '"Welcome!"' in items[0]["content"][0]["text"]

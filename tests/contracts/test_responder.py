@@ -17,6 +17,7 @@ from backend.conversation import events as ev
 from backend.conversation.commands import Purpose, ResponderCommand
 from backend.media.frame import FRAME_BYTES, Frame
 from backend.responders.base import UNSEEN, Briefing, PastMessage, ToolSchema
+from benchmarks.billing import replies_of
 from demo.offline.strict import STRICT, TYPES, faults
 from tests.support.offline_peer import OfflinePeer, running_peer
 from tests.support.pictures import data_url, png
@@ -86,7 +87,8 @@ async def test_a_turn_is_transcribed_and_answered_under_its_request(provider: Co
         assert started.request == "answer-1"
         assert sum(len(event.pcm) for event in made.all(ev.ReplyAudio)) == 300 * 48
         assert "".join(event.delta for event in made.all(ev.ReplyText)) == "Hi there."
-        await made.until(lambda: [event.text for event in made.all(ev.UserTranscribed)] == ["hello"])
+        heard = "hello" if made.responder.capabilities.transcribes else ""
+        await made.until(lambda: [event.text for event in made.all(ev.UserTranscribed)] == [heard])
 
 
 COMMANDS: list[ResponderCommand] = [
@@ -133,6 +135,23 @@ async def test_what_was_said_before_is_put_back(provider: Connect, peer: Offline
         await finished(made)
         sent = json.dumps([entry["received"] for entry in await peer.connections()])
         assert all(past.text in sent for past in history)
+
+
+async def test_a_reply_of_a_purpose_is_given_all_that_was_said_as_it_stood(
+    provider: Connect, peer: OfflinePeer
+) -> None:
+    async with replying(provider, peer, {"text": "Hi there.", "tone": TONE}) as made:
+        if not made.responder.capabilities.caches:
+            pytest.skip("it bills all alike")
+        await ask(made)
+        await finished(made)
+        for number, purpose in enumerate((Purpose.FILLER, Purpose.ANSWER), 2):
+            made.responder.send(do.CreateReply(purpose, f"{purpose}-{number}"))
+            await finished(made, number)
+        [log] = await peer.connections()
+        answer, filler, next_answer = (reply.given for reply in replies_of(log))
+        assert filler[: len(answer)] == answer and len(filler) == len(answer) + 2, "its answer, and the direction"
+        assert next_answer[: len(answer) + 1] == filler[:-1], "the direction is taken out again"
 
 
 async def test_several_messages_of_a_reply_come_in_order_each_under_its_own_item(

@@ -137,6 +137,16 @@ def truncatable() -> tuple[Realtime, str]:
     return core, next(event for event in done if event["type"] == "response.done")["response"]["output"][0]["id"]
 
 
+def test_a_message_that_directs_a_reply_is_part_of_its_instructions_and_not_of_what_was_said() -> None:
+    core = a_core()
+    tell(core, "session.update", session={"type": "realtime", "instructions": "be kind"})
+    tell(core, "conversation.item.create", item=message("user", "weather?"))
+    tell(core, "conversation.item.create", item={**message("system", "Say you are looking."), "id": "direction_7"})
+    order = ask(core)
+    assert order.instructions == "be kind\n\nSay you are looking."
+    assert [item.words for item in order.items] == ["weather?"]
+
+
 def test_truncation_cuts_the_audio_and_drops_the_transcript() -> None:
     core, item = truncatable()
     (cut,) = told(core, "conversation.item.truncate", item_id=item, content_index=0, audio_end_ms=400)

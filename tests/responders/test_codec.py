@@ -134,17 +134,24 @@ def test_a_later_briefing_leaves_voice_and_formats_alone() -> None:
     assert "audio" not in sent(codec().brief(Briefing("new words"), first=False))["session"]
 
 
-def test_instructions_of_a_purpose_contain_the_sessions_own() -> None:
-    response = sent(codec().encode(do.CreateReply(Purpose.FILLER, "filler-1")))["response"]
-    assert response["instructions"] == "be kind\n\nsay you are looking" and response["tool_choice"] == "none"
-    assert response["metadata"] == {"request": "filler-1", "purpose": "filler"}
-
-
-def test_a_hint_joins_the_instructions_of_its_purpose_for_one_reply() -> None:
+def test_a_reply_of_a_purpose_is_directed_at_the_end_of_the_conversation_so_that_what_was_said_stays_cached() -> None:
     whole = codec()
-    response = sent(whole.encode(do.CreateReply(Purpose.FILLER, "filler-1", "Like this.")))["response"]
-    assert response["instructions"] == "be kind\n\nsay you are looking Like this."
-    assert "instructions" not in sent(whole.encode(do.CreateReply(Purpose.ANSWER, "answer-2")))["response"]
+    direction, response = map(sent, whole.messages(do.CreateReply(Purpose.FILLER, "filler-1", "Like this.")))
+    assert direction["item"]["role"] == "system"
+    assert direction["item"]["content"][0]["text"] == "say you are looking Like this."
+    assert "instructions" not in response["response"] and response["response"]["tool_choice"] == "none"
+    assert response["response"]["metadata"] == {"request": "filler-1", "purpose": "filler"}
+    taken_out, response = map(sent, whole.messages(do.CreateReply(Purpose.ANSWER, "answer-2")))
+    assert (taken_out["type"], taken_out["item_id"]) == ("conversation.item.delete", direction["item"]["id"])
+    assert "instructions" not in response["response"]
+    assert len(whole.messages(do.CreateReply(Purpose.ANSWER, "answer-3"))) == 1, "it is taken out once"
+
+
+def test_where_nothing_is_cached_instructions_of_a_purpose_contain_the_sessions_own() -> None:
+    whole = RealtimeCodec(Voice("of our own", "", ""))
+    whole.brief(Briefing("be kind", purposes={Purpose.FILLER: "say you are looking"}), first=True)
+    [response] = map(sent, whole.messages(do.CreateReply(Purpose.FILLER, "filler-1", "Like this.")))
+    assert response["response"]["instructions"] == "be kind\n\nsay you are looking Like this."
 
 
 def test_history_is_put_back_as_text_of_the_right_kind() -> None:

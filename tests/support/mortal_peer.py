@@ -34,7 +34,11 @@ class MortalPeer:
         self._process = await asyncio.to_thread(
             start, ["--port", port, "--script", str(self._script_file), *self._arguments]
         )
-        self._peer = await asyncio.to_thread(when_ready, self._process)
+        try:
+            self._peer = await asyncio.to_thread(when_ready, self._process)
+        except AssertionError:
+            self.go()  # its port may have been given to somebody else meanwhile
+            raise
         return self._peer
 
     async def follow(self, script: Mapping[str, Any], when_back: Mapping[str, Any]) -> None:

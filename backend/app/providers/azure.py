@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from pathlib import Path
 
+from backend.app.entra import open_tokens
 from backend.app.providers.base import ApiEndpoint, OpenedProvider, realtime_provider, voice_of
 from backend.errors import ResponderUnavailable, SetupError
 from backend.responders.failover import ResponderInfo
@@ -25,13 +26,17 @@ async def open_provider(settings: Settings, stack: AsyncExitStack) -> OpenedProv
     """Return the provider. Raises `SetupError`."""
     azure = settings.azure_openai
     key = azure.api_key.get_secret_value()
-    if not azure.endpoint or not azure.deployment or not (key or azure.token_file):
+    tokens = await open_tokens(azure, stack)
+    if not azure.endpoint or not azure.deployment or not (key or azure.token_file or tokens):
         raise SetupError(
             "The Responder azure is not complete.",
-            hint="Set AZURE_OPENAI__ENDPOINT, AZURE_OPENAI__DEPLOYMENT, and AZURE_OPENAI__API_KEY or _TOKEN_FILE.",
+            hint="Set AZURE_OPENAI__ENDPOINT, AZURE_OPENAI__DEPLOYMENT, and AZURE_OPENAI__API_KEY, _TOKEN_FILE, "
+            "_CLIENT_SECRET, _FEDERATED_TOKEN_FILE or _MANAGED_IDENTITY.",
         )
 
     async def headers() -> Mapping[str, str]:
+        if tokens:
+            return {"Authorization": f"Bearer {await tokens.token()}"}
         if azure.token_file:
             return {"Authorization": f"Bearer {await _token(azure.token_file)}"}
         return {"api-key": key}
