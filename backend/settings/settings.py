@@ -72,9 +72,6 @@ class Settings(BaseSettings):
         "https://us.api.openai.com/v1", description="The API: any server with the Realtime and chat APIs."
     )
     realtime_model: str = Field("gpt-realtime-2", description="The Responder's model.")
-    realtime_server: Literal["openai", "vllm_omni"] = Field(
-        "openai", description="Whose Realtime API is at OPENAI_BASE_URL: OpenAI's, or vLLM-Omni's."
-    )
     realtime_voice: str = Field("shimmer", description="The Responder's voice.")
     realtime_effort: Literal["", "minimal", "low", "medium", "high", "xhigh"] = Field(
         "", description="How long a Responder that reasons thinks, minimal to xhigh; empty: as the provider has it."

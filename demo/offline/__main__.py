@@ -28,7 +28,7 @@ def main() -> int:
         "--strict",
         nargs="?",
         const="openai",
-        choices=["openai", "xai", "qwen", "gemini", "gpt_live", "vllm_omni"],
+        choices=["openai", "xai", "qwen", "gemini", "gpt_live"],
         help="refuse what a provider's schema does not know: without a name, that of the openai package",
     )
     options = parser.parse_args()
@@ -70,10 +70,6 @@ def _conversation(strict: str | None) -> type[Realtime]:
         from demo.offline.gpt_live import LiveRealtime
 
         return LiveRealtime
-    if strict == "vllm_omni":
-        from demo.offline.vllm_omni import VllmOmniRealtime
-
-        return VllmOmniRealtime
     if strict == "openai":
         from demo.offline.strict import StrictRealtime  # the openai package takes a second to import
 

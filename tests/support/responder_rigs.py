@@ -16,7 +16,6 @@ from backend.responders.gemini import GeminiEndpoint, connect_gemini
 from backend.responders.gpt_live import LiveEndpoint, connect_live
 from backend.responders.qwen import QwenCodec
 from backend.responders.realtime import RealtimeEndpoint, connect_realtime
-from backend.responders.vllm_omni import VllmOmniCodec
 from backend.responders.xai import XaiCodec
 from demo.offline.strict import STRICT
 from tests.support.offline_peer import OfflinePeer
@@ -105,14 +104,8 @@ async def gpt_live(peer: OfflinePeer, briefing: Briefing, history: Sequence[Past
     return await connect_live(LiveEndpoint(peer.realtime_url, "k", "gpt-live-1", "marin"), briefing, history)
 
 
-async def vllm_omni(peer: OfflinePeer, briefing: Briefing, history: Sequence[PastMessage]) -> Responder:
-    """vLLM-Omni, as a server of one's own."""
-    endpoint = RealtimeEndpoint(peer.realtime_url, "k", Voice("Qwen3-Omni", "", ""), new_codec=VllmOmniCodec)
-    return await connect_realtime(endpoint, briefing, history)
-
-
 PROVIDERS: dict[Connect, tuple[str, ...]] = {
-    each: ("--strict", each.__name__) for each in (openai, xai, qwen, gemini, gpt_live, vllm_omni)
+    each: ("--strict", each.__name__) for each in (openai, xai, qwen, gemini, gpt_live)
 }
 """With the arguments of each one's peer."""
 

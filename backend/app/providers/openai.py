@@ -6,14 +6,9 @@ from contextlib import AsyncExitStack
 
 from backend.app.providers.base import ApiEndpoint, OpenedProvider, realtime_provider, voice_of
 from backend.errors import SetupError
-from backend.responders.codec import RealtimeCodec
 from backend.responders.failover import ResponderInfo
 from backend.responders.realtime import RealtimeEndpoint
-from backend.responders.vllm_omni import VllmOmniCodec
 from backend.settings.settings import Settings
-
-CODECS: dict[str, type[RealtimeCodec]] = {"openai": RealtimeCodec, "vllm_omni": VllmOmniCodec}
-"""What translates, by REALTIME_SERVER."""
 
 
 async def open_provider(settings: Settings, stack: AsyncExitStack) -> OpenedProvider:
@@ -23,8 +18,6 @@ async def open_provider(settings: Settings, stack: AsyncExitStack) -> OpenedProv
         raise SetupError("The Responder openai needs a key.", hint="Set OPENAI_API_KEY, or leave openai out.")
     api = ApiEndpoint(settings.openai_base_url, key.get_secret_value())
     model = settings.realtime_model
-    endpoint = RealtimeEndpoint(
-        api.realtime_url, api.api_key, voice_of(settings, model), new_codec=CODECS[settings.realtime_server]
-    )
+    endpoint = RealtimeEndpoint(api.realtime_url, api.api_key, voice_of(settings, model))
     about = ResponderInfo("OpenAI Realtime API", model, offline=False)
     return OpenedProvider(realtime_provider("openai", about, endpoint, f" at {api.base_url}"), api)
