@@ -28,6 +28,7 @@ from backend.settings.notifications import NotificationSettings
 from backend.settings.qwen import QwenSettings
 from backend.settings.recording import RecordingSettings
 from backend.settings.redis import complete_redis_url, read_password
+from backend.settings.self_hosted import SelfHostedSettings
 from backend.settings.sip import SipSettings
 from backend.settings.tasks import BackgroundSettings, CoordinatorSettings
 from backend.settings.telephone import PlivoSettings, TelephoneSettings, TelnyxSettings, TwilioSettings
@@ -135,6 +136,7 @@ class Settings(BaseSettings):
 
     # xAI
     xai: XaiSettings = Field(default_factory=XaiSettings)  # type: ignore[arg-type]
+    self_hosted: SelfHostedSettings = Field(default_factory=SelfHostedSettings)  # type: ignore[arg-type]
     # Gemini
     gemini: GeminiSettings = Field(default_factory=GeminiSettings)  # type: ignore[arg-type]
 

@@ -56,6 +56,15 @@ def local(peer: OfflinePeer) -> Mapping[str, str]:
     return {"RESPONDERS": "local", "OFFLINE_URL": peer.url}
 
 
+def self_hosted(server: str) -> Settings:
+    """A server of the Realtime protocol that one runs oneself."""
+    return lambda peer: {
+        "RESPONDERS": "self_hosted",
+        "SELF_HOSTED__SERVER": server,
+        "SELF_HOSTED__BASE_URL": peer.base_url,
+    }
+
+
 PROVIDERS = (
     GauntletProvider("gpt-realtime-2", "openai", openai("gpt-realtime-2")),
     GauntletProvider("gpt-realtime-1.5", "openai", openai("gpt-realtime-1.5")),
@@ -65,6 +74,7 @@ PROVIDERS = (
     GauntletProvider("gemini", "gemini", gemini),
     GauntletProvider("gpt_live", "gpt_live", gpt_live),
     GauntletProvider("local", "openai", local),
+    *(GauntletProvider(each, each, self_hosted(each)) for each in ("speech_to_speech", "localai", "vllm_omni")),
 )
 SHORT = ("gpt-realtime-2", "xai", "qwen", "gemini", "gpt_live")
 """One of each protocol: what the short form is run with."""

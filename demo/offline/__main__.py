@@ -28,7 +28,7 @@ def main() -> int:
         "--strict",
         nargs="?",
         const="openai",
-        choices=["openai", "xai", "qwen", "gemini", "gpt_live"],
+        choices=["openai", "xai", "qwen", "gemini", "gpt_live", "speech_to_speech", "localai", "vllm_omni"],
         help="refuse what a provider's schema does not know: without a name, that of the openai package",
     )
     options = parser.parse_args()
@@ -74,6 +74,10 @@ def _conversation(strict: str | None) -> type[Realtime]:
         from demo.offline.strict import StrictRealtime  # the openai package takes a second to import
 
         return StrictRealtime
+    if strict:
+        from demo.offline.self_hosted import SERVERS
+
+        return SERVERS[strict]
     return Realtime
 
 

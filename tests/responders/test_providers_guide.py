@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import isfinite
 from pathlib import Path
 
 from backend.responders.base import Capabilities
@@ -9,9 +10,14 @@ from backend.responders.gemini_codec import CAPABILITIES as GEMINI
 from backend.responders.gpt_live_codec import CAPABILITIES as GPT_LIVE
 from backend.responders.openai_models import capabilities_of
 from backend.responders.qwen import CAPABILITIES as QWEN
+from backend.responders.self_hosted import LOCALAI, SPEECH_TO_SPEECH, VLLM_OMNI
 from backend.responders.xai import CAPABILITIES as XAI
 
-OTHERS = {"xai": XAI, "qwen": QWEN, "gemini": GEMINI, "gpt_live": GPT_LIVE}
+OTHERS = {"xai": XAI, "qwen": QWEN, "gemini": GEMINI, "gpt_live": GPT_LIVE} | {
+    "speech_to_speech": SPEECH_TO_SPEECH,
+    "localai": LOCALAI,
+    "vllm_omni": VLLM_OMNI,
+}
 GUIDE = Path(__file__).resolve().parents[2] / "docs" / "howto" / "providers.md"
 
 
@@ -28,7 +34,7 @@ def column(can: Capabilities) -> list[str]:
         can.reasons,
     )
     rates = f"{can.input_rate_hz // 1000} kHz, {can.output_rate_hz // 1000} kHz"
-    lasts = f"{can.session_s / 60:.0f} min"
+    lasts = f"{can.session_s / 60:.0f} min" if isfinite(can.session_s) else "no end"
     voices = str(len(can.voices) or "not known")
     speeds = "{} to {}".format(*can.speeds) if can.speeds else "none"
     endpointers = ", ".join(sorted(can.endpointers))

@@ -14,7 +14,8 @@ from backend.conversation.commands import Purpose
 from backend.errors import ResponderUnavailable
 from backend.responders.base import Briefing, ToolSchema
 from backend.responders.codec import Voice
-from backend.responders.xai import HELD_LIMIT, XaiCodec
+from backend.responders.self_answering import HELD_LIMIT
+from backend.responders.xai import XaiCodec
 from demo.offline.xai import faults
 
 TOOL = ToolSchema("ask", "Ask a specialist.", {"type": "object"})

@@ -16,8 +16,9 @@ from backend.responders.gemini import GeminiEndpoint, connect_gemini
 from backend.responders.gpt_live import LiveEndpoint, connect_live
 from backend.responders.qwen import QwenCodec
 from backend.responders.realtime import RealtimeEndpoint, connect_realtime
+from backend.responders.self_hosted import CODECS
 from backend.responders.xai import XaiCodec
-from demo.offline.strict import STRICT
+from demo.offline.self_hosted import REFUSALS
 from tests.support.offline_peer import OfflinePeer
 
 VOICE = Voice("gpt-realtime-2", "shimmer", "gpt-4o-mini-transcribe")
@@ -64,7 +65,7 @@ class Line:
         if closed := [log["closed"] for log in logs if str(log["closed"]).startswith("closed 1007")]:
             return closed
         errors = [entry["event"]["error"] for log in logs for entry in log["sent"] if entry["type"] == "error"]
-        return [error["message"] for error in errors if error["code"] == STRICT]
+        return [error["message"] for error in errors if REFUSALS & {error["code"], error["type"]}]
 
     async def received(self, type_: str) -> list[dict[str, Any]]:
         """The client events of a type that the newest connection brought."""
@@ -104,8 +105,31 @@ async def gpt_live(peer: OfflinePeer, briefing: Briefing, history: Sequence[Past
     return await connect_live(LiveEndpoint(peer.realtime_url, "k", "gpt-live-1", "marin"), briefing, history)
 
 
+async def speech_to_speech(peer: OfflinePeer, briefing: Briefing, history: Sequence[PastMessage]) -> Responder:
+    """speech-to-speech, run by oneself."""
+    return await _self_hosted("speech_to_speech", peer, briefing, history)
+
+
+async def localai(peer: OfflinePeer, briefing: Briefing, history: Sequence[PastMessage]) -> Responder:
+    """LocalAI, run by oneself."""
+    return await _self_hosted("localai", peer, briefing, history)
+
+
+async def vllm_omni(peer: OfflinePeer, briefing: Briefing, history: Sequence[PastMessage]) -> Responder:
+    """vLLM-Omni, run by oneself."""
+    return await _self_hosted("vllm_omni", peer, briefing, history)
+
+
+async def _self_hosted(server: str, peer: OfflinePeer, briefing: Briefing, history: Sequence[PastMessage]) -> Responder:
+    voice = Voice("ours", "", transcript_model="")
+    return await connect_realtime(
+        RealtimeEndpoint(peer.realtime_url, "k", voice, new_codec=CODECS[server]), briefing, history
+    )
+
+
 PROVIDERS: dict[Connect, tuple[str, ...]] = {
-    each: ("--strict", each.__name__) for each in (openai, xai, qwen, gemini, gpt_live)
+    each: ("--strict", each.__name__)
+    for each in (openai, xai, qwen, gemini, gpt_live, speech_to_speech, localai, vllm_omni)
 }
 """With the arguments of each one's peer."""
 

@@ -1,0 +1,21 @@
+"""The settings of a server of the Realtime protocol that one runs oneself, named SELF_HOSTED__* in the environment."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, Field, SecretStr
+
+
+class SelfHostedSettings(BaseModel):
+    """Which server it is, and where."""
+
+    server: Literal["speech_to_speech", "localai", "vllm_omni"] = Field(
+        "speech_to_speech", description="Which program it is; what each does otherwise is in docs/howto/providers.md."
+    )
+    base_url: str = Field(
+        "", pattern=r"^(https?://[^/\s]+.*)?$", description="Address of its API, e.g. http://localhost:8765/v1."
+    )
+    model: str = Field("default", description="The model it is asked for; speech-to-speech has only its own.")
+    voice: str = Field("", description="One of its voices; empty: as it is set up.")
+    api_key: SecretStr = Field(SecretStr("none"), description="A key of it, sent as a bearer token.")
