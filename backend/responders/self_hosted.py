@@ -180,6 +180,12 @@ class VllmOmniCodec(SelfHostedCodec):
     def _turn_detection(self) -> Json | None:
         return None
 
+    def _translate(self, event: ServerEvent) -> list[ResponderEvent]:
+        events = super()._translate(event)
+        if event.type == "input_audio_buffer.committed":  # a transcript that failed: nothing waits for it
+            events.append(ev.UserTranscribed(event.item_id, "", failed=True))
+        return events
+
     def _on_error(self, error: Json) -> list[ResponderEvent]:
         if str(error.get("message")).startswith(NOTHING_TO_COMMIT):
             return []
