@@ -8,7 +8,7 @@ from pathlib import Path
 from local_responder.dialogue.routing import words_of
 
 _KNOWN = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
-_ANSWERS = {
+_ANSWERS: dict[str, str] = {
     **{f"capital {land}": f"The capital of {land} is {city}." for land, city in _KNOWN["capitals"].items()},
     **_KNOWN["answers"],
 }
