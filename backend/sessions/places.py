@@ -9,7 +9,6 @@ from __future__ import annotations
 import fcntl
 import logging
 import os
-import tempfile
 from pathlib import Path
 
 from backend.errors import Overloaded
@@ -26,8 +25,8 @@ class CallPlaces:
     def __init__(self, folder: Path, most: int) -> None:
         """Where the folder cannot be written, this process counts alone."""
         self._most = most
-        self._taken: dict[str, int] = {}
-        self._folder = _writable(folder) if most else folder
+        self._taken: dict[str, int | None] = {}
+        self._shared = folder if most and _is_writable(folder) else None
 
     def __repr__(self) -> str:
         return f"CallPlaces({len(self._taken)} taken here, of {self._most or 'any number'})"
@@ -36,10 +35,15 @@ class CallPlaces:
         """Take a place for the call of that id. Raises `Overloaded` when calls of this machine have them all."""
         if not self._most:
             return
-        for number in range(1, self._most + 1):
-            if (descriptor := _locked(self._folder / f"place-{number}")) is not None:
-                self._taken[call] = descriptor
+        if (folder := self._shared) is None:
+            if len(self._taken) < self._most:
+                self._taken[call] = None
                 return
+        else:
+            for number in range(1, self._most + 1):
+                if (descriptor := _locked(folder / f"place-{number}")) is not None:
+                    self._taken[call] = descriptor
+                    return
         raise Overloaded(
             "All lines are busy.",
             retry_after_s=RETRY_S,
@@ -53,14 +57,14 @@ class CallPlaces:
             os.close(descriptor)  # and with it the lock
 
 
-def _writable(folder: Path) -> Path:
+def _is_writable(folder: Path) -> bool:
     try:
         folder.mkdir(parents=True, mode=0o700, exist_ok=True)
         os.close(_opened(folder / "place-1"))
     except OSError as error:
         log.warning("LOCAL_CALLS is counted by this process alone: it cannot write %s: %s", folder, error.strerror)
-        return Path(tempfile.mkdtemp(prefix="call-places-"))
-    return folder
+        return False
+    return True
 
 
 def _opened(path: Path) -> int:

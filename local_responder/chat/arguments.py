@@ -62,7 +62,8 @@ _SHARE = re.compile(
 )
 """A company by what stands around it: recognition often writes a name in lower case."""
 _TOPIC = re.compile(
-    r"\b(?:about|regarding|concerning|(?:news|headlines?|latest|stories|new|updates?|update me) (?:on|from|in))\s+"
+    r"\b(?:about|regarding|concerning|(?:news|headlines?|latest|stories|new|updates?|update me) "
+    r"(?:on|from|in|for(?! (?:me|us)\b)))\s+"
     r"(?:the )?(?P<topic>(?!the news).+)$",
     re.IGNORECASE,
 )

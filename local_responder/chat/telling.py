@@ -7,7 +7,9 @@ was found, or what its plain values are.
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from local_responder.chat.asked import CHANGES, Asked, wish_of
@@ -18,38 +20,9 @@ from local_responder.dialogue.times import said
 
 Result = Mapping[str, Any]
 
-_DONE = {
-    # what was done, by the tool and the result's key; any other is told as "I have canceled this: …"
-    "notes created": "I have noted: {}.",
-    "memory created": "I will remember: {yours}",
-    "memory memory": "I will remember: {yours}",
-    "calendar created": "It is in your calendar: {}.",
-    "github created": "Opened as issue {number}.",
-    "github commented": "Your comment is on issue {number}.",
-    "github closed": "I have closed issue {number}.",
-    "github issue": "Issue {number}, {state}: {title}. {text}",
-    "reminders set": "I will remind you {then}: {text}.",
-    "reminders canceled": "I will not remind you of this any more: {text}.",
-    "memory deleted": "I have forgotten this: {yours}",
-    "manage deleted": "All right, no longer: {text}",
-    "manage added": "All right, from now on: {text}",
-    "calendar deleted": "Done. It is no longer in your calendar.",
-    "calendar changed": "Done. It is now on {when}.",
-    "notes snoozed": "All right, that can wait until {when}.",
-    "notes resolved": "Good, that is off your notes: {text}.",
-}
-_FOUND = {
-    # what a list is told as, and what is said when nothing is in it
-    "events": ("In your calendar: {}.", "There is nothing in your calendar then."),
-    "notes": ("You have noted: {}.", "You have no open notes."),
-    "reminders": ("You have these reminders: {}.", "You have no reminders."),
-    "memories": ("You told me: {}", "You have not told me anything about that."),
-    "instructions": ("You have asked me for this: {}", "You have given me no standing instructions."),
-    "headlines": ("Here are the headlines. {}", "I found no headlines about that."),
-    "comments": ("{}", "Nobody has commented on it."),
-    "issues": ("The issues: {}.", "There are no such issues."),
-    "tasks": ("{}.", "There is nothing in the background."),
-}
+_TEXTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+_DONE: dict[str, str] = _TEXTS["done"]
+_FOUND: dict[str, tuple[str, str]] = _TEXTS["found"]
 ASIDE = ("note", "sample", "citations", "calendar")
 """Values that stand beside what a tool has found or done."""
 _PAGES = ("results", "passages", "articles")

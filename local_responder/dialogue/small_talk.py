@@ -6,10 +6,11 @@ A kind is recognised by its pattern, or by being nearest to its examples among a
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from pathlib import Path
 
 from local_responder.dialogue import wording
 from local_responder.dialogue.routing import Specialist
@@ -36,192 +37,47 @@ class Talk(StrEnum):
     OTHER = "other"
 
 
-@dataclass(frozen=True, slots=True)
-class Kind:
-    """How one kind is recognised, and what is answered."""
-
-    pattern: str = r"(?!)"
-    examples: tuple[str, ...] = ()
-    answers: tuple[str, ...] = ()
-
-
-KINDS: dict[Talk, Kind] = {
-    Talk.HOW_ARE_YOU: Kind(
-        r"\bhow are you\b|\bhow do you do\b|\bhow's it going\b",
-        (
-            "How is life with you?",
-            "How do you feel?",
-            "How are things going?",
-            "How are you feeling today?",
-            "How have you been?",
-            "How's your day?",
-            "Are you well?",
-            "What's up?",
-        ),
-        ("I am fine, thank you. What can I do for you?",),
-    ),
-    Talk.WHO: Kind(
+_PATTERNS: dict[Talk, str] = {
+    Talk.HOW_ARE_YOU: r"\bhow are you\b|\bhow do you do\b|\bhow's it going\b",
+    Talk.WHO: (
         r"\b(?:who|what) are you\b|\bwho (?:made|built) you\b|\byour name\b|"
-        r"\bare you (?:an? )?(?:real|human|robot|machine|ai|person)\b",
-        (
-            "Who am I talking to?",
-            "Who is this?",
-            "Who is speaking?",
-            "With whom am I speaking?",
-            "Do you have a name?",
-            "What are you called?",
-            "Are you a computer or a man?",
-            "Are you alive?",
-            "Am I talking to a machine?",
-            "Who made you?",
-        ),
-        (
-            "I am the local Responder of this server: recognition, a voice and a few rules, without a provider. "
-            + wording.SMARTER,
-        ),
+        r"\bare you (?:an? )?(?:real|human|robot|machine|ai|person)\b"
     ),
-    Talk.ABILITIES: Kind(
-        r"\bwhat can you do\b|^(?:please )?help(?: me)?\W*$|\bcan you help(?: me)?\W*$|\bwhat do you know\W*$",
-        (
-            "What are you able to do?",
-            "What can I say to you?",
-            "Which questions can you answer?",
-            "What are you good at?",
-            "What do you do?",
-            "How can you help me?",
-            "What may I ask you?",
-            "What else can you do?",
-            "What are you for?",
-            "What can I use you for?",
-            "What topics do you know about?",
-            "How does this work, what can I ask?",
-            "Do you have any skills?",
-        ),
+    Talk.ABILITIES: (
+        r"\bwhat can you do\b|^(?:please )?help(?: me)?\W*$|\bcan you help(?: me)?\W*$|\bwhat do you know\W*$"
     ),
-    Talk.TIME: Kind(
-        r"\bwhat time is it\b(?! in)|\bwhat(?:'s| is) the time\b(?! in)",
-        ("Do you have the time?", "How late is it?", "Can you tell me the time?"),
-    ),
-    Talk.DATE: Kind(
-        r"\bwhat day is (?:it|today)\b|\bwhat(?:'s| is) (?:the|today's) date\b",
-        ("Which day is it today?", "What day of the week is it?", "Which date do we have?"),
-    ),
-    Talk.REPEAT: Kind(
-        r"\bsay (?:that|it) again\b|\brepeat (?:that|it)\b|^(?:pardon|sorry)\W*$|\bwhat did you say\b",
-        (
-            "I did not hear that, once more please.",
-            "Could you repeat what you said?",
-            "Say it once more.",
-            "Come again?",
-            "I didn't get that.",
-            "I didn't understand you.",
-            "What was that?",
-            "Once again, please.",
-            "Can you say that more clearly?",
-        ),
-    ),
-    Talk.JOKE: Kind(
-        r"\bjoke\b",
-        (
-            "Make me laugh.",
-            "Do you know anything funny?",
-            "Say something silly.",
-            "Entertain me.",
-            "Tell a funny story.",
-            "Cheer me up.",
-            "Amuse me.",
-            "I want to laugh.",
-            "Do you know a good one?",
-        ),
-        ("Why did the packet cross the network? Because it was routed that way.",),
-    ),
-    Talk.NO: Kind(r"^no\b(?!.*\bwhat\b)|^nope\b", (), ("All right.",)),
-    Talk.THANKS: Kind(
-        r"\bthank(?:s| you)\b",
-        (
-            "That was great.",
-            "Well done, you are brilliant.",
-            "I appreciate it.",
-            "Good job, very helpful.",
-            "You're wonderful.",
-            "That was useful.",
-            "Perfect, that's what I needed.",
-            "Cheers.",
-            "Great, just what I wanted.",
-            "I'm grateful.",
-            "You are so kind.",
-            "Nice work.",
-            "That's good to know.",
-        ),
-        ("You are welcome.", "My pleasure."),
-    ),
-    Talk.GOODBYE: Kind(
-        r"\b(?:good)?bye\b|\bsee you\b|\bhang up\b|\bgood ?night\b",
-        (
-            "I must leave you now.",
-            "Talk to you later.",
-            "That is all for today.",
-            "Until next time.",
-            "I have to go.",
-            "I've got to go now.",
-            "Take care.",
-            "Have a nice day.",
-            "That's everything.",
-            "Let's end the call.",
-            "I'm done here.",
-            "I'm off.",
-            "Later!",
-            "Speak to you soon.",
-        ),
-        ("Goodbye! It was nice talking to you.",),
-    ),
-    Talk.STOP: Kind(
+    Talk.TIME: r"\bwhat time is it\b(?! in)|\bwhat(?:'s| is) the time\b(?! in)",
+    Talk.DATE: r"\bwhat day is (?:it|today)\b|\bwhat(?:'s| is) (?:the|today's) date\b",
+    Talk.REPEAT: r"\bsay (?:that|it) again\b|\brepeat (?:that|it)\b|^(?:pardon|sorry)\W*$|\bwhat did you say\b",
+    Talk.JOKE: r"\bjoke\b",
+    Talk.NO: r"^no\b(?!.*\bwhat\b)|^nope\b",
+    Talk.THANKS: r"\bthank(?:s| you)\b",
+    Talk.GOODBYE: r"\b(?:good)?bye\b|\bsee you\b|\bhang up\b|\bgood ?night\b",
+    Talk.STOP: (
         r"^(?:please )?(?:stop|wait|quiet|be quiet|shut up|enough|hold on|never mind)\b"
         r"(?!.*\b(?:research|work|search))|"
-        r"^(?:please )?cancel\b(?: that| it| please)*\W*$",
-        (),
-        ("Okay.",),
+        r"^(?:please )?cancel\b(?: that| it| please)*\W*$"
     ),
-    Talk.YES: Kind(
-        r"^(?:yes|yeah|yep|sure|okay|ok|right|of course)\b\W*(?:please)?\W*$",
-        (),
-        ("All right. What would you like to know?",),
-    ),
-    Talk.GREETING: Kind(
+    Talk.YES: r"^(?:yes|yeah|yep|sure|okay|ok|right|of course)\b\W*(?:please)?\W*$",
+    Talk.GREETING: (
         r"^(?:hello|hi|hey|good (?:morning|afternoon|evening|day))\b(?:\W+(?:there|you|everyone))?\W*$|"
-        r"\bare you (?:there|listening)\b|\bcan you hear me\b",
-        (
-            "Hello, pleased to meet you.",
-            "Good to have you here.",
-            "I am glad to talk to you.",
-            "It's nice chatting with you.",
-            "Lovely to hear your voice.",
-            "Hello hello.",
-            "Anybody there?",
-            "Is anyone there?",
-            "Are you still there?",
-            "Do you hear me?",
-            "Greetings.",
-            "Hope you're having a good day.",
-            "I hope you are well.",
-            "Let's talk.",
-        ),
-        ("Hello! What would you like to know?", "Hello! How can I help?"),
+        r"\bare you (?:there|listening)\b|\bcan you hear me\b"
     ),
-    Talk.TOLD: Kind(
-        r"^(?:my name is|my name's|i am called|call me|i live in|i'm from|i am from)\b(?!.*\bfrom now on\b)",
-        (),
-        ("Good to know. What can I do for you?",),
-    ),
+    Talk.TOLD: r"^(?:my name is|my name's|i am called|call me|i live in|i'm from|i am from)\b(?!.*\bfrom now on\b)",
 }
-SPECIALISTS = tuple(Specialist(kind, examples=each.examples) for kind, each in KINDS.items() if each.examples)
+"""What a kind is surely recognised by; the first counts."""
+_TOLD: dict[str, dict[str, list[str]]] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+"""Examples and answers of kinds."""
+SPECIALISTS = tuple(
+    Specialist(kind, examples=tuple(told["examples"])) for kind, told in _TOLD.items() if "examples" in told
+)
 """The kinds, to be compared with those who may be asked."""
 NOT_HEARD = ("I am sorry, I did not understand that. Please say it again, or type it.", "I did not catch that.")
 
 
 def talk_of(plain: str) -> Talk | None:
     """Return the kind whose pattern fits a sentence in lower case."""
-    return next((kind for kind, each in KINDS.items() if re.search(each.pattern, plain)), None)
+    return next((kind for kind, pattern in _PATTERNS.items() if re.search(pattern, plain)), None)
 
 
 def answer(kind: Talk, *, turn: int, now: datetime, last_said: str, specialists: Sequence[Specialist]) -> str:
@@ -240,7 +96,7 @@ def answer(kind: Talk, *, turn: int, now: datetime, last_said: str, specialists:
         case Talk.OTHER:
             return f"I am not sure what you would like. {abilities(specialists)} {wording.SMARTER}"
         case _:
-            return wording.pick(KINDS[kind].answers, turn)
+            return wording.pick(_TOLD[kind]["answers"], turn).format(smarter=wording.SMARTER)
 
 
 def abilities(specialists: Sequence[Specialist]) -> str:

@@ -48,7 +48,10 @@ _ASKS = re.compile(
     r"convert|spell|define|name|recommend|suggest|compare|i(?:'d like| would like| want) to (?:know|hear))\b",
     re.IGNORECASE,
 )
-_FRAGMENT = re.compile(r"^(?:(?:and\s+|but\s+)?(?:what|how)\s+about|and|or)\s+(?P<rest>.+)$", re.IGNORECASE)
+_FRAGMENT = re.compile(
+    r"^(?:(?:and\s+|but\s+)?(?:what|how)\s+about|and|or|(?=(?:in|on|at|for)(?:\s+[\w'-]+){1,2}$))\s*(?P<rest>.+)$",
+    re.IGNORECASE,
+)
 _CLAUSE = re.compile(r"(?:what|who|when|where|why|how|is|are|will|do|does|did|can|could)\b", re.IGNORECASE)
 _NAMES = re.compile(r"(?<=[\w,] )(?!I\b)[A-Z][\w.&-]*(?:(?: of)? [A-Z][\w.&-]*)*")
 _OBJECT = re.compile(

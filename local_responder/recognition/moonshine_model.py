@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,6 +37,7 @@ START, END = 1, 2
 TOKENS_PER_S = 6.5
 """English has no more; a decoder that says more repeats itself. Source: the model's own documentation."""
 LEAST_TOKENS = 3
+OLD_SPELLING = re.compile(r"\b(to)-(?=day\b|morrow\b|night\b)", re.IGNORECASE)
 SHORTEST = RATE // 2
 """Samples below which silence is added: the encoder was not trained with less."""
 LAYERS, HEADS, HEAD_SIZE = 8, 8, 52
@@ -114,9 +116,10 @@ class MoonshineModel:
         yield Decoded(tuple(tokens), float(np.mean(chances)), min(chances))
 
     def text(self, tokens: Sequence[int]) -> str:
-        """Return the words of tokens."""
+        """Return the words of tokens, with "tomorrow" as one writes it now: the model has read old books."""
         joined = b"".join(self._pieces[token] for token in tokens if token < len(self._pieces))
-        return joined.decode(errors="replace").replace("▁", " ").strip()
+        words = joined.decode(errors="replace").replace("▁", " ").strip()
+        return OLD_SPELLING.sub(r"\1", words)
 
     def _attended(self, vectors: Samples) -> dict[str, ort.OrtValue]:
         """Return the keys and values by which all decoder layers attend to the encoder's vectors."""

@@ -19,6 +19,7 @@ from backend.media.wav import read_wav
 from benchmarks.speech import spoken, trimmed
 from local_responder.recognition import moonshine_files
 from local_responder.recognition.base import RecognitionFailed
+from local_responder.recognition.moonshine_model import OLD_SPELLING
 from local_responder.recognition.pooled import PooledRecognizer
 from local_responder.speech_pool import PoolLimits, SpeechPool
 
@@ -184,3 +185,7 @@ async def test_a_job_that_fails_fails_the_utterance_with_a_hint() -> None:
         with pytest.raises(RecognitionFailed, match="no such command") as failure:
             await transcript(recognizer, noise(1000, 0.3))
         assert failure.value.hint
+
+
+def test_the_models_old_spelling_of_days_is_made_new() -> None:
+    assert OLD_SPELLING.sub(r"\1", "To-morrow, to-night, or another to-do?") == "Tomorrow, tonight, or another to-do?"

@@ -11,7 +11,7 @@ from benchmarks.routing.__main__ import GOAL, SETS, outcome_of, rate
 from local_responder.dialogue import small_talk
 from local_responder.dialogue.routing import Phrases, Specialist
 from local_responder.dialogue.small_talk import Talk
-from local_responder.dialogue.understanding import Question, understand
+from local_responder.dialogue.understanding import Question, completed, understand
 from tests.local_responder.orders import MANIFESTS, SPECIALISTS
 
 TIDES = Specialist("tides", "tide tables: high and low water at a coast", ("When is high tide in Brest?",))
@@ -55,3 +55,15 @@ def test_models_are_shown_a_few_examples_and_rules_all_of_them() -> None:
 
 def letters(text: str) -> str:
     return " ".join(re.findall(r"\w+", text.lower()))
+
+
+@pytest.mark.parametrize(
+    ("words", "whole"),
+    [
+        ("In Paris?", "What's the weather in Paris?"),
+        ("On Friday?", "What's the weather in Oslo On Friday?"),
+        ("In general I like it there.", ""),
+    ],
+)
+def test_a_place_or_a_day_alone_changes_the_question_before(words: str, whole: str) -> None:
+    assert completed(words, "What's the weather in Oslo?") == whole

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -47,10 +48,16 @@ def test_no_bound_takes_any_number_and_writes_nothing(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-def test_a_folder_that_cannot_be_written_leaves_each_process_its_own_count(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_written_leaves_each_process_its_own_count_and_no_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     (tmp_path / "calls").write_text("a file where the folder should be")
     places = CallPlaces(tmp_path / "calls", 1)
     places.take("first")
     with pytest.raises(Overloaded):
         places.take("second")
     CallPlaces(tmp_path / "calls", 1).take("another process's")
+    places.free("first")
+    places.take("second")
+    assert [each.name for each in tmp_path.iterdir()] == ["calls"]
