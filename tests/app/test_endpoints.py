@@ -70,7 +70,7 @@ async def test_several_providers_are_kept_in_their_order_with_the_local_one_as_a
 @pytest.mark.parametrize(
     ("settings", "hint"),
     [
-        ({"responders": "openai,nobody", "openai_api_key": "k"}, "azure, gemini, gpt_live, local, openai, qwen, xai"),
+        ({"responders": "openai,nobody", "openai_api_key": "k"}, "azure, gemini, gpt_live, local, openai, qwen, self_"),
         ({"responders": "gemini"}, "GEMINI__API_KEY"),
         ({"responders": "gpt_live"}, "OPENAI_API_KEY"),
         ({"responders": "azure"}, "AZURE_OPENAI__ENDPOINT"),
