@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from typing import Literal
 
 import pytest
 import pytest_asyncio
@@ -64,9 +65,11 @@ async def test_a_conversation_of_before_is_found_gone_on_with_and_deleted(browse
         assert [each["title"] for each in left["conversations"]] == [WEATHER]
 
 
-@pytest.mark.parametrize("width", [320, 390, 1280])
-async def test_the_dialog_fits_and_is_accessible(browser: Browser, width: int) -> None:
-    async with real_server() as url, tab_in(browser) as tab:
+@pytest.mark.parametrize(("width", "scheme"), [(320, "dark"), (320, "light"), (390, "light"), (1280, "dark")])
+async def test_the_dialog_fits_and_is_accessible(
+    browser: Browser, width: int, scheme: Literal["dark", "light"]
+) -> None:
+    async with real_server() as url, tab_in(browser, scheme=scheme) as tab:
         await tab.page.set_viewport_size({"width": width, "height": 700})
         await tab.open(url)
         await converse(tab, WEATHER, "In Seattle it is")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from base64 import b64decode, b64encode
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 import pytest_asyncio
@@ -105,19 +105,35 @@ async def test_a_picture_is_dropped_pasted_and_chosen(
 
 
 @pytest.mark.parametrize("width", [320, 1280])
+@pytest.mark.parametrize("scheme", ["dark", "light"])
 async def test_the_button_fits_has_a_name_and_works_by_keyboard(
-    browser: Browser, peer: OfflinePeer, server: RunningServer, width: int
+    browser: Browser,
+    peer: OfflinePeer,
+    server: RunningServer,
+    tmp_path: Path,
+    width: int,
+    scheme: Literal["dark", "light"],
 ) -> None:
     await peer.follow(SCRIPT)
-    async with tab_in(browser, size=(width, 700)) as tab:
+    file = tmp_path / "small.png"
+    file.write_bytes(png())
+    async with tab_in(browser, complaints="expected", scheme=scheme, size=(width, 700)) as tab:
         tab.page.on("filechooser", lambda _: None)  # from now on, and not only when one is about to open
         await tab.open(server.url)
         button = tab.page.get_by_role("button", name="Show a picture")
         await expect(button).to_be_visible()
         await assert_accessible(tab.page, f"with the button for pictures at {width}")
         assert await tab.page.evaluate("document.documentElement.scrollWidth") <= width
-        async with tab.page.expect_file_chooser():
+        async with tab.page.expect_file_chooser() as choosing:
             await button.press("Enter")
+        await (await choosing.value).set_files(file)
+        await tab.sees("entry-user", "Picture")
+        await said(tab, "I have got 1 picture")
+        await assert_accessible(tab.page, f"with a picture that was shown at {width}")
+        await drop(tab, Path(__file__))
+        await tab.sees("notice", "This file could not be shown.")
+        await assert_accessible(tab.page, f"with a file that is no picture at {width}")
+        assert await tab.page.evaluate("document.documentElement.scrollWidth") <= width
 
 
 async def test_where_the_model_sees_no_pictures_there_is_no_button_and_a_drop_is_explained(

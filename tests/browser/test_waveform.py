@@ -108,10 +108,10 @@ async def test_silence_takes_the_colours_of_the_theme_that_is_chosen_during_a_ca
         await tab.page.get_by_test_id("settings-theme").select_option("light")
         seen.append(await tab.page.evaluate("testColours()"))
         await tab.page.get_by_test_id("settings-theme").select_option("")
-        await tab.page.emulate_media(color_scheme="light")
-        seen.append(await tab.page.evaluate("testColours()"))
-        dark, light, system = seen
-    assert dark[::2] == dark[1::2] and light[::2] == light[1::2] and dark != light == system
+        dark, light = seen
+        assert dark[::2] == dark[1::2] and light[::2] == light[1::2] and dark != light
+        await tab.page.emulate_media(color_scheme="light")  # the browser tells of it before it paints next
+        await tab.page.wait_for_function("(light) => String(testColours()) === String(light)", arg=light)
 
 
 async def test_with_reduced_motion_one_bar_is_as_long_as_the_voice_is_loud(browser: Browser) -> None:

@@ -187,5 +187,5 @@ async def test_a_job_that_fails_fails_the_utterance_with_a_hint() -> None:
         assert failure.value.hint
 
 
-def test_the_models_old_spelling_of_days_is_made_new() -> None:
+async def test_the_models_old_spelling_of_days_is_made_new() -> None:
     assert OLD_SPELLING.sub(r"\1", "To-morrow, to-night, or another to-do?") == "Tomorrow, tonight, or another to-do?"
