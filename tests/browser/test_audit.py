@@ -17,7 +17,7 @@ from tests.http.world import place_call
 from tests.support.axe import assert_accessible
 from tests.support.browser import launched, tab_in
 from tests.support.page import page_world
-from tests.support.standin import CONFIG, SESSION, StandIn, refusal, standing_in
+from tests.support.standin import SESSION, StandIn, refusal, standing_in
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 
@@ -126,32 +126,6 @@ async def test_the_settings_are_accessible(browser: Browser, look: dict[str, Any
         await tab.page.get_by_test_id("settings-voice").select_option("cedar")
         await tab.sees("settings-said", "Memory is down")
         await assert_accessible(tab.page, "settings that could not be saved")
-
-
-@pytest.mark.parametrize("look", LOOKS)
-async def test_the_settings_during_a_call_and_pictures_are_accessible(browser: Browser, look: dict[str, Any]) -> None:
-    choice = {"provider": "p", "name": "P", "model": "m", "voices": ["a", "b"], "voice": "a", "languages": ["English"]}
-    async with standing_in() as server, tab_in(browser, complaints="expected", **look) as tab:
-        server.config = CONFIG | {"responders": [choice], "endpointing": "balanced"}
-        await tab.open(server.url)
-        await tab.connect()
-        server.publish("session_started", session_id=SESSION, responder="P", model="m", offline=False, pictures=True)
-        await tab.press("open-settings")
-        await tab.sees("settings", "From the next call on")
-        await assert_accessible(tab.page, "settings during a call")
-        await tab.page.get_by_label("Captions").uncheck()
-        await tab.page.keyboard.press("Escape")
-        await tab.sees("captions-off", "Captions are off.")
-        await assert_accessible(tab.page, "without captions")
-        await tab.press("open-settings")
-        await tab.page.get_by_label("Captions").check()
-        await tab.page.keyboard.press("Escape")
-        server.publish("transcript", role="user", item_id="u1", content="[picture] What is this?")
-        await tab.sees("entry-user", "Picture What is this?")
-        await tab.page.get_by_test_id("show-picture").wait_for()
-        await tab.page.get_by_test_id("picture-file").set_input_files(Path(__file__))
-        await tab.sees("notice", "This file could not be shown.")
-        await assert_accessible(tab.page, "with a picture, and a file that is none")
 
 
 @pytest.mark.parametrize("look", LOOKS)
