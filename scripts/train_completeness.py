@@ -14,7 +14,9 @@ import math
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -72,12 +74,16 @@ def _split(tokens: list[str], at: int) -> tuple[list[str], list[str]]:
     return tokens[:at], tokens[at:]
 
 
-def sentence_ends(words: Sequence[str]) -> list[float]:
-    """Return the log10 probability of a sentence end after each text's last two words, by pocketsphinx's trigrams."""
+@cache
+def _trigrams() -> Any:
     import pocketsphinx
 
-    model = pocketsphinx.NGramModel.readfile(f"{pocketsphinx.get_model_path()}/en-us/en-us.lm.bin")
-    log10 = math.log10(1.0001)
+    return pocketsphinx.NGramModel.readfile(f"{pocketsphinx.get_model_path()}/en-us/en-us.lm.bin")
+
+
+def sentence_ends(words: Sequence[str]) -> list[float]:
+    """Return the log10 probability of a sentence end after each text's last two words, by pocketsphinx's trigrams."""
+    model, log10 = _trigrams(), math.log10(1.0001)
     return [model.prob(["</s>", *reversed(words_of(text)[-2:])]) * log10 for text in words]
 
 

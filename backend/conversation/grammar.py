@@ -87,6 +87,31 @@ _IS = _set(
 _CLAUSE = frozenset(("subject", "auxiliary", "verb", "participle", "verb in -ing"))
 """Classes without which words are no statement."""
 _NEGATIONS = _set("not don't doesn't didn't never")
+_VAGUE = _set("now later soon again already yet anymore immediately early late ago")
+"""Words of time that nobody takes back for another."""
+_PHRASE = "(determiner |quantifier )?((adjective|number|participle) )*((noun|time|number|adjective) )+"
+_VALUE = re.compile(
+    r"\b(time |number (adjective )?(noun |time )?|number preposition object "
+    rf"|determiner (adjective |number )+(noun |object )?|preposition {_PHRASE})$"
+)
+"""The classes that a value of the caller ends in: "tuesday", "two pizzas", "five of us", "the red car", "to Rome"."""
+_VALUE_PLACED = re.compile(r"\bpreposition (determiner |quantifier )?(adjective |participle )*(noun |adjective )+$")
+"""A place or a person: "on the wrong train"."""
+_WISH = re.compile(
+    r"\b(i|we) (want|need|prefer|(would )?(rather )?(like|prefer|love|have|take))\b|\bplease\b"
+    r"|\b(i|we)'(d (rather )?(like|love|prefer|have)|ll (take|have))\b|\blet('s| us)\b"
+)
+_ARRANGING = _set(
+    """book order change move send set put call take add bring play reserve schedule reschedule transfer turn make
+    deliver wake remind switch connect forward ship deliver rent pick"""
+)
+"""What "could you" asks to be done, not to be told."""
+_OWN_NAME = re.compile(r"\bname('s| is) (\w+ ?){1,2}$")
+_TELLING = _set("tell explain describe know help understand")
+"""Requests to be told something; what they end in is the assistant's to say."""
+_TAKEN_BACK = re.compile(r"\w (no|sorry|i mean|or rather|actually|make that)\b")
+_SHORT_STATEMENT = 7
+"""Words. To wait after each longer statement that ends in a value would make most answers late."""
 _MORE = _set("very quite almost just also even half past")
 _NEED_OBJECT = _set("want need get make find give take buy put bring set have add tell say")
 _ASKING = _set("what who which why how whose what's where's who's how's when's whats when where")
@@ -153,6 +178,41 @@ def kind_of(words: list[str]) -> str:
     if name == "preposition" or opening == len(words) - 1 or _CLAUSE.isdisjoint(classes_of(words[opening:])):
         return "fragment"
     return "statement"
+
+
+def could_be_corrected(words: list[str]) -> bool:
+    """Return whether the words ask for or tell a value that is easily taken back for another of its kind.
+
+    That is a day, a time, a number, a name, a choice or a place, as the end of a request ("book it for tuesday",
+    "could you send it to my office") or of a short statement ("i'd like the large one", "the meeting is at two").
+    What ends in "please" is confirmed by that, what was corrected once is right now, and a question holds no value.
+    """
+    if not words:
+        return False
+    kind, said = kind_of(words), " ".join(words)
+    if (
+        words[-1] in _VAGUE
+        or _TAKEN_BACK.search(said)
+        or not (_OWN_NAME.search(said) or _VALUE.search(_classes_said(words)))
+    ):
+        return False
+    if kind == "yes-no question":
+        opening = next((index for index, word in enumerate(words) if word in ("can", "could", "would", "will")), None)
+        asked = [] if opening is None else [word for word in words[opening + 1 :] if word not in ("please", "also")]
+        return asked[:1] == ["you"] and not _ARRANGING.isdisjoint(asked[1:2])
+    if kind == "statement":
+        tells = _OWN_NAME.search(said) or not _VALUE_PLACED.search(_classes_said(words))
+        return len(words) <= _SHORT_STATEMENT and bool(tells or _WISH.search(said))
+    return kind == "request" and _TELLING.isdisjoint(words)
+
+
+def _classes_said(words: list[str]) -> str:
+    """Return the classes of the words, each with a space behind it; "one" that stands for a noun is an object."""
+    classes = classes_of(words)
+    for index, word in enumerate(words):
+        if word in ("one", "ones") and index and classes[index - 1] != "determiner":
+            classes[index] = "object"
+    return " ".join(classes) + " "
 
 
 def trails_off(words: list[str]) -> bool:

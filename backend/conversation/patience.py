@@ -10,7 +10,7 @@ fits decides; its waits are in `WAIT_MS`.
     filled pause        | the last words are "um", "let me see", "hold on"                      |     2000 |    2800
     self-correction     | the last words take something back: "on Tuesday, no", "I mean"        |     1500 |    2100
     number under way    | digits are dictated, fewer than a telephone or card number has        |     1500 |    2200
-    number may go on    | as many digits as a postcode, an order or a short number has          |      860 |    1600
+    number may go on    | as many digits as a postcode, an order or a short number has          |      880 |    1600
     number complete     | 10, 11 or 16 digits, or the year of a date                            |      700 |    1100
     spelling under way  | single letters, half an e-mail address, or we asked for an address    |     1500 |    2200
     address complete    | an e-mail address with its end: "dot com"                             |      600 |    1000
@@ -21,14 +21,17 @@ fits decides; its waits are in `WAIT_MS`.
     complete question   | surely complete, and a question                                       |      420 |     700
     complete request    | surely complete: "turn off the lights please"                         |      480 |     800
     complete statement  | surely complete                                                       |      540 |     900
-    rather complete     | the detectors think it complete                                       |      820 |    1000
-    may go on           | the detectors cannot tell: "my internet is down"; one thing of a list |      850 |    1300
+    could be corrected  | sure or rather complete, and ends in a day, a number, a place         |      850 |    1000
+    rather complete     | the detectors think it complete                                       |      850 |    1000
+    may go on           | the detectors cannot tell: "my internet is down"; one thing of a list |      870 |    1300
     sentence goes on    | the detectors think it incomplete: "I would like to book a table"     |     1150 |    1700
 
-The last five rows go by the sum of what the detectors say (`backend.conversation.detectors`, `SURE`): a classifier over
+The last six rows go by the sum of what the detectors say (`backend.conversation.detectors`, `SURE`): a classifier over
 the words and whatever else is put there. Then comes what only lengthens: where the reason is `IN_DOUBT`, nobody who has
 made pauses within turns is cut off in one of the length this caller is used to (`own pauses`), up to
-`OWN_PAUSES_MOST_MS`. The eager style waits 300 ms for everything.
+`OWN_PAUSES_MOST_MS`. And where the Responder usually takes so long that a reply asked for with the words would come
+later anyway, what is in doubt is waited for about as long (`slow Responder`): patience that costs next to nothing. The
+eager style waits 300 ms for everything.
 """
 
 from __future__ import annotations
@@ -42,7 +45,7 @@ from enum import StrEnum
 from functools import cache
 
 from backend.conversation import detectors
-from backend.conversation.grammar import classify, kind_of, last_sentence, trails_off, words_of
+from backend.conversation.grammar import classify, could_be_corrected, kind_of, last_sentence, trails_off, words_of
 
 
 class EndpointingStyle(StrEnum):
@@ -82,10 +85,12 @@ class Reason(StrEnum):
     QUESTION = "complete question"
     REQUEST = "complete request"
     STATEMENT = "complete statement"
+    CORRECTABLE = "could be corrected"
     RATHER_COMPLETE = "rather complete"
     MAY_GO_ON = "may go on"
     GOES_ON = "sentence goes on"
     OWN_PAUSES = "own pauses"
+    SLOW_RESPONDER = "slow Responder"
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +119,8 @@ class PauseContext:
     """The trigram model's log10 probability of a sentence end after the last words. None: not known."""
     reading: str | None = None
     """The words the utterance reader made of a short utterance. None: it made none."""
+    reply_ms: int = 0
+    """The Responder's usual time until a reply that was asked for begins to sound. 0: not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +137,7 @@ WAIT_MS: dict[Reason, tuple[int, int]] = {
     Reason.FILLED_PAUSE: (2000, 2800),
     Reason.SELF_CORRECTION: (1500, 2100),
     Reason.NUMBER: (1500, 2200),
-    Reason.NUMBER_MAY_GO_ON: (860, 1600),
+    Reason.NUMBER_MAY_GO_ON: (880, 1600),
     Reason.NUMBER_COMPLETE: (700, 1100),
     Reason.SPELLING: (1500, 2200),
     Reason.ADDRESS_COMPLETE: (600, 1000),
@@ -141,8 +148,9 @@ WAIT_MS: dict[Reason, tuple[int, int]] = {
     Reason.QUESTION: (420, 700),
     Reason.REQUEST: (480, 800),
     Reason.STATEMENT: (540, 900),
-    Reason.RATHER_COMPLETE: (820, 1000),
-    Reason.MAY_GO_ON: (850, 1300),
+    Reason.CORRECTABLE: (850, 1000),
+    Reason.RATHER_COMPLETE: (850, 1000),
+    Reason.MAY_GO_ON: (870, 1300),
     Reason.GOES_ON: (1150, 1700),
 }
 """The wait of each reason, in milliseconds: (balanced, patient)."""
@@ -152,10 +160,17 @@ SURE = {"question": 1.1, "yes-no question": 1.1, "request": 1.75, "statement": 2
 """Log odds from which a turn is surely complete, by the kind of sentence."""
 RATHER, DOUBTFUL = 1.1, -0.5
 """Log odds from which a turn is rather complete, and below which it goes on."""
-OWN_PAUSES_MOST_MS = (860, 1600)
-IN_DOUBT = frozenset({Reason.UNKNOWN, Reason.RATHER_COMPLETE, Reason.MAY_GO_ON})
+OWN_PAUSES_MOST_MS = (880, 1600)
+REPLY_WITH_WORDS_MS = 480
+"""A reply that is asked for as soon as the words are known (some 410 ms after the last sound) sounds this long after
+the Responder's time, and a voice that begins by then is noticed."""
+SLOW_RESPONDER_MOST_MS = (890, 1000)
+"""What is waited for at most because the Responder is slow: mostly, and where the last words could be corrected."""
+IN_DOUBT = frozenset({Reason.UNKNOWN, Reason.CORRECTABLE, Reason.RATHER_COMPLETE, Reason.MAY_GO_ON})
 """Reasons that the caller's own pauses may lengthen; to wait longer after what is surely complete makes every answer
 late for the sake of a few corrections."""
+HELD_FOR_SLOW = IN_DOUBT | {Reason.OWN_PAUSES, Reason.NUMBER_MAY_GO_ON}
+"""Reasons that a slow Responder may lengthen."""
 DETECTOR_BOUND = 4.0
 PUNCTUATION = {"?": 0.7, "!": 0.7, ".": 0.3}
 UNPUNCTUATED = -0.35
@@ -266,7 +281,12 @@ def patience(context: PauseContext, style: EndpointingStyle) -> Patience:
         usual = sorted(context.caller_pauses_ms)[-(-len(context.caller_pauses_ms) * 4 // 5) - 1]
         own_ms = min(usual + 100, OWN_PAUSES_MOST_MS[patient])
         if own_ms > wait_ms:
-            return Patience(own_ms, Reason.OWN_PAUSES)
+            wait_ms, reason = own_ms, Reason.OWN_PAUSES
+    if reason in HELD_FOR_SLOW and context.reply_ms:
+        correctable = bool(context.words) and could_be_corrected(last_sentence(context.words or ""))
+        free_ms = min(context.reply_ms + REPLY_WITH_WORDS_MS, SLOW_RESPONDER_MOST_MS[correctable])
+        if free_ms > wait_ms:
+            wait_ms, reason = free_ms, Reason.SLOW_RESPONDER
     return Patience(wait_ms, reason)
 
 
@@ -283,7 +303,7 @@ def _reason(context: PauseContext) -> Reason:
         return Reason.QUESTION
     if _FILLER.search(said):
         return Reason.FILLED_PAUSE
-    if _CORRECTION.search(said) and not (sentence[-1] == "wait" and classify(sentence[-2]) in _BEFORE_A_WAIT):
+    if _CORRECTION.search(said) and not (sentence[-1] == "wait" and _is_a_wait(sentence)):
         return Reason.SELF_CORRECTION
     sentence = [word for word in sentence if not _HESITATION.fullmatch(word)] or sentence
     reason = _dictation(sentence, context.expected)
@@ -298,6 +318,14 @@ def _reason(context: PauseContext) -> Reason:
     if items and all(classify(word) in ("noun", "determiner", "adjective", "number") for word in words_of(items[1])):
         listed = 2
     return Reason.LIST if listed > 1 else _judged(context, text, sentence, more=listed > 0)
+
+
+def _is_a_wait(sentence: list[str]) -> bool:
+    """Return whether the "wait" at the end is a noun: "a short wait", "there was no wait"."""
+    *_, third, before, _ = "", *sentence
+    if before == "no":
+        return classify(third) in ("auxiliary", "verb", "preposition") or third == "there's"
+    return classify(before) in _BEFORE_A_WAIT
 
 
 def _things_listed(words: list[str], expected: Expected) -> int:
@@ -340,8 +368,13 @@ def _judged(context: PauseContext, text: str, sentence: list[str], *, more: bool
     if odds < DOUBTFUL:
         return Reason.GOES_ON
     kind = kind_of(sentence)
-    if odds < SURE[kind] or more:
-        return Reason.MAY_GO_ON if odds < RATHER or more else Reason.RATHER_COMPLETE
+    is_sure = odds >= SURE[kind]
+    if more or (odds < RATHER and not is_sure):
+        return Reason.MAY_GO_ON
+    if could_be_corrected(sentence):
+        return Reason.CORRECTABLE
+    if not is_sure:
+        return Reason.RATHER_COMPLETE
     if kind == "fragment":
         return Reason.QUICK_ANSWER if len(sentence) <= _SHORT_ANSWER else Reason.STATEMENT
     return Reason.QUESTION if "question" in kind else Reason.REQUEST if kind == "request" else Reason.STATEMENT

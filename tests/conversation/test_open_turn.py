@@ -6,6 +6,7 @@ import pytest
 
 from backend.conversation import commands as do
 from backend.conversation import events as ev
+from backend.conversation.machine.open_turn import CREDIT_PER_TURN
 from backend.conversation.machine.state import Floor
 from backend.conversation.page_events import ReplyDiscarded, TranscriptCompleted, TranscriptInterrupted, TurnMeasured
 from backend.conversation.utterances import UtteranceKind
@@ -15,7 +16,7 @@ from tests.conversation.talk import Talk, replying
 def test_input_is_committed_before_the_turn_is_over_so_that_its_words_are_known() -> None:
     talk = Talk()
     talk.say()
-    talk.wait(0.09)
+    talk.wait(0.07)
     assert not talk.all(do.CommitInput)
     talk.wait(0.02)
     assert len(talk.all(do.CommitInput)) == 1
@@ -30,10 +31,10 @@ def test_a_prepared_reply_sounds_when_the_turn_is_believed_over_and_not_before()
     assert talk.floor() is Floor.PAUSING and len(talk.all(do.CreateReply)) == 1
     talk.answer()
     assert not talk.all(do.Play)
-    talk.wait(0.39)
+    talk.wait(0.38)
     assert not talk.all(do.Play)
-    talk.wait(0.02)
-    assert talk.all(do.Play) and talk.floor() is Floor.ASSISTANT
+    talk.wait(0.01)
+    assert talk.all(do.Play) and talk.floor() is Floor.ASSISTANT, "so that it is heard after 700 ms"
 
 
 def test_words_that_complete_a_question_bring_the_reply_at_once() -> None:
@@ -238,6 +239,33 @@ def test_noise_in_a_pause_only_delays_the_reply() -> None:
     assert talk.all(do.Play) and not talk.published(ReplyDiscarded)
 
 
+def test_a_slow_responder_gives_who_may_go_on_more_time_and_is_asked_all_the_same() -> None:
+    talk = Talk()
+    for turn in range(2):
+        talk.say()
+        talk.stop()
+        talk.transcribe("send it to my office")
+        assert len(talk.all(do.CreateReply)) == turn + 1, "asked for while it may go on"
+        talk.wait(0.5)
+        talk.answer(f"r{turn}")
+        talk.wait(1)
+        talk.tell(ev.PlaybackStarted(f"i-r{turn}"), ev.PlaybackDrained(f"i-r{turn}", 1000))
+        talk.wait(0.5)
+    talk.say()
+    talk.stop()
+    talk.transcribe("send it to my office")
+    assert len(talk.all(do.CreateReply)) == 3
+    talk.wait(0.5)
+    talk.answer("r2")
+    played = len(talk.all(do.Play))
+    talk.wait(0.02)
+    assert len(talk.all(do.Play)) == played, "it has been silent for 820 ms, and the Responder took 500 before"
+    talk.wait(0.2)
+    assert len(talk.all(do.Play)) == played + 1
+    talk.tell(ev.PlaybackStarted("i-r2"))
+    assert talk.published(TurnMeasured)[-1].reason == "slow Responder"
+
+
 def test_replies_are_prepared_on_credit() -> None:
     talk = Talk()
     for turn in range(4):
@@ -251,7 +279,7 @@ def test_replies_are_prepared_on_credit() -> None:
         talk.tell(ev.PlaybackStarted(f"i-r{turn}"), ev.PlaybackDrained(f"i-r{turn}", 1000))
         talk.wait(0.5)
     assert asked
-    assert sum(event.discarded for event in talk.published(TurnMeasured)) <= 1 + 0.4 * 4
+    assert sum(event.discarded for event in talk.published(TurnMeasured)) <= 1 + CREDIT_PER_TURN * 4
 
 
 def test_um_alone_is_no_turn() -> None:

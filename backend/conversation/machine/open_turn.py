@@ -31,16 +31,20 @@ from backend.conversation import page_events as page
 from backend.conversation.commands import Purpose
 from backend.conversation.machine.moves import cancel_reply, forget_input, forget_words, settle_words, stop_reply
 from backend.conversation.machine.state import Deadlines, Floor, OpenTurn, State, ToolCallState
-from backend.conversation.patience import EndpointingStyle, PauseContext, patience
+from backend.conversation.patience import EndpointingStyle, PauseContext, Reason, patience
 from backend.conversation.utterances import UtteranceKind, kind_of
 
-CREDIT_PER_TURN = 0.4
+CREDIT_PER_TURN = 0.5
 CREDIT_MAX = 2.0
 DISCARDED_PER_TURN = 2
 LONG_TURN_MS = 3000
 """Speech after which a pause is more likely to be the end of a turn than not."""
-PREPARE_WAIT_MS = 870
-"""A turn that is waited for longer than this will probably go on: its reply is asked for at the second moment."""
+PREPARE_WAIT_MS = 890
+"""A turn that is waited for longer than this will probably go on: its reply is asked for at the second moment. (What is
+waited for longer only because the Responder is slow is none.)"""
+RELEASE_MS = 15
+"""A prepared reply is released so long before the wait is over: it sounds with the next slot of the media clock, within
+20 ms, and is heard when the wait is over, not after it."""
 RESUME_WITHIN_S = 2.0
 """Seconds after the caller's last sound in which speech goes on with a turn whose answer has not sounded."""
 FALSE_START_WITHIN_S = 1.2
@@ -128,11 +132,12 @@ def assess(s: State, now: float) -> None:
                 caller_pauses_ms=tuple(s.caller_pauses_ms),
                 sentence_end=turn.sentence_end,
                 reading=turn.reading.words if turn.reading and turn.pieces <= 1 else None,
+                reply_ms=s.clock.usual_reply_ms,
             ),
             s.limits.style,
         )
         turn.wait_ms, turn.reason = verdict.wait_ms, verdict.reason
-    turn.over_at = turn.quiet_since + turn.wait_ms / 1000
+    turn.over_at = turn.quiet_since + max(0, turn.wait_ms - RELEASE_MS) / 1000
 
 
 def _words_known(s: State, turn: OpenTurn) -> str | None:
@@ -154,7 +159,8 @@ def may_prepare(s: State) -> bool:
         return False
     likely_over = turn.voiced_ms >= LONG_TURN_MS or s.our_words.endswith("?") or s.parked is not None
     affordable = s.credit >= (1 if likely_over else CREDIT_MAX)
-    return turn.wait_ms <= PREPARE_WAIT_MS and (affordable or _words_known(s, turn) is not None)
+    goes_on = turn.wait_ms > PREPARE_WAIT_MS and turn.reason != Reason.SLOW_RESPONDER
+    return not goes_on and (affordable or _words_known(s, turn) is not None)
 
 
 def defer(s: State, event: ev.ResponderEvent, now: float) -> bool:

@@ -1,0 +1,184 @@
+"""What the table of patience makes of a run's turns, by their words alone: `python -m benchmarks.turn_sense.waits`.
+
+The scenes of the seeds given are drawn as `python -m benchmarks.turn_sense` draws them, and nothing is played: every
+pause and every end is judged by `patience` as soon as its words would be known, and the reply sounds when its wait is
+over, or when the provider has it. So a thousand turns take seconds, and waits can be compared on seeds they were not
+chosen with. What only sound tells (how the voice ended, what is read of a short utterance) is left out.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+
+from backend.conversation.limits import TurnLimits
+from backend.conversation.machine.open_turn import (
+    CREDIT_MAX,
+    CREDIT_PER_TURN,
+    DISCARDED_PER_TURN,
+    LONG_TURN_MS,
+    PREPARE_WAIT_MS,
+    RELEASE_MS,
+    SHORTEST_PAUSE_MS,
+)
+from backend.conversation.patience import (
+    EndpointingStyle,
+    Expected,
+    Patience,
+    PauseContext,
+    Reason,
+    expected_answer,
+    patience,
+)
+from benchmarks.turn_sense import draw
+from benchmarks.turn_sense.judge import quantile
+from benchmarks.turn_sense.plan import FINISHED, PAUSES_MS, TURNS, Call, Kind, Scene
+from scripts.train_completeness import sentence_ends
+
+WORDS_KNOWN_MS = TurnLimits().commit_after_ms + 304
+"""The transcript of a piece comes about this long after its last sound."""
+ASKED_MS = 305
+"""A reply is asked for so long after the last sound where its turn is likely over, else when the words are known."""
+OVERHEAD_MS = 4
+"""What is added to the provider's delay until its first sound has come."""
+SLOT_MS = 20
+"""What may sound is heard in the next slot; in these calls, as on an idle server, slots follow the caller's packets."""
+LATE_MS = 2
+"""From the caller's last sound until the server has it."""
+CHARACTER_MS = 57
+"""How long a written character takes to say."""
+ONSETS_MS = (25, 33, 37, 41, 44, 48, 51, 55, 61, 68, 80, 111, 135)
+"""How long after the caller goes on the detector knows it, in equal shares: until then a reply may begin."""
+SCENES = 400
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A pause, or the end of a turn."""
+
+    scene: Scene
+    provider_ms: int
+    pause_ms: int
+    """0: the turn is over."""
+    words: str
+    reason: str
+    released_ms: int
+    """When a reply may sound, and does within a slot."""
+    thrown_away: float = 0.0
+    """How likely a reply was prepared, and the caller went on before it sounded."""
+
+    @property
+    def first_sound_ms(self) -> int:
+        """When it is heard."""
+        return -(-self.released_ms // SLOT_MS) * SLOT_MS + 1
+
+    @property
+    def spoken_into(self) -> float:
+        """How likely a reply is released before the detector knows that the caller goes on."""
+        released = [self.released_ms < self.pause_ms + onset_ms for onset_ms in ONSETS_MS]
+        return sum(released) / len(released) if self.pause_ms else 0.0
+
+
+def judged(seeds: Iterable[int], providers_ms: Sequence[int], style: EndpointingStyle) -> Iterator[Judged]:
+    """Every pause and every end of the seeds' turns, with each provider."""
+    for seed in seeds:
+        for call in draw.calls(seed, SCENES, providers_ms[:1], TURNS):
+            for provider_ms in providers_ms:
+                yield from _call(call, provider_ms, style)
+
+
+def _call(call: Call, provider_ms: int, style: EndpointingStyle) -> Iterator[Judged]:
+    caller_pauses: list[int] = []
+    credit, reply_ms = CREDIT_MAX, 0
+    for scene in call.scenes:
+        expected = expected_answer(scene.prompt) if scene.prompt else Expected.NOTHING
+        spoken = scene.clips[0].spoken[0]
+        said, discarded = "", 0
+        for piece, pause_ms in zip(spoken.pieces, [*spoken.pauses_ms, 0], strict=True):
+            said = f"{said} {piece.lower()}".strip()
+            unknown = PauseContext(expected=expected, caller_pauses_ms=tuple(caller_pauses[-16:]), reply_ms=reply_ms)
+            early = patience(unknown, style)
+            verdict = patience(replace(unknown, words=said, sentence_end=_sentence_end(said)), style)
+            likely_over = scene.prompt.endswith("?") or len(said) * CHARACTER_MS >= LONG_TURN_MS
+            may = discarded < DISCARDED_PER_TURN
+            if may and _may_be_over(early) and credit >= (1 if likely_over else CREDIT_MAX):
+                asked_ms = ASKED_MS
+            elif may and _may_be_over(verdict):
+                asked_ms = WORDS_KNOWN_MS
+            else:
+                asked_ms = max(WORDS_KNOWN_MS, verdict.wait_ms)
+            over_ms = max(WORDS_KNOWN_MS, verdict.wait_ms - RELEASE_MS + LATE_MS)
+            released_ms = max(over_ms, asked_ms + provider_ms + OVERHEAD_MS)
+            found = Judged(scene, provider_ms, pause_ms, said, verdict.reason, released_ms)
+            thrown_away = 1 - found.spoken_into if pause_ms and asked_ms < pause_ms + ONSETS_MS[0] else 0.0
+            discarded, credit = discarded + round(thrown_away), credit - thrown_away
+            yield replace(found, thrown_away=thrown_away)
+            reply_ms = provider_ms + OVERHEAD_MS
+            if pause_ms >= SHORTEST_PAUSE_MS:
+                caller_pauses.append(pause_ms)
+        credit = min(CREDIT_MAX, credit + CREDIT_PER_TURN)
+
+
+def _may_be_over(verdict: Patience) -> bool:
+    return verdict.wait_ms <= PREPARE_WAIT_MS or verdict.reason == Reason.SLOW_RESPONDER
+
+
+@cache
+def _sentence_end(words: str) -> float:
+    return sentence_ends([words])[0]
+
+
+def rows(found: Sequence[Judged]) -> Iterator[tuple[str, str]]:
+    """What is shown of one provider's turns: a name and a figure each."""
+    paused = [each for each in found if each.pause_ms]
+    for ms in PAUSES_MS:
+        some = [each for each in paused if each.scene.kind is Kind.PAUSE and each.pause_ms == ms]
+        yield f"pauses of {ms} ms spoken into", _share(some)
+    for kind in (Kind.DIGITS, Kind.LIST, Kind.CORRECTION):
+        yield f"spoken into: {kind}", _share([each for each in paused if each.scene.kind is kind])
+    corrections = [each for each in paused if each.scene.kind is Kind.CORRECTION]
+    for label, when in ((draw.ANNOUNCED, "announced before the pause"), ("", "announced after it")):
+        yield f"... {when}", _share([each for each in corrections if each.scene.label == label])
+    over = [each for each in found if not each.pause_ms]
+    quick = [each for each in over if each.scene.kind in FINISHED]
+    for what, some in (("first sound", over), ("... quick answers and complete questions", quick)):
+        waits = [float(each.first_sound_ms) for each in some]
+        yield what, " / ".join(f"{quantile(waits, share):.0f}" for share in (0.5, 0.95)) + " ms (p50 / p95)"
+    yield "replies thrown away, per turn", f"{sum(each.thrown_away for each in found) / max(len(over), 1):.2f}"
+
+
+def _share(some: Sequence[Judged]) -> str:
+    into: Counter[str] = Counter()
+    for each in some:
+        into[each.reason] += each.spoken_into  # type: ignore[assignment]
+    of_all = f"{100 * sum(into.values()) / len(some):.1f} % of {len(some)}" if some else "-"
+    told = ", ".join(f"{reason} {times:.1f}" for reason, times in into.most_common() if times >= 0.5)
+    return of_all + (f" ({told})" if told else "")
+
+
+def main() -> None:
+    """Run the command."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.turn_sense.waits", description=__doc__)
+    parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3, 4, 5, 6])
+    parser.add_argument("--provider", type=int, nargs="+", default=[0, 500], help="delays in milliseconds")
+    parser.add_argument("--style", type=EndpointingStyle, default=EndpointingStyle.BALANCED)
+    parser.add_argument("--verbose", action="store_true", help="tell what was spoken into, and how often it was")
+    options = parser.parse_args()
+    found: dict[int, list[Judged]] = defaultdict(list)
+    for each in judged(options.seeds, options.provider, options.style):
+        found[each.provider_ms].append(each)
+    for provider_ms, some in found.items():
+        print(f"\nprovider {provider_ms} ms, {sum(not each.pause_ms for each in some)} turns")
+        for what, figure in rows(some):
+            print(f"  {what:42} {figure}")
+        if options.verbose:
+            into = Counter((each.scene.kind, each.reason, each.words) for each in some if each.spoken_into)
+            for (kind, reason, words), times in into.most_common():
+                print(f"    {times} {kind}, {reason}: {words}")
+
+
+if __name__ == "__main__":
+    main()
