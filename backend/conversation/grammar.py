@@ -206,6 +206,13 @@ def could_be_corrected(words: list[str]) -> bool:
     return kind == "request" and _TELLING.isdisjoint(words)
 
 
+def _lacks_is(words: list[str]) -> bool:
+    """Return whether an indirect question stops before its verb: "how many rooms there"."""
+    at = max((index for index, word in enumerate(words[:-1]) if word in _ASKING), default=None)
+    between = [] if at is None else classes_of(words[at + 1 : -1])
+    return words[-1] == "there" and between[-1:] == ["noun"] and not {"auxiliary", "verb"}.intersection(between)
+
+
 def _classes_said(words: list[str]) -> str:
     """Return the classes of the words, each with a space behind it; "one" that stands for a noun is an object."""
     classes = classes_of(words)
@@ -222,7 +229,7 @@ def trails_off(words: list[str]) -> bool:
     asking = words[0] in _ASKING or any(word in _ASKING for word in words[1:-2])
     if last == "may" and (before in ("of", "in") or name_before == "number"):
         return False
-    if name == "determiner" or last in _MORE:
+    if name == "determiner" or last in _MORE or _lacks_is(words):
         return True
     if name == "conjunction":
         return last not in ("though", "where", "so") or before not in ("say", "think", "hope", "guess")

@@ -283,7 +283,7 @@ def patience(context: PauseContext, style: EndpointingStyle) -> Patience:
         if own_ms > wait_ms:
             wait_ms, reason = own_ms, Reason.OWN_PAUSES
     if reason in HELD_FOR_SLOW and context.reply_ms:
-        correctable = bool(context.words) and could_be_corrected(last_sentence(context.words or ""))
+        correctable = reason is Reason.NUMBER_MAY_GO_ON or could_be_corrected(last_sentence(context.words or ""))
         free_ms = min(context.reply_ms + REPLY_WITH_WORDS_MS, SLOW_RESPONDER_MOST_MS[correctable])
         if free_ms > wait_ms:
             wait_ms, reason = free_ms, Reason.SLOW_RESPONDER

@@ -23,6 +23,7 @@ from backend.conversation.machine.open_turn import (
     PREPARE_WAIT_MS,
     RELEASE_MS,
     SHORTEST_PAUSE_MS,
+    WHOLE_TURNS,
 )
 from backend.conversation.patience import (
     EndpointingStyle,
@@ -92,7 +93,7 @@ def judged(seeds: Iterable[int], providers_ms: Sequence[int], style: Endpointing
 
 def _call(call: Call, provider_ms: int, style: EndpointingStyle) -> Iterator[Judged]:
     caller_pauses: list[int] = []
-    credit, reply_ms = CREDIT_MAX, 0
+    credit, reply_ms, whole_turns = CREDIT_MAX, 0, WHOLE_TURNS
     for scene in call.scenes:
         expected = expected_answer(scene.prompt) if scene.prompt else Expected.NOTHING
         spoken = scene.clips[0].spoken[0]
@@ -104,13 +105,13 @@ def _call(call: Call, provider_ms: int, style: EndpointingStyle) -> Iterator[Jud
             verdict = patience(replace(unknown, words=said, sentence_end=_sentence_end(said)), style)
             likely_over = scene.prompt.endswith("?") or len(said) * CHARACTER_MS >= LONG_TURN_MS
             may = discarded < DISCARDED_PER_TURN
-            if may and _may_be_over(early) and credit >= (1 if likely_over else CREDIT_MAX):
+            over_ms = max(WORDS_KNOWN_MS, verdict.wait_ms - RELEASE_MS + LATE_MS)
+            if may and _may_be_over(early) and credit >= 1 and (likely_over or whole_turns >= WHOLE_TURNS):
                 asked_ms = ASKED_MS
             elif may and _may_be_over(verdict):
                 asked_ms = WORDS_KNOWN_MS
             else:
-                asked_ms = max(WORDS_KNOWN_MS, verdict.wait_ms)
-            over_ms = max(WORDS_KNOWN_MS, verdict.wait_ms - RELEASE_MS + LATE_MS)
+                asked_ms = over_ms
             released_ms = max(over_ms, asked_ms + provider_ms + OVERHEAD_MS)
             found = Judged(scene, provider_ms, pause_ms, said, verdict.reason, released_ms)
             thrown_away = 1 - found.spoken_into if pause_ms and asked_ms < pause_ms + ONSETS_MS[0] else 0.0
@@ -119,6 +120,7 @@ def _call(call: Call, provider_ms: int, style: EndpointingStyle) -> Iterator[Jud
             reply_ms = provider_ms + OVERHEAD_MS
             if pause_ms >= SHORTEST_PAUSE_MS:
                 caller_pauses.append(pause_ms)
+        whole_turns = 0 if spoken.pauses_ms else whole_turns + 1
         credit = min(CREDIT_MAX, credit + CREDIT_PER_TURN)
 
 

@@ -266,6 +266,26 @@ def test_a_slow_responder_gives_who_may_go_on_more_time_and_is_asked_all_the_sam
     assert talk.published(TurnMeasured)[-1].reason == "slow Responder"
 
 
+def test_after_a_turn_with_a_pause_a_short_one_is_answered_with_its_words_until_three_were_whole() -> None:
+    talk = Talk()
+    asked, asked_early = 0, list[bool]()
+    for turn, pauses in enumerate((True, False, False, False, False)):
+        talk.say()
+        talk.stop()
+        asked_early.append(len(talk.all(do.CreateReply)) > asked)
+        talk.transcribe("turn off the lights please")
+        if pauses:
+            talk.say(600)
+            talk.stop()
+            talk.transcribe("in the kitchen")
+        talk.wait(1.5)
+        talk.answer(f"r{turn}")
+        talk.tell(ev.PlaybackStarted(f"i-r{turn}"), ev.PlaybackDrained(f"i-r{turn}", 1000))
+        talk.wait(3)
+        asked = len(talk.all(do.CreateReply))
+    assert asked_early == [True, False, False, False, True]
+
+
 def test_replies_are_prepared_on_credit() -> None:
     talk = Talk()
     for turn in range(4):

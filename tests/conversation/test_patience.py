@@ -61,6 +61,7 @@ ROWS = {
         "I want",
         "I'd like a very",
         "Put me through to",
+        "could you tell me how many rooms there",
     ),
     Reason.OPEN_PUNCTUATION: ("On Tuesday,", "I wanted to ask...", "The thing -"),
     Reason.LIST: ("I need apples, pears", "put milk two loaves of bread", "My symptoms are a headache a sore throat"),
@@ -120,6 +121,8 @@ def test_every_reason_is_in_the_documented_table() -> None:
         "Book it for the third of May",
         "I've never had this problem before",
         "Wake me up at seven",
+        "Can you tell me who is there",
+        "How do I get there",
         "I take two tablets a day",
     ],
 )

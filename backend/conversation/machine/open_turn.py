@@ -15,10 +15,10 @@ How long to wait is the verdict of `conversation.patience`, reached anew wheneve
 what was read of a short utterance, how likely a sentence ends here.
 
 A reply that is prepared and thrown away costs tokens. So a call has a *credit*: each turn adds `CREDIT_PER_TURN`, each
-discarded reply takes 1. Before its words are known, a turn's reply is asked for with a credit of 1 where the turn is
-likely to be over (much was said, we have asked something, or it has cut a reply, which may have to be brought back),
-else only with all there can be. Words are worth more: where they may be all, the reply is asked for at once
-(`PREPARE_WAIT_MS`), on credit or not. A turn costs at most `DISCARDED_PER_TURN`.
+discarded reply takes 1. Before its words are known, a turn's reply is asked for with a credit of 1, and only where the
+turn is likely to be over: much was said, we have asked something, it has cut a reply, which may have to be brought
+back, or this caller's latest turns had no pause (`WHOLE_TURNS`). Words are worth more: where they may be all, the reply
+is asked for at once (`PREPARE_WAIT_MS`), on credit or not. A turn costs at most `DISCARDED_PER_TURN`.
 """
 
 from __future__ import annotations
@@ -37,6 +37,8 @@ from backend.conversation.utterances import UtteranceKind, kind_of
 CREDIT_PER_TURN = 0.5
 CREDIT_MAX = 2.0
 DISCARDED_PER_TURN = 2
+WHOLE_TURNS = 3
+"""Turns in a row without a pause after which the next one is expected to have none either; a call begins with that."""
 LONG_TURN_MS = 3000
 """Speech after which a pause is more likely to be the end of a turn than not."""
 PREPARE_WAIT_MS = 890
@@ -158,7 +160,7 @@ def may_prepare(s: State) -> bool:
     if turn is None or s.utterance or only_hesitated(s, turn) or turn.discarded >= DISCARDED_PER_TURN:
         return False
     likely_over = turn.voiced_ms >= LONG_TURN_MS or s.our_words.endswith("?") or s.parked is not None
-    affordable = s.credit >= (1 if likely_over else CREDIT_MAX)
+    affordable = s.credit >= 1 and (likely_over or s.whole_turns >= WHOLE_TURNS)
     goes_on = turn.wait_ms > PREPARE_WAIT_MS and turn.reason != Reason.SLOW_RESPONDER
     return not goes_on and (affordable or _words_known(s, turn) is not None)
 
@@ -256,6 +258,7 @@ def follows_false_start(s: State, onset: float, within_s: float = FALSE_START_WI
 
 
 def _go_on(s: State, turn: OpenTurn) -> None:
+    s.whole_turns = 0
     turn.uncommitted = True
     turn.sentence_end = turn.reading = None
     turn.words.over = False
@@ -278,6 +281,7 @@ def close_turn(s: State, now: float) -> None:
         _drop_hesitation(s, turn)
         return
     s.credit = min(CREDIT_MAX, s.credit + CREDIT_PER_TURN)
+    s.whole_turns += 1
     turn.words.over = True
     settle_words(s)
     s.replay += turn.deferred

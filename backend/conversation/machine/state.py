@@ -350,6 +350,8 @@ class State:
     """What that asked for."""
     credit: float = 2.0
     """Replies that may be prepared before words say that the turn is over: see `open_turn`."""
+    whole_turns: int = 3
+    """The latest turns in a row without a pause that another piece followed; at first as if there had been some."""
     replay: list[Event] = field(default_factory=list)
     """Events that were deferred, to be handled now."""
     discard_commit: bool = False
