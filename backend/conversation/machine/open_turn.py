@@ -258,7 +258,7 @@ def follows_false_start(s: State, onset: float, within_s: float = FALSE_START_WI
 
 
 def _go_on(s: State, turn: OpenTurn) -> None:
-    s.whole_turns = 0
+    s.whole_turns = -1  # 0 when this turn is over
     turn.uncommitted = True
     turn.sentence_end = turn.reading = None
     turn.words.over = False
