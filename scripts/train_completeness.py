@@ -35,7 +35,7 @@ LEARNED_KINDS = "qcsal"
 PENALTY, DROP_BELOW = 3.0, 0.15
 RARE = 4
 """A feature of fewer cuts is not learned."""
-WORDS_KNOWN_MS = 430
+WORDS_KNOWN_MS = 410
 """A provider's transcript of a piece comes about this long after the last voice."""
 Vector = NDArray[np.float64]
 
@@ -204,7 +204,8 @@ def wait(name: str, judged: Sequence[Cut]) -> None:
     questions = [ms for ms, cut in zip(waits, judged, strict=True) if cut.complete and cut.kind == "q"]
     soon = np.mean(np.array(questions) <= 450)
     print(
-        f"{name:8} whole turns wait {np.quantile(whole, 0.5):.0f} ms (median), {np.quantile(whole, 0.9):.0f} (p90);",
+        f"{name:8} whole turns wait {np.mean(whole):.0f} ms (mean), {np.quantile(whole, 0.5):.0f} (median), "
+        f"{np.quantile(whole, 0.9):.0f} (p90);",
         end="",
     )
     print(f" {soon:.0%} of questions at most 450")
