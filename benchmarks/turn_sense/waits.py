@@ -106,7 +106,12 @@ def _call(call: Call, provider_ms: int, style: EndpointingStyle) -> Iterator[Jud
             likely_over = scene.prompt.endswith("?") or len(said) * CHARACTER_MS >= LONG_TURN_MS
             may = discarded < DISCARDED_PER_TURN
             over_ms = max(WORDS_KNOWN_MS, verdict.wait_ms - RELEASE_MS + LATE_MS)
-            if may and _may_be_over(early) and credit >= 1 and (likely_over or whole_turns >= WHOLE_TURNS):
+            if (
+                may
+                and _may_be_over(early)
+                and credit >= (0 if likely_over else 1)
+                and (likely_over or whole_turns >= WHOLE_TURNS)
+            ):
                 asked_ms = ASKED_MS
             elif may and _may_be_over(verdict):
                 asked_ms = WORDS_KNOWN_MS

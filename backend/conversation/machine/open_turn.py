@@ -15,10 +15,11 @@ How long to wait is the verdict of `conversation.patience`, reached anew wheneve
 what was read of a short utterance, how likely a sentence ends here.
 
 A reply that is prepared and thrown away costs tokens. So a call has a *credit*: each turn adds `CREDIT_PER_TURN`, each
-discarded reply takes 1. Before its words are known, a turn's reply is asked for with a credit of 1, and only where the
-turn is likely to be over: much was said, we have asked something, it has cut a reply, which may have to be brought
-back, or this caller's latest turns had no pause (`WHOLE_TURNS`). Words are worth more: where they may be all, the reply
-is asked for at once (`PREPARE_WAIT_MS`), on credit or not. A turn costs at most `DISCARDED_PER_TURN`.
+discarded reply takes 1. Before its words are known, a turn's reply is asked for where the turn is likely to be over
+(much was said, we have asked something, or it has cut a reply, which may have to be brought back), unless the credit is
+overdrawn; with a credit of 1 also where this caller's latest turns had no pause (`WHOLE_TURNS`). Words are worth more:
+where they may be all, the reply is asked for at once (`PREPARE_WAIT_MS`), on credit or not. A turn costs at most
+`DISCARDED_PER_TURN`.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from backend.conversation.machine.state import Deadlines, Floor, OpenTurn, State
 from backend.conversation.patience import EndpointingStyle, PauseContext, Reason, patience
 from backend.conversation.utterances import UtteranceKind, kind_of
 
-CREDIT_PER_TURN = 0.5
+CREDIT_PER_TURN = 0.4
 CREDIT_MAX = 2.0
 DISCARDED_PER_TURN = 2
 WHOLE_TURNS = 3
@@ -160,7 +161,7 @@ def may_prepare(s: State) -> bool:
     if turn is None or s.utterance or only_hesitated(s, turn) or turn.discarded >= DISCARDED_PER_TURN:
         return False
     likely_over = turn.voiced_ms >= LONG_TURN_MS or s.our_words.endswith("?") or s.parked is not None
-    affordable = s.credit >= 1 and (likely_over or s.whole_turns >= WHOLE_TURNS)
+    affordable = s.credit >= (0 if likely_over else 1) and (likely_over or s.whole_turns >= WHOLE_TURNS)
     goes_on = turn.wait_ms > PREPARE_WAIT_MS and turn.reason != Reason.SLOW_RESPONDER
     return not goes_on and (affordable or _words_known(s, turn) is not None)
 
