@@ -30,7 +30,7 @@ The last six rows go by the sum of what the detectors say (`backend.conversation
 the words and whatever else is put there. Then comes what only lengthens: where the reason is `IN_DOUBT`, nobody who has
 made pauses within turns is cut off in one of the length this caller is used to (`own pauses`), up to
 `OWN_PAUSES_MOST_MS`. And where the Responder usually takes so long that a reply asked for with the words would come
-later anyway, what is in doubt is waited for about as long (`slow Responder`): patience that costs next to nothing. The
+later anyway, what is in doubt is waited for about as long (`slow reply`): patience that costs next to nothing. The
 eager style waits 300 ms for everything.
 """
 
@@ -90,7 +90,7 @@ class Reason(StrEnum):
     MAY_GO_ON = "may go on"
     GOES_ON = "sentence goes on"
     OWN_PAUSES = "own pauses"
-    SLOW_RESPONDER = "slow Responder"
+    SLOW_REPLY = "slow reply"
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +164,7 @@ OWN_PAUSES_MOST_MS = (880, 1600)
 REPLY_WITH_WORDS_MS = 480
 """A reply that is asked for as soon as the words are known (some 410 ms after the last sound) sounds this long after
 the Responder's time, and a voice that begins by then is noticed."""
-SLOW_RESPONDER_MOST_MS = (890, 1000)
+SLOW_REPLY_MOST_MS = (890, 1000)
 """What is waited for at most because the Responder is slow: mostly, and where the last words could be corrected."""
 IN_DOUBT = frozenset({Reason.UNKNOWN, Reason.CORRECTABLE, Reason.RATHER_COMPLETE, Reason.MAY_GO_ON})
 """Reasons that the caller's own pauses may lengthen; to wait longer after what is surely complete makes every answer
@@ -284,9 +284,9 @@ def patience(context: PauseContext, style: EndpointingStyle) -> Patience:
             wait_ms, reason = own_ms, Reason.OWN_PAUSES
     if reason in HELD_FOR_SLOW and context.reply_ms:
         correctable = reason is Reason.NUMBER_MAY_GO_ON or could_be_corrected(last_sentence(context.words or ""))
-        free_ms = min(context.reply_ms + REPLY_WITH_WORDS_MS, SLOW_RESPONDER_MOST_MS[correctable])
+        free_ms = min(context.reply_ms + REPLY_WITH_WORDS_MS, SLOW_REPLY_MOST_MS[correctable])
         if free_ms > wait_ms:
-            wait_ms, reason = free_ms, Reason.SLOW_RESPONDER
+            wait_ms, reason = free_ms, Reason.SLOW_REPLY
     return Patience(wait_ms, reason)
 
 

@@ -130,7 +130,7 @@ def _call(call: Call, provider_ms: int, style: EndpointingStyle) -> Iterator[Jud
 
 
 def _may_be_over(verdict: Patience) -> bool:
-    return verdict.wait_ms <= PREPARE_WAIT_MS or verdict.reason == Reason.SLOW_RESPONDER
+    return verdict.wait_ms <= PREPARE_WAIT_MS or verdict.reason == Reason.SLOW_REPLY
 
 
 @cache

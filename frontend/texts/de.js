@@ -317,10 +317,12 @@ export default {
   "pause.tokens": { one: "{count} Token", other: "{count} Token" },
   "pause.sentence": "{parts}.",
   "pause.sentence_tokens": "{parts} ({tokens}).",
+  "reason.could_be_corrected": "Sie hätten es noch berichtigen können",
   "reason.eager": "Antworten sollen sofort kommen",
   "reason.nothing_known": "noch waren keine Worte bekannt",
   "reason.own_pauses": "Ihre eigenen Pausen sind so lang",
   "reason.rather_complete": "es war wohl vollständig",
+  "reason.slow_reply": "die Antwort braucht ohnehin so lange",
 
   // memory
   "memory.title": "Was ich über Sie weiß",

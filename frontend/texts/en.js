@@ -317,10 +317,12 @@ export default {
   "pause.tokens": { one: "{count} token", other: "{count} tokens" },
   "pause.sentence": "{parts}.",
   "pause.sentence_tokens": "{parts} ({tokens}).",
+  "reason.could_be_corrected": "you might have corrected it",
   "reason.eager": "answers should come at once",
   "reason.nothing_known": "no words were known yet",
   "reason.own_pauses": "you often pause that long",
   "reason.rather_complete": "it was probably complete",
+  "reason.slow_reply": "the answer takes that long anyway",
 
   // memory
   "memory.title": "What I remember about you",

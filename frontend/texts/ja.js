@@ -311,10 +311,12 @@ export default {
   "pause.tokens": { other: "{count}トークン" },
   "pause.sentence": "{parts}。",
   "pause.sentence_tokens": "{parts}（{tokens}）。",
+  "reason.could_be_corrected": "言い直すかもしれない",
   "reason.eager": "すぐに答える設定",
   "reason.nothing_known": "まだ言葉が分からない",
   "reason.own_pauses": "ふだんの間も同じくらい長い",
   "reason.rather_complete": "おそらく話し終わった",
+  "reason.slow_reply": "答えにもともと時間がかかる",
 
   // memory
   "memory.title": "あなたについて覚えていること",

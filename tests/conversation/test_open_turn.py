@@ -263,7 +263,7 @@ def test_a_slow_responder_gives_who_may_go_on_more_time_and_is_asked_all_the_sam
     talk.wait(0.2)
     assert len(talk.all(do.Play)) == played + 1
     talk.tell(ev.PlaybackStarted("i-r2"))
-    assert talk.published(TurnMeasured)[-1].reason == "slow Responder"
+    assert talk.published(TurnMeasured)[-1].reason == "slow reply"
 
 
 def test_after_a_turn_with_a_pause_a_short_one_is_answered_with_its_words_until_three_were_whole() -> None:

@@ -198,11 +198,11 @@ def test_a_rising_voice_lengthens_the_wait_after_a_statement_but_not_after_a_que
 @pytest.mark.parametrize(
     ("words", "reply_ms", "wait_ms", "reason"),
     [
-        ("Send it to my office", 500, 980, Reason.SLOW_RESPONDER),
-        ("Send it to my office", 900, 1000, Reason.SLOW_RESPONDER),
+        ("Send it to my office", 500, 980, Reason.SLOW_REPLY),
+        ("Send it to my office", 900, 1000, Reason.SLOW_REPLY),
         ("Send it to my office", 200, 850, Reason.CORRECTABLE),
         ("Send it to my office", 0, 850, Reason.CORRECTABLE),
-        ("The heating doesn't work", 500, 890, Reason.SLOW_RESPONDER),
+        ("The heating doesn't work", 500, 890, Reason.SLOW_REPLY),
         ("What time is it?", 500, 420, Reason.QUESTION),
         ("I paid already", 500, 540, Reason.STATEMENT),
         ("I would like to book a table for", 500, 1800, Reason.TRAILING_OFF),

@@ -9,7 +9,7 @@ import pytest
 
 from backend.conversation.patience import (
     OWN_PAUSES_MOST_MS,
-    SLOW_RESPONDER_MOST_MS,
+    SLOW_REPLY_MOST_MS,
     WAIT_MS,
     EndpointingStyle,
     PauseContext,
@@ -18,12 +18,12 @@ from backend.conversation.patience import (
 )
 
 GUIDE = Path(__file__).parents[2] / "docs" / "howto" / "turn-taking.md"
-ROWS = re.findall(r"^\| ([a-zR, -]+) \| (.*) \| (?:up to )?([\d.]+) s \|$", GUIDE.read_text(), re.M)
+ROWS = re.findall(r"^\| ([a-z, -]+) \| (.*) \| (?:up to )?([\d.]+) s \|$", GUIDE.read_text(), re.M)
 """Of each row its reasons, examples, and balanced wait in seconds."""
 ELSEWHERE = {
     "hesitation": 2500,
     "own pauses": OWN_PAUSES_MOST_MS[0],
-    "slow Responder": SLOW_RESPONDER_MOST_MS[1],
+    "slow reply": SLOW_REPLY_MOST_MS[1],
 }
 """Reasons that are not in `WAIT_MS`."""
 

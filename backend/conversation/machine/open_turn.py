@@ -162,7 +162,7 @@ def may_prepare(s: State) -> bool:
         return False
     likely_over = turn.voiced_ms >= LONG_TURN_MS or s.our_words.endswith("?") or s.parked is not None
     affordable = s.credit >= (0 if likely_over else 1) and (likely_over or s.whole_turns >= WHOLE_TURNS)
-    goes_on = turn.wait_ms > PREPARE_WAIT_MS and turn.reason != Reason.SLOW_RESPONDER
+    goes_on = turn.wait_ms > PREPARE_WAIT_MS and turn.reason != Reason.SLOW_REPLY
     return not goes_on and (affordable or _words_known(s, turn) is not None)
 
 
