@@ -10,6 +10,7 @@ turn_sense              this: the command line
     calls               a process of its own: real callers, by WebRTC or telephone, that play the scenes
   hearing, judge        which reply sounded when; what became of each scene
   table, tradeoff       the rows with their goals; speaking into pauses against waiting, drawn
+  waits                 a program of its own: what the table of patience makes of the words alone, in seconds
 
 A call is 8 to 10 scenes of one caller, one after another, as in life: the server may learn their level and pauses.
 """

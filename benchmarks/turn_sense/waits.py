@@ -54,6 +54,8 @@ CHARACTER_MS = 57
 ONSETS_MS = (25, 33, 37, 41, 44, 48, 51, 55, 61, 68, 80, 111, 135)
 """How long after the caller goes on the detector knows it, in equal shares: until then a reply may begin."""
 SCENES = 400
+STYLES = (EndpointingStyle.BALANCED, EndpointingStyle.PATIENT)
+"""Those that wait for words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,16 +155,18 @@ def rows(found: Sequence[Judged]) -> Iterator[tuple[str, str]]:
     quick = [each for each in over if each.scene.kind in FINISHED]
     for what, some in (("first sound", over), ("... quick answers and complete questions", quick)):
         waits = [float(each.first_sound_ms) for each in some]
-        yield what, " / ".join(f"{quantile(waits, share):.0f}" for share in (0.5, 0.95)) + " ms (p50 / p95)"
+        figures = (*(quantile(waits, share) for share in (0.5, 0.95)), sum(waits) / len(waits) if waits else None)
+        yield what, " / ".join("-" if ms is None else f"{ms:.0f}" for ms in figures) + " ms (p50 / p95 / mean)"
     yield "replies thrown away, per turn", f"{sum(each.thrown_away for each in found) / max(len(over), 1):.2f}"
 
 
 def _share(some: Sequence[Judged]) -> str:
-    into: Counter[str] = Counter()
+    into: dict[str, float] = defaultdict(float)
     for each in some:
-        into[each.reason] += each.spoken_into  # type: ignore[assignment]
+        into[each.reason] += each.spoken_into
     of_all = f"{100 * sum(into.values()) / len(some):.1f} % of {len(some)}" if some else "-"
-    told = ", ".join(f"{reason} {times:.1f}" for reason, times in into.most_common() if times >= 0.5)
+    most = sorted(into.items(), key=lambda entry: -entry[1])
+    told = ", ".join(f"{reason} {times:.1f}" for reason, times in most if times >= 0.5)
     return of_all + (f" ({told})" if told else "")
 
 
@@ -171,7 +175,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.turn_sense.waits", description=__doc__)
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3, 4, 5, 6])
     parser.add_argument("--provider", type=int, nargs="+", default=[0, 500], help="delays in milliseconds")
-    parser.add_argument("--style", type=EndpointingStyle, default=EndpointingStyle.BALANCED)
+    parser.add_argument("--style", type=EndpointingStyle, choices=STYLES, default=STYLES[0])
     parser.add_argument("--verbose", action="store_true", help="tell what was spoken into, and how often it was")
     options = parser.parse_args()
     found: dict[int, list[Judged]] = defaultdict(list)

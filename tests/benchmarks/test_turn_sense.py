@@ -14,7 +14,7 @@ from backend.media.opus import OpusEncoder
 from backend.transports.webrtc.srtp import write_packet
 from benchmarks import speech
 from benchmarks.heard import Heard
-from benchmarks.turn_sense import draw, provider, render, texts
+from benchmarks.turn_sense import draw, provider, render, texts, waits
 from benchmarks.turn_sense.hearing import HeardReply, Sound, _measured
 from benchmarks.turn_sense.judge import Outcome, _into_reply, _turn, judged
 from benchmarks.turn_sense.pausing import split
@@ -51,6 +51,16 @@ def test_pauses_fall_between_many_words_of_a_sentence() -> None:
     places = {len(split(words, 1, chance)[0]) for _ in range(200)}
     assert len(places) > 5
     assert min(places) >= 2 and max(places) <= len(words) - 2
+
+
+def test_by_words_alone_a_slower_provider_is_heard_later_and_who_is_patient_speaks_into_less() -> None:
+    balanced, patient = ([*waits.judged([7], [0, 500], style)] for style in waits.STYLES)
+    at_once, slow = ([each for each in balanced if each.provider_ms == ms] for ms in (0, 500))
+    assert len(at_once) == len(slow) and sum(not each.pause_ms for each in at_once) > 100
+    assert all(early.first_sound_ms <= late.first_sound_ms for early, late in zip(at_once, slow, strict=True))
+    assert 0 < sum(each.spoken_into for each in patient) < sum(each.spoken_into for each in balanced)
+    assert not any(each.spoken_into for each in balanced if not each.pause_ms)
+    assert [name for name, _ in waits.rows(at_once)] == [name for name, _ in waits.rows(slow)]
 
 
 def test_a_tone_is_known_again_by_its_pitch_after_the_codec() -> None:
