@@ -10,7 +10,7 @@ fits decides; its waits are in `WAIT_MS`.
     filled pause        | the last words are "um", "let me see", "hold on"                      |     2000 |    2800
     self-correction     | the last words take something back: "on Tuesday, no", "I mean"        |     1500 |    2100
     number under way    | digits are dictated, fewer than a telephone or card number has        |     1500 |    2200
-    number may go on    | as many digits as a postcode, an order or a short number has          |      880 |    1600
+    number may go on    | as many digits as a postcode, an order or a short number has          |      870 |    1600
     number complete     | 10, 11 or 16 digits, or the year of a date                            |      700 |    1100
     spelling under way  | single letters, half an e-mail address, or we asked for an address    |     1500 |    2200
     address complete    | an e-mail address with its end: "dot com"                             |      600 |    1000
@@ -137,7 +137,7 @@ WAIT_MS: dict[Reason, tuple[int, int]] = {
     Reason.FILLED_PAUSE: (2000, 2800),
     Reason.SELF_CORRECTION: (1500, 2100),
     Reason.NUMBER: (1500, 2200),
-    Reason.NUMBER_MAY_GO_ON: (880, 1600),
+    Reason.NUMBER_MAY_GO_ON: (870, 1600),
     Reason.NUMBER_COMPLETE: (700, 1100),
     Reason.SPELLING: (1500, 2200),
     Reason.ADDRESS_COMPLETE: (600, 1000),
@@ -160,7 +160,7 @@ SURE = {"question": 1.1, "yes-no question": 1.1, "request": 1.75, "statement": 2
 """Log odds from which a turn is surely complete, by the kind of sentence."""
 RATHER, DOUBTFUL = 1.1, -0.5
 """Log odds from which a turn is rather complete, and below which it goes on."""
-OWN_PAUSES_MOST_MS = (880, 1600)
+OWN_PAUSES_MOST_MS = (870, 1600)
 REPLY_WITH_WORDS_MS = 480
 """A reply that is asked for as soon as the words are known (some 410 ms after the last sound) sounds this long after
 the Responder's time, and a voice that begins by then is noticed."""

@@ -49,8 +49,8 @@ SLOT_MS = 20
 """What may sound is heard in the next slot; in these calls, as on an idle server, slots follow the caller's packets."""
 LATE_MS = 2
 """From the caller's last sound until the server has it."""
-CHARACTER_MS = 57
-"""How long a written character takes to say."""
+CHARACTER_MS = {"espeak": 64, "flite": 51, "hibari": 48}
+"""How long each family of voices sounds for a written character, at its usual speed."""
 ONSETS_MS = (25, 33, 37, 41, 44, 48, 51, 55, 61, 68, 80, 111, 135)
 """How long after the caller goes on the detector knows it, in equal shares: until then a reply may begin."""
 SCENES = 400
@@ -96,6 +96,7 @@ def judged(seeds: Iterable[int], providers_ms: Sequence[int], style: Endpointing
 def _call(call: Call, provider_ms: int, style: EndpointingStyle) -> Iterator[Judged]:
     caller_pauses: list[int] = []
     credit, reply_ms, whole_turns = CREDIT_MAX, 0, WHOLE_TURNS
+    character_ms = CHARACTER_MS[call.family] / call.speed
     for scene in call.scenes:
         expected = expected_answer(scene.prompt) if scene.prompt else Expected.NOTHING
         spoken = scene.clips[0].spoken[0]
@@ -105,7 +106,7 @@ def _call(call: Call, provider_ms: int, style: EndpointingStyle) -> Iterator[Jud
             unknown = PauseContext(expected=expected, caller_pauses_ms=tuple(caller_pauses[-16:]), reply_ms=reply_ms)
             early = patience(unknown, style)
             verdict = patience(replace(unknown, words=said, sentence_end=_sentence_end(said)), style)
-            likely_over = scene.prompt.endswith("?") or len(said) * CHARACTER_MS >= LONG_TURN_MS
+            likely_over = scene.prompt.endswith("?") or len(said) * character_ms >= LONG_TURN_MS
             may = discarded < DISCARDED_PER_TURN
             over_ms = max(WORDS_KNOWN_MS, verdict.wait_ms - RELEASE_MS + LATE_MS)
             if (
