@@ -14,6 +14,7 @@ from collections.abc import AsyncIterator, Iterator
 from backend.media.frame import BYTES_PER_MS
 from local_responder.dialogue.base import Sentence
 from local_responder.engines import Engines
+from local_responder.expectation import expected_sentences
 from local_responder.realtime.items import Item
 from local_responder.realtime.parts import (
     Audio,
@@ -66,10 +67,10 @@ class VoiceSession:
 
     # --- what the caller says -----------------------------------------------------------------------
 
-    def listen(self) -> AsyncIterator[Transcript]:
+    def listen(self, instructions: str, prompt: str) -> AsyncIterator[Transcript]:
         """Begin an utterance; its words come as soon as no more sound is likely to change them."""
         self.discard()
-        self._utterance, self._early = self._engines.recognizer.start(), ""
+        self._utterance, self._early = self._engines.recognizer.start(expected_sentences(instructions, prompt)), ""
         return self._settled(self._utterance)
 
     def feed(self, pcm: bytes) -> None:

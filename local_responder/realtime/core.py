@@ -201,10 +201,13 @@ class Realtime:
         else:
             self._buffer.keep_last(prefix_ms(self.session.turn_detection or {}))
 
+    def _opened(self, item_id: str) -> Open:
+        return Open(item_id, self.session.instructions, self.session.transcription_prompt)
+
     def _feed(self) -> Effects:
         if not self._utterance:
             self._utterance = self._spoken_item or self.ids.new("item")
-            yield Open(self._utterance)
+            yield self._opened(self._utterance)
         if pcm := self._buffer.unfed():
             yield Feed(pcm)
 
@@ -235,7 +238,7 @@ class Realtime:
         fed = self._buffer.fed
         pcm = self._buffer.take()
         if not self._utterance:
-            yield Open(item_id)
+            yield self._opened(item_id)
         if rest := pcm[fed:]:
             yield Feed(rest)
         self._utterance = ""

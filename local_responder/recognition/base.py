@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from typing import Protocol
 
 from backend.errors import PeerError
@@ -47,6 +47,6 @@ class Recognizer(Protocol):
         """What the page shows, e.g. "Moonshine base"."""
         ...
 
-    def start(self) -> Utterance:
-        """Begin an utterance."""
+    def start(self, expected: Sequence[str] = ()) -> Utterance:
+        """Begin an utterance; `expected` are sentences like what may be said, where the recognizer can use them."""
         ...

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
 import numpy as np
 
 from backend.media.frame import SAMPLE_RATE
 from backend.media.resample import resample
+from local_responder.recognition.expected import Expected
 from local_responder.recognition.jobs import Heard, decode_hearing, encode
 from local_responder.recognition.moonshine_model import RATE, Decoded, MoonshineModel, Samples
+from local_responder.recognition.tokens import Tokens
 from local_responder.recognition.voiced import voiced_part
 
 LEAST_LOG_PROBABILITY = -1.4
@@ -58,15 +61,21 @@ def recognise(model: MoonshineModel, payload: bytes) -> Iterator[bytes]:
         return
     yield b""
     samples = prepared(pcm)
-    for decoded in model.transcribe(samples, hearing.draft):
+    expected = None if hearing.expected is None else _expected(hearing.expected, model.tokens)
+    for decoded in model.transcribe(samples, hearing.draft, expected):
         yield encode(_heard(model, decoded, len(samples) / RATE)) if decoded else b""
+
+
+@lru_cache(maxsize=8)
+def _expected(sentences: tuple[str, ...], tokens: Tokens) -> Expected:
+    return Expected(sentences, tokens)
 
 
 def _heard(model: MoonshineModel, decoded: Decoded, seconds: float) -> Heard:
     if not is_believable(decoded):
         return Heard()
     tokens = without_echo(decoded.tokens, seconds)
-    return Heard(model.text(tokens), tokens, decoded.least)
+    return Heard(model.tokens.text(tokens), tokens, decoded.least)
 
 
 def prepared(pcm: bytes) -> Samples:

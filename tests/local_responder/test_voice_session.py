@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 
 from local_responder.dialogue.base import Part, Sentence
 from local_responder.engines import Engines
@@ -55,7 +55,7 @@ class Listener:
     def __init__(self, *utterances: HeardText) -> None:
         self._utterances = iter(utterances)
 
-    def start(self) -> HeardText:
+    def start(self, expected: Sequence[str] = ()) -> HeardText:
         return next(self._utterances)
 
 
@@ -107,21 +107,21 @@ def an_order(core: Realtime) -> Order:
 async def test_words_are_told_while_the_caller_speaks_and_are_never_taken_back() -> None:
     utterance = HeardText(["what", "what is", "what is the", "what was the weather", "what is the weather in"], "")
     heard = session(utterance)
-    early = [part.delta async for part in heard.listen()]
+    early = [part.delta async for part in heard.listen("", "")]
     assert "".join(early) == "what is the weather"
 
 
 async def test_punctuation_behind_the_last_word_told_may_still_change() -> None:
     heard = session(HeardText(["Hello. what", "Hello, what is the"], ""))
-    assert "".join([part.delta async for part in heard.listen()]) == "Hello, what is"
+    assert "".join([part.delta async for part in heard.listen("", "")]) == "Hello, what is"
 
 
 async def test_the_rest_of_the_transcript_follows_the_commit() -> None:
     heard = session(HeardText(["what is the"], "What is the weather?"), HeardText(["what is the"], "what is the time"))
-    early = [part async for part in heard.listen()]
+    early = [part async for part in heard.listen("", "")]
     parts = [part async for part in heard.hear(Item("a", "message"), SECOND)]
     assert early == [Transcript("what is")] and parts == [TranscriptDone("What is the weather?")]
-    assert [part async for part in heard.listen()] == [Transcript("what is")]
+    assert [part async for part in heard.listen("", "")] == [Transcript("what is")]
     parts = [part async for part in heard.hear(Item("b", "message"), SECOND)]
     assert parts == [Transcript(" the time"), TranscriptDone("what is the time")]
 
@@ -129,7 +129,7 @@ async def test_the_rest_of_the_transcript_follows_the_commit() -> None:
 async def test_a_failed_recognition_is_told_and_the_reply_goes_on() -> None:
     dialogue = Answering(Sentence("Pardon?"))
     heard = session(HeardText([], RecognitionFailed("gone")), dialogue=dialogue)
-    heard.listen()
+    heard.listen("", "")
     core = a_core()
     append(core, SECOND)
     listens = [each for each in tell(core, "input_audio_buffer.commit") if isinstance(each, Listen)]
@@ -141,10 +141,10 @@ async def test_a_failed_recognition_is_told_and_the_reply_goes_on() -> None:
 async def test_sound_goes_to_the_utterance_and_a_cleared_one_is_given_up() -> None:
     first, second = HeardText([], ""), HeardText([], "")
     heard = session(first, second)
-    heard.listen()
+    heard.listen("", "")
     heard.feed(SECOND)
     heard.discard()
-    heard.listen()
+    heard.listen("", "")
     heard.feed(SECOND[:2])
     assert (first.fed, first.cancelled, second.fed, second.cancelled) == (SECOND, True, bytes(2), False)
 
@@ -152,7 +152,7 @@ async def test_sound_goes_to_the_utterance_and_a_cleared_one_is_given_up() -> No
 async def test_a_reply_waits_for_the_transcript_of_what_it_answers() -> None:
     dialogue = Answering(Sentence("Hello."))
     heard = session(HeardText([], "hi"), dialogue=dialogue)
-    heard.listen()
+    heard.listen("", "")
     core = a_core()
     append(core, SECOND)
     [listen] = [each for each in tell(core, "input_audio_buffer.commit") if isinstance(each, Listen)]

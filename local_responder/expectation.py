@@ -1,0 +1,27 @@
+"""What callers of a session are likely to say, for recognition: words of theirs win over others that sound alike."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from backend.conversation.utterances import UtteranceKind, phrases
+from local_responder.dialogue.routing import examples_in
+from local_responder.dialogue.small_talk import SPECIALISTS
+
+_ALONE = tuple(
+    phrase.capitalize() + mark
+    for kind in (UtteranceKind.AGREEMENT, UtteranceKind.COMMAND)
+    for phrase in phrases(kind)
+    for mark in ("", ".")
+)
+"""What is said into a reply: a murmur, or a word that ends it."""
+_SMALL_TALK = tuple(text for each in SPECIALISTS for text in each.examples)
+_BETWEEN = re.compile(r"\s*[\n;,]\s*|(?<=[.?!])\s+")
+
+
+@lru_cache(maxsize=32)
+def expected_sentences(instructions: str, prompt: str = "") -> tuple[str, ...]:
+    """Return what the specialists say of themselves in the instructions, small talk, and what the client names."""
+    named = tuple(text for text in _BETWEEN.split(prompt) if text)
+    return (*examples_in(instructions), *_SMALL_TALK, *_ALONE, *named)
