@@ -6,8 +6,9 @@ import re
 from functools import lru_cache
 
 from backend.conversation.utterances import UtteranceKind, phrases
-from local_responder.dialogue.routing import examples_in
+from local_responder.dialogue.routing import examples_in, with_names_as
 from local_responder.dialogue.small_talk import SPECIALISTS
+from local_responder.recognition.expected import NAME, Expectation
 
 _ALONE = tuple(
     phrase.capitalize() + mark
@@ -17,11 +18,11 @@ _ALONE = tuple(
 )
 """What is said into a reply: a murmur, or a word that ends it."""
 _SMALL_TALK = tuple(text for each in SPECIALISTS for text in each.examples)
-_BETWEEN = re.compile(r"\s*[\n;,]\s*|(?<=[.?!])\s+")
+_BETWEEN = re.compile(r"\s*[\n;,]\s*")
 
 
 @lru_cache(maxsize=32)
-def expected_sentences(instructions: str, prompt: str = "") -> tuple[str, ...]:
-    """Return what the specialists say of themselves in the instructions, small talk, and what the client names."""
-    named = tuple(text for text in _BETWEEN.split(prompt) if text)
-    return (*examples_in(instructions), *_SMALL_TALK, *_ALONE, *named)
+def expectation_of(instructions: str, prompt: str = "") -> Expectation:
+    """Return what the specialists say of themselves in the instructions, small talk, and the names in the prompt."""
+    told = tuple(with_names_as(NAME, text) for text in examples_in(instructions))
+    return Expectation((*told, *_SMALL_TALK, *_ALONE), tuple(name for name in _BETWEEN.split(prompt) if name))

@@ -14,7 +14,7 @@ from collections.abc import AsyncIterator, Iterator
 from backend.media.frame import BYTES_PER_MS
 from local_responder.dialogue.base import Sentence
 from local_responder.engines import Engines
-from local_responder.expectation import expected_sentences
+from local_responder.expectation import expectation_of
 from local_responder.realtime.items import Item
 from local_responder.realtime.parts import (
     Audio,
@@ -70,7 +70,7 @@ class VoiceSession:
     def listen(self, instructions: str, prompt: str) -> AsyncIterator[Transcript]:
         """Begin an utterance; its words come as soon as no more sound is likely to change them."""
         self.discard()
-        self._utterance, self._early = self._engines.recognizer.start(expected_sentences(instructions, prompt)), ""
+        self._utterance, self._early = self._engines.recognizer.start(expectation_of(instructions, prompt)), ""
         return self._settled(self._utterance)
 
     def feed(self, pcm: bytes) -> None:

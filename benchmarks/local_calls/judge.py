@@ -41,7 +41,8 @@ class Times:
         """Return it as a row of Markdown."""
         shown, words, sound = self.shown, self.transcript, self.answer
         return (
-            f"| {self.calls} | {self.asked} | {shown.p50:.0f} / {shown.p95:.0f} | {words.p50:.0f} / {words.p95:.0f} | {sound.p50:.0f} / {sound.p95:.0f}"
+            f"| {self.calls} | {self.asked} | {shown.p50:.0f} / {shown.p95:.0f} | {words.p50:.0f} / {words.p95:.0f}"
+            f" | {sound.p50:.0f} / {sound.p95:.0f}"
             f" | {self.unanswered} | {self.spacing.p99:.1f} | {self.gaps_percent:.2f} |"
         )
 

@@ -24,7 +24,7 @@ from backend.media.wav import read_wav
 from benchmarks.recognition.sounds import NOISES, Spoken, spoken
 from benchmarks.recognition.word_errors import errors
 from benchmarks.routing.__main__ import GUIDE
-from local_responder.expectation import expected_sentences
+from local_responder.expectation import expectation_of
 from local_responder.recognition.choose import MOONSHINE, SPHINX, limits
 from local_responder.recognition.moonshine_files import PACKAGE
 from local_responder.recognition.pooled import PooledRecognizer
@@ -32,7 +32,7 @@ from local_responder.speech_pool import SpeechPool
 
 COMMIT_MS = 300
 LONGEST_TIMED_MS = 5000
-EXPECTED = expected_sentences(GUIDE)
+EXPECTED = expectation_of(GUIDE)
 RECORDED = "Ever tried. Ever failed. No matter. Try again. Fail again. Fail better."
 """What the recording in moonshine-cpp says."""
 

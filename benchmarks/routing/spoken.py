@@ -8,8 +8,9 @@ from collections.abc import Sequence
 
 from benchmarks.recognition.sounds import in_quiet
 from benchmarks.routing.asked import Asked
-from local_responder.expectation import expected_sentences
+from local_responder.expectation import expectation_of
 from local_responder.recognition.choose import open_recognizer
+from local_responder.recognition.expected import Expectation
 
 
 def heard_by_family(questions: Sequence[Asked], instructions: str) -> dict[str, list[str]]:
@@ -17,10 +18,10 @@ def heard_by_family(questions: Sequence[Asked], instructions: str) -> dict[str, 
 
     The `instructions` are those of the session, which tell recognition what may be said.
     """
-    return asyncio.run(_heard([each.words for each in questions], expected_sentences(instructions)))
+    return asyncio.run(_heard([each.words for each in questions], expectation_of(instructions)))
 
 
-async def _heard(texts: Sequence[str], expected: Sequence[str]) -> dict[str, list[str]]:
+async def _heard(texts: Sequence[str], expected: Expectation) -> dict[str, list[str]]:
     recognizer, pool = open_recognizer()
     transcripts: dict[str, list[str]] = defaultdict(list)
     try:

@@ -104,6 +104,16 @@ def examples_in(instructions: str) -> list[str]:
     return [text for told in _GUIDE.finditer(instructions) for text in _examples(told)]
 
 
+def with_names_as(mark: str, sentence: str) -> str:
+    """Return a sentence with a mark for each name in it, which is no day and no month."""
+    times = [found.span() for found in TIME.finditer(sentence)]
+
+    def marked(name: re.Match[str]) -> str:
+        return name[0] if any(begin < name.end() and name.start() < end for begin, end in times) else mark
+
+    return _NAME.sub(marked, sentence)
+
+
 def routing_of(tools: Sequence[Mapping[str, Any]], instructions: str = "") -> Routing | None:
     """Return the first tool with an enumeration to choose from and a text to fill."""
     told = {found["domain"]: found for found in _GUIDE.finditer(instructions)}

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from typing import Protocol
 
 from backend.errors import PeerError
+from local_responder.recognition.expected import Expectation
+
+NOTHING = Expectation()
 
 
 class RecognitionFailed(PeerError):
@@ -47,6 +50,6 @@ class Recognizer(Protocol):
         """What the page shows, e.g. "Moonshine base"."""
         ...
 
-    def start(self, expected: Sequence[str] = ()) -> Utterance:
-        """Begin an utterance; `expected` are sentences like what may be said, where the recognizer can use them."""
+    def start(self, expected: Expectation = NOTHING) -> Utterance:
+        """Begin an utterance; what is `expected` helps where the recognizer can use it."""
         ...

@@ -31,6 +31,8 @@ class Path:
     """The log-probability of each token by its sound alone, and of the end."""
     score: float = 0.0
     """Their sum, with what expectation adds."""
+    word: float = 0.0
+    """How likely its last word is by expectation."""
 
 
 class BeamSearch:
@@ -78,6 +80,6 @@ class BeamSearch:
         return self.ended or self.paths[0]
 
     def _longer(self, path: Path, token: int, chance: float) -> Path:
-        score = path.score + chance + self._expected.bonus(path.tokens, token)
+        worth, word = self._expected.worth(path.tokens, path.word, token)
         tokens = path.tokens if token == END else (*path.tokens, token)
-        return Path(tokens, (*path.chances, chance), score)
+        return Path(tokens, (*path.chances, chance), path.score + chance + worth, word)

@@ -1,75 +1,102 @@
 """What callers are expected to say: how much likelier a token is where sentences like these are said. Pure.
 
-The sentences are those that the Thinkers give of themselves, for instance, a plugin's among them. Which token follows
-which one, two or three in them is counted, and interpolated as Witten and Bell do. A token that the sentences make
-likely gets a bonus, no other loses anything: so a word of theirs wins over another that sounds nearly the same, and
-what nobody expects is recognized as without them. What begins with a capital within a sentence is a name, of which
-those in the examples are no likelier than others.
+The sentences are those that the Thinkers give of themselves, for instance, a plugin's among them, and the names those
+that tools know. Which token follows which one, two or three in them is counted, and interpolated as Witten and Bell do.
+A word counts by all its tokens at once: one that is likely by these counts gains, one that is not loses a little, both
+within bounds. So a word of theirs wins over another that sounds nearly the same, and what nobody expects is still
+recognized. The end neither gains nor loses.
 """
 
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+
+import msgspec
 
 from local_responder.recognition.tokens import Tokens
 
 START, END = 1, 2
 """The tokens before the first and after the last."""
+NAME = "_"
+"""Stands for any name in a sentence."""
+ANY_NAME = -1
+"""The same among tokens."""
 ORDER = 4
 """Tokens in the longest run that is counted."""
-WEIGHT = 0.3
-"""How much the sentences count, the sound counting one."""
-LEAST = -9.0
-"""The logarithm of a token's probability in the sentences from which it gets a bonus."""
+WEIGHT = 0.35
+"""How much expectation counts, the sound counting one."""
+LEAST, NEUTRAL = -9.0, -7.0
+"""Logarithms of probabilities: less counts as this, and a word that has this much neither gains nor loses."""
 UNKNOWN = 1 / 32_000
 MOST_REMEMBERED = 50_000
-_NAME = re.compile(r"(?!I\b)[A-Z]\w*[a-z]")
+
+
+class Expectation(msgspec.Struct, array_like=True, frozen=True):
+    """What is likely to be said."""
+
+    sentences: tuple[str, ...] = ()
+    """With `NAME` for each name in them: one that stands in an example is no likelier than another."""
+    names: tuple[str, ...] = ()
 
 
 class Expected:
-    """The runs of tokens in some sentences."""
+    """The runs of tokens in an expectation."""
 
-    def __init__(self, sentences: Sequence[str], tokens: Tokens) -> None:
+    def __init__(self, expectation: Expectation, tokens: Tokens) -> None:
         self._following: dict[tuple[int, ...], Counter[int]] = defaultdict(Counter)
-        for sentence in sentences:
-            self._learn(list(_marked(sentence, tokens)))
-        self._bonus = lru_cache(MOST_REMEMBERED)(self._computed)
+        for sentence in expectation.sentences:
+            self._learn([START, *_tokens_of(sentence, tokens)])
+        for name in expectation.names:
+            self._learn(list(_tokens_of(name, tokens)))
+        self._first = Counter(next(_tokens_of(name, tokens)) for name in expectation.names if name.split())
+        self._likelihood = lru_cache(MOST_REMEMBERED)(self._computed)
+        self._begins = tokens.begins
 
     def __repr__(self) -> str:
         return f"Expected({len(self._following)} beginnings)"
 
-    def bonus(self, before: Sequence[int], token: int) -> float:
-        """Return what a token's log-probability gains after others; never negative, and at most 2.7."""
-        return self._bonus((START, *before)[1 - ORDER :], token) if self._following else 0.0
+    def worth(self, before: Sequence[int], word: float, token: int) -> tuple[float, float]:
+        """Return what a token adds to a path after others, and the log-probability of the word it belongs to so far.
 
-    def _learn(self, marked: Sequence[tuple[int, bool]]) -> None:
-        for at in range(1, len(marked)):
+        `word` is that of the word that the tokens before end with.
+        """
+        if token == END or not self._following:
+            return 0.0, 0.0
+        likelihood = self._likelihood((START, *before)[1 - ORDER :], token)
+        if self._begins[token]:
+            return _worth(likelihood), likelihood
+        return _worth(word + likelihood) - _worth(word), word + likelihood
+
+    def _learn(self, run: Sequence[int]) -> None:
+        for at in range(run[0] == START, len(run)):
             for length in range(min(ORDER - 1, at) + 1):
-                run = marked[at - length : at + 1]
-                if any(is_name for _, is_name in run):
+                before = tuple(run[at - length : at])
+                if ANY_NAME in before:
                     break
-                *before, (token, _) = run
-                self._following[tuple(each for each, _ in before)][token] += 1
+                self._following[before][run[at]] += 1
 
     def _computed(self, before: tuple[int, ...], token: int) -> float:
         probability = UNKNOWN
+        as_name = self._first[token] / max(1, self._first.total())
         for length in range(len(before) + 1):
             following = self._following.get(before[len(before) - length :])
             if following is None:
                 break
-            kinds = len(following)
-            probability = (following[token] + kinds * probability) / (following.total() + kinds)
-        return WEIGHT * max(0.0, math.log(probability) - LEAST)
+            kinds, count = len(following), following[token] + following[ANY_NAME] * as_name
+            probability = (count + kinds * probability) / (following.total() + kinds)
+        return math.log(probability)
 
 
-def _marked(sentence: str, tokens: Tokens) -> Iterator[tuple[int, bool]]:
-    """Yield the tokens of a sentence with its start and end, and whether each belongs to a name."""
-    yield START, False
-    for at, word in enumerate(sentence.replace("’", "'").split()):
-        is_name = at > 0 and _NAME.match(word) is not None
-        yield from ((token, is_name) for token in tokens.of_word(word))
-    yield END, False
+def _worth(log_probability: float) -> float:
+    return WEIGHT * (max(LEAST, log_probability) - NEUTRAL)
+
+
+def _tokens_of(sentence: str, tokens: Tokens) -> Iterator[int]:
+    for word in sentence.replace("’", "'").split():
+        if word.startswith(NAME):
+            yield ANY_NAME
+        else:
+            yield from tokens.of_word(word)

@@ -10,7 +10,7 @@ import numpy as np
 
 from backend.media.frame import SAMPLE_RATE
 from backend.media.resample import resample
-from local_responder.recognition.expected import Expected
+from local_responder.recognition.expected import Expectation, Expected
 from local_responder.recognition.jobs import Heard, decode_hearing, encode
 from local_responder.recognition.moonshine_model import RATE, Decoded, MoonshineModel, Samples
 from local_responder.recognition.tokens import Tokens
@@ -67,8 +67,8 @@ def recognise(model: MoonshineModel, payload: bytes) -> Iterator[bytes]:
 
 
 @lru_cache(maxsize=8)
-def _expected(sentences: tuple[str, ...], tokens: Tokens) -> Expected:
-    return Expected(sentences, tokens)
+def _expected(expectation: Expectation, tokens: Tokens) -> Expected:
+    return Expected(expectation, tokens)
 
 
 def _heard(model: MoonshineModel, decoded: Decoded, seconds: float) -> Heard:

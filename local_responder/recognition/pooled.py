@@ -13,13 +13,14 @@ from __future__ import annotations
 import asyncio
 import itertools
 import logging
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from time import monotonic
 
 from backend.media.frame import BYTES_PER_MS, FRAME_BYTES
 from backend.runtime.supervisor import cancel_all
-from local_responder.recognition.base import RecognitionFailed, Utterance
+from local_responder.recognition.base import NOTHING, RecognitionFailed, Utterance
+from local_responder.recognition.expected import Expectation
 from local_responder.recognition.jobs import Heard, Hearing, decode_heard, encode
 from local_responder.recognition.pauses import PauseTracker
 from local_responder.speech_pool import SpeechPool, SpeechPoolFailed
@@ -54,9 +55,9 @@ class PooledRecognizer:
     def __repr__(self) -> str:
         return f"PooledRecognizer({self.name}, {self._pool!r})"
 
-    def start(self, expected: Sequence[str] = ()) -> Utterance:
+    def start(self, expected: Expectation = NOTHING) -> Utterance:
         """Begin an utterance, for a call of its own."""
-        return PooledUtterance(self._pool, tuple(expected))
+        return PooledUtterance(self._pool, expected)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +73,7 @@ class _Part:
 class PooledUtterance:
     """What is appended between two commits."""
 
-    def __init__(self, pool: SpeechPool, expected: tuple[str, ...] = ()) -> None:
+    def __init__(self, pool: SpeechPool, expected: Expectation = NOTHING) -> None:
         self._pool = pool
         self._expected = expected
         self._call = f"utterance {next(_numbers)}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 
 from local_responder.dialogue.base import Part, Sentence
 from local_responder.engines import Engines
@@ -12,7 +12,8 @@ from local_responder.realtime.effects import Answer, Discard, Feed, Listen, Open
 from local_responder.realtime.items import Item
 from local_responder.realtime.parts import Audio, Begin, Call, End, Transcript, TranscriptDone, TranscriptFailed, Words
 from local_responder.realtime.response import Order
-from local_responder.recognition.base import RecognitionFailed
+from local_responder.recognition.base import NOTHING, RecognitionFailed
+from local_responder.recognition.expected import Expectation
 from local_responder.synthesis.base import Piece, SynthesisFailed
 from local_responder.voice_session import VoiceSession, with_pause
 from tests.local_responder.talking import a_core, append, ask, events, said, tell
@@ -55,7 +56,7 @@ class Listener:
     def __init__(self, *utterances: HeardText) -> None:
         self._utterances = iter(utterances)
 
-    def start(self, expected: Sequence[str] = ()) -> HeardText:
+    def start(self, expected: Expectation = NOTHING) -> HeardText:
         return next(self._utterances)
 
 
