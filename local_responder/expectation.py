@@ -22,7 +22,11 @@ _BETWEEN = re.compile(r"\s*[\n;,]\s*")
 
 
 @lru_cache(maxsize=32)
-def expectation_of(instructions: str, prompt: str = "") -> Expectation:
-    """Return what the specialists say of themselves in the instructions, small talk, and the names in the prompt."""
+def expectation_of(instructions: str, prompt: str = "", *, over_reply: bool = False) -> Expectation:
+    """Return what the specialists say of themselves in the instructions, small talk, and the names in the prompt.
+
+    Who says one word while a reply sounds most often murmurs, or wants it to end.
+    """
     told = tuple(with_names_as(NAME, text) for text in examples_in(instructions))
-    return Expectation((*told, *_SMALL_TALK, *_ALONE), tuple(name for name in _BETWEEN.split(prompt) if name))
+    names = tuple(name for name in _BETWEEN.split(prompt) if name)
+    return Expectation((*told, *_SMALL_TALK, *_ALONE), names, _ALONE if over_reply else ())

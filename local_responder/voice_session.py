@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Iterator
+from time import monotonic
 
 from backend.media.frame import BYTES_PER_MS
 from local_responder.dialogue.base import Sentence
@@ -51,6 +52,8 @@ class VoiceSession:
         self._early = ""
         """Words of the utterance that the client was told before its commit."""
         self._transcribed: dict[str, asyncio.Event] = {}
+        self._sounds_until = 0.0
+        """When the replies made so far have been played to their end, on the steady clock."""
 
     def __repr__(self) -> str:
         return f"VoiceSession({'listening' if self._utterance else 'idle'}, {len(self._transcribed)} utterances)"
@@ -70,7 +73,8 @@ class VoiceSession:
     def listen(self, instructions: str, prompt: str) -> AsyncIterator[Transcript]:
         """Begin an utterance; its words come as soon as no more sound is likely to change them."""
         self.discard()
-        self._utterance, self._early = self._engines.recognizer.start(expectation_of(instructions, prompt)), ""
+        expectation = expectation_of(instructions, prompt, over_reply=monotonic() < self._sounds_until)
+        self._utterance, self._early = self._engines.recognizer.start(expectation), ""
         return self._settled(self._utterance)
 
     def feed(self, pcm: bytes) -> None:
@@ -134,6 +138,7 @@ class VoiceSession:
                     else:
                         async for piece in self._pieces(part, order.speed):
                             for spoken in with_pause(piece, pause_ms):
+                                self._note_sound(spoken)
                                 yield spoken
                             pause_ms = piece.pause_ms if piece.pcm else pause_ms
         except SynthesisFailed as error:
@@ -141,6 +146,14 @@ class VoiceSession:
             yield End("failed", {"error": {"type": "server_error", "code": "synthesis_failed", "message": str(error)}})
             return
         yield End()
+
+    def silenced(self) -> None:
+        """Nothing of the replies sounds any more."""
+        self._sounds_until = 0.0
+
+    def _note_sound(self, part: Words | Audio) -> None:
+        if isinstance(part, Audio):
+            self._sounds_until = max(monotonic(), self._sounds_until) + len(part.pcm) / BYTES_PER_MS / 1000
 
     async def _pieces(self, sentence: Sentence, speed: float) -> AsyncIterator[Piece]:
         pieces = self._engines.synthesizer.speak(sentence.text, speed)

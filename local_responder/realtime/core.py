@@ -25,6 +25,7 @@ from local_responder.realtime.effects import (
     Open,
     Send,
     SendText,
+    Silenced,
     Stop,
 )
 from local_responder.realtime.faults import Fault, active_response, error_event, invalid, missing
@@ -281,6 +282,7 @@ class Realtime:
             raise missing("audio_end_ms")
         end_ms = whole(event["audio_end_ms"], "audio_end_ms")
         item.truncate(end_ms)
+        yield Silenced()
         yield Send(
             {"type": "conversation.item.truncated", "item_id": item.id, "content_index": 0, "audio_end_ms": end_ms}
         )

@@ -40,6 +40,10 @@ class Handler(Protocol):
         """The reply; `End` comes last, or nothing more ever comes."""
         ...
 
+    def silenced(self) -> None:
+        """The client has cut what sounded."""
+        ...
+
     def lateness_s(self, order: Order) -> float:
         """Seconds for which a cancelled reply still goes on."""
         ...

@@ -23,6 +23,7 @@ from local_responder.realtime.effects import (
     Open,
     Send,
     SendText,
+    Silenced,
     Stop,
 )
 from local_responder.realtime.handler import Handler
@@ -144,6 +145,8 @@ class Connection:
                     self._handler.feed(pcm)
                 case Discard():
                     self._handler.discard()
+                case Silenced():
+                    self._handler.silenced()
                 case Listen(item, pcm):
                     self._group.create_task(self._hear(item, self._handler.hear(item, pcm)))
                 case Answer(order):

@@ -40,12 +40,15 @@ class Expectation(msgspec.Struct, array_like=True, frozen=True):
     sentences: tuple[str, ...] = ()
     """With `NAME` for each name in them: one that stands in an example is no likelier than another."""
     names: tuple[str, ...] = ()
+    alone: tuple[str, ...] = ()
+    """What most utterances that are brief consist of, where that is known."""
 
 
 class Expected:
     """The runs of tokens in an expectation."""
 
-    def __init__(self, expectation: Expectation, tokens: Tokens) -> None:
+    def __init__(self, expectation: Expectation, tokens: Tokens, weight: float = WEIGHT) -> None:
+        self._weight = weight
         self._following: dict[tuple[int, ...], Counter[int]] = defaultdict(Counter)
         for sentence in expectation.sentences:
             self._learn([START, *_tokens_of(sentence, tokens)])
@@ -67,8 +70,11 @@ class Expected:
             return 0.0, 0.0
         likelihood = self._likelihood((START, *before)[1 - ORDER :], token)
         if self._begins[token]:
-            return _worth(likelihood), likelihood
-        return _worth(word + likelihood) - _worth(word), word + likelihood
+            return self._worth(likelihood), likelihood
+        return self._worth(word + likelihood) - self._worth(word), word + likelihood
+
+    def _worth(self, log_probability: float) -> float:
+        return self._weight * (max(LEAST, log_probability) - NEUTRAL)
 
     def _learn(self, run: Sequence[int]) -> None:
         for at in range(run[0] == START, len(run)):
@@ -88,10 +94,6 @@ class Expected:
             kinds, count = len(following), following[token] + following[ANY_NAME] * as_name
             probability = (count + kinds * probability) / (following.total() + kinds)
         return math.log(probability)
-
-
-def _worth(log_probability: float) -> float:
-    return WEIGHT * (max(LEAST, log_probability) - NEUTRAL)
 
 
 def _tokens_of(sentence: str, tokens: Tokens) -> Iterator[int]:

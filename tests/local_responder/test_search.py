@@ -112,3 +112,8 @@ def test_days_are_expected_as_they_are_said_and_names_by_any_name() -> None:
     expectation = expectation_of(told, "Tampere, Ada Lovelace")
     assert "Will it rain in _ on Friday?" in expectation.sentences and "Right." in expectation.sentences
     assert expectation.names == ("Tampere", "Ada Lovelace")
+
+
+def test_what_is_said_alone_is_expected_while_a_reply_sounds() -> None:
+    assert not expectation_of(GUIDE).alone
+    assert {"Right.", "Stop"} <= set(expectation_of(GUIDE, over_reply=True).alone)

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 from local_responder.dialogue.base import Part, Sentence
 from local_responder.engines import Engines
 from local_responder.realtime.core import Realtime
-from local_responder.realtime.effects import Answer, Discard, Feed, Listen, Open
+from local_responder.realtime.effects import Answer, Discard, Feed, Listen, Open, Silenced
 from local_responder.realtime.items import Item
 from local_responder.realtime.parts import Audio, Begin, Call, End, Transcript, TranscriptDone, TranscriptFailed, Words
 from local_responder.realtime.response import Order
@@ -55,8 +55,10 @@ class Listener:
 
     def __init__(self, *utterances: HeardText) -> None:
         self._utterances = iter(utterances)
+        self.expected: list[Expectation] = []
 
     def start(self, expected: Expectation = NOTHING) -> HeardText:
+        self.expected.append(expected)
         return next(self._utterances)
 
 
@@ -200,6 +202,34 @@ async def test_a_voice_that_fails_ends_the_reply_as_failed() -> None:
     dialogue = Answering(Sentence("Hello."))
     parts = [part async for part in session(dialogue=dialogue, speaker=Speaker(fails=True)).answer(ask(a_core()))]
     assert isinstance(parts[-1], End) and parts[-1].status == "failed"
+
+
+async def test_a_word_into_a_reply_is_expected_to_be_a_murmur_until_the_client_has_cut_it() -> None:
+    listener = Listener(*(HeardText([], "") for _ in range(3)))
+    heard = VoiceSession(Engines(listener, Answering(Sentence("Well, that is a long story.")), Speaker()))
+    heard.listen("", "")
+    async for _part in heard.answer(ask(a_core())):
+        pass
+    heard.listen("", "")
+    heard.silenced()
+    heard.listen("", "")
+    assert [bool(each.alone) for each in listener.expected] == [False, True, False]
+
+
+def test_a_client_that_cuts_a_reply_silences_it() -> None:
+    core = a_core()
+    said(core, ask(core), Begin(), Words("It is sunny. ", (0,)), Audio(bytes(100 * 480)), End())
+    item = next(each for each in core.conversation if each.role == "assistant")
+    effects = tell(core, "conversation.item.truncate", item_id=item.id, content_index=0, audio_end_ms=100)
+    assert Silenced() in effects
+
+
+def test_instructions_and_prompt_of_the_session_are_told_with_an_utterance() -> None:
+    core = a_core()
+    audio = {"input": {"transcription": {"model": "any", "prompt": "Tampere"}, "turn_detection": None}}
+    tell(core, "session.update", session={"type": "realtime", "instructions": "Be brief.", "audio": audio})
+    opened = append(core, SECOND)[0]
+    assert isinstance(opened, Open) and (opened.instructions, opened.prompt) == ("Be brief.", "Tampere")
 
 
 def test_a_truncated_reply_keeps_the_words_that_were_heard() -> None:
