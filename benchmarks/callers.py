@@ -93,7 +93,7 @@ class Call:
         """What it leaves behind, its sound decoded."""
         judge(self.caller)
         self.caller.record.told, self.caller.record.discarded = self.page.told(), self.page.discarded
-        self.caller.record.transcribed = self.page.transcribed()
+        self.caller.record.transcribed, self.caller.record.shown = self.page.transcribed(), self.page.shown()
         if soak:
             self.caller.record.packets = Packets()
         return self.caller.record

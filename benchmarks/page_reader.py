@@ -21,6 +21,7 @@ MOST_UNFINISHED = 1 << 20
 STARTED = b"event: session_started"
 FIGURES = b"event: turn_metrics"
 DISCARDED = b"event: reply_discarded"
+SHOWN = re.compile(rb'event: transcript_delta\ndata: \{(?![^\n]*"delta":"")[^\n]*"role":"user"')
 TRANSCRIBED = re.compile(rb'event: transcript\ndata: \{[^\n]*"role":"user"')
 DATA = re.compile(FIGURES + rb"\ndata: (.*)\n")
 
@@ -33,6 +34,7 @@ class PageReader(asyncio.Protocol):
         self._unfinished = b""
         self._figures: list[bytes] = []
         self._transcribed: list[float] = []
+        self._shown: list[float] = []
         self.discarded = 0
         """Replies that were prepared and thrown away."""
         self._transport: asyncio.Transport | None = None
@@ -69,6 +71,10 @@ class PageReader(asyncio.Protocol):
         """Return when the caller's words were final, on the steady clock, once for each utterance."""
         return self._transcribed
 
+    def shown(self) -> list[float]:
+        """Return when further words of the caller's came, on the steady clock."""
+        return self._shown
+
     def data_received(self, data: bytes) -> None:
         """A piece of the stream: whole events, nearly always."""
         piece = self._unfinished + data
@@ -77,6 +83,7 @@ class PageReader(asyncio.Protocol):
             return
         self._unfinished = b""
         self.discarded += piece.count(DISCARDED)
+        self._shown += [time.monotonic()] * len(SHOWN.findall(piece))
         self._transcribed += [time.monotonic()] * len(TRANSCRIBED.findall(piece))
         if FIGURES in piece:
             self._figures.append(piece)

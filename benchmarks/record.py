@@ -63,6 +63,8 @@ class CallRecord:
     """The server's own `turn_metrics`."""
     transcribed: list[float] = field(default_factory=list)
     """When the page was told the final words of something the caller said."""
+    shown: list[float] = field(default_factory=list)
+    """When the page was told further words of the caller's."""
     discarded: int = 0
     """Replies that the server prepared and threw away, since it heard the caller go on."""
     trouble: str = ""

@@ -10,10 +10,12 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Iterator
+from time import monotonic
 
 from backend.media.frame import BYTES_PER_MS
 from local_responder.dialogue.base import Sentence
 from local_responder.engines import Engines
+from local_responder.expectation import expectation_of
 from local_responder.realtime.items import Item
 from local_responder.realtime.parts import (
     Audio,
@@ -50,6 +52,8 @@ class VoiceSession:
         self._early = ""
         """Words of the utterance that the client was told before its commit."""
         self._transcribed: dict[str, asyncio.Event] = {}
+        self._sounds_until = 0.0
+        """When the replies made so far have been played to their end, on the steady clock."""
 
     def __repr__(self) -> str:
         return f"VoiceSession({'listening' if self._utterance else 'idle'}, {len(self._transcribed)} utterances)"
@@ -66,10 +70,11 @@ class VoiceSession:
 
     # --- what the caller says -----------------------------------------------------------------------
 
-    def listen(self) -> AsyncIterator[Transcript]:
+    def listen(self, instructions: str, prompt: str) -> AsyncIterator[Transcript]:
         """Begin an utterance; its words come as soon as no more sound is likely to change them."""
         self.discard()
-        self._utterance, self._early = self._engines.recognizer.start(), ""
+        expectation = expectation_of(instructions, prompt, over_reply=monotonic() < self._sounds_until)
+        self._utterance, self._early = self._engines.recognizer.start(expectation), ""
         return self._settled(self._utterance)
 
     def feed(self, pcm: bytes) -> None:
@@ -133,6 +138,7 @@ class VoiceSession:
                     else:
                         async for piece in self._pieces(part, order.speed):
                             for spoken in with_pause(piece, pause_ms):
+                                self._note_sound(spoken)
                                 yield spoken
                             pause_ms = piece.pause_ms if piece.pcm else pause_ms
         except SynthesisFailed as error:
@@ -140,6 +146,14 @@ class VoiceSession:
             yield End("failed", {"error": {"type": "server_error", "code": "synthesis_failed", "message": str(error)}})
             return
         yield End()
+
+    def silenced(self) -> None:
+        """Nothing of the replies sounds any more."""
+        self._sounds_until = 0.0
+
+    def _note_sound(self, part: Words | Audio) -> None:
+        if isinstance(part, Audio):
+            self._sounds_until = max(monotonic(), self._sounds_until) + len(part.pcm) / BYTES_PER_MS / 1000
 
     async def _pieces(self, sentence: Sentence, speed: float) -> AsyncIterator[Piece]:
         pieces = self._engines.synthesizer.speak(sentence.text, speed)

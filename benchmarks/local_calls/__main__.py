@@ -1,6 +1,7 @@
-"""Calls with everything local: `python -m benchmarks.local_calls times|over|beside|soak`.
+"""Calls with everything local: `python -m benchmarks.local_calls times|ramp|over|beside|soak`.
 
 times     how long callers wait for their words and for an answer, with so many calls at once
+ramp      the same with more and more calls at one server, until a goal is missed: how many calls the machine carries
 over      murmurs and interruptions over long replies, the local Responder's and a scripted provider's, side by side
 beside    what two local calls do to the media of calls with another provider: spacing and gaps, alone and beside them
 soak      calls for minutes: the memory of every process, which may not grow
@@ -31,7 +32,7 @@ from rich.console import Console
 from benchmarks import conversation, processes
 from benchmarks.callers import Plan, Talk
 from benchmarks.figures import Spread, spread
-from benchmarks.local_calls.judge import HEAD, YIELDING_HEAD, times, yielding
+from benchmarks.local_calls.judge import HEAD, YIELDING_HEAD, Times, times, yielding
 from benchmarks.local_calls.memory import Growth, MemoryWatch, faults, table
 from benchmarks.processes import Cores
 from benchmarks.record import CallersReport
@@ -39,7 +40,7 @@ from benchmarks.run import SERVER_SETTINGS, place
 from benchmarks.turn_sense import run as turn_sense
 
 LATE_ANSWER_MS, LATE_WORDS_MS = 1200.0, 900.0
-"""The goals: the median first sound of an answer, and the 95th percentile of the final words."""
+"""The goals: the median first sound of an answer, and the 95th percentile of the words on the page."""
 WARMING_S = 8.0
 GROWTH = Growth(each_mb=8.0, pool_mb=900.0)
 Tell = Callable[[str], None]
@@ -55,7 +56,13 @@ def main() -> int:
         console.print(words, markup=False, highlight=False, soft_wrap=True)
 
     cores = frozenset(options.cores or os.sched_getaffinity(0))
-    commands = {"times": measure_times, "over": measure_over, "beside": measure_beside, "soak": soak}
+    commands = {
+        "times": measure_times,
+        "ramp": measure_ramp,
+        "over": measure_over,
+        "beside": measure_beside,
+        "soak": soak,
+    }
     return commands[options.what](options, Cores(cores, cores), tell)
 
 
@@ -71,10 +78,35 @@ def measure_times(options: argparse.Namespace, cores: Cores, tell: Tell) -> int:
         cpu = sum(each.cpu_s for each in spent.values()) / (report.ended - report.began) / len(cores.server)
         tell(f"{calls} calls: {100 * cpu:.0f} % of {len(cores.server)} cores, callers included; {found.troubles}")
         tell(table(watch.samples, seconds))
-        if found.answer.p50 > LATE_ANSWER_MS or found.transcript.p95 > LATE_WORDS_MS:
+        if is_late(found):
             late.append(f"{calls} calls are answered late.")
     tell("\n".join([HEAD, *rows, *late]))
     return int(bool(late))
+
+
+def measure_ramp(options: argparse.Namespace, cores: Cores, tell: Tell) -> int:
+    """One row for each number of calls at the same server, up to the first that is answered late or in troubles."""
+    rows: list[str] = []
+    carried = 0
+    with local_server(cores, max(calls for calls, _ in options.calls)) as (url, pid):
+        for calls, seconds in options.calls:
+            plan = Plan(url, calls, seconds, seed=calls, talk=Talk.ASK)
+            report, spent = place(plan, cores, {"server": pid})
+            found = times(report)
+            rows.append(found.row())
+            cpu = sum(each.cpu_s for each in spent.values()) / (report.ended - report.began) / len(cores.server)
+            tell(f"{calls} calls: {100 * cpu:.0f} % of {len(cores.server)} cores, callers included; {found.troubles}")
+            if is_late(found) or found.troubles:
+                break
+            carried = calls
+    tell("\n".join([HEAD, *rows]))
+    tell(f"{carried} calls are answered in time.")
+    return int(not carried)
+
+
+def is_late(found: Times) -> bool:
+    """Return whether a goal was missed. Words that are shown count: final they are when the turn is over."""
+    return found.answer.p50 > LATE_ANSWER_MS or found.shown.p95 > LATE_WORDS_MS
 
 
 def measure_over(options: argparse.Namespace, cores: Cores, tell: Tell) -> int:
@@ -170,7 +202,7 @@ def _troubles(report: CallersReport) -> str:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.local_calls", description="Measure local calls.")
-    parser.add_argument("what", choices=["times", "over", "beside", "soak"])
+    parser.add_argument("what", choices=["times", "ramp", "over", "beside", "soak"])
     parser.add_argument("--calls", type=_calls, default=_calls("2x60"), help="calls x seconds, e.g. 1x180,3x45")
     parser.add_argument("--others", type=int, default=4, help="beside: calls with the scripted provider")
     parser.add_argument("--cores", type=lambda text: [int(core) for core in text.split(",")], help="unset: all")

@@ -26,7 +26,10 @@ class Times:
     calls: int
     asked: int
     """Questions."""
+    shown: Spread
+    """To the last of the words on the page."""
     transcript: Spread
+    """Until they are final: the turn is over."""
     answer: Spread
     """To the first sound."""
     unanswered: int
@@ -36,16 +39,18 @@ class Times:
 
     def row(self) -> str:
         """Return it as a row of Markdown."""
-        words, sound = self.transcript, self.answer
+        shown, words, sound = self.shown, self.transcript, self.answer
         return (
-            f"| {self.calls} | {self.asked} | {words.p50:.0f} / {words.p95:.0f} | {sound.p50:.0f} / {sound.p95:.0f}"
+            f"| {self.calls} | {self.asked} | {shown.p50:.0f} / {shown.p95:.0f} | {words.p50:.0f} / {words.p95:.0f}"
+            f" | {sound.p50:.0f} / {sound.p95:.0f}"
             f" | {self.unanswered} | {self.spacing.p99:.1f} | {self.gaps_percent:.2f} |"
         )
 
 
 HEAD = (
-    "| calls | questions | last sound → final words, p50 / p95 ms | → first sound, p50 / p95 ms | unanswered"
-    " | spacing p99, ms | gaps over 40 ms, % |\n|---:|---:|---:|---:|---:|---:|---:|"
+    "| calls | questions | last sound → all words shown, p50 / p95 ms | → final, p50 / p95 ms"
+    " | → first sound, p50 / p95 ms | unanswered | spacing p99, ms | gaps over 40 ms, % |\n"
+    "|---:|---:|---:|---:|---:|---:|---:|---:|"
 )
 
 
@@ -57,6 +62,7 @@ def times(report: CallersReport) -> Times:
     return Times(
         len(report.calls),
         len(asked),
+        spread(at - said.ended for call, said in asked if (at := last_words(call, said)) is not None),
         spread(at - said.ended for call, said in asked if (at := final_words(call, said)) is not None),
         spread(at - said.ended for said, at in heard if at is not None),
         sum(at is None for _, at in heard),
@@ -70,6 +76,14 @@ def final_words(call: CallRecord, said: Utterance) -> float | None:
     """Return when the words of `said` were final; None if the caller spoke again before."""
     following = min((other.began for other in call.said if other.began > said.began), default=float("inf"))
     return next((at for at in call.transcribed if said.ended <= at < following), None)
+
+
+def last_words(call: CallRecord, said: Utterance) -> float | None:
+    """Return when the page had all words of `said`, which were then final at once or later; None as `final_words`."""
+    final = final_words(call, said)
+    if final is None:
+        return None
+    return max((at for at in call.shown if said.began <= at <= final), default=final)
 
 
 @dataclass(frozen=True, slots=True)

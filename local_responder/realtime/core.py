@@ -25,6 +25,7 @@ from local_responder.realtime.effects import (
     Open,
     Send,
     SendText,
+    Silenced,
     Stop,
 )
 from local_responder.realtime.faults import Fault, active_response, error_event, invalid, missing
@@ -201,10 +202,13 @@ class Realtime:
         else:
             self._buffer.keep_last(prefix_ms(self.session.turn_detection or {}))
 
+    def _opened(self, item_id: str) -> Open:
+        return Open(item_id, self.session.instructions, self.session.transcription_prompt)
+
     def _feed(self) -> Effects:
         if not self._utterance:
             self._utterance = self._spoken_item or self.ids.new("item")
-            yield Open(self._utterance)
+            yield self._opened(self._utterance)
         if pcm := self._buffer.unfed():
             yield Feed(pcm)
 
@@ -235,7 +239,7 @@ class Realtime:
         fed = self._buffer.fed
         pcm = self._buffer.take()
         if not self._utterance:
-            yield Open(item_id)
+            yield self._opened(item_id)
         if rest := pcm[fed:]:
             yield Feed(rest)
         self._utterance = ""
@@ -278,6 +282,7 @@ class Realtime:
             raise missing("audio_end_ms")
         end_ms = whole(event["audio_end_ms"], "audio_end_ms")
         item.truncate(end_ms)
+        yield Silenced()
         yield Send(
             {"type": "conversation.item.truncated", "item_id": item.id, "content_index": 0, "audio_end_ms": end_ms}
         )

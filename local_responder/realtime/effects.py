@@ -6,6 +6,7 @@ Open        an utterance begins; `partly_heard` brings words of it before its it
 Feed        more of its sound
 Discard     it is to be forgotten: the client cleared the buffer
 Listen      it was committed, as a user item: transcribe it; `heard` brings the outcome
+Silenced    the client has cut the reply that sounded
 Answer      make a reply; `said` brings its parts, `End` last
 Stop        stop making a reply; then call `stopped`
 HangUp      close the connection (code 1001 and the like)
@@ -40,6 +41,10 @@ class Open:
     """An utterance begins; `item_id` is the item that it will become."""
 
     item_id: str
+    instructions: str = ""
+    """The session's, which tell what callers may ask for."""
+    prompt: str = ""
+    """What the client says of the words to be transcribed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +57,11 @@ class Feed:
 @dataclass(frozen=True, slots=True)
 class Discard:
     """Forget the utterance."""
+
+
+@dataclass(frozen=True, slots=True)
+class Silenced:
+    """The client has cut the reply that sounded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,5 +99,5 @@ class Abort:
     """Break the connection."""
 
 
-Effect = Send | SendText | Open | Feed | Discard | Listen | Answer | Stop | HangUp | Abort
+Effect = Send | SendText | Open | Feed | Discard | Silenced | Listen | Answer | Stop | HangUp | Abort
 Effects = Iterator[Effect]

@@ -17,8 +17,11 @@ class Handler(Protocol):
         """Troubles of the connection as a whole; usually none."""
         ...
 
-    def listen(self) -> AsyncIterator[Transcript]:
-        """An utterance begins: words of it, as soon as they are certain, until it is committed or discarded."""
+    def listen(self, instructions: str, prompt: str) -> AsyncIterator[Transcript]:
+        """An utterance begins: words of it, as soon as they are certain, until it is committed or discarded.
+
+        The session's `instructions` and the `prompt` for transcription tell what may be said.
+        """
         ...
 
     def feed(self, pcm: bytes) -> None:
@@ -35,6 +38,10 @@ class Handler(Protocol):
 
     def answer(self, order: Order) -> AsyncIterator[ReplyPart]:
         """The reply; `End` comes last, or nothing more ever comes."""
+        ...
+
+    def silenced(self) -> None:
+        """The client has cut what sounded."""
         ...
 
     def lateness_s(self, order: Order) -> float:

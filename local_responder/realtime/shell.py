@@ -23,6 +23,7 @@ from local_responder.realtime.effects import (
     Open,
     Send,
     SendText,
+    Silenced,
     Stop,
 )
 from local_responder.realtime.handler import Handler
@@ -138,12 +139,14 @@ class Connection:
         """Carry out the core's effects, in order and without waiting."""
         for effect in effects:
             match effect:
-                case Open(item_id):
-                    self._group.create_task(self._hear_early(item_id, self._handler.listen()))
+                case Open(item_id, instructions, prompt):
+                    self._group.create_task(self._hear_early(item_id, self._handler.listen(instructions, prompt)))
                 case Feed(pcm):
                     self._handler.feed(pcm)
                 case Discard():
                     self._handler.discard()
+                case Silenced():
+                    self._handler.silenced()
                 case Listen(item, pcm):
                     self._group.create_task(self._hear(item, self._handler.hear(item, pcm)))
                 case Answer(order):

@@ -6,6 +6,9 @@ from collections.abc import AsyncIterator
 from typing import Protocol
 
 from backend.errors import PeerError
+from local_responder.recognition.expected import Expectation
+
+NOTHING = Expectation()
 
 
 class RecognitionFailed(PeerError):
@@ -47,6 +50,6 @@ class Recognizer(Protocol):
         """What the page shows, e.g. "Moonshine base"."""
         ...
 
-    def start(self) -> Utterance:
-        """Begin an utterance."""
+    def start(self, expected: Expectation = NOTHING) -> Utterance:
+        """Begin an utterance; what is `expected` helps where the recognizer can use it."""
         ...

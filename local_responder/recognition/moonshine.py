@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
 import numpy as np
 
-from backend.media.frame import SAMPLE_RATE
+from backend.media.frame import BYTES_PER_MS, SAMPLE_RATE
 from backend.media.resample import resample
+from local_responder.recognition.expected import Expectation, Expected
 from local_responder.recognition.jobs import Heard, decode_hearing, encode
 from local_responder.recognition.moonshine_model import RATE, Decoded, MoonshineModel, Samples
+from local_responder.recognition.tokens import Tokens
 from local_responder.recognition.voiced import voiced_part
 
 LEAST_LOG_PROBABILITY = -1.4
@@ -26,6 +29,11 @@ LEAST_ECHO = 4
 """Tokens from which a repeated beginning is the decoder's echo."""
 FASTEST = 4.5
 """Tokens a second of quick speech; a decoder that says everything twice has more."""
+
+BRIEF = 1100 * BYTES_PER_MS
+"""Bytes with what is kept on either side, of some 700 ms of voice: one word or two."""
+BRIEF_WEIGHT = 0.8
+"""How much it counts what is usually said alone: its sound is all there is, and murmurs have little of it."""
 
 
 class MoonshineEngine:
@@ -58,15 +66,23 @@ def recognise(model: MoonshineModel, payload: bytes) -> Iterator[bytes]:
         return
     yield b""
     samples = prepared(pcm)
-    for decoded in model.transcribe(samples, hearing.draft):
+    expected = hearing.expected and _expected(hearing.expected, model.tokens, is_brief=len(pcm) <= BRIEF)
+    for decoded in model.transcribe(samples, hearing.draft, expected):
         yield encode(_heard(model, decoded, len(samples) / RATE)) if decoded else b""
+
+
+@lru_cache(maxsize=8)
+def _expected(expectation: Expectation, tokens: Tokens, *, is_brief: bool) -> Expected:
+    if is_brief and expectation.alone:
+        return Expected(Expectation(expectation.alone), tokens, BRIEF_WEIGHT)
+    return Expected(expectation, tokens)
 
 
 def _heard(model: MoonshineModel, decoded: Decoded, seconds: float) -> Heard:
     if not is_believable(decoded):
         return Heard()
     tokens = without_echo(decoded.tokens, seconds)
-    return Heard(model.text(tokens), tokens, decoded.least)
+    return Heard(model.tokens.text(tokens), tokens, decoded.least)
 
 
 def prepared(pcm: bytes) -> Samples:

@@ -7,14 +7,16 @@ libraries of its own. They are computed with onnxruntime after `onnx_graph.py` h
 
 **Drafts.** A decoder step costs the same for one token as for twenty, since it is bounded by reading the weights. So
 the tokens of an earlier, shorter piece of the same utterance are given at once: the decoder confirms them as far as it
-would have said the same, and says the rest. The outcome is the same as without a draft (greedy search).
+would have said the same, and says the rest. The outcome is the same as without a draft.
+
+**Search.** Words for the page, while the caller speaks, are searched greedily. What may be final is searched with
+several transcripts side by side (`beam.py`) and with what callers are expected to say (`expected.py`).
 """
 
 from __future__ import annotations
 
 import contextlib
 import ctypes
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,25 +26,26 @@ import numpy as np
 import onnxruntime as ort
 from numpy.typing import NDArray
 
+from local_responder.recognition.beam import BeamSearch
+from local_responder.recognition.expected import END, START, Expected
 from local_responder.recognition.moonshine_files import DECODER, ENCODER, TOKENS, find
 from local_responder.recognition.onnx_graph import Graph, float_weights, read_graph, write_rewritten
 from local_responder.recognition.scratch import scratch_folder
+from local_responder.recognition.tokens import Tokens
 
 CPU = ["CPUExecutionProvider"]
 FATAL = 4
 RATE = 16_000
 """Samples per second."""
-START, END = 1, 2
-"""The tokens before the first and after the last."""
 TOKENS_PER_S = 6.5
 """English has no more; a decoder that says more repeats itself. Source: the model's own documentation."""
 LEAST_TOKENS = 3
-OLD_SPELLING = re.compile(r"\b(to)-(?=day\b|morrow\b|night\b)", re.IGNORECASE)
 SHORTEST = RATE // 2
 """Samples below which silence is added: the encoder was not trained with less."""
 LAYERS, HEADS, HEAD_SIZE = 8, 8, 52
 
 Samples = NDArray[np.float32]
+Inputs = dict[str, ort.OrtValue]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +65,7 @@ class MoonshineModel:
     def __init__(self, *, threads: int = 1) -> None:
         """Load, for two to three seconds of one core. Raises `MissingLibrary`."""
         files = find()
-        self._pieces = read_tokens(files[TOKENS].read_bytes())
+        self.tokens = Tokens(files[TOKENS].read_bytes())
         with scratch_folder() as folder:  # a mapped file is there until its last user ends
             encoder, decoder = (_exported(files[each], folder) for each in (ENCODER, DECODER))
             graph = read_graph(encoder)
@@ -86,10 +89,13 @@ class MoonshineModel:
         """Make the transcription under way raise. For other threads."""
         self._run.terminate = True
 
-    def transcribe(self, samples: Samples, draft: Sequence[int] = ()) -> Iterator[Decoded | None]:
+    def transcribe(
+        self, samples: Samples, draft: Sequence[int] = (), expected: Expected | None = None
+    ) -> Iterator[Decoded | None]:
         """Yield None after each step, so that the caller may stop, and the outcome at last.
 
-        `samples` are within ±1; `draft` are the tokens expected, in whole or in part.
+        `samples` are within ±1; `draft` are the tokens expected, in whole or in part. With `expected`, several
+        transcripts are followed side by side; else the likeliest token at each place is taken.
         """
         self._run = ort.RunOptions()
         self._run.log_severity_level = FATAL  # to be stopped is no error
@@ -98,47 +104,55 @@ class MoonshineModel:
         (vectors,) = self._encoder.run(None, {"input_values": padded[None]}, self._run)
         yield None
         inputs = self._attended(vectors[0]) | dict.fromkeys(self._past, _value(np.zeros((1, HEADS, 0, HEAD_SIZE))))
-        tokens, chances, given = list[int](), list[float](), [START, *draft[: most - 1]]
+        draft = draft[: most - 1]
+        if expected is None:
+            yield from self._greedily(inputs, draft, most)
+        else:
+            yield from self._widely(inputs, draft, most, BeamSearch(expected))
+
+    def _greedily(self, inputs: Inputs, draft: Sequence[int], most: int) -> Iterator[Decoded | None]:
+        tokens, chances, given = list[int](), list[float](), [START, *draft]
         while True:
-            inputs["input_ids"] = ort.OrtValue.ortvalue_from_numpy(np.array([given], np.int64))
-            logits, *present = self._decoder.run_with_ort_values(self._outputs, inputs, self._run)
-            said, likely = _greedy(logits.numpy()[0])
+            likely, present = self._step(inputs, [given])
+            said = [int(token) for token in likely[0].argmax(axis=-1)]
             right = _agreeing(said, given[1:])
             tokens += said[: right + 1]
-            chances += likely[: right + 1]
+            chances += likely[0].max(axis=-1)[: right + 1].tolist()
             if END in tokens or len(tokens) >= most:
                 break
             inputs |= dict(zip(self._past, _shortened(present, len(given) - 1 - right), strict=True))
             given = tokens[-1:]
             yield None
         tokens = tokens[: tokens.index(END)] if END in tokens else tokens
-        chances = chances[: len(tokens) + 1]
-        yield Decoded(tuple(tokens), float(np.mean(chances)), min(chances))
+        yield _decoded(tokens, chances)
 
-    def text(self, tokens: Sequence[int]) -> str:
-        """Return the words of tokens, with "tomorrow" as one writes it now: the model has read old books."""
-        joined = b"".join(self._pieces[token] for token in tokens if token < len(self._pieces))
-        words = joined.decode(errors="replace").replace("▁", " ").strip()
-        return OLD_SPELLING.sub(r"\1", words)
+    def _widely(self, inputs: Inputs, draft: Sequence[int], most: int, search: BeamSearch) -> Iterator[Decoded | None]:
+        given = [START, *draft]
+        likely, present = self._step(inputs, [given])
+        for at in range(len(given)):  # as far as the draft is the only path, there is nothing to choose
+            rows = search.extend(likely[:, at])
+            if len(rows) != 1 or search.paths[0].tokens != tuple(given[1 : at + 2]):
+                present = _shortened(present, len(given) - 1 - at)
+                break
+        while rows and len(search.paths[0].tokens) < most:
+            yield None
+            inputs |= dict(zip(self._past, _chosen(present, rows), strict=True))
+            likely, present = self._step(inputs, [path.tokens[-1:] for path in search.paths])
+            rows = search.extend(likely[:, -1])
+        best = search.best()
+        yield _decoded(best.tokens, best.chances)
+
+    def _step(self, inputs: Inputs, given: Sequence[Sequence[int]]) -> tuple[Samples, list[ort.OrtValue]]:
+        """Return the log-probabilities after each of some further tokens, a row for each path, and what to keep."""
+        ids = ort.OrtValue.ortvalue_from_numpy(np.array(given, np.int64))
+        logits, *present = self._decoder.run_with_ort_values(self._outputs, {**inputs, "input_ids": ids}, self._run)
+        return _log_probabilities(logits.numpy()), present
 
     def _attended(self, vectors: Samples) -> dict[str, ort.OrtValue]:
         """Return the keys and values by which all decoder layers attend to the encoder's vectors."""
         shape = (len(vectors), len(self._heard), HEADS, HEAD_SIZE)
         keys_and_values = (vectors @ self._cross).reshape(shape).transpose(1, 2, 0, 3)
         return {name: _value(each[None]) for name, each in zip(self._heard, keys_and_values, strict=True)}
-
-
-def read_tokens(file: bytes) -> list[bytes]:
-    """Return the pieces of words by token: each has its length before it, in one byte, or from 128 on in two."""
-    pieces: list[bytes] = []
-    at = 0
-    while at < len(file):
-        length, at = file[at], at + 1
-        if length >= 128:
-            length, at = length - 128 + 128 * file[at], at + 1
-        pieces.append(file[at : at + length])
-        at += length
-    return pieces
 
 
 def _options(threads: int) -> ort.SessionOptions:
@@ -180,12 +194,14 @@ def _value(numbers: NDArray[Any]) -> ort.OrtValue:
     return ort.OrtValue.ortvalue_from_numpy(np.ascontiguousarray(numbers, np.float32))
 
 
-def _greedy(logits: Samples) -> tuple[list[int], list[float]]:
-    """Return the likeliest token at each place, and the logarithm of its probability."""
-    best = logits.argmax(axis=-1)
-    top = logits.max(axis=-1)
-    likely = -np.log(np.exp(logits - top[:, None]).sum(axis=-1))
-    return [int(token) for token in best], [float(each) for each in likely]
+def _decoded(tokens: Sequence[int], chances: Sequence[float]) -> Decoded:
+    chances = chances[: len(tokens) + 1]
+    return Decoded(tuple(tokens), float(np.mean(chances)), min(chances))
+
+
+def _log_probabilities(logits: Samples) -> Samples:
+    less = logits - logits.max(axis=-1, keepdims=True)
+    return np.asarray(less - np.log(np.exp(less).sum(axis=-1, keepdims=True)))
 
 
 def _agreeing(said: Sequence[int], draft: Sequence[int]) -> int:
@@ -196,3 +212,10 @@ def _agreeing(said: Sequence[int], draft: Sequence[int]) -> int:
 def _shortened(present: Sequence[ort.OrtValue], by: int) -> list[ort.OrtValue]:
     """Forget the last `by` tokens."""
     return [_value(each.numpy()[:, :, :-by]) for each in present] if by else list(present)
+
+
+def _chosen(present: Sequence[ort.OrtValue], rows: Sequence[int]) -> list[ort.OrtValue]:
+    """Go on from these paths."""
+    if rows == list(range(present[0].shape()[0])):
+        return list(present)
+    return [_value(each.numpy()[rows]) for each in present]

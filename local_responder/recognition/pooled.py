@@ -3,9 +3,9 @@
     feed ──► quiet for a moment, or a second more was said ──► decode all since the last settled piece ──► partial
     commit ──► decode what nothing has covered, often nothing ──► the final transcript
 
-What was decoded last is a draft for what is decoded next (`moonshine_model.py`), and it is the final transcript when
-nothing but silence has followed. A long utterance is settled piece by piece in its pauses, so that neither the time
-after the commit nor the memory grows with its length.
+What was decoded last is a draft for what is decoded next (`moonshine_model.py`), and what was decoded in a pause is the
+final transcript when nothing but silence has followed. A long utterance is settled piece by piece in its pauses, so
+that neither the time after the commit nor the memory grows with its length.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from time import monotonic
 
 from backend.media.frame import BYTES_PER_MS, FRAME_BYTES
 from backend.runtime.supervisor import cancel_all
-from local_responder.recognition.base import RecognitionFailed, Utterance
+from local_responder.recognition.base import NOTHING, RecognitionFailed, Utterance
+from local_responder.recognition.expected import Expectation
 from local_responder.recognition.jobs import Heard, Hearing, decode_heard, encode
 from local_responder.recognition.pauses import PauseTracker
 from local_responder.speech_pool import SpeechPool, SpeechPoolFailed
@@ -54,9 +55,9 @@ class PooledRecognizer:
     def __repr__(self) -> str:
         return f"PooledRecognizer({self.name}, {self._pool!r})"
 
-    def start(self) -> Utterance:
+    def start(self, expected: Expectation = NOTHING) -> Utterance:
         """Begin an utterance, for a call of its own."""
-        return PooledUtterance(self._pool)
+        return PooledUtterance(self._pool, expected)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,13 +66,16 @@ class _Part:
 
     length: int
     heard: Heard
+    is_spare: bool = False
+    """Decoded quickly, for the page: never final."""
 
 
 class PooledUtterance:
     """What is appended between two commits."""
 
-    def __init__(self, pool: SpeechPool) -> None:
+    def __init__(self, pool: SpeechPool, expected: Expectation = NOTHING) -> None:
         self._pool = pool
+        self._expected = expected
         self._call = f"utterance {next(_numbers)}"
         self._pcm = bytearray()
         self._pauses = PauseTracker()
@@ -119,7 +123,7 @@ class PooledUtterance:
             await self._end_early_decoding()
             while len(self._pcm) > LONGEST_MS * BYTES_PER_MS:
                 await self._settle_until(self._cut())
-            if not self._is_covered(self._decoded.length):
+            if not self._is_decoded():
                 self._decoded = await self._decode(len(self._pcm)) or _Part(len(self._pcm), Heard())
             return self._text()
         except SpeechPoolFailed as error:
@@ -159,14 +163,17 @@ class PooledUtterance:
         voice_end = self._pauses.voice_end
         return not voice_end or length >= min(voice_end + TAIL_MS * BYTES_PER_MS, len(self._pcm))
 
+    def _is_decoded(self) -> bool:
+        """Return whether what was decoded last holds all that was said, and may be final."""
+        return not self._decoded.is_spare and self._is_covered(self._decoded.length)
+
     def _is_free(self) -> bool:
-        """Return whether a decoding may begin: none is under way, or a spare one that does not cover all there is."""
-        if self._decoding is None:
-            return True
-        return self._decoding_spare and self._is_paused() and not self._is_covered(self._decoding_length)
+        """Return whether a decoding may begin: none is under way, or a spare one, which cannot be final."""
+        return self._decoding is None or (self._decoding_spare and self._is_paused())
 
     def _is_due(self) -> bool:
-        if self._is_covered(self._decoded.length) or self._pauses.voice_end <= self._decoded.length:
+        nothing_new = self._pauses.voice_end <= self._decoded.length and not self._decoded.is_spare
+        if not self._pauses.voice_end or nothing_new or self._is_decoded():
             return self._is_to_settle()
         if self._is_paused():
             return True
@@ -179,7 +186,7 @@ class PooledUtterance:
 
     def _is_to_settle(self) -> bool:
         long_enough = self._decoded.length >= SETTLE_MS * BYTES_PER_MS
-        return long_enough and self._pauses.quiet_ms >= SETTLE_PAUSE_MS
+        return long_enough and not self._decoded.is_spare and self._pauses.quiet_ms >= SETTLE_PAUSE_MS
 
     async def _decode_early(self) -> None:
         began = monotonic()
@@ -202,16 +209,20 @@ class PooledUtterance:
         """Wait for it where it is all that is needed; else give it up."""
         if (task := self._decoding) is None:
             return
-        if self._is_covered(self._decoding_length) and len(self._pcm) <= LONGEST_MS * BYTES_PER_MS:
+        if (
+            not self._decoding_spare
+            and self._is_covered(self._decoding_length)
+            and len(self._pcm) <= LONGEST_MS * BYTES_PER_MS
+        ):
             await asyncio.wait({task})
         else:
             await cancel_all([task])
 
     async def _decode(self, length: int, *, spare: bool = False) -> _Part | None:
         """Return the words of the first `length` bytes; None where a spare run gave way."""
-        hearing = Hearing(bytes(self._pcm[:length]), self._decoded.heard.tokens)
+        hearing = Hearing(bytes(self._pcm[:length]), self._decoded.heard.tokens, None if spare else self._expected)
         pieces = [piece async for piece in self._pool.run(self._call, encode(hearing), spare=spare)]
-        return _Part(length, decode_heard(pieces[-1])) if pieces else None
+        return _Part(length, decode_heard(pieces[-1]), spare) if pieces else None
 
     async def _settle_until(self, cut: int) -> None:
         self._settle(await self._decode(cut) or _Part(cut, Heard()))

@@ -25,10 +25,11 @@ def a_call(kind: Kind, began: float, ended: float, *stretches: tuple[float, floa
 def test_an_answer_is_late_from_the_last_sound_and_words_are_those_of_their_own_question() -> None:
     call = a_call(Kind.QUESTION, 1.0, 2.0, (2.9, 4.0))
     call.said.append(Utterance(Kind.QUESTION, 5.0, 6.0))
-    call.transcribed = [2.4, 6.3]
+    call.transcribed, call.shown = [2.4, 6.3], [1.2, 2.3, 5.5, 6.1]
     found = times(CallersReport([call], 0.0, 10.0, []))
     assert round(found.answer.p50) == 900 and found.unanswered == 1
     assert (round(found.transcript.p50), round(found.transcript.worst)) == (300, 400)
+    assert (round(found.shown.p50), round(found.shown.worst)) == (100, 300)
 
 
 def test_a_reply_that_falls_silent_has_given_way_and_a_pause_between_words_is_none() -> None:

@@ -65,7 +65,7 @@ class ScriptedHandler:
             await _wait(self._script.drop_after_ms)
             yield Drop()
 
-    def listen(self) -> AsyncIterator[Transcript]:
+    def listen(self, instructions: str, prompt: str) -> AsyncIterator[Transcript]:
         """No words before the commit."""
         return nothing_early()
 
@@ -86,6 +86,9 @@ class ScriptedHandler:
         reply = self._choose(order)
         self._chosen[order.response_id] = reply
         return self._play(order, reply)
+
+    def silenced(self) -> None:
+        """A script goes on as it is written."""
 
     def lateness_s(self, order: Order) -> float:
         """As the reply says."""

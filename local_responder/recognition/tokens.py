@@ -1,0 +1,62 @@
+"""The tokens of the recognition model: pieces of words, from their file to text and back. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from itertools import pairwise
+
+SPACE = "▁"
+"""Begins the first piece of each word."""
+OLD_SPELLING = re.compile(r"\b(to)-(?=day\b|morrow\b|night\b)", re.IGNORECASE)
+MARKS = frozenset(mark.encode() for mark in ".,?!;:")
+MOST_WORDS = 20_000
+"""Words whose tokens are kept."""
+
+
+class Tokens:
+    """The 32,000 pieces, by number. A lower number was merged earlier, and so is the likelier piece."""
+
+    def __init__(self, file: bytes) -> None:
+        self._pieces = _read(file)
+        self._numbers = {piece.decode(errors="replace"): number for number, piece in enumerate(self._pieces)}
+        self.begins = [piece[:3].decode(errors="replace")[:1] == SPACE or piece in MARKS for piece in self._pieces]
+        """Whether a token begins a word, or stands for itself."""
+        self._of_word = lru_cache(MOST_WORDS)(self._split)
+
+    def __repr__(self) -> str:
+        return f"Tokens({len(self._pieces)})"
+
+    def text(self, tokens: Sequence[int]) -> str:
+        """Return the words of tokens, with "tomorrow" as one writes it now: the model has read old books."""
+        joined = b"".join(self._pieces[token] for token in tokens if token < len(self._pieces))
+        words = joined.decode(errors="replace").replace(SPACE, " ").strip()
+        return OLD_SPELLING.sub(r"\1", words)
+
+    def of_word(self, word: str) -> tuple[int, ...]:
+        """Return the tokens of one word as the model was taught it: the earliest piece is joined first."""
+        return self._of_word(word)
+
+    def _split(self, word: str) -> tuple[int, ...]:
+        parts = [SPACE, *word]
+        while len(parts) > 1:
+            joined = [self._numbers.get(one + other, len(self._pieces)) for one, other in pairwise(parts)]
+            at = joined.index(min(joined))
+            if joined[at] == len(self._pieces):
+                break
+            parts[at : at + 2] = [parts[at] + parts[at + 1]]
+        return tuple(self._numbers.get(part, 0) for part in parts)
+
+
+def _read(file: bytes) -> list[bytes]:
+    """Return the pieces: each has its length before it, in one byte, or from 128 on in two."""
+    pieces: list[bytes] = []
+    at = 0
+    while at < len(file):
+        length, at = file[at], at + 1
+        if length >= 128:
+            length, at = length - 128 + 128 * file[at], at + 1
+        pieces.append(file[at : at + length])
+        at += length
+    return pieces
