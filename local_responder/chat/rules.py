@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from local_responder.chat.asked import Asked
-from local_responder.chat.calls import call_after, calls_for, cued
+from local_responder.chat.calls import call_after, calls_for, is_called_for
 from local_responder.chat.duties import coordinated, notes, part_played, report, task_of, with_due_notes
 from local_responder.chat.facts import recall
 from local_responder.chat.telling import worded
@@ -48,7 +48,7 @@ def _thought(asked: Asked, messages: Sequence[Message], functions: Sequence[Mess
             else Thought(" ".join(worded(asked, *result) for result in results))
         )
     routing = [each for each in functions if each["name"].startswith("route_")]
-    if routing and not any(cued(asked, each["name"]) for each in functions):
+    if routing and not is_called_for(asked, functions):
         reply = respond(of_messages(_said(messages)), asked.known, routing, datetime.now())
         return Thought(calls=reply.calls) if reply.calls else reply
     made = calls_for(asked, functions)

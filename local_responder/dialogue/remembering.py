@@ -44,10 +44,17 @@ def remembered(words: str, before: Sequence[Said], known: str) -> str | None:
         if re.search(question, plain):
             told = [found for text in asked for found in re.findall(said, text, re.IGNORECASE)]
             there, absent = answers.split("|")
-            value = wording.capital(told[-1]) if told else next(iter(re.findall(rf'"{name}":\s*"([^"]+)"', known)), "")
-            return there.format(value) if value else absent
+            values = [wording.capital(told[-1])] if told else known_of(known, name)
+            return there.format(values[0]) if values else absent
     count = 1 if _QUESTION_ASKED.search(plain) else TOPICS if _TOPIC_ASKED.search(plain) else 0
     if not count:
         return None
     said_before = " ".join(map(wording.closed, asked[-count:]))
     return f"You said: {said_before}" if asked else "You have not said anything before that."
+
+
+def known_of(known: str, name: str) -> list[str]:
+    """Return what the instructions tell of the user by a name, as in `"watched_tickers": ["AAPL"]`; [] for nothing."""
+    found = re.search(rf'"{name}":\s*("[^"]+"|\[[^\]]*\])', known) if name else None
+    value = wording.read(found[1]) if found else []
+    return value if isinstance(value, list) else [str(value)]

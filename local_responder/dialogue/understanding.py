@@ -42,10 +42,10 @@ _LEAD = re.compile(
     re.IGNORECASE,
 )
 """What may be said before a question: it is the question that is answered. "Thanks for the news" holds none."""
-_ASKS = re.compile(
-    r"\?|^(?:and |so |please |um |uh |well )*(?:what|who|whom|whose|where|when|why|how|which|is|are|was|were|do|does|"
-    r"did|can|could|will|would|should|tell|explain|describe|give|show|find|search|look|calculate|translate|any|in|"
-    r"convert|spell|define|name|recommend|suggest|compare|i(?:'d like| would like| want) to (?:know|hear))\b",
+ASKS = re.compile(
+    r"\?|^(?:and |so |please |um |uh |well )*(?:what|who|whom|whose|where|when|why|how|which|am|is|are|was|were|do|"
+    r"does|did|can|could|will|would|should|tell|explain|describe|give|show|read|list|check|find|search|look|any|in|"
+    r"calculate|translate|convert|spell|define|name|recommend|suggest|compare|i(?:'d like| would like| want) to (?:know|hear))\b",
     re.IGNORECASE,
 )
 _FRAGMENT = re.compile(
@@ -78,7 +78,7 @@ def understand(words: str, specialists: Sequence[Specialist], last: Question | N
     if last is not None and not router.is_example(sentence) and (whole := completed(sentence, last.query)):
         return Question(last.domain, whole)
     general = next((each.domain for each in specialists if each.takes_unknown), None)
-    asks = bool(_ASKS.search(plain))
+    asks = bool(ASKS.search(plain))
     if best in KINDS_BY_NAME and score >= PLAIN:
         return KINDS_BY_NAME[best]
     if best not in KINDS_BY_NAME and score >= (UNSURE if asks or best != general else LIKELY):
