@@ -106,15 +106,21 @@ def filled(asked: Asked, function: Function, wish: Wish) -> list[Arguments]:
 
 
 def value_of(name: str, asked: Asked, function: Function, wish: Wish | None = None) -> Any:
-    """Return what a sentence gives for a field that holds one value; nothing where it gives none."""
-    wish = wish or Wish("", "", timed(asked.plain))
+    """Return what a sentence gives for a field, in a list where it may give several; nothing where it gives none."""
+    field, wish = fields_of(function)[name], wish or Wish("", "", timed(asked.plain))
     scores = scores_of(function.get("description", ""))
-    match _kind(name, fields_of(function)[name]):
+    if choices := choices_of(field):
+        return [each for each in choices if re.search(rf"\b{each}\b", asked.sentence, re.IGNORECASE)][:1]
+    match _kind(name, field):
+        case "place":
+            return places_in(asked.sentence)
+        case "company":
+            return names_in(asked.plain) or _companies(asked.plain)
         case "title":
             title = _ARTICLE.sub("", wish.subject)
             return title[:1].upper() + title[1:]
         case "text":
-            is_sentence = re.search(r"sentence|Markdown", fields_of(function)[name].get("description", ""))
+            is_sentence = re.search(r"sentence|Markdown", field.get("description", ""))
             return as_sentence(wish.subject) if is_sentence and wish.subject else wish.subject
         case "day":
             return wish.time.day
@@ -170,17 +176,10 @@ def new_start(target: str, start: str) -> str:
 def _values(name: str, function: Function, asked: Asked, wish: Wish) -> list[Any]:
     """Return what a sentence gives for a field, or what is known of the user; [] for nothing, or what it is anyway."""
     field = fields_of(function)[name]
-    kind = _kind(name, field)
-    if choices := choices_of(field):
-        values = [each for each in choices if re.search(rf"\b{each}\b", asked.sentence, re.IGNORECASE)][:1]
-    elif kind == "place":
-        values = places_in(asked.sentence)
-    elif kind == "company":
-        values = names_in(asked.plain) or _companies(asked.plain)
-    else:
-        values = [value] if (value := value_of(name, asked, function, wish)) else []
-    values = values or known_of(asked.known, _KNOWN_AS.get(kind, ""))
-    return [each for each in values if not choices or each != field.get("default")]
+    value = value_of(name, asked, function, wish)
+    values = value if isinstance(value, list) else [value] if value else []
+    values = values or known_of(asked.known, _KNOWN_AS.get(_kind(name, field), ""))
+    return [each for each in values if each != field.get("default") or not choices_of(field)]
 
 
 def _kind(name: str, field: Mapping[str, Any]) -> str:

@@ -40,7 +40,7 @@ _ACTIONS = {
     "delete": r"^(?:cancel|delete|remove)\b",
     "cancel": r"\b(?:cancel|abort|delete|remove|forget|stop|drop|get rid of)\b",
     "view": r"\d",
-    "list": r"\b(?:tasks|which|list|everything|in the background)\b",
+    "list": r"\b(?:tasks|which|list|everything|busy)\b",
     "get": "",
 }
 ACTIONS = frozenset(_ACTIONS)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from local_responder.chat.asked import Asked
@@ -29,13 +29,8 @@ _TASK = re.compile(
 )
 _DUE = re.compile(r"^Notes of the user's that are due\b.*\(data\):\n(\[.*\])$", re.MULTILINE)
 _FINDINGS = re.compile(r"^Findings \(data\):\s*", re.MULTILINE)
-_PLACES = {
-    # where it was looked: what a search tool of that kind is called, and how the place is said
-    "web": ("web_search", "the web"),
-    "news": ("get_news_headlines", "the news"),
-    "documents": ("kb_search", "the documents"),
-    "medicine": ("pubmed_search", "medical research"),
-}
+_PLACES = {"web": "the web", "news": "the news", "documents": "the documents", "medicine": "medical research"}
+"""Where it was looked, and how the place is said."""
 _RESEARCH = re.compile(
     r"^(?:please\s+)?(?:research|look into|find out about|investigate)\s+(.+?)[.?!]*$", re.IGNORECASE
 )
@@ -100,29 +95,22 @@ def report(asked: Asked) -> str:
     They stand under the question, one JSON object a line: `{"query", "source", "found": a tool's result}`.
     """
     question, *rest = _FINDINGS.split(asked.sentence, maxsplit=1)
-    findings = list(_findings(rest[0])) if rest else []
+    read = map(wording.read, rest[0].splitlines()) if rest else ()
+    findings = [each for each in read if isinstance(each, dict)]  # a line that was cut short is none
     if not findings and (not rest or rest[0].strip() != "none"):
         return ""
-    lines = [_found(Asked(question, asked.known), each["source"], each["found"]) for each in findings]
-    if failed := [_PLACES[each["source"]][1] for each in findings if each["found"].get("error")]:
+    lines = [_found(Asked(question, asked.known), _PLACES[each["source"]], each["found"]) for each in findings]
+    if failed := [_PLACES[each["source"]] for each in findings if "error" in each["found"]]:
         lines.append(f"I could not search {wording.joined(failed)}.")
     return " ".join(filter(None, lines)) or "I found nothing about that in any source."
 
 
-def _findings(text: str) -> Iterator[dict[str, Any]]:
-    """The lines that are findings; one that was cut short is none."""
-    for finding in map(wording.read, text.splitlines()):
-        if isinstance(finding, dict) and finding.get("source") in _PLACES and isinstance(finding.get("found"), dict):
-            yield finding
-
-
-def _found(asked: Asked, source: str, found: Mapping[str, Any]) -> str:
+def _found(asked: Asked, place: str, found: Mapping[str, Any]) -> str:
     """One place's best finding; '' when it has none."""
-    tool, place = _PLACES[source]
-    lists = [value for key, value in found.items() if isinstance(value, list) and key not in ASIDE]
-    words = told(asked, tool, found) if any(lists) and not found.get("error") else ""
+    has_some = any(value for key, value in found.items() if isinstance(value, list) and key not in ASIDE)
     sample = ", which is sample data" if found.get("sample") is True else ""
-    return f"From {place}{sample}: {words.removeprefix('Here are the headlines. ')}" if words else ""
+    words = told(asked, "", found).removeprefix("Here are the headlines. ") if has_some else ""
+    return f"From {place}{sample}: {words}" if words else ""
 
 
 def _decided(event: Mapping[str, Any], tasks: list[Any]) -> tuple[str, Call | None]:

@@ -52,7 +52,7 @@ def worded(asked: Asked, tool: str, output: str) -> str:
             return f"Which {asks[1]} do you mean?"
         reason = wording.closed(message.partition(". ")[0])  # what follows is often advice to a model
         return f"I am sorry, I could not find that out. {reason if message else ''}".strip()
-    words = "All right." if "cancelled" in result else told(asked, tool, result) or UNWORDED
+    words = told(asked, tool, result) or UNWORDED
     is_sample = result.get("sample") is True or result.get("source") == "sample"
     return f"{words} {SAMPLE}" if is_sample and "sample" not in words.lower() else words
 
@@ -60,8 +60,7 @@ def worded(asked: Asked, tool: str, output: str) -> str:
 def told(asked: Asked, tool: str, result: Result) -> str:
     """Return what is said of a result; '' for one that holds nothing that can be said."""
     try:
-        special = _of_its_kind(asked, result)
-        return special or _of_any_kind(asked, tool, result)
+        return _of_its_kind(asked, result) or _of_any_kind(asked, tool, result)
     except (KeyError, TypeError, AttributeError, ValueError):
         return ""
 
@@ -87,8 +86,15 @@ def _of_its_kind(asked: Asked, result: Result) -> str:
             return value_told(asked.sentence, value)
         case {"mode": mode, "description": description}:
             return f"The mode {mode} is on. {description or result['personality']}"
-        case {"instruction": _, "state": _} | {"instruction": _, "outcome": _}:
-            return _task(result)
+        case {"instruction": _, "outcome": outcome}:
+            return f"I have stopped this: {subject_of(result)}." if outcome == "canceled" else "It was over already."
+        case {"instruction": _, "state": "done", "result": found}:
+            return f"About this: {subject_of(result)}. {wording.gist(found)}"
+        case {"instruction": _, "state": "queued" | "running"}:
+            progress = f", {result['progress']}" if result.get("progress") else ""
+            return f"I am still working on this: {subject_of(result)}{progress}."
+        case {"instruction": _, "state": _}:
+            return f"Nothing came of this: {subject_of(result)}. {result.get('error') or 'It was stopped.'}"
         case {"result": str(words)} | {"summary": str(words)} | {"text": str(words)} | {"message": str(words)}:
             return wording.spoken(words)
     return ""
@@ -128,10 +134,9 @@ def _list(asked: Asked, key: str, entries: Sequence[Any], *, more: bool) -> str:
         one, when = key.rstrip("s"), ", and when should it be" if key == "events" else ""
         return f"Which {one} do you mean{when}? There is {_joined(entries)}." if entries else f"I find no such {one}."
     words, none = _FOUND.get(key, (f"{key.replace('_', ' ').capitalize()}: {{}}.", f"There are no {key}."))
-    if key in ("memories", "instructions", "headlines", "comments"):
-        lines = [to_you(each["text"]) if key == "memories" else wording.closed(_line(each)) for each in entries[:3]]
-        return words.format(" ".join(lines)) if lines else none
-    return words.format(_joined(entries) + ("; and more" if more else "")) if entries else none
+    lines = [to_you(each["text"]) if key == "memories" else wording.closed(_line(each)) for each in entries[:3]]
+    listed = " ".join(lines) if words.endswith("{}") else _joined(entries) + ("; and more" if more else "")
+    return words.format(listed) if entries else none
 
 
 def _joined(entries: Sequence[Any]) -> str:
@@ -177,18 +182,6 @@ def _page(found: Result) -> str:
 def subject_of(task: Result) -> str:
     """Return what a task is about, without its last mark."""
     return str(task.get("instruction", "")).strip().rstrip(".?!")
-
-
-def _task(task: Result) -> str:
-    subject = subject_of(task)
-    if "outcome" in task:
-        return f"I have stopped this: {subject}." if task["outcome"] == "canceled" else "It was over already."
-    if task["state"] == "done":
-        return f"About this: {subject}. {wording.gist(task['result'])}"
-    if task["state"] in ("queued", "running"):
-        progress = f", {task['progress']}" if task.get("progress") else ""
-        return f"I am still working on this: {subject}{progress}."
-    return f"Nothing came of this: {subject}. {task.get('error') or 'It was stopped.'}"
 
 
 def _weather(sentence: str, place: str, data: Result) -> str:

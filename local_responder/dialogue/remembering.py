@@ -44,7 +44,9 @@ def remembered(words: str, before: Sequence[Said], known: str) -> str | None:
         if re.search(question, plain):
             told = [found for text in asked for found in re.findall(said, text, re.IGNORECASE)]
             there, absent = answers.split("|")
-            values = [wording.capital(told[-1])] if told else known_of(known, name)
+            values = (
+                [" ".join(word[:1].upper() + word[1:] for word in told[-1].split())] if told else known_of(known, name)
+            )
             return there.format(values[0]) if values else absent
     count = 1 if _QUESTION_ASKED.search(plain) else TOPICS if _TOPIC_ASKED.search(plain) else 0
     if not count:

@@ -45,7 +45,8 @@ _LEAD = re.compile(
 ASKS = re.compile(
     r"\?|^(?:and |so |please |um |uh |well )*(?:what|who|whom|whose|where|when|why|how|which|am|is|are|was|were|do|"
     r"does|did|can|could|will|would|should|tell|explain|describe|give|show|read|list|check|find|search|look|any|in|"
-    r"calculate|translate|convert|spell|define|name|recommend|suggest|compare|i(?:'d like| would like| want) to (?:know|hear))\b",
+    r"calculate|translate|convert|spell|define|name|recommend|suggest|compare|"
+    r"i(?:'d like| would like| want) to (?:know|hear))\b",
     re.IGNORECASE,
 )
 _FRAGMENT = re.compile(

@@ -90,11 +90,6 @@ def gist(text: str, count: int = 3) -> str:
     return " ".join(sentences(text)[:count])
 
 
-def capital(text: str) -> str:
-    """With every word's first letter a capital."""
-    return " ".join(word[:1].upper() + word[1:] for word in text.split())
-
-
 def closed(text: str) -> str:
     """With a full stop, unless it ends in a mark of its own."""
     return text if text[-1:] in ".?!" else f"{text}."
