@@ -53,6 +53,7 @@ _QUESTIONS = {
     "at": "When?",
     "due": "Until when?",
     "start": "On which day, and at what time?",
+    "day": "On which day?",
     "expression": "",
     "values": "I need all its numbers with their units, for example eighty kilos and one meter eighty.",
 }
@@ -111,7 +112,7 @@ def value_of(name: str, asked: Asked, function: Function, wish: Wish | None = No
     scores = scores_of(function.get("description", ""))
     if choices := choices_of(field):
         return [each for each in choices if re.search(rf"\b{each}\b", asked.sentence, re.IGNORECASE)][:1]
-    match _kind(name, field):
+    match _KINDS.get(name, name):
         case "place":
             return places_in(asked.sentence)
         case "company":
@@ -149,7 +150,9 @@ def value_of(name: str, asked: Asked, function: Function, wish: Wish | None = No
             return (
                 _ARTICLE.sub("", wish.subject) if wish.action else _SEARCH.sub("", without_courtesies(asked.sentence))
             )
-        case "number" | "integer":
+        case _ if _is_name(field):
+            return places_in(asked.sentence)[:1]
+        case _ if name == "number" or ("default" not in field and field.get("type") == "integer"):
             number = re.search(r"\d+", digits(TIME.sub("", asked.plain)))
             return int(number[0]) if number else None
     return None
@@ -178,21 +181,26 @@ def _values(name: str, function: Function, asked: Asked, wish: Wish) -> list[Any
     field = fields_of(function)[name]
     value = value_of(name, asked, function, wish)
     values = value if isinstance(value, list) else [value] if value else []
-    values = values or known_of(asked.known, _KNOWN_AS.get(_kind(name, field), ""))
+    values = values or known_of(asked.known, _KNOWN_AS.get(_KINDS.get(name, name), ""))
     return [each for each in values if each != field.get("default") or not choices_of(field)]
-
-
-def _kind(name: str, field: Mapping[str, Any]) -> str:
-    """Return what a field is by its name; a number that has to be said is one whatever it is called."""
-    return "integer" if field.get("type") == "integer" and "default" not in field else _KINDS.get(name, name)
 
 
 def _whatever(name: str, field: Mapping[str, Any], asked: Asked) -> str:
     """Return the whole sentence for a text of which nothing is known but that it is needed. Else raises `Missing`."""
-    kind = _kind(name, field)
-    if kind in _QUESTIONS or kind in _KNOWN_AS or field.get("type") != "string" or choices_of(field):
-        raise Missing(_QUESTIONS.get(kind, f"Which {kind} do you mean?"))
+    kind = _KINDS.get(name, name)
+    if (
+        {kind} & (_QUESTIONS.keys() | _KNOWN_AS)
+        or _is_name(field)
+        or choices_of(field)
+        or field.get("type") != "string"
+    ):
+        raise Missing(_QUESTIONS.get(kind, f"Which {kind.replace('_', ' ')} do you mean?"))
     return asked.sentence
+
+
+def _is_name(field: Mapping[str, Any]) -> bool:
+    """Return whether a field holds a name: it has to be said, and its description gives one as an example."""
+    return "default" not in field and bool(re.search(r"\be\.g\. ['\"“]?[A-Z]", field.get("description", "")))
 
 
 def _companies(plain: str) -> list[str]:

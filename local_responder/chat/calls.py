@@ -35,12 +35,11 @@ def _cued(asked: Asked, name: str, group: Group) -> bool | None:
     """Return whether a sentence calls for a tool: by its name, or by what it alone can do or read; None for perhaps."""
     if name in _KEPT:
         return asked.kept is not None and asked.kept.tool == name
-    for function in group.values():
-        for field in ("expression", "score"):
-            if field in fields_of(function):
-                return bool(value_of(field, asked, function))
-    own = [part for part in words_of(name.replace("_", " ")) if part not in ACTIONS]
-    is_named = any(part.startswith(word) for part in own for word in words_of(asked.plain))
+    fields = {field: function for function in group.values() for field in fields_of(function)}
+    if strict := fields.keys() & {"expression", "score"}:
+        return all(value_of(field, asked, fields[field]) for field in strict)
+    own_words = words_of(name.replace("_", " ")) - ACTIONS
+    is_named = any(own.startswith(word) for own in own_words for word in words_of(asked.plain))
     return is_named or wish_of(asked.plain, group).action in ("snooze", "resolve") or None
 
 
@@ -48,12 +47,13 @@ def calls_for(asked: Asked, functions: Sequence[Function]) -> tuple[Call, ...] |
     """Return the calls that a sentence makes, or what has to be asked back; '' when no tool can be used."""
     groups = _groups(functions)
     cues = {name: _cued(asked, name, group) for name, group in groups.items()}
-    open_to_all = [name for name, cue in cues.items() if cue is None] or [*cues]
-    for name in sorted(_nearest(asked, groups), key=lambda each: (not cues[each], cues[each] is False)):
+    nearest = _nearest(asked, groups)
+    able = [name for name in nearest if cues[name] is not False] or nearest
+    for name in sorted(able, key=lambda each: not cues[each]):
         try:
             return _calls(_wish(asked, name, groups[name]), asked, groups[name])
         except Missing as missing:
-            if str(missing) and (cues[name] or open_to_all == [name]):
+            if str(missing) and (cues[name] or len(able) == 1):
                 return str(missing)
     return ""
 
