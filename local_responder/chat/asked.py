@@ -6,7 +6,6 @@ import re
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from local_responder.dialogue.keeping import Keeping, keeping
 from local_responder.dialogue.times import Timed, timed
 from local_responder.dialogue.understanding import ASKS
 from local_responder.dialogue.wording import without_courtesies
@@ -75,11 +74,6 @@ class Asked:
         for said, meant in _REPHRASED:
             plain = re.sub(said, meant, plain, flags=re.IGNORECASE)
         return plain
-
-    @property
-    def kept(self) -> Keeping | None:
-        """What it wants of the memory."""
-        return keeping(self.sentence)
 
 
 @dataclass(frozen=True, slots=True)

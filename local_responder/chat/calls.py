@@ -14,9 +14,10 @@ from typing import Any
 from local_responder.chat.arguments import TIMES, Function, Missing, choices_of, fields_of, filled, new_start, value_of
 from local_responder.chat.asked import ACTIONS, CHANGES, Asked, Wish, wish_of
 from local_responder.chat.telling import ASIDE
-from local_responder.dialogue.keeping import MEMORY, MODE, PROMPT
+from local_responder.dialogue.keeping import MEMORY, MODE, PROMPT, keeping
 from local_responder.dialogue.names import digits
 from local_responder.dialogue.routing import Specialist, router_of, words_of
+from local_responder.dialogue.rules import Thought
 from local_responder.dialogue.times import Timed
 from local_responder.realtime.parts import Call
 
@@ -34,7 +35,7 @@ def is_called_for(asked: Asked, functions: Sequence[Function]) -> bool:
 def _cued(asked: Asked, name: str, group: Group) -> bool | None:
     """Return whether a sentence calls for a tool: by its name, or by what it alone can do or read; None for perhaps."""
     if name in _KEPT:
-        return asked.kept is not None and asked.kept.tool == name
+        return (kept := keeping(asked.sentence)) is not None and kept.tool == name
     fields = {field: function for function in group.values() for field in fields_of(function)}
     if strict := fields.keys() & {"expression", "score"}:
         return all(value_of(field, asked, fields[field]) for field in strict)
@@ -43,19 +44,19 @@ def _cued(asked: Asked, name: str, group: Group) -> bool | None:
     return is_named or wish_of(asked.plain, group).action in ("snooze", "resolve") or None
 
 
-def calls_for(asked: Asked, functions: Sequence[Function]) -> tuple[Call, ...] | str:
-    """Return the calls that a sentence makes, or what has to be asked back; '' when no tool can be used."""
+def calls_for(asked: Asked, functions: Sequence[Function]) -> Thought:
+    """Return the calls that a sentence makes, or what has to be asked back; nothing when no tool can be used."""
     groups = _groups(functions)
     cues = {name: _cued(asked, name, group) for name, group in groups.items()}
     nearest = _nearest(asked, groups)
     able = [name for name in nearest if cues[name] is not False] or nearest
     for name in sorted(able, key=lambda each: not cues[each]):
         try:
-            return _calls(_wish(asked, name, groups[name]), asked, groups[name])
+            return Thought(calls=_calls(_wish(asked, name, groups[name]), asked, groups[name]))
         except Missing as missing:
             if str(missing) and (cues[name] or len(able) == 1):
-                return str(missing)
-    return ""
+                return Thought(str(missing))
+    return Thought()
 
 
 def call_after(asked: Asked, functions: Sequence[Function], name: str, result: object) -> tuple[Call, ...]:
@@ -111,7 +112,7 @@ def _nearest(asked: Asked, groups: Mapping[str, Group]) -> list[str]:
 
 def _wish(asked: Asked, name: str, group: Group) -> Wish:
     if name in _KEPT:
-        kept = asked.kept
+        kept = keeping(asked.sentence)
         if kept is None or kept.tool != name:
             return Wish(next(each for each in ("search", "list", "") if each in group), asked.plain, Timed(""))
         if kept.action == "delete" and not kept.about and name == "memory":

@@ -16,6 +16,7 @@ from local_responder.chat.calls import call_of
 from local_responder.chat.facts import recall
 from local_responder.chat.telling import ASIDE, subject_of, told
 from local_responder.dialogue import wording
+from local_responder.dialogue.rules import Thought
 from local_responder.realtime.parts import Call
 
 TOPICS_KEPT = 6
@@ -59,8 +60,8 @@ def with_due_notes(answer: str, known: str) -> str:
     return f"{answer} By the way, you have noted: {'; '.join(due)}." if due else answer
 
 
-def coordinated(asked: Asked, *, may_act: bool) -> tuple[str, tuple[Call, ...]] | None:
-    """A coordinator's words and calls about what has happened (`coordinator/decider.py`); None for everybody else."""
+def coordinated(asked: Asked, *, may_act: bool) -> Thought | None:
+    """A coordinator's calls, or words, about what has happened (`coordinator/decider.py`); None for everybody else."""
     if "You coordinate a user's long-running work" not in asked.known:
         return None
     try:
@@ -70,7 +71,7 @@ def coordinated(asked: Asked, *, may_act: bool) -> tuple[str, tuple[Call, ...]] 
     happened, tasks = shown.get("happened") or [], shown.get("tasks") or []
     decided = [_decided(event, tasks) for event in happened if "state" in event or event.get("mode") == "api"]
     calls = tuple(call for _, call in decided if call)
-    return " ".join(words for words, _ in decided) or "NOTHING", calls if may_act else ()
+    return Thought(calls=calls) if calls and may_act else Thought(" ".join(words for words, _ in decided) or "NOTHING")
 
 
 def notes(asked: Asked) -> str:

@@ -7,6 +7,7 @@ was found, or what its plain values are.
 from __future__ import annotations
 
 import re
+import textwrap
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -173,10 +174,8 @@ def _page(found: Result) -> str:
     """Return a page's title, and the first sentences of it that fit into what one can listen to."""
     title = str(found.get("title") or found.get("document") or "One source").rstrip(".")
     text = next((str(found[name]) for name in ("excerpt", "text", "abstract", "summary") if found.get(name)), "")
-    if len(text) > _LONGEST:
-        end = max(text.rfind(mark, 0, _LONGEST) for mark in ".!?")
-        text = text[: end + 1] if end > 0 else text[:_LONGEST].rsplit(" ", 1)[0] + " and so on."
-    return f"{title}: {text}" if text else f"I found: {title}."
+    begun = textwrap.shorten(wording.gist(text), _LONGEST, placeholder=" and so on.")
+    return f"{title}: {begun}" if begun else f"I found: {title}."
 
 
 def subject_of(task: Result) -> str:

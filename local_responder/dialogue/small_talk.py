@@ -57,7 +57,6 @@ SPECIALISTS = tuple(
     Specialist(kind, examples=tuple(told["examples"])) for kind, told in _TOLD.items() if "examples" in told
 )
 """The kinds, to be compared with those who may be asked."""
-NOT_HEARD = ("I am sorry, I did not understand that. Please say it again, or type it.", "I did not catch that.")
 
 
 def talk_of(plain: str) -> Talk | None:
@@ -67,21 +66,9 @@ def talk_of(plain: str) -> Talk | None:
 
 def answer(kind: Talk, *, turn: int, now: datetime, last_said: str, specialists: Sequence[Specialist]) -> str:
     """Return the answer to small talk in the caller's turn number `turn`."""
-    match kind:
-        case Talk.TIME:
-            return f"It is {now:%H:%M} where this server is."
-        case Talk.DATE:
-            return f"Today is {now:%A}, {now:%B} {now.day}."
-        case Talk.REPEAT:
-            return last_said or "I have not said anything yet."
-        case Talk.NOTHING:
-            return wording.pick(NOT_HEARD, turn)
-        case Talk.ABILITIES:
-            return abilities(specialists)
-        case Talk.OTHER:
-            return f"I am not sure what you would like. {abilities(specialists)} {wording.SMARTER}"
-        case _:
-            return wording.pick(_TOLD[kind]["answers"], turn).format(smarter=wording.SMARTER)
+    words = wording.pick(_TOLD[kind]["answers"], turn)
+    said = last_said or "I have not said anything yet."
+    return words.format(now=now, said=said, abilities=abilities(specialists), smarter=wording.SMARTER)
 
 
 def abilities(specialists: Sequence[Specialist]) -> str:

@@ -55,9 +55,7 @@ _FRAGMENT = re.compile(
 )
 _CLAUSE = re.compile(r"(?:what|who|when|where|why|how|is|are|will|do|does|did|can|could)\b", re.IGNORECASE)
 _NAMES = re.compile(r"(?<=[\w,] )(?!I\b)[A-Z][\w.&-]*(?:(?: of)? [A-Z][\w.&-]*)*")
-_OBJECT = re.compile(
-    r"(?<=\b(?:in|of|on|at) )[^?.!,]+(?=[?.!]?$)|(?<=\bfor )[^?.!,]+(?=[?.!]?$)|(?<=\babout )[^?.!,]+(?=[?.!]?$)"
-)
+_OBJECT = re.compile(r"(?:(?<=\b(?:in|of|on|at) )|(?<=\bfor )|(?<=\babout ))[^?.!,]+(?=[?.!]?$)")
 _PREPOSITION = re.compile(r"^(?:in|of|on|at|for|about|with)\s+", re.IGNORECASE)
 
 
@@ -80,9 +78,10 @@ def understand(words: str, specialists: Sequence[Specialist], last: Question | N
         return Question(last.domain, whole)
     general = next((each.domain for each in specialists if each.takes_unknown), None)
     asks = bool(ASKS.search(plain))
-    if best in KINDS_BY_NAME and score >= PLAIN:
-        return KINDS_BY_NAME[best]
-    if best not in KINDS_BY_NAME and score >= (UNSURE if asks or best != general else LIKELY):
+    is_talk = best in [*Talk]
+    if is_talk and score >= PLAIN:
+        return Talk(best)
+    if not is_talk and score >= (UNSURE if asks or best != general else LIKELY):
         return Question(best, _without_link(sentence))
     return Question(general, sentence) if general and asks else Talk.OTHER
 
@@ -100,9 +99,6 @@ def questions_in(words: str, specialists: Sequence[Specialist]) -> tuple[Questio
 def _stands_alone(part: str) -> bool:
     """Return whether a part of a sentence can be a question: not "think hard", nor a time alone."""
     return len(re.findall(r"\w+", TIME.sub("", part))) > 2 and not _LEANS.search(part)
-
-
-KINDS_BY_NAME = {str(kind): kind for kind in Talk}
 
 
 def _without_link(sentence: str) -> str:
