@@ -34,13 +34,8 @@ _NEEDS = {
     "list": "start end query state",
 }
 _OF_ANY_ACTION = "number*"
-_KINDS = {
-    **dict.fromkeys(("location", "city"), "place"),
-    **dict.fromkeys(("symbol", "ticker"), "company"),
-    **dict.fromkeys(("q", "question"), "query"),
-    **dict.fromkeys(("when", "time"), "at"),
-    "date": "day",
-}
+_KINDS = {"location": "place", "city": "place", "symbol": "company", "ticker": "company", "q": "query"}
+_KINDS |= {"question": "query", "when": "at", "time": "at", "date": "day"}
 """Fields that are something else by another name."""
 TIMES = frozenset(("at", "due", "start", "day", "date", "when", "time"))
 """Fields that are filled with a time."""

@@ -37,7 +37,7 @@ class Question:
 _LEAD = re.compile(
     r"^(?:please\s+)?(?:stop|wait|quiet|be quiet|shut up|enough|hold on|never mind|okay|ok|all right|yes|yeah|no|"
     r"thanks|thank you|hello|hi|hey|sorry|good (?:morning|afternoon|evening)|well|so|um|uh)\b"
-    r"(?:\s+(?:please|a moment|that|it|there|very much|a lot))*[\s,.;!?–-]+"
+    r"(?:\s+(?:please|a moment|that|it|there|very much|a lot))*[\s,.;!?–-]+(?:(?:and|but|now|then)\s+)?"
     r"(?=\w)(?!(?:for|to|so|the)\b)",
     re.IGNORECASE,
 )
@@ -82,7 +82,7 @@ def understand(words: str, specialists: Sequence[Specialist], last: Question | N
     if is_talk and score >= PLAIN:
         return Talk(best)
     if not is_talk and score >= (UNSURE if asks or best != general else LIKELY):
-        return Question(best, _without_link(sentence))
+        return Question(best, sentence)
     return Question(general, sentence) if general and asks else Talk.OTHER
 
 
@@ -99,11 +99,6 @@ def questions_in(words: str, specialists: Sequence[Specialist]) -> tuple[Questio
 def _stands_alone(part: str) -> bool:
     """Return whether a part of a sentence can be a question: not "think hard", nor a time alone."""
     return len(re.findall(r"\w+", TIME.sub("", part))) > 2 and not _LEANS.search(part)
-
-
-def _without_link(sentence: str) -> str:
-    found = re.match(r"(?:and|but|now|then)\s+(?=\w)", sentence, re.IGNORECASE)
-    return sentence[found.end()].upper() + sentence[found.end() + 1 :] if found else sentence
 
 
 def completed(words: str, before: str) -> str:
