@@ -12,7 +12,7 @@ from itertools import groupby
 from typing import Any
 
 from local_responder.chat.asked import Asked, Wish
-from local_responder.chat.numbers import expression_in, score_in, scores_of, values_in
+from local_responder.chat.numbers import problem_in, score_in, scores_of, values_in
 from local_responder.dialogue.names import digits, names_in, places_in
 from local_responder.dialogue.remembering import known_of
 from local_responder.dialogue.times import TIME, timed
@@ -136,7 +136,7 @@ def value_of(name: str, asked: Asked, function: Function, wish: Wish | None = No
             about = _TOPIC.search(TIME.sub("", asked.plain).strip(" ,"))
             return about["topic"].strip() if about else ""
         case "expression":
-            return expression_in(asked.sentence)
+            return problem_in(asked.sentence)[0]
         case "score":
             return score_in(asked.sentence, scores)
         case "values":

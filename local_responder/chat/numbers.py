@@ -45,14 +45,15 @@ _INPUTS: dict[str, tuple[tuple[str, float, float], ...]] = {
 _SEXES = (("female", r"\b(?:female|woman|girl|she)\b"), ("male", r"\b(?:male|man|boy|he)\b"))
 
 
-def expression_in(sentence: str) -> str:
-    """Return a word problem as an expression; '' for a sentence that is none."""
-    return _read(sentence)[0]
-
-
-def value_told(sentence: str, value: float) -> str:
-    """Return how the value of its expression is told."""
-    return _read(sentence)[1].format(f"{value:g}")
+def problem_in(sentence: str) -> tuple[str, str]:
+    """Return a word problem as an expression, '' for a sentence that is none, and how its value is told."""
+    plain = digits(re.sub(r"(?<=\d),(?=\d{3})", "", sentence.lower())).replace(",", " ")
+    plain = re.sub(r"\s+", " ", plain)
+    for pattern, expression, words in _PROBLEMS:
+        if found := re.search(pattern, plain):
+            return expression.format(*filter(None, found.groups())), words
+    calculation = _CALCULATION.search(_OPERATOR.sub(lambda found: f" {_OPERATORS[found[1]]} ", plain))
+    return calculation[0].replace("$", "") if calculation else "", "That is {}."
 
 
 def scores_of(description: str) -> Scores:
@@ -78,16 +79,6 @@ def values_in(sentence: str, scores: Scores) -> dict[str, float | str]:
     plain = re.sub(r"\b100 (?=\d\d\b)", "1", plain)
     found = {name: value for name in inputs if (value := _input(name, plain)) is not None}
     return found if len(found) == len(inputs) else {}
-
-
-def _read(sentence: str) -> tuple[str, str]:
-    plain = digits(re.sub(r"(?<=\d),(?=\d{3})", "", sentence.lower())).replace(",", " ")
-    plain = re.sub(r"\s+", " ", plain)
-    for pattern, expression, words in _PROBLEMS:
-        if found := re.search(pattern, plain):
-            return expression.format(*filter(None, found.groups())), words
-    calculation = _CALCULATION.search(_OPERATOR.sub(lambda found: f" {_OPERATORS[found[1]]} ", plain))
-    return calculation[0].replace("$", "") if calculation else "", "That is {}."
 
 
 def _input(name: str, plain: str) -> float | str | None:

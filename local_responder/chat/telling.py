@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from local_responder.chat.asked import CHANGES, Asked, wish_of
-from local_responder.chat.numbers import value_told
+from local_responder.chat.numbers import problem_in
 from local_responder.dialogue import wording
 from local_responder.dialogue.keeping import to_you
-from local_responder.dialogue.times import said
+from local_responder.dialogue.times import said, timed
 
 Result = Mapping[str, Any]
 
@@ -35,7 +35,6 @@ _LONGEST = 240
 SAMPLE = "That was sample data: live data cannot be reached from here."
 UNWORDED = "I got an answer that I cannot put into words."
 _NOT_NAMED = re.compile(r"^No \w+ was named\b.* Ask which (\w+) is meant")
-_WEEKDAY = re.compile(r"\b(?:mon|tues|wednes|thurs|fri|satur|sun)day\b", re.IGNORECASE)
 
 
 def worded(asked: Asked, tool: str, output: str) -> str:
@@ -84,7 +83,7 @@ def _of_its_kind(asked: Asked, result: Result) -> str:
             amount = f"{value:g} {result.get('unit') or ''}".strip()
             return f"The {title} is {amount}: {meaning}."
         case {"value": value}:
-            return value_told(asked.sentence, value)
+            return problem_in(asked.sentence)[1].format(f"{value:g}")
         case {"mode": mode, "description": description}:
             return f"The mode {mode} is on. {description or result['personality']}"
         case {"instruction": _, "outcome": outcome}:
@@ -205,6 +204,7 @@ def _sky(conditions: str) -> str:
 
 def _day(sentence: str, daily: Sequence[Result]) -> Result | None:
     """The forecast's entry for the day that was asked for; None for now."""
-    if named := _WEEKDAY.search(sentence):
-        return next((day for day in daily if day.get("weekday", "").lower() == named[0].lower()), None)
-    return daily[1] if re.search(r"\btomorrow\b", sentence, re.IGNORECASE) and len(daily) > 1 else None
+    wanted = timed(sentence).day.lower()
+    if wanted.startswith("tomorrow"):
+        return daily[1] if len(daily) > 1 else None
+    return next((day for day in daily if day.get("weekday", "none").lower() in wanted), None)

@@ -15,13 +15,14 @@ FOLLOW_UP_WORDS = 5
 """Words of a fragment, at most."""
 QUESTIONS_AT_ONCE = 3
 """Questions of one sentence that are answered one by one."""
+_BEGINS = (
+    r"(?:what|who(?:m|se)?|where|when|why|how|which|am|is(?! \d)|are|was|were|do|does|did|can|could|will|would|should)"
+)
 _NEXT_QUESTION = re.compile(
     r"(?:[,;]?\s+and(?:\s+(?:also|then))?\s+|[,?.!]\s+(?:and\s+|also\s+)?)"
-    r"(?=(?:what|what's|how|how's|who|when|where|why|which|is(?! \d)|are|do|does|did|can|could|will|would|tell me|"
-    r"give me|read me|show me|remind me|calculate|translate|look up|research)\b)",
+    rf"(?=(?:{_BEGINS}|(?:tell|give|read|show|remind) me|calculate|translate|look up|research)\b)",
     re.IGNORECASE,
 )
-
 _LEANS = re.compile(r"\b(?:between|whether|if|he|she|they|it|him|her|them|his|their|its|one)\b(?!'s\b)", re.IGNORECASE)
 """Words by which a question cannot stand without the one before it."""
 
@@ -43,9 +44,8 @@ _LEAD = re.compile(
 )
 """What may be said before a question: it is the question that is answered. "Thanks for the news" holds none."""
 ASKS = re.compile(
-    r"\?|^(?:and |so |please |um |uh |well )*(?:what|who|whom|whose|where|when|why|how|which|am|is|are|was|were|do|"
-    r"does|did|can|could|will|would|should|tell|explain|describe|give|show|read|list|check|find|search|look|any|in|"
-    r"calculate|translate|convert|spell|define|name|recommend|suggest|compare|"
+    rf"\?|^(?:and |so |please |um |uh |well )*(?:{_BEGINS}|tell|explain|describe|give|show|read|list|check|find|search|"
+    r"look|calculate|translate|any|in|convert|spell|define|name|recommend|suggest|compare|"
     r"i(?:'d like| would like| want) to (?:know|hear))\b",
     re.IGNORECASE,
 )
@@ -53,7 +53,7 @@ _FRAGMENT = re.compile(
     r"^(?:(?:and\s+|but\s+)?(?:what|how)\s+about|and|or|(?=(?:in|on|at|for)(?:\s+[\w'-]+){1,2}$))\s*(?P<rest>.+)$",
     re.IGNORECASE,
 )
-_CLAUSE = re.compile(r"(?:what|who|when|where|why|how|is|are|will|do|does|did|can|could)\b", re.IGNORECASE)
+_CLAUSE = re.compile(rf"{_BEGINS}\b", re.IGNORECASE)
 _NAMES = re.compile(r"(?<=[\w,] )(?!I\b)[A-Z][\w.&-]*(?:(?: of)? [A-Z][\w.&-]*)*")
 _OBJECT = re.compile(r"(?:(?<=\b(?:in|of|on|at) )|(?<=\bfor )|(?<=\babout ))[^?.!,]+(?=[?.!]?$)")
 _PREPOSITION = re.compile(r"^(?:in|of|on|at|for|about|with)\s+", re.IGNORECASE)
