@@ -67,7 +67,7 @@ _TOPIC = re.compile(
 )
 _SEARCH = re.compile(
     r"^(?:do a (?:thorough )?search (?:for|on|about)|search(?: the web)?(?: for)?|look up|look into|"
-    r"find out(?: about)?|research|google|what does research say about)\s+",
+    r"find out(?: about)?|research|investigate|google|what does research say about)\s+",
     re.IGNORECASE,
 )
 _ARTICLE = re.compile(r"^(?:an?|the|my)\s+", re.IGNORECASE)
@@ -142,15 +142,18 @@ def value_of(name: str, asked: Asked, function: Function, wish: Wish | None = No
         case "values":
             return values_in(asked.sentence, scores)
         case "query":
-            return (
-                _ARTICLE.sub("", wish.subject) if wish.action else _SEARCH.sub("", without_courtesies(asked.sentence))
-            )
+            return _ARTICLE.sub("", wish.subject) if wish.action else topic_of(asked.sentence)
         case _ if _is_name(field):
             return places_in(asked.sentence)[:1]
         case _ if name == "number" or ("default" not in field and field.get("type") == "integer"):
             number = re.search(r"\d+", digits(TIME.sub("", asked.plain)))
             return int(number[0]) if number else None
     return None
+
+
+def topic_of(sentence: str) -> str:
+    """Return what is to be searched for, without the words that ask for it."""
+    return _SEARCH.sub("", without_courtesies(sentence))
 
 
 def fields_of(function: Function) -> Mapping[str, Any]:

@@ -11,6 +11,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from local_responder.chat.arguments import topic_of
 from local_responder.chat.asked import Asked
 from local_responder.chat.calls import call_of
 from local_responder.chat.facts import recall
@@ -32,9 +33,6 @@ _DUE = re.compile(r"^Notes of the user's that are due\b.*\(data\):\n(\[.*\])$", 
 _FINDINGS = re.compile(r"^Findings \(data\):\s*", re.MULTILINE)
 _PLACES = {"web": "the web", "news": "the news", "documents": "the documents", "medicine": "medical research"}
 """Where it was looked, and how the place is said."""
-_RESEARCH = re.compile(
-    r"^(?:please\s+)?(?:research|look into|find out about|investigate)\s+(.+?)[.?!]*$", re.IGNORECASE
-)
 _CANCEL = re.compile(r"\b(?:cancel|stop|forget)\b.*\b(?:research|task|search)\b", re.IGNORECASE)
 _FEELINGS = (("praise", r"\b(?:great|well done|love it)\b"), ("complaint", r"\b(?:too slow|wrong|useless|annoying)\b"))
 
@@ -124,9 +122,9 @@ def _decided(event: Mapping[str, Any], tasks: list[Any]) -> tuple[str, Call | No
     words = event["input"].strip()
     if feeling := next((name for name, felt in _FEELINGS if re.search(felt, words, re.IGNORECASE)), ""):
         return "Thank you, I have noted that.", call_of("capture_feedback", {"feeling": feeling, "text": words[:200]})
-    if subject := _RESEARCH.match(words):
+    if (subject := topic_of(words)) != wording.without_courtesies(words):
         call = call_of("create_task", {"kind": "research", "instruction": words})
-        return f"I have begun to look into {subject[1]}.", call
+        return f"I have begun to look into {subject}.", call
     if _CANCEL.search(words):
         running = next((task["id"] for task in tasks if task["state"] in ("queued", "running")), "")
         return "I have stopped that.", call_of("cancel_task", {"task_id": running}) if running else None

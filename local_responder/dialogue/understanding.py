@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from local_responder.dialogue import small_talk
+from local_responder.dialogue.names import names_in
 from local_responder.dialogue.routing import LIKELY, PLAIN, UNSURE, Specialist, router_of
 from local_responder.dialogue.small_talk import Talk
 from local_responder.dialogue.times import TIME
@@ -54,7 +55,6 @@ _FRAGMENT = re.compile(
     re.IGNORECASE,
 )
 _CLAUSE = re.compile(rf"{_BEGINS}\b", re.IGNORECASE)
-_NAMES = re.compile(r"(?<=[\w,] )(?!I\b)[A-Z][\w.&-]*(?:(?: of)? [A-Z][\w.&-]*)*")
 _OBJECT = re.compile(r"(?:(?<=\b(?:in|of|on|at) )|(?<=\bfor )|(?<=\babout ))[^?.!,]+(?=[?.!]?$)")
 _PREPOSITION = re.compile(r"^(?:in|of|on|at|for|about|with)\s+", re.IGNORECASE)
 
@@ -114,9 +114,9 @@ def completed(words: str, before: str) -> str:
     if TIME.fullmatch(rest):
         return f"{TIME.sub('', body).strip(' ,')} {rest}{end}"
     name = _PREPOSITION.sub("", rest)
-    for pattern in (_NAMES, _OBJECT):
-        if places := list(pattern.finditer(body)):
-            at = places[-1]
-            kept = TIME.search(at[0]) if pattern is _OBJECT else None
-            return f"{body[: at.start()]}{name}{' ' + kept[0] if kept else ''}{body[at.end() :]}{end}"
+    if names := names_in(body):
+        return name.join(body.rsplit(names[-1], 1)) + end
+    if about := _OBJECT.search(body):
+        time = TIME.search(about[0])
+        return f"{body[: about.start()]}{name}{' ' + time[0] if time else ''}{end}"
     return f"{body} {rest}{end}"
