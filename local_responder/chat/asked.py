@@ -6,45 +6,43 @@ import re
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from local_responder.dialogue.keeping import Keeping, keeping
 from local_responder.dialogue.times import Timed, timed
+from local_responder.dialogue.understanding import ASKS
+from local_responder.dialogue.wording import without_courtesies
 
 CHANGES = ("update", "cancel", "delete", "snooze", "resolve")
 """Actions on something that is there already."""
-_LEAD = re.compile(
-    r"^(?:(?:yes|okay|ok|please|and|now)\b[\s,]*)*(?:(?:can|could|would|will) you (?:please )?)?", re.IGNORECASE
-)
-_ENTER = re.compile(
-    r"^(?:i(?: have|'ve)?(?: got)?|there is) (?P<what>.+?),? (?:put|add|enter|write) (?:it|that)\b.*$", re.IGNORECASE
+_REPHRASED = (
+    # what is said in other words, and the words that the rules know
+    (r"^(?:i(?: have|'ve)?(?: got)?|there is) (.+?),? (?:put|add|enter|write) (?:it|that)\b.*$", r"add \1"),
+    (r"^(?:don't|do not|never) let me forget\b", "remind me"),
+    (r"^(?:write|jot|take)(?: this)? down\b", "note"),
+    (r"^((?:snooze|postpone|put)\b.*) for (?=(?:an?|half an|\w+) (?:minute|hour|day|week))", r"\1 until in "),
 )
 _THING = r"(?:reminder|note|idea|issue|bug report|bug)"
 _CREATE = (
-    r"^(?:.*?\b(?:remind (?:me|her)|let me forget|(?:need|want) a reminder)|note(?: down)?|"
-    r"(?:add|put|book|create|enter|schedule|set(?: up)?|make|open|file|report|take|write|jot|keep)\b(?: me)?"
-    rf"(?: this)?(?: down)?(?: an?(?: new)? {_THING}\b)?(?: for me)?(?: on github)?)\b"
+    r"^(?:.*?\bremind me|.*\b(?:need|want) a reminder|"
+    r"(?:add|put|book|create|enter|schedule|set(?: up)?|make|open|file|report|take|write|keep|note)\b"
+    rf"(?: me)?(?: an?(?: new)? {_THING}\b)?(?: for me)?(?: on github)?)\b"
     r"(?:\s+(?:to|of|about|that(?: says)?|saying|called|for|and)\b)*"
 )
-_ACTIONS: tuple[tuple[str, str], ...] = (
+_ACTIONS = {
     # the actions that tools offer, and what calls for them; of several the first counts
-    ("snooze", r"\b(?:snooze|postpone)\b|\bput (?:(?:it|that|the .+ note) )?off\b"),
-    ("create", _CREATE),
-    ("list_comments", r"\bcomment(?:s|ed)\b"),
-    ("comment", r"^(?:comment on|reply to|answer)\b"),
-    (
-        "resolve",
-        r"\b(?:resolve|mark|tick off|check off)\b|"
-        r"(?:'s| is| has been)(?: all| already)? (?:done|finished|sorted|taken care of)\b",
-    ),
-    ("close", r"^close\b"),
-    ("update", r"^(?:move|reschedule|change)\b"),
-    ("delete", r"^(?:cancel|delete|remove)\b"),
-    ("cancel", r"\b(?:cancel|abort|delete|remove|forget|stop|drop|get rid of)\b"),
-    ("view", r"\d"),
-    ("list", r"\b(?:tasks|which|list|everything|in the background)\b"),
-    ("get", ""),
-    ("list", ""),
-)
-ACTIONS = frozenset(name for name, _ in _ACTIONS)
+    "snooze": r"\b(?:snooze|postpone)\b|\bput (?:(?:it|that|the .+ note) )?off\b",
+    "create": _CREATE,
+    "list_comments": r"\bcomment(?:s|ed)\b",
+    "comment": r"^(?:comment on|reply to|answer)\b",
+    "resolve": r"\b(?:resolve|mark|tick off|check off)\b|"
+    r"(?:'s| is| has been)(?: all| already)? (?:done|finished|sorted|taken care of)\b",
+    "close": r"^close\b",
+    "update": r"^(?:move|reschedule|change)\b",
+    "delete": r"^(?:cancel|delete|remove)\b",
+    "cancel": r"\b(?:cancel|abort|delete|remove|forget|stop|drop|get rid of)\b",
+    "view": r"\d",
+    "list": r"\b(?:tasks|which|list|everything|busy)\b",
+    "get": "",
+}
+ACTIONS = frozenset(_ACTIONS)
 _SUBJECT = re.compile(
     rf"{_CREATE}[\s:,]+|^(?:comment on|reply to|answer)\D*\d+(?:\s+(?:that|saying|with))*[\s:,]+|"
     r"^(?:move|reschedule|change|cancel|delete|remove)\s+",
@@ -56,12 +54,7 @@ _NAMED = re.compile(
     re.IGNORECASE,
 )
 _CALENDAR = re.compile(r"\s*\b(?:in|into|to|on|from)\s+(?:my|the)\s+(?:calendar|schedule)\b", re.IGNORECASE)
-_LOOKS = re.compile(
-    r"^(?:what|when|who|where|which|how|is|are|am|do|does|will|any|anything|list|read|show|tell|give|check)\b", re.I
-)
-"""What begins a question about a calendar; "lunch with Ben on Friday at noon" is to be entered."""
 _TARGET = re.compile(r"\s+(?:to|until|till)\s+(?P<target>.+)$", re.IGNORECASE)
-_LENGTH = re.compile(r"\s+for\s+(?P<target>.+)$", re.IGNORECASE)
 _OF_THING = re.compile(rf"\b{_THING}s?\b|\b(?:it|that)\b", re.IGNORECASE)
 
 
@@ -77,13 +70,10 @@ class Asked:
     @property
     def plain(self) -> str:
         """The sentence without courtesies and its last mark."""
-        plain = _LEAD.sub("", self.sentence.replace("’", "'").strip(" .!?"))
-        return _ENTER.sub(r"add \g<what>", plain)
-
-    @property
-    def kept(self) -> Keeping | None:
-        """What it wants of the memory."""
-        return keeping(self.sentence)
+        plain = without_courtesies(self.sentence)
+        for said, meant in _REPHRASED:
+            plain = re.sub(said, meant, plain, flags=re.IGNORECASE)
+        return plain
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,16 +90,14 @@ class Wish:
 
 def wish_of(plain: str, actions: Collection[str], *, times: bool = True) -> Wish:
     """Return what is to be done with a tool that offers these actions, and whether it has to do with `times`."""
-    action = next(
-        (name for name, called in _ACTIONS if name in actions and re.search(called, plain, re.IGNORECASE)), ""
-    )
-    to = _TARGET.search(plain) if action in ("update", "snooze") else None
-    length = _LENGTH.search(plain) if action == "snooze" and not to else None
-    target = to["target"] if to else f"in {length['target']}" if length else ""
-    said = plain[: found.start()] if (found := to or length) else plain
+    called_for = (name for name, said in _ACTIONS.items() if name in actions and re.search(said, plain, re.IGNORECASE))
+    action = next(called_for, "list" if "list" in actions else "")
+    moved = _TARGET.search(plain) if action in ("update", "snooze") else None
+    target = moved["target"] if moved else ""
+    said = plain[: moved.start()] if moved else plain
     time = timed(said) if times else Timed(said)
-    if action == "list" and "create" in actions and time.hour and not _LOOKS.match(plain):
-        return Wish("create", _CALENDAR.sub("", time.text).strip(" ,"), time)
+    if action == "list" and "create" in actions and time.hour and not ASKS.match(plain):
+        return Wish("create", _CALENDAR.sub("", time.text).strip(" ,"), time)  # "lunch with Ben on Friday at noon"
     if named := _NAMED.search(said) if action in CHANGES else None:
         return Wish(action, (named["before"] or named["after"]).strip(), time, target)
     begun = _SUBJECT.match(text := f"{_CALENDAR.sub('', time.text)} ")

@@ -7,55 +7,56 @@ A tool offers actions: those its field `action` allows, or the one in its name; 
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from local_responder.chat.arguments import Missing, choices_of, filled, new_start
+from local_responder.chat.arguments import TIMES, Function, Missing, choices_of, fields_of, filled, new_start, value_of
 from local_responder.chat.asked import ACTIONS, CHANGES, Asked, Wish, wish_of
-from local_responder.chat.numbers import expression_in, score_in
 from local_responder.chat.telling import ASIDE
+from local_responder.dialogue.keeping import MEMORY, MODE, PROMPT, keeping
 from local_responder.dialogue.names import digits
 from local_responder.dialogue.routing import Specialist, router_of, words_of
+from local_responder.dialogue.rules import Thought
 from local_responder.dialogue.times import Timed
 from local_responder.realtime.parts import Call
 
-Function = Mapping[str, Any]
 Group = dict[str, Function]
 """Functions that belong together, by their actions; the action of one that does one thing is ''."""
 
-_NOTED = re.compile(r"\bnotes?\b|^(?:write|jot|take)(?: this)? down\b", re.IGNORECASE)
-_CUES: dict[str, Callable[[str], Any]] = {
-    # tools that wait for certain words; those beside them take whatever is nearest to their descriptions
-    "reminders": re.compile(r"\bremind (?:me|her)\b|\breminders?\b|\blet me forget\b", re.IGNORECASE).search,
-    "notes": lambda said: _NOTED.search(said) or wish_of(said, ("snooze", "resolve")).action,
-    "calculate": expression_in,
-    "medical_calculator": score_in,
-}
-_KEPT = ("memory", "manage_prompt", "get_personality")
-"""The tools of what is kept; `dialogue/keeping.py` says what calls for them."""
+_KEPT = (MEMORY, PROMPT, MODE)
 
 
-def cued(asked: Asked, tool: str) -> bool | None:
-    """Return whether a sentence holds the words that a tool waits for; None for a tool that waits for none."""
-    if tool in _KEPT:
-        return asked.kept is not None and asked.kept.tool == tool
-    return bool(_CUES[tool](asked.plain)) if tool in _CUES else None
+def is_called_for(asked: Asked, functions: Sequence[Function]) -> bool:
+    """Return whether a sentence calls for one of the tools, whatever it is about."""
+    return any(_cued(asked, name, group) for name, group in _groups(functions).items())
 
 
-def calls_for(asked: Asked, functions: Sequence[Function]) -> tuple[Call, ...] | str:
-    """Return the calls that a sentence makes, or what has to be asked back; '' when no tool can be used."""
+def _cued(asked: Asked, name: str, group: Group) -> bool | None:
+    """Return whether a sentence calls for a tool: by its name, or by what it alone can do or read; None for perhaps."""
+    if name in _KEPT:
+        return (kept := keeping(asked.sentence)) is not None and kept.tool == name
+    fields = {field: function for function in group.values() for field in fields_of(function)}
+    if strict := fields.keys() & {"expression", "score"}:
+        return all(value_of(field, asked, fields[field]) for field in strict)
+    own_words = words_of(name.replace("_", " ")) - ACTIONS
+    is_named = any(own.startswith(word) for own in own_words for word in words_of(asked.plain))
+    return is_named or wish_of(asked.plain, group).action in ("snooze", "resolve") or None
+
+
+def calls_for(asked: Asked, functions: Sequence[Function]) -> Thought:
+    """Return the calls that a sentence makes, or what has to be asked back; nothing when no tool can be used."""
     groups = _groups(functions)
-    cues = {name: cued(asked, name) for name in groups}
-    open_to_all = [name for name, cue in cues.items() if cue is None] or [*cues]
-    for name in sorted(_nearest(asked, groups), key=lambda each: (not cues[each], cues[each] is False)):
+    cues = {name: _cued(asked, name, group) for name, group in groups.items()}
+    nearest = _nearest(asked, groups)
+    able = [name for name in nearest if cues[name] is not False] or nearest
+    for name in sorted(able, key=lambda each: not cues[each]):
         try:
-            return _calls(_wish(asked, name, groups[name]), asked, groups[name])
+            return Thought(calls=_calls(_wish(asked, name, groups[name]), asked, groups[name]))
         except Missing as missing:
-            if str(missing) and (cues[name] or open_to_all == [name]):
-                return str(missing)
-    return ""
+            if str(missing) and (cues[name] or len(able) == 1):
+                return Thought(str(missing))
+    return Thought()
 
 
 def call_after(asked: Asked, functions: Sequence[Function], name: str, result: object) -> tuple[Call, ...]:
@@ -69,10 +70,10 @@ def call_after(asked: Asked, functions: Sequence[Function], name: str, result: o
         return ()
     entry = _meant(found, wish.subject, ranked="search" in groups[kind])
     function = groups[kind][wish.action]
-    if entry is None or not (id_field := _id_of(_fields(function))):
+    if entry is None or not (id_field := _id_of(fields_of(function))):
         return ()
     try:
-        (given,) = filled(asked, function["parameters"], wish)
+        (given,) = filled(asked, function, wish)
     except Missing:
         return ()
     if "start" in given:
@@ -89,7 +90,7 @@ def call_of(name: str, arguments: Mapping[str, Any]) -> Call:
 def _groups(functions: Sequence[Function]) -> dict[str, Group]:
     groups: dict[str, Group] = {}
     for function in functions:
-        name, actions = str(function["name"]), choices_of(_fields(function).get("action", {}))
+        name, actions = str(function["name"]), choices_of(fields_of(function).get("action", {}))
         in_name = next((part for part in name.split("_")[1:] if part in ACTIONS), "")
         if name.startswith(("remember_", "route_")):
             continue
@@ -111,28 +112,28 @@ def _nearest(asked: Asked, groups: Mapping[str, Group]) -> list[str]:
 
 def _wish(asked: Asked, name: str, group: Group) -> Wish:
     if name in _KEPT:
-        kept = asked.kept
+        kept = keeping(asked.sentence)
         if kept is None or kept.tool != name:
             return Wish(next(each for each in ("search", "list", "") if each in group), asked.plain, Timed(""))
         if kept.action == "delete" and not kept.about and name == "memory":
             raise Missing("What should I forget?")
         return Wish(kept.action, kept.about, Timed(""))
-    fields = {field for function in group.values() for field in _fields(function)}
+    fields = {field for function in group.values() for field in fields_of(function)}
     plain = digits(asked.plain) if "number" in fields else asked.plain
-    return wish_of(plain, group, times=not fields.isdisjoint(("at", "due", "start")))
+    return wish_of(plain, group, times=not TIMES.isdisjoint(fields))
 
 
 def _calls(wish: Wish, asked: Asked, group: Group) -> tuple[Call, ...]:
     function = group.get(wish.action)
     if function is None:
         raise Missing
-    fields = _fields(function)
+    fields = fields_of(function)
     lookup = group.get("search") or group.get("list")
     if wish.action in CHANGES and wish.action != "cancel" and lookup and (which := _id_of(fields)):
         can_be_empty = "empty" in fields[which].get("description", "")
-        if not can_be_empty or (wish.subject and "query" in _fields(lookup)):
+        if not can_be_empty or (wish.subject and "query" in fields_of(lookup)):
             wish, function = replace(wish, action="search" if "search" in group else "list"), lookup
-    return tuple(call_of(function["name"], given) for given in filled(asked, function.get("parameters") or {}, wish))
+    return tuple(call_of(function["name"], given) for given in filled(asked, function, wish))
 
 
 def _meant(entries: Sequence[Mapping[str, Any]], subject: str, *, ranked: bool) -> Mapping[str, Any] | None:
@@ -142,10 +143,6 @@ def _meant(entries: Sequence[Mapping[str, Any]], subject: str, *, ranked: bool) 
         return entries[0 if ranked else -1] if entries else None
     shared = [len(words_of(subject) & words_of(json.dumps(entry))) for entry in entries]
     return entries[shared.index(max(shared))] if shared.count(max(shared)) == 1 else None
-
-
-def _fields(function: Function) -> Mapping[str, Any]:
-    return (function.get("parameters") or {}).get("properties") or {}
 
 
 def _id_of(fields: Mapping[str, Any]) -> str:

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
+from local_responder.chat.arguments import topic_of
 from local_responder.chat.asked import Asked
 from local_responder.chat.calls import call_of
 from local_responder.chat.facts import recall
 from local_responder.chat.telling import ASIDE, subject_of, told
 from local_responder.dialogue import wording
+from local_responder.dialogue.rules import Thought
 from local_responder.realtime.parts import Call
 
 TOPICS_KEPT = 6
@@ -29,16 +31,8 @@ _TASK = re.compile(
 )
 _DUE = re.compile(r"^Notes of the user's that are due\b.*\(data\):\n(\[.*\])$", re.MULTILINE)
 _FINDINGS = re.compile(r"^Findings \(data\):\s*", re.MULTILINE)
-_PLACES = {
-    # where it was looked: what a search tool of that kind is called, and how the place is said
-    "web": ("web_search", "the web"),
-    "news": ("get_news_headlines", "the news"),
-    "documents": ("kb_search", "the documents"),
-    "medicine": ("pubmed_search", "medical research"),
-}
-_RESEARCH = re.compile(
-    r"^(?:please\s+)?(?:research|look into|find out about|investigate)\s+(.+?)[.?!]*$", re.IGNORECASE
-)
+_PLACES = {"web": "the web", "news": "the news", "documents": "the documents", "medicine": "medical research"}
+"""Where it was looked, and how the place is said."""
 _CANCEL = re.compile(r"\b(?:cancel|stop|forget)\b.*\b(?:research|task|search)\b", re.IGNORECASE)
 _FEELINGS = (("praise", r"\b(?:great|well done|love it)\b"), ("complaint", r"\b(?:too slow|wrong|useless|annoying)\b"))
 
@@ -64,8 +58,8 @@ def with_due_notes(answer: str, known: str) -> str:
     return f"{answer} By the way, you have noted: {'; '.join(due)}." if due else answer
 
 
-def coordinated(asked: Asked, *, may_act: bool) -> tuple[str, tuple[Call, ...]] | None:
-    """A coordinator's words and calls about what has happened (`coordinator/decider.py`); None for everybody else."""
+def coordinated(asked: Asked, *, may_act: bool) -> Thought | None:
+    """A coordinator's calls, or words, about what has happened (`coordinator/decider.py`); None for everybody else."""
     if "You coordinate a user's long-running work" not in asked.known:
         return None
     try:
@@ -75,7 +69,7 @@ def coordinated(asked: Asked, *, may_act: bool) -> tuple[str, tuple[Call, ...]] 
     happened, tasks = shown.get("happened") or [], shown.get("tasks") or []
     decided = [_decided(event, tasks) for event in happened if "state" in event or event.get("mode") == "api"]
     calls = tuple(call for _, call in decided if call)
-    return " ".join(words for words, _ in decided) or "NOTHING", calls if may_act else ()
+    return Thought(calls=calls) if calls and may_act else Thought(" ".join(words for words, _ in decided) or "NOTHING")
 
 
 def notes(asked: Asked) -> str:
@@ -100,29 +94,22 @@ def report(asked: Asked) -> str:
     They stand under the question, one JSON object a line: `{"query", "source", "found": a tool's result}`.
     """
     question, *rest = _FINDINGS.split(asked.sentence, maxsplit=1)
-    findings = list(_findings(rest[0])) if rest else []
+    read = map(wording.read, rest[0].splitlines()) if rest else ()
+    findings = [each for each in read if isinstance(each, dict)]  # a line that was cut short is none
     if not findings and (not rest or rest[0].strip() != "none"):
         return ""
-    lines = [_found(Asked(question, asked.known), each["source"], each["found"]) for each in findings]
-    if failed := [_PLACES[each["source"]][1] for each in findings if each["found"].get("error")]:
+    lines = [_found(Asked(question, asked.known), _PLACES[each["source"]], each["found"]) for each in findings]
+    if failed := [_PLACES[each["source"]] for each in findings if "error" in each["found"]]:
         lines.append(f"I could not search {wording.joined(failed)}.")
     return " ".join(filter(None, lines)) or "I found nothing about that in any source."
 
 
-def _findings(text: str) -> Iterator[dict[str, Any]]:
-    """The lines that are findings; one that was cut short is none."""
-    for finding in map(wording.read, text.splitlines()):
-        if isinstance(finding, dict) and finding.get("source") in _PLACES and isinstance(finding.get("found"), dict):
-            yield finding
-
-
-def _found(asked: Asked, source: str, found: Mapping[str, Any]) -> str:
+def _found(asked: Asked, place: str, found: Mapping[str, Any]) -> str:
     """One place's best finding; '' when it has none."""
-    tool, place = _PLACES[source]
-    lists = [value for key, value in found.items() if isinstance(value, list) and key not in ASIDE]
-    words = told(asked, tool, found) if any(lists) and not found.get("error") else ""
+    has_some = any(value for key, value in found.items() if isinstance(value, list) and key not in ASIDE)
     sample = ", which is sample data" if found.get("sample") is True else ""
-    return f"From {place}{sample}: {words.removeprefix('Here are the headlines. ')}" if words else ""
+    words = told(asked, "", found).removeprefix("Here are the headlines. ") if has_some else ""
+    return f"From {place}{sample}: {words}" if words else ""
 
 
 def _decided(event: Mapping[str, Any], tasks: list[Any]) -> tuple[str, Call | None]:
@@ -135,9 +122,9 @@ def _decided(event: Mapping[str, Any], tasks: list[Any]) -> tuple[str, Call | No
     words = event["input"].strip()
     if feeling := next((name for name, felt in _FEELINGS if re.search(felt, words, re.IGNORECASE)), ""):
         return "Thank you, I have noted that.", call_of("capture_feedback", {"feeling": feeling, "text": words[:200]})
-    if subject := _RESEARCH.match(words):
+    if (subject := topic_of(words)) != wording.without_courtesies(words):
         call = call_of("create_task", {"kind": "research", "instruction": words})
-        return f"I have begun to look into {subject[1]}.", call
+        return f"I have begun to look into {subject}.", call
     if _CANCEL.search(words):
         running = next((task["id"] for task in tasks if task["state"] in ("queued", "running")), "")
         return "I have stopped that.", call_of("cancel_task", {"task_id": running}) if running else None

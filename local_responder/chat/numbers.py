@@ -6,8 +6,12 @@ Findings that are true or false are left to a real model: what a sentence does n
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from local_responder.dialogue.names import digits
+
+Scores = Mapping[str, tuple[str, ...]]
+"""The clinical scores there are, each with the names of its inputs."""
 
 _N = r"(\d+(?:\.\d+)?)"
 _M = rf"\$?{_N}"
@@ -18,27 +22,15 @@ _PROBLEMS: tuple[tuple[str, str, str], ...] = (
     (rf"{_EACH}.*\bchange\b.*?\b(?:from|for|out of|with) (?:a )?{_M}", "{2} - {0} * {1}", "The change is {}."),
     (_EACH, "{0} * {1}", "Together that is {}."),
     (rf"\b{_M}\b.*?\b{_M} ?(?:percent|%) (?:off|discount|less|cheaper)", "{0} * (100 - {1}) / 100", "That leaves {}."),
-    (rf"\b{_M} {_SPEED}.*?\b{_M} hours?\b", "{0} * {1}", "The distance is {}."),
-    (rf"\b{_M} hours?\b.*?\b{_M} {_SPEED}", "{0} * {1}", "The distance is {}."),
-    (rf"\b(?:share|split|divide) {_M}\b.*?\b(?:among|between|by) {_M}", "{0} / {1}", "Each gets {}."),
-    (rf"{_M}\b.*?\b(?:share|split|divide)d? (?:it|that|them) (?:among|between|by) {_M}", "{0} / {1}", "Each pays {}."),
-    (rf"\b{_M} ?(?:percent|%) of {_M}", "{1} * {0} / 100", "That is {}."),
-    (rf"\b{_M} (?:times|multiplied by|x) {_M}", "{0} * {1}", "That is {}."),
-    (rf"\b{_M} plus {_M}", "{0} + {1}", "That is {}."),
-    (rf"\b{_M} minus {_M}", "{0} - {1}", "That is {}."),
-    (rf"\b{_M} (?:divided by|over) {_M}", "{0} / {1}", "That is {}."),
+    (rf"{_M} {_SPEED}.*?\b{_M} hours?\b|{_M} hours?\b.*?\b{_M} {_SPEED}", "{0} * {1}", "The distance is {}."),
+    (rf"^(?=.*\b(?:shared?|split|divide)\b).*\b{_M}\b\D*\b(?:among|between|by) {_M}", "{0} / {1}", "Each gets {}."),
 )
-_SCORES: tuple[tuple[str, str, tuple[str, ...]], ...] = (
-    # the tool's name for it, the words that ask for it, its inputs
-    ("bmi", r"\bb\.?m\.?i\b|body mass index", ("weight_kg", "height_cm")),
-    ("bsa", r"\bbsa\b|body surface", ("weight_kg", "height_cm")),
-    ("creatinine_clearance", r"creatinine clearance", ("age_years", "sex", "weight_kg", "creatinine_mg_dl")),
-    ("egfr", r"\be ?gfr\b|filtration rate", ("age_years", "sex", "creatinine_mg_dl")),
-    ("fib_4", r"\bfib[ -]?(?:4|four)\b", ("age_years", "ast_u_l", "alt_u_l", "platelets_10e9_l")),
-    ("glasgow", r"glasgow|coma scale", ("eye", "verbal", "motor")),
-    ("anion_gap", r"an ?ion gap", ("sodium_mmol_l", "chloride_mmol_l", "bicarbonate_mmol_l")),
-    ("corrected_calcium", r"corrected calcium|calcium corrected", ("calcium_mg_dl", "albumin_g_dl")),
-)
+_OPERATORS = {"plus": "+", "minus": "-", "times": "*", "multiplied by": "*", "x": "*", "divided by": "/", "over": "/"}
+_OPERATORS |= {"percent of": "/ 100 *", "% of": "/ 100 *"}
+_OPERATOR = re.compile(rf" ?({'|'.join(_OPERATORS)}) (?=\$?\d)")
+_CALCULATION = re.compile(rf"{_M}(?: [-+*/] {_M})+")
+_LISTED = re.compile(r"(\w+)\(([\w, ]+)\)")
+_ALSO_CALLED = {"body mass index": "bmi", "body surface": "bsa", "filtration rate": "egfr", "coma scale": "glasgow"}
 _INPUTS: dict[str, tuple[tuple[str, float, float], ...]] = {
     # of each, its forms: a pattern, and what its first and second number count in the unit of its name
     "weight_kg": ((rf"{_N}\s*(?:kg|kilos?|kilograms?)\b", 1, 0), (rf"{_N}\s*(?:lbs?|pounds?)\b", 0.45359237, 0)),
@@ -53,36 +45,40 @@ _INPUTS: dict[str, tuple[tuple[str, float, float], ...]] = {
 _SEXES = (("female", r"\b(?:female|woman|girl|she)\b"), ("male", r"\b(?:male|man|boy|he)\b"))
 
 
-def expression_in(sentence: str) -> str:
-    """Return a word problem as an expression; '' for a sentence that is none."""
-    return _read(sentence)[0]
+def problem_in(sentence: str) -> tuple[str, str]:
+    """Return a word problem as an expression, '' for a sentence that is none, and how its value is told."""
+    plain = digits(re.sub(r"(?<=\d),(?=\d{3})", "", sentence.lower())).replace(",", " ")
+    plain = re.sub(r"\s+", " ", plain)
+    for pattern, expression, words in _PROBLEMS:
+        if found := re.search(pattern, plain):
+            return expression.format(*filter(None, found.groups())), words
+    calculation = _CALCULATION.search(_OPERATOR.sub(lambda found: f" {_OPERATORS[found[1]]} ", plain))
+    return calculation[0].replace("$", "") if calculation else "", "That is {}."
 
 
-def value_told(sentence: str, value: float) -> str:
-    """Return how the value of its expression is told."""
-    return (_read(sentence)[1] or "That is {}.").format(f"{value:g}")
+def scores_of(description: str) -> Scores:
+    """Return the scores that a tool's description lists: `bmi(weight_kg, height_cm); …`."""
+    return {name: tuple(inputs.split(", ")) for name, inputs in _LISTED.findall(description)}
 
 
-def score_in(sentence: str) -> str:
-    """Return the name of the clinical score a sentence asks for; '' for none."""
-    return next((name for name, asked, _ in _SCORES if re.search(asked, sentence.lower())), "")
+def score_in(sentence: str, scores: Scores) -> str:
+    """Return the name of the score a sentence asks for; its words may change places, and its letters stand apart."""
+    plain = digits(sentence.lower())
+    for said, name in _ALSO_CALLED.items():
+        plain = plain.replace(said, name)
+    words = set(re.findall(r"\w+", plain))
+    letters = {name: r"\W?".join(name.replace("_", "")) for name in scores}
+    named = (name for name in scores if words.issuperset(name.split("_")) or re.search(rf"\b{letters[name]}\b", plain))
+    return next(named, "")
 
 
-def values_in(sentence: str) -> dict[str, float | str]:
-    """Return the inputs of its clinical score by name, or none when one is missing."""
-    inputs = next((inputs for name, _, inputs in _SCORES if name == score_in(sentence)), ())
+def values_in(sentence: str, scores: Scores) -> dict[str, float | str]:
+    """Return the inputs of its score by name, or none when one is missing."""
+    inputs = scores.get(score_in(sentence, scores), ())
     plain = re.sub(r"(?<![\d.])1,? (?=[2-9]\d\b)", "1", digits(sentence.lower()))  # "one eighty" is 180
     plain = re.sub(r"\b100 (?=\d\d\b)", "1", plain)
     found = {name: value for name in inputs if (value := _input(name, plain)) is not None}
     return found if len(found) == len(inputs) else {}
-
-
-def _read(sentence: str) -> tuple[str, str]:
-    plain = re.sub(r"\s+", " ", digits(sentence.lower()).replace(",", " "))
-    for pattern, expression, words in _PROBLEMS:
-        if found := re.search(pattern, plain):
-            return expression.format(*found.groups()), words
-    return "", ""
 
 
 def _input(name: str, plain: str) -> float | str | None:

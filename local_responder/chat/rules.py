@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from local_responder.chat.asked import Asked
-from local_responder.chat.calls import call_after, calls_for, cued
+from local_responder.chat.calls import call_after, calls_for, is_called_for
 from local_responder.chat.duties import coordinated, notes, part_played, report, task_of, with_due_notes
 from local_responder.chat.facts import recall
 from local_responder.chat.telling import worded
@@ -38,23 +38,17 @@ def think(messages: Sequence[Message], tools: Sequence[Message], tool_choice: An
 def _thought(asked: Asked, messages: Sequence[Message], functions: Sequence[Message]) -> Thought:
     results = _results(messages)
     if decided := coordinated(asked, may_act=bool(functions) and not results):
-        words, calls = decided
-        return Thought(calls=calls) if calls else Thought(words)
+        return decided
     if results:
-        after = [call_after(asked, functions, name, wording.read(content)) for name, content in results]
-        return (
-            Thought(calls=sum(after, ()))
-            if any(after)
-            else Thought(" ".join(worded(asked, *result) for result in results))
-        )
+        after = [call for name, text in results for call in call_after(asked, functions, name, wording.read(text))]
+        return Thought(" ".join(worded(asked, *result) for result in results) if not after else "", tuple(after))
     routing = [each for each in functions if each["name"].startswith("route_")]
-    if routing and not any(cued(asked, each["name"]) for each in functions):
+    if routing and not is_called_for(asked, functions):
         reply = respond(of_messages(_said(messages)), asked.known, routing, datetime.now())
         return Thought(calls=reply.calls) if reply.calls else reply
-    made = calls_for(asked, functions)
-    if isinstance(made, str):
-        return Thought(made or notes(asked) or report(asked) or recall(asked.sentence))
-    return Thought(calls=made)
+    thought = calls_for(asked, functions)
+    is_empty = thought == Thought()
+    return Thought(notes(asked) or report(asked) or recall(asked.sentence)) if is_empty else thought
 
 
 def text_of(content: Any) -> str:

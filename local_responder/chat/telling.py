@@ -7,16 +7,17 @@ was found, or what its plain values are.
 from __future__ import annotations
 
 import re
+import textwrap
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from local_responder.chat.asked import CHANGES, Asked, wish_of
-from local_responder.chat.numbers import value_told
+from local_responder.chat.numbers import problem_in
 from local_responder.dialogue import wording
 from local_responder.dialogue.keeping import to_you
-from local_responder.dialogue.times import said
+from local_responder.dialogue.times import said, timed
 
 Result = Mapping[str, Any]
 
@@ -34,7 +35,6 @@ _LONGEST = 240
 SAMPLE = "That was sample data: live data cannot be reached from here."
 UNWORDED = "I got an answer that I cannot put into words."
 _NOT_NAMED = re.compile(r"^No \w+ was named\b.* Ask which (\w+) is meant")
-_WEEKDAY = re.compile(r"\b(?:mon|tues|wednes|thurs|fri|satur|sun)day\b", re.IGNORECASE)
 
 
 def worded(asked: Asked, tool: str, output: str) -> str:
@@ -52,7 +52,7 @@ def worded(asked: Asked, tool: str, output: str) -> str:
             return f"Which {asks[1]} do you mean?"
         reason = wording.closed(message.partition(". ")[0])  # what follows is often advice to a model
         return f"I am sorry, I could not find that out. {reason if message else ''}".strip()
-    words = "All right." if "cancelled" in result else told(asked, tool, result) or UNWORDED
+    words = told(asked, tool, result) or UNWORDED
     is_sample = result.get("sample") is True or result.get("source") == "sample"
     return f"{words} {SAMPLE}" if is_sample and "sample" not in words.lower() else words
 
@@ -60,8 +60,7 @@ def worded(asked: Asked, tool: str, output: str) -> str:
 def told(asked: Asked, tool: str, result: Result) -> str:
     """Return what is said of a result; '' for one that holds nothing that can be said."""
     try:
-        special = _of_its_kind(asked, result)
-        return special or _of_any_kind(asked, tool, result)
+        return _of_its_kind(asked, result) or _of_any_kind(asked, tool, result)
     except (KeyError, TypeError, AttributeError, ValueError):
         return ""
 
@@ -84,11 +83,18 @@ def _of_its_kind(asked: Asked, result: Result) -> str:
             amount = f"{value:g} {result.get('unit') or ''}".strip()
             return f"The {title} is {amount}: {meaning}."
         case {"value": value}:
-            return value_told(asked.sentence, value)
+            return problem_in(asked.sentence)[1].format(f"{value:g}")
         case {"mode": mode, "description": description}:
             return f"The mode {mode} is on. {description or result['personality']}"
-        case {"instruction": _, "state": _} | {"instruction": _, "outcome": _}:
-            return _task(result)
+        case {"instruction": _, "outcome": outcome}:
+            return f"I have stopped this: {subject_of(result)}." if outcome == "canceled" else "It was over already."
+        case {"instruction": _, "state": "done", "result": found}:
+            return f"About this: {subject_of(result)}. {wording.gist(found)}"
+        case {"instruction": _, "state": "queued" | "running"}:
+            progress = f", {result['progress']}" if result.get("progress") else ""
+            return f"I am still working on this: {subject_of(result)}{progress}."
+        case {"instruction": _, "state": _}:
+            return f"Nothing came of this: {subject_of(result)}. {result.get('error') or 'It was stopped.'}"
         case {"result": str(words)} | {"summary": str(words)} | {"text": str(words)} | {"message": str(words)}:
             return wording.spoken(words)
     return ""
@@ -128,10 +134,9 @@ def _list(asked: Asked, key: str, entries: Sequence[Any], *, more: bool) -> str:
         one, when = key.rstrip("s"), ", and when should it be" if key == "events" else ""
         return f"Which {one} do you mean{when}? There is {_joined(entries)}." if entries else f"I find no such {one}."
     words, none = _FOUND.get(key, (f"{key.replace('_', ' ').capitalize()}: {{}}.", f"There are no {key}."))
-    if key in ("memories", "instructions", "headlines", "comments"):
-        lines = [to_you(each["text"]) if key == "memories" else wording.closed(_line(each)) for each in entries[:3]]
-        return words.format(" ".join(lines)) if lines else none
-    return words.format(_joined(entries) + ("; and more" if more else "")) if entries else none
+    lines = [to_you(each["text"]) if key == "memories" else wording.closed(_line(each)) for each in entries[:3]]
+    listed = " ".join(lines) if words.endswith("{}") else _joined(entries) + ("; and more" if more else "")
+    return words.format(listed) if entries else none
 
 
 def _joined(entries: Sequence[Any]) -> str:
@@ -168,27 +173,13 @@ def _page(found: Result) -> str:
     """Return a page's title, and the first sentences of it that fit into what one can listen to."""
     title = str(found.get("title") or found.get("document") or "One source").rstrip(".")
     text = next((str(found[name]) for name in ("excerpt", "text", "abstract", "summary") if found.get(name)), "")
-    if len(text) > _LONGEST:
-        end = max(text.rfind(mark, 0, _LONGEST) for mark in ".!?")
-        text = text[: end + 1] if end > 0 else text[:_LONGEST].rsplit(" ", 1)[0] + " and so on."
-    return f"{title}: {text}" if text else f"I found: {title}."
+    begun = textwrap.shorten(wording.gist(text), _LONGEST, placeholder=" and so on.")
+    return f"{title}: {begun}" if begun else f"I found: {title}."
 
 
 def subject_of(task: Result) -> str:
     """Return what a task is about, without its last mark."""
     return str(task.get("instruction", "")).strip().rstrip(".?!")
-
-
-def _task(task: Result) -> str:
-    subject = subject_of(task)
-    if "outcome" in task:
-        return f"I have stopped this: {subject}." if task["outcome"] == "canceled" else "It was over already."
-    if task["state"] == "done":
-        return f"About this: {subject}. {wording.gist(task['result'])}"
-    if task["state"] in ("queued", "running"):
-        progress = f", {task['progress']}" if task.get("progress") else ""
-        return f"I am still working on this: {subject}{progress}."
-    return f"Nothing came of this: {subject}. {task.get('error') or 'It was stopped.'}"
 
 
 def _weather(sentence: str, place: str, data: Result) -> str:
@@ -213,6 +204,7 @@ def _sky(conditions: str) -> str:
 
 def _day(sentence: str, daily: Sequence[Result]) -> Result | None:
     """The forecast's entry for the day that was asked for; None for now."""
-    if named := _WEEKDAY.search(sentence):
-        return next((day for day in daily if day.get("weekday", "").lower() == named[0].lower()), None)
-    return daily[1] if re.search(r"\btomorrow\b", sentence, re.IGNORECASE) and len(daily) > 1 else None
+    wanted = timed(sentence).day.lower()
+    if wanted.startswith("tomorrow"):
+        return daily[1] if len(daily) > 1 else None
+    return next((day for day in daily if day.get("weekday", "none").lower() in wanted), None)

@@ -6,6 +6,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from local_responder.dialogue import wording
+
 MEMORY, PROMPT, MODE = "memory", "manage_prompt", "get_personality"
 """The tools that keep it."""
 
@@ -19,9 +21,6 @@ class Keeping:
     about: str = ""
 
 
-_LEAD = re.compile(
-    r"^(?:(?:please|okay|ok|and|also|now|well|so|hey|can you|could you|will you|would you)\b[\s,]*)+", re.IGNORECASE
-)
 _ELSEWHERE = (
     r"(?!my name\b)(?!.*\b(?:research|tasks?|search|calendar|meetings?|appointments?|schedule|reminders?|notes?|"
     r"shares?|stocks?|questions?|body|bmi|blood|pressure|creatinine)\b)"
@@ -56,7 +55,7 @@ _OWN = re.compile(rf"\b(?:{'|'.join(sorted(_YOURS, key=len, reverse=True))})\b",
 
 def keeping(sentence: str) -> Keeping | None:
     """What a sentence wants of the memory, if anything."""
-    plain = _LEAD.sub("", " ".join(sentence.replace("’", "'").split())).strip(" .?!,")
+    plain = wording.without_courtesies(sentence)
     for tool, action, pattern in _RULES:
         if found := re.fullmatch(pattern, plain, re.IGNORECASE):
             about = (found.groupdict().get("about") or "").strip()
@@ -82,13 +81,7 @@ def whole(sentence: str, before: Sequence[str]) -> str:
     return sentence
 
 
-def as_sentence(text: str) -> str:
-    """With a capital and a full stop, unless it ends in a mark of its own."""
-    text = text.strip()
-    return text[:1].upper() + text[1:] + ("" if text[-1:] in ".?!" else ".")
-
-
 def to_you(text: str) -> str:
     """What somebody said of themselves, said to them: "My sister" becomes "Your sister"."""
     turned = _OWN.sub(lambda found: _YOURS[found[0].lower()], text)
-    return as_sentence(re.sub(r"\byou was\b", "you were", turned))
+    return wording.as_sentence(re.sub(r"\byou was\b", "you were", turned))

@@ -18,8 +18,8 @@ _AFTER = re.compile(
     re.IGNORECASE,
 )
 _TAIL = re.compile(
-    r"[\s,]*\b(?:please|currently|later|be|like|there|outside|on|at|"
-    r"(?:in |at )?(?:celsius|fahrenheit|the \w+))[\s?.!,]*$",
+    r"(?:[\s,]*\b(?:please|currently|later|be|like|there|outside|on|at|"
+    r"(?:in |at )?(?:celsius|fahrenheit|the \w+))[\s?.!,]*)+$",
     re.IGNORECASE,
 )
 _NO_PLACE = re.compile(
@@ -40,9 +40,7 @@ def names_in(sentence: str) -> list[str]:
 
 def places_in(sentence: str) -> list[str]:
     """Return the places a sentence names, in its order, as one writes them; [] when there is none."""
-    clean = TIME.sub("", sentence).strip(" ?.!,")
-    while (shorter := _TAIL.sub("", clean)) != clean:
-        clean = shorter
+    clean = _TAIL.sub("", TIME.sub("", sentence).strip(" ?.!,"))
     if names := names_in(clean):
         return names
     found = _AFTER.search(clean)

@@ -25,12 +25,11 @@ _ASKED: tuple[tuple[str, str, str, str], ...] = (
         "You live in {}.|You have not told me where you live yet.",
     ),
 )
-_QUESTION_ASKED = re.compile(
-    r"\bwhat (?:did|have) i (?:just |last )?(?:ask|asked|say|said|want|wanted)\b|\bwhat was my (?:last )?question\b"
+_SAID = (
+    # what asks for what was said, and how many sentences are told again
+    (r"\bwhat (?:did|have) i (?:just |last )?(?:ask|say|said|want)|\bwhat was my (?:last )?question\b", 1),
+    (r"\bwhat (?:did|have) we (?:just )?(?:talk|talked|been talking|speak|spoken)\b.*\babout\b", 3),
 )
-_TOPIC_ASKED = re.compile(r"\bwhat (?:did|have) we (?:just )?(?:talk|talked|been talking|speak|spoken)\b.*\babout\b")
-TOPICS = 3
-"""Questions named when it is asked what was talked about."""
 
 
 def remembered(words: str, before: Sequence[Said], known: str) -> str | None:
@@ -44,10 +43,22 @@ def remembered(words: str, before: Sequence[Said], known: str) -> str | None:
         if re.search(question, plain):
             told = [found for text in asked for found in re.findall(said, text, re.IGNORECASE)]
             there, absent = answers.split("|")
-            value = wording.capital(told[-1]) if told else next(iter(re.findall(rf'"{name}":\s*"([^"]+)"', known)), "")
-            return there.format(value) if value else absent
-    count = 1 if _QUESTION_ASKED.search(plain) else TOPICS if _TOPIC_ASKED.search(plain) else 0
+            values = [*told[-1:], *known_of(known, name)]
+            return there.format(_with_capitals(values[0])) if values else absent
+    count = next((count for question, count in _SAID if re.search(question, plain)), 0)
     if not count:
         return None
     said_before = " ".join(map(wording.closed, asked[-count:]))
     return f"You said: {said_before}" if asked else "You have not said anything before that."
+
+
+def _with_capitals(name: str) -> str:
+    """Return a name as one writes it, however it was recognised."""
+    return " ".join(word[:1].upper() + word[1:] for word in name.split())
+
+
+def known_of(known: str, name: str) -> list[str]:
+    """Return what the instructions tell of the user by a name, as in `"watched_tickers": ["AAPL"]`; [] for nothing."""
+    found = re.search(rf'"{name}":\s*("[^"]+"|\[[^\]]*\])', known) if name else None
+    value = wording.read(found[1]) if found else []
+    return value if isinstance(value, list) else [str(value)]

@@ -38,18 +38,7 @@ class Talk(StrEnum):
 
 
 _PATTERNS: dict[Talk, str] = {
-    Talk.HOW_ARE_YOU: r"\bhow are you\b|\bhow do you do\b|\bhow's it going\b",
-    Talk.WHO: (
-        r"\b(?:who|what) are you\b|\bwho (?:made|built) you\b|\byour name\b|"
-        r"\bare you (?:an? )?(?:real|human|robot|machine|ai|person)\b"
-    ),
-    Talk.ABILITIES: (
-        r"\bwhat can you do\b|^(?:please )?help(?: me)?\W*$|\bcan you help(?: me)?\W*$|\bwhat do you know\W*$"
-    ),
     Talk.TIME: r"\bwhat time is it\b(?! in)|\bwhat(?:'s| is) the time\b(?! in)",
-    Talk.DATE: r"\bwhat day is (?:it|today)\b|\bwhat(?:'s| is) (?:the|today's) date\b",
-    Talk.REPEAT: r"\bsay (?:that|it) again\b|\brepeat (?:that|it)\b|^(?:pardon|sorry)\W*$|\bwhat did you say\b",
-    Talk.JOKE: r"\bjoke\b",
     Talk.NO: r"^no\b(?!.*\bwhat\b)|^nope\b",
     Talk.THANKS: r"\bthank(?:s| you)\b",
     Talk.GOODBYE: r"\b(?:good)?bye\b|\bsee you\b|\bhang up\b|\bgood ?night\b",
@@ -59,20 +48,15 @@ _PATTERNS: dict[Talk, str] = {
         r"^(?:please )?cancel\b(?: that| it| please)*\W*$"
     ),
     Talk.YES: r"^(?:yes|yeah|yep|sure|okay|ok|right|of course)\b\W*(?:please)?\W*$",
-    Talk.GREETING: (
-        r"^(?:hello|hi|hey|good (?:morning|afternoon|evening|day))\b(?:\W+(?:there|you|everyone))?\W*$|"
-        r"\bare you (?:there|listening)\b|\bcan you hear me\b"
-    ),
     Talk.TOLD: r"^(?:my name is|my name's|i am called|call me|i live in|i'm from|i am from)\b(?!.*\bfrom now on\b)",
 }
-"""What a kind is surely recognised by; the first counts."""
+"""What those kinds are surely recognised by whose words may stand in any sentence; the first counts."""
 _TOLD: dict[str, dict[str, list[str]]] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 """Examples and answers of kinds."""
 SPECIALISTS = tuple(
     Specialist(kind, examples=tuple(told["examples"])) for kind, told in _TOLD.items() if "examples" in told
 )
 """The kinds, to be compared with those who may be asked."""
-NOT_HEARD = ("I am sorry, I did not understand that. Please say it again, or type it.", "I did not catch that.")
 
 
 def talk_of(plain: str) -> Talk | None:
@@ -82,21 +66,9 @@ def talk_of(plain: str) -> Talk | None:
 
 def answer(kind: Talk, *, turn: int, now: datetime, last_said: str, specialists: Sequence[Specialist]) -> str:
     """Return the answer to small talk in the caller's turn number `turn`."""
-    match kind:
-        case Talk.TIME:
-            return f"It is {now:%H:%M} where this server is."
-        case Talk.DATE:
-            return f"Today is {now:%A}, {now:%B} {now.day}."
-        case Talk.REPEAT:
-            return last_said or "I have not said anything yet."
-        case Talk.NOTHING:
-            return wording.pick(NOT_HEARD, turn)
-        case Talk.ABILITIES:
-            return abilities(specialists)
-        case Talk.OTHER:
-            return f"I am not sure what you would like. {abilities(specialists)} {wording.SMARTER}"
-        case _:
-            return wording.pick(_TOLD[kind]["answers"], turn).format(smarter=wording.SMARTER)
+    words = wording.pick(_TOLD[kind]["answers"], turn)
+    said = last_said or "I have not said anything yet."
+    return words.format(now=now, said=said, abilities=abilities(specialists), smarter=wording.SMARTER)
 
 
 def abilities(specialists: Sequence[Specialist]) -> str:

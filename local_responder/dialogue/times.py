@@ -27,17 +27,16 @@ _HOUR = (
     rf"(?:noon|midnight|{_NUMBER}(?:[: ](?:\d\d|fifteen|thirty|forty[ -]five))?)"
     r"(?: o'clock)?(?: ?[ap]\.?m\b\.?| in the (?:morning|afternoon|evening))?"
 )
-_EVERY = rf"every (?P<unit{{n}}>day|weekday|morning|evening|week|month|year|{_WEEKDAY})"
-_ANY = rf"(?:{_AHEAD}|{_DAY}|{_HOUR}|{_EVERY.replace('(?P<unit{n}>', '(?:').replace('{{n}}', '')})"
+_EVERY = rf"every (?:day|weekday|morning|evening|week|month|year|{_WEEKDAY})"
+_ANY = rf"(?:{_AHEAD}|{_DAY}|{_HOUR}|{_EVERY})"
 TIME = re.compile(rf"\b(?:right now|now|{_ANY}(?:,? {_ANY})*)(?!\w)", re.IGNORECASE)
 """A time as it is said, of any number of parts."""
 _DAYS = re.compile(rf"\b(?:{_DAY})\b", re.IGNORECASE)
 _HOURS = re.compile(rf"\b(?:{_HOUR})(?!\w)", re.IGNORECASE)
-_EVERYS = re.compile(rf",?\s*\b{_EVERY.format(n='')},?", re.IGNORECASE)
+_EVERYS = re.compile(rf",?\s*\b{_EVERY}\b,?", re.IGNORECASE)
 _LEADING = re.compile(r"^(?:on|for|by|over|in|at)\s+(?=\D)|^the\s+(?=weekend)", re.IGNORECASE)
-_REPEATS = {"day": "daily", "morning": "daily", "evening": "daily", "weekday": "weekdays", "week": "weekly"} | {
-    "month": "monthly", "year": "yearly",
-}  # fmt: skip
+_REPEATS = {"day": "daily", "morning": "daily", "evening": "daily"}
+_REPEATS |= {"weekday": "weekdays", "week": "weekly", "month": "monthly", "year": "yearly"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +69,7 @@ class Timed:
         found = _EVERYS.search(self.when)
         if found is None:
             return self.when, "none"
-        unit = found["unit"].lower()
+        unit = found[0].strip(" ,").lower().removeprefix("every ")
         at = f"{self.when[: found.start()]} {self.when[found.end() :]}".strip()
         if unit in _REPEATS:
             return at + (f" in the {unit}" if unit in ("morning", "evening") else ""), _REPEATS[unit]

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from local_responder.dialogue import small_talk
+from local_responder.dialogue.names import names_in
 from local_responder.dialogue.routing import LIKELY, PLAIN, UNSURE, Specialist, router_of
 from local_responder.dialogue.small_talk import Talk
 from local_responder.dialogue.times import TIME
@@ -15,13 +16,14 @@ FOLLOW_UP_WORDS = 5
 """Words of a fragment, at most."""
 QUESTIONS_AT_ONCE = 3
 """Questions of one sentence that are answered one by one."""
+_BEGINS = (
+    r"(?:what|who(?:m|se)?|where|when|why|how|which|am|is(?! \d)|are|was|were|do|does|did|can|could|will|would|should)"
+)
 _NEXT_QUESTION = re.compile(
     r"(?:[,;]?\s+and(?:\s+(?:also|then))?\s+|[,?.!]\s+(?:and\s+|also\s+)?)"
-    r"(?=(?:what|what's|how|how's|who|when|where|why|which|is(?! \d)|are|do|does|did|can|could|will|would|tell me|"
-    r"give me|read me|show me|remind me|calculate|translate|look up|research)\b)",
+    rf"(?=(?:{_BEGINS}|(?:tell|give|read|show|remind) me|calculate|translate|look up|research)\b)",
     re.IGNORECASE,
 )
-
 _LEANS = re.compile(r"\b(?:between|whether|if|he|she|they|it|him|her|them|his|their|its|one)\b(?!'s\b)", re.IGNORECASE)
 """Words by which a question cannot stand without the one before it."""
 
@@ -37,26 +39,23 @@ class Question:
 _LEAD = re.compile(
     r"^(?:please\s+)?(?:stop|wait|quiet|be quiet|shut up|enough|hold on|never mind|okay|ok|all right|yes|yeah|no|"
     r"thanks|thank you|hello|hi|hey|sorry|good (?:morning|afternoon|evening)|well|so|um|uh)\b"
-    r"(?:\s+(?:please|a moment|that|it|there|very much|a lot))*[\s,.;!?–-]+"
+    r"(?:\s+(?:please|a moment|that|it|there|very much|a lot))*[\s,.;!?–-]+(?:(?:and|but|now|then)\s+)?"
     r"(?=\w)(?!(?:for|to|so|the)\b)",
     re.IGNORECASE,
 )
 """What may be said before a question: it is the question that is answered. "Thanks for the news" holds none."""
-_ASKS = re.compile(
-    r"\?|^(?:and |so |please |um |uh |well )*(?:what|who|whom|whose|where|when|why|how|which|is|are|was|were|do|does|"
-    r"did|can|could|will|would|should|tell|explain|describe|give|show|find|search|look|calculate|translate|any|in|"
-    r"convert|spell|define|name|recommend|suggest|compare|i(?:'d like| would like| want) to (?:know|hear))\b",
+ASKS = re.compile(
+    rf"\?|^(?:and |so |please |um |uh |well )*(?:{_BEGINS}|tell|explain|describe|give|show|read|list|check|find|search|"
+    r"look|calculate|translate|any|in|convert|spell|define|name|recommend|suggest|compare|"
+    r"i(?:'d like| would like| want) to (?:know|hear))\b",
     re.IGNORECASE,
 )
 _FRAGMENT = re.compile(
     r"^(?:(?:and\s+|but\s+)?(?:what|how)\s+about|and|or|(?=(?:in|on|at|for)(?:\s+[\w'-]+){1,2}$))\s*(?P<rest>.+)$",
     re.IGNORECASE,
 )
-_CLAUSE = re.compile(r"(?:what|who|when|where|why|how|is|are|will|do|does|did|can|could)\b", re.IGNORECASE)
-_NAMES = re.compile(r"(?<=[\w,] )(?!I\b)[A-Z][\w.&-]*(?:(?: of)? [A-Z][\w.&-]*)*")
-_OBJECT = re.compile(
-    r"(?<=\b(?:in|of|on|at) )[^?.!,]+(?=[?.!]?$)|(?<=\bfor )[^?.!,]+(?=[?.!]?$)|(?<=\babout )[^?.!,]+(?=[?.!]?$)"
-)
+_CLAUSE = re.compile(rf"{_BEGINS}\b", re.IGNORECASE)
+_OBJECT = re.compile(r"(?:(?<=\b(?:in|of|on|at) )|(?<=\bfor )|(?<=\babout ))[^?.!,]+(?=[?.!]?$)")
 _PREPOSITION = re.compile(r"^(?:in|of|on|at|for|about|with)\s+", re.IGNORECASE)
 
 
@@ -78,11 +77,12 @@ def understand(words: str, specialists: Sequence[Specialist], last: Question | N
     if last is not None and not router.is_example(sentence) and (whole := completed(sentence, last.query)):
         return Question(last.domain, whole)
     general = next((each.domain for each in specialists if each.takes_unknown), None)
-    asks = bool(_ASKS.search(plain))
-    if best in KINDS_BY_NAME and score >= PLAIN:
-        return KINDS_BY_NAME[best]
-    if best not in KINDS_BY_NAME and score >= (UNSURE if asks or best != general else LIKELY):
-        return Question(best, _without_link(sentence))
+    asks = bool(ASKS.search(plain))
+    is_talk = best in [*Talk]
+    if is_talk and score >= PLAIN:
+        return Talk(best)
+    if not is_talk and score >= (UNSURE if asks or best != general else LIKELY):
+        return Question(best, sentence)
     return Question(general, sentence) if general and asks else Talk.OTHER
 
 
@@ -101,14 +101,6 @@ def _stands_alone(part: str) -> bool:
     return len(re.findall(r"\w+", TIME.sub("", part))) > 2 and not _LEANS.search(part)
 
 
-KINDS_BY_NAME = {str(kind): kind for kind in Talk}
-
-
-def _without_link(sentence: str) -> str:
-    found = re.match(r"(?:and|but|now|then)\s+(?=\w)", sentence, re.IGNORECASE)
-    return sentence[found.end()].upper() + sentence[found.end() + 1 :] if found else sentence
-
-
 def completed(words: str, before: str) -> str:
     """Return the question before with what a fragment names put in; '' for what is no fragment.
 
@@ -122,9 +114,9 @@ def completed(words: str, before: str) -> str:
     if TIME.fullmatch(rest):
         return f"{TIME.sub('', body).strip(' ,')} {rest}{end}"
     name = _PREPOSITION.sub("", rest)
-    for pattern in (_NAMES, _OBJECT):
-        if places := list(pattern.finditer(body)):
-            at = places[-1]
-            kept = TIME.search(at[0]) if pattern is _OBJECT else None
-            return f"{body[: at.start()]}{name}{' ' + kept[0] if kept else ''}{body[at.end() :]}{end}"
+    if names := names_in(body):
+        return name.join(body.rsplit(names[-1], 1)) + end
+    if about := _OBJECT.search(body):
+        time = TIME.search(about[0])
+        return f"{body[: about.start()]}{name}{' ' + time[0] if time else ''}{end}"
     return f"{body} {rest}{end}"

@@ -15,6 +15,9 @@ PURPOSES: dict[str, Sequence[str]] = {
 }
 YES_OR_NO = "Please say yes or no."
 SMARTER = "With LOCAL_MODEL_URL or OPENAI_API_KEY set, a language model would answer."
+_COURTESIES = re.compile(
+    r"^(?:(?:yes|please|okay|ok|and|also|now|well|so|hey|(?:can|could|will|would) you)\b[\s,]*)+", re.IGNORECASE
+)
 _DICTATED = re.compile(r"[Ss]ay exactly(?: this)?[^\"]*(\"(?:[^\"\\]|\\.)*\")\s*\.?\s*$")
 
 
@@ -50,8 +53,13 @@ def asks_consent(words: str) -> bool:
 
 def question_of_consent(wish: str) -> str:
     """Asks whether to do what `wish` says."""
-    wish = re.sub(r"^(?:yes\W+)?(?:please\s+)?", "", wish.strip(" .!?"), flags=re.IGNORECASE)
+    wish = without_courtesies(wish)
     return f"Shall I {wish[:1].lower()}{wish[1:]}? {YES_OR_NO}"
+
+
+def without_courtesies(sentence: str) -> str:
+    """Return a sentence without "please", "can you" and the like before it, and without its last mark."""
+    return _COURTESIES.sub("", " ".join(sentence.replace("’", "'").split())).strip(" .?!,")
 
 
 def read(text: str) -> object:
@@ -82,14 +90,15 @@ def gist(text: str, count: int = 3) -> str:
     return " ".join(sentences(text)[:count])
 
 
-def capital(text: str) -> str:
-    """With every word's first letter a capital."""
-    return " ".join(word[:1].upper() + word[1:] for word in text.split())
-
-
 def closed(text: str) -> str:
     """With a full stop, unless it ends in a mark of its own."""
     return text if text[-1:] in ".?!" else f"{text}."
+
+
+def as_sentence(text: str) -> str:
+    """With a capital and a full stop, unless it ends in a mark of its own."""
+    text = text.strip()
+    return closed(text[:1].upper() + text[1:])
 
 
 def joined(names: Sequence[str], word: str = "and") -> str:

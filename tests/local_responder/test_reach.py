@@ -196,10 +196,10 @@ def test_research_is_reported_source_by_source() -> None:
 
 
 def test_a_tool_nobody_knows_is_filled_and_told_plainly() -> None:
-    schema = {"properties": {"day": {"type": "string"}}, "required": ["day"]}
+    schema = {"properties": {"wish": {"type": "string"}}, "required": ["wish"]}
     tool = {"type": "function", "function": {"name": "moon_phase", "parameters": schema}}
     (call,) = think([{"role": "user", "content": "Is it full?"}], [tool]).calls
-    assert json.loads(call.arguments) == {"day": "Is it full?"}
+    assert json.loads(call.arguments) == {"wish": "Is it full?"}
     assert after("Is it full?", "moon_phase", {"phase": "full", "note": "x"}) == "Phase: full."
 
 
