@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from websockets.asyncio.client import connect as dial
 
 from backend.conversation import commands as do
 from backend.conversation.commands import Purpose
@@ -14,6 +16,8 @@ from backend.responders.base import Briefing, PastMessage
 from backend.responders.gpt_live_codec import LiveCodec
 from backend.responders.gpt_live_messages import HISTORY_LIMIT, PARTS_LIMIT, answer_of, parts_of, session_of
 from demo.gpt_live.schema import MESSAGES, TOKENS, TYPES, faults
+from demo.offline.strict import STRICT
+from tests.support.offline_peer import running_peer
 
 SENTENCE = "The river rises in the hills, and runs through four towns to the sea. "
 
@@ -146,3 +150,21 @@ def test_a_session_is_started_once_and_first() -> None:
     assert faults(right("session.start"), started=True) == faults(right("session.close"), started=False) != []
     server_side = {"session": {**RIGHT["session.start"]["session"], "delegation": {"type": "responses", "model": "m"}}}
     assert faults(right("session.start") | server_side, started=False)
+
+
+async def test_over_the_wire_a_wrong_message_is_refused_and_the_session_lives_on() -> None:
+    with running_peer("--strict", "gpt_live") as peer:
+        async with dial(peer.realtime_url, compression=None) as socket:
+
+            async def told(event: dict[str, Any]) -> dict[str, Any]:
+                await socket.send(json.dumps(event))
+                answer: dict[str, Any] = json.loads(await asyncio.wait_for(socket.recv(), 5))
+                return answer
+
+            assert (await told(right("session.start")))["type"] == "session.started"
+            refused = await told(right("session.thinking.append") | {"event_id": "e7", "surprise": 1})
+            assert (refused["error"]["code"], refused["error"]["client_event_id"]) == (STRICT, "e7")
+            unknown = await told(right("session.commentary.append"))
+            assert unknown["error"]["code"] == "unknown_delegation"
+            taken = await told(right("session.thinking.append"))
+            assert taken["type"] == "session.thinking.appended"
