@@ -32,7 +32,9 @@ HEARD_HERE = ("gpt-realtime-2", "gemini", "qwen", "gpt_live", "vllm_omni", "azur
 """Those for which turns are found here, each followed by the one that goes on."""
 HEARD_THERE = ("gpt-realtime-2", "xai", "speech_to_speech", "azure", "localai", "gpt-realtime-2")
 """Those that can find turns themselves."""
-CASES = [*pairwise(HEARD_HERE), *pairwise(HEARD_THERE)]
+CHANGING = (("xai", "gemini"), ("qwen", "localai"))
+"""Those between which somebody else begins to find the turns."""
+CASES = [*pairwise(HEARD_HERE), *pairwise(HEARD_THERE), *CHANGING]
 
 
 def settings_of(
