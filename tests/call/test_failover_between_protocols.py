@@ -48,7 +48,7 @@ def settings_of(
 
 
 @pytest.mark.alone
-@pytest.mark.parametrize(("first", "second"), CASES, ids="-".join)
+@pytest.mark.parametrize(("first", "second"), CASES, ids=map("-to-".join, CASES))
 async def test_a_call_goes_on_in_another_protocol_with_its_history_and_its_open_tool_call(
     tmp_path: Path, first: str, second: str
 ) -> None:
