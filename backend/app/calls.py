@@ -27,6 +27,7 @@ from backend.call.prompts import CallerBackground, brief
 from backend.conversation.limits import TurnLimits
 from backend.conversation.page_events import PageEvent
 from backend.conversation.patience import EndpointingStyle
+from backend.errors import SetupError
 from backend.http.page_streams import PageStreams
 from backend.media.echo import load_canceller, open_echo_guard
 from backend.media.endpointing import detector, load_stand_in, open_endpointing
@@ -95,9 +96,10 @@ async def open_calls(foundation: Foundation, tasks: TaskSubsystem) -> AsyncItera
     async with AsyncExitStack() as stack:
         providers = foundation.endpoints.providers
         engine = None
-        if providers.endpoint_locally:  # loaded now: the first caller should not wait for a model
-            engine = detector(settings.vad, provider_can=providers.endpoint_remotely)
+        if providers.endpointers != {"provider"}:  # loaded now: the first caller should not wait for a model
+            engine = detector(settings.vad, provider_can="provider" in providers.endpointers)
         if engine is None:
+            _require_turns_found(providers)
             load_stand_in(settings.vad)
         reads = settings.utterance_reader and engine is not None
         reader = await stack.enter_async_context(open_utterance_reader()) if reads else None
@@ -149,6 +151,15 @@ async def open_calls(foundation: Foundation, tasks: TaskSubsystem) -> AsyncItera
         )
 
 
+def _require_turns_found(providers: Providers) -> None:
+    """Raise `SetupError` where nobody would find the turns of a provider's calls."""
+    if deaf := providers.without("provider"):
+        raise SetupError(
+            f"With VAD__ENABLED=false nobody finds the turns of calls with {', '.join(deaf)}.",
+            hint="Leave VAD__ENABLED at true: these providers have turns found here.",
+        )
+
+
 def _warn_of_missing_prices(settings: Settings, providers: Providers, meter: CallMeter) -> None:
     """Log which models a limit in dollars cannot count."""
     budgets = settings.budgets
@@ -188,7 +199,6 @@ def _dependencies(
     modes = thinkers.registry.dependencies.modes
     providers = foundation.endpoints.providers
     limits = _limits(settings, endpointing, reads=reader is not None, others=len(providers.monitored) - 1)
-    vad = settings.vad.model_copy(update={"enabled": endpointing == "local"})
     return CallDependencies(
         providers=providers,
         brief=lambda caller, options: brief(
@@ -211,7 +221,7 @@ def _dependencies(
         learning=LearnerDependencies(
             partial(watch_profile, stores.memory), thinkers.summaries, tasks.coordinator.ingest
         ),
-        open_endpointing=partial(open_endpointing, vad),
+        open_endpointing=partial(open_endpointing, settings.vad),
         open_echo_guard=partial(open_echo_guard, settings.echo_cancellation),
         limits=limits,
         max_s=settings.session_max_minutes * 60,

@@ -1,4 +1,4 @@
-"""Work that a model of a call hands over by itself, without saying what it is: see `responders.gpt_live_codec`.
+"""Work that a model of a call hands over by itself, without saying what it is: see `Capabilities.delegates`.
 
 The task is what the caller has said last, with what the model has announced since; the history of the call gives its
 pronouns a meaning. It is done in one turn of the agent, which has the Thinkers at hand as in a typed turn. What was

@@ -11,7 +11,7 @@ from backend.call.utterance_tap import Reader
 from backend.conversation.call_options import CallOptions
 from backend.conversation.limits import TurnLimits
 from backend.media.echo import EchoGuard, NoEchoGuard
-from backend.media.endpointing import Endpointing
+from backend.media.endpointing import LocalEndpointing
 from backend.notifications.dispatcher import Subscribe
 from backend.observability.call_metrics import CallMetrics
 from backend.observability.tracing import NO_TRACER, Tracer
@@ -54,7 +54,8 @@ class CallDependencies:
     thinkers: ThinkerDispatcher
     enqueue: Enqueue
     learning: LearnerDependencies
-    open_endpointing: Callable[[], Endpointing]
+    open_endpointing: Callable[[], LocalEndpointing]
+    """Opens our own endpointing. Raises `MissingLibrary` where no detector can run."""
     limits: TurnLimits
     max_s: float
     """Seconds a call may last; 0: any."""

@@ -49,7 +49,7 @@ from backend.errors import (
     ResponderUnavailable,
     TransportLost,
 )
-from backend.media.endpointing import ClientEndpointing, Endpointing, ProviderEndpointing
+from backend.media.endpointing import ClientEndpointing, Endpointing, LocalEndpointing, ProviderEndpointing
 from backend.media.frame import Frame
 from backend.media.prosody import Prosody
 from backend.notifications.dispatcher import Subscription
@@ -86,8 +86,6 @@ class CallEngine:
         self._now = asyncio.get_running_loop().time  # the clock of the machine's deadlines
         self._options = session.options
         self._background = CallerBackground()
-        self._machine = TurnMachine(self.limits)
-        self._endpointing = self._open_endpointing()
         self._echo = dependencies.open_echo_guard()
         self._trace = CallTrace(dependencies.tracer, session)
         self._enqueue = partial(call_listener, "memory writes", dependencies.enqueue)
@@ -112,6 +110,8 @@ class CallEngine:
         self._link = ResponderLink(
             dependencies.providers, self._history, self._on_link_event, self._is_at_rest, patience_s, lasts_s
         )
+        self._machine = TurnMachine(self.limits)
+        self._endpointing = self._open_endpointing()
         view = CallView(
             question=self._question,
             turn=lambda: self._machine.turn,
@@ -271,6 +271,7 @@ class CallEngine:
 
     def _on_connected(self) -> None:
         session, about = self._session, self._link.about
+        self._follow_endpointer()
         self._publish(
             page.SessionStarted(
                 session_id=session.id,
@@ -302,10 +303,23 @@ class CallEngine:
         if isinstance(event, ev.ResponderLost | ev.ResponderRestored):
             for spoken in self._endpointing.follow_line(stands=isinstance(event, ev.ResponderRestored)):
                 self._on_speech(spoken)
+        if isinstance(event, ev.ResponderRestored):
+            self._follow_endpointer()
         self.dispatch(event)
         if isinstance(event, ev.ResponderLost):
             self._provider_calls.on_lost()
             self._begin_to_listen()  # it may be the first: the caller is heard meanwhile
+
+    def _follow_endpointer(self) -> None:
+        """Have turns found by who can with the model that serves the call now, which another may not have done."""
+        local = isinstance(self._endpointing, LocalEndpointing)
+        if isinstance(self._endpointing, ClientEndpointing) or local is (self.limits.endpointing == "local"):
+            return
+        if isinstance(self._endpointing, LocalEndpointing):
+            for spoken in self._endpointing.finish():
+                self._on_speech(spoken)
+        self.dispatch(ev.OptionsChanged(self.limits, self._options is None or self._options.answers))
+        self._change_endpointing()
 
     def _begin_to_listen(self) -> None:
         """Take what the caller says and types from here on, and what was typed before."""
@@ -332,7 +346,11 @@ class CallEngine:
         usual = self._dependencies.limits
         limits = replace(usual, interruptible=self._session.interruptions)
         if self._options:
-            return self._options.limits(limits)
+            limits = self._options.limits(limits)
+        if self._options is None or self._options.detects_turns:
+            limits = replace(limits, endpointing=self._link.endpointer(limits.endpointing))
+        if self._options:
+            return limits
         chosen = self._background.profile.preferences.turn_patience
         return replace(limits, style=EndpointingStyle(chosen) if chosen in STYLES else usual.style)
 
@@ -344,9 +362,14 @@ class CallEngine:
     def _open_endpointing(self) -> Endpointing:
         if self._options and not self._options.detects_turns:
             return ClientEndpointing()
-        if self._options and not self._options.local_vad:
-            return ProviderEndpointing()
+        if self.limits.endpointing == "provider":
+            return ProviderEndpointing(self._dependencies.open_endpointing)
         return self._dependencies.open_endpointing()
+
+    def _change_endpointing(self) -> None:
+        self._endpointing.close()
+        self._endpointing = self._open_endpointing()
+        self._session.levels = self._endpointing.levels
 
     async def _clean_up(self) -> None:
         """Release tasks and sockets, and record the call; each step is taken though another raises.
@@ -418,9 +441,7 @@ class CallEngine:
         if self._link.briefing is not None:
             self._brief()
         if before is None or before.detects_turns is not options.detects_turns:
-            self._endpointing.close()
-            self._endpointing = self._open_endpointing()
-            self._session.levels = self._endpointing.levels
+            self._change_endpointing()
 
     def submit(self, event: ev.Event) -> None:
         """Take what the caller's program has decided; before the Responder is there, it is kept for it."""

@@ -11,7 +11,7 @@ from backend.call.history import CallHistory
 from backend.conversation import commands as do
 from backend.conversation import events as ev
 from backend.errors import ResponderUnavailable
-from backend.responders.base import Briefing, PastMessage, Responder, ResponderFactory
+from backend.responders.base import Briefing, Endpointer, PastMessage, Responder, ResponderFactory
 from backend.responders.failover import MUTE, ProviderChoice, Providers, ResponderInfo
 
 PAUSES_S = (0.3, 0.6, 1.0)
@@ -73,6 +73,10 @@ class ResponderLink:
     def sees_pictures(self) -> bool:
         """Whether the model that serves the call understands pictures, or the one that would be tried first."""
         return self._choice.capabilities.images
+
+    def endpointer(self, wanted: Endpointer) -> Endpointer:
+        """Return who decides that the caller has finished, with the model that serves the call: see `Capabilities`."""
+        return self._choice.capabilities.endpointer(wanted)
 
     def prefer(self, provider: str) -> None:
         """Have the call served by the provider of that name wherever it can be; before `run`."""

@@ -12,7 +12,7 @@ import logging
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from functools import cache, partial
+from functools import cache
 from typing import Literal, Protocol
 
 from backend.conversation import events as ev
@@ -131,8 +131,8 @@ class ProviderEndpointing(Endpointing):
     levels: Levels | None = None
     muffled = suspected = False
 
-    def __init__(self, open_stand_in: Callable[[], LocalEndpointing | None] = lambda: None) -> None:
-        """`open_stand_in` gives None where no detector can run: then nobody hears who speaks meanwhile."""
+    def __init__(self, open_stand_in: Callable[[], LocalEndpointing] | None = None) -> None:
+        """Without `open_stand_in`, and where no detector can run, nobody hears who speaks meanwhile."""
         self._open_stand_in = open_stand_in
         self._stand_in: LocalEndpointing | None = None
 
@@ -141,7 +141,9 @@ class ProviderEndpointing(Endpointing):
 
     def follow_line(self, *, stands: bool) -> list[ev.SpeechEvent]:
         if not stands:
-            self._stand_in = self._stand_in or self._open_stand_in()
+            if self._open_stand_in and not self._stand_in:
+                with suppress(MissingLibrary):
+                    self._stand_in = self._open_stand_in()
             return []
         events = self._stand_in.finish() if self._stand_in else []
         self.close()
@@ -191,21 +193,8 @@ class Levels:
             self._rings = tuple(other for other in self._rings if other is not ring)
 
 
-def open_endpointing(settings: VadSettings) -> Endpointing:
-    """Return the endpointing the settings ask for, new for each call. Raises `MissingLibrary`."""
-    if not settings.enabled:
-        return ProviderEndpointing(partial(_open_stand_in, settings))
-    return _open_local(settings)
-
-
-def _open_stand_in(settings: VadSettings) -> LocalEndpointing | None:
-    try:
-        return _open_local(settings)
-    except MissingLibrary:
-        return None
-
-
-def _open_local(settings: VadSettings) -> LocalEndpointing:
+def open_endpointing(settings: VadSettings) -> LocalEndpointing:
+    """Return our own endpointing as the settings have it, new for each call. Raises `MissingLibrary`."""
     vad = make_vad(settings)
     near = _near_voice(settings)
     held_ms = settings.near_voice_pre_roll_ms if near else 0

@@ -82,6 +82,10 @@ class Capabilities:
             return usual
         return min(max(asked, self.speeds[0]), self.speeds[1])
 
+    def endpointer(self, wanted: Endpointer) -> Endpointer:
+        """Return who decides that the caller has finished: the one wanted, where that can be."""
+        return wanted if wanted in self.endpointers else next(iter(self.endpointers))
+
     def fit(self, command: ResponderCommand) -> ResponderCommand | None:
         """Return `command` as this provider can take it; None where there is nothing it could be told."""
         match command:

@@ -20,10 +20,10 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from backend.errors import ResponderUnavailable
-from backend.responders.base import Briefing, Capabilities, PastMessage, Responder, ResponderFactory
+from backend.responders.base import Briefing, Capabilities, Endpointer, PastMessage, Responder, ResponderFactory
 
 STAY_S = 1.0
 """Seconds a call tries the provider it was with, after its line died, before it goes on with another."""
@@ -107,6 +107,7 @@ class MonitoredProvider:
 
     async def connect(self, briefing: Briefing, history: Sequence[PastMessage], within_s: float | None) -> Responder:
         """Connect within that time, if one is given, and note how it went. Raises `ResponderUnavailable`."""
+        briefing = replace(briefing, endpointing=self.provider.capabilities.endpointer(briefing.endpointing))
         try:
             async with asyncio.timeout(within_s):
                 responder = await self.provider.connect(briefing, history)
@@ -159,14 +160,17 @@ class Providers:
         return self.monitored[0].provider
 
     @property
-    def endpoint_locally(self) -> bool:
-        """Return whether our own endpointing may decide, whichever of them serves a call."""
-        return all("local" in each.provider.capabilities.endpointers for each in self.monitored)
+    def endpointers(self) -> frozenset[Endpointer]:
+        """Return who may decide that the caller has finished, whichever of them serves a call.
 
-    @property
-    def endpoint_remotely(self) -> bool:
-        """Return whether the provider may decide that the caller has finished, whichever of them serves a call."""
-        return all("provider" in each.provider.capabilities.endpointers for each in self.monitored)
+        Empty: no single one for all of them, so that each connection has its own.
+        """
+        return frozenset.intersection(*(each.provider.capabilities.endpointers for each in self.monitored))
+
+    def without(self, endpointer: Endpointer) -> list[str]:
+        """Return the names of those with whose model that one cannot decide."""
+        named = {each.provider.name: each.provider.capabilities for each in self.monitored}
+        return [name for name, can in named.items() if endpointer not in can.endpointers]
 
     def preferring(self, name: str) -> Providers:
         """Return the same providers, with their health, for a call that would rather be with the one of that name."""

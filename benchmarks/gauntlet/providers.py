@@ -76,5 +76,5 @@ PROVIDERS = (
     GauntletProvider("local", "openai", local),
     *(GauntletProvider(each, each, self_hosted(each)) for each in ("speech_to_speech", "localai", "vllm_omni")),
 )
-SHORT = ("gpt-realtime-2", "xai", "qwen", "gemini", "gpt_live")
+SHORT = ("gpt-realtime-2", "xai", "qwen", "gemini", "gpt_live", "speech_to_speech", "localai", "vllm_omni")
 """One of each protocol: what the short form is run with."""

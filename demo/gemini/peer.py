@@ -19,8 +19,8 @@ from websockets.exceptions import ConnectionClosed
 from demo.gemini.schema import ClientMessage, Content, parse
 
 CHUNK_MS = 100
-TONE = b"\x00\x10" * 24
-"""A millisecond at 24 kHz."""
+TONE = b"\x00\x10" * 12 + b"\x00\xf0" * 12
+"""A millisecond at 24 kHz: one wave."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

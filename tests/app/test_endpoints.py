@@ -53,6 +53,26 @@ async def test_the_local_responder_can_converse_while_the_provider_answers_the_t
         assert await chosen.providers.readiness() == "ok", "the key goes to the provider alone"
 
 
+async def test_who_may_find_the_turns_is_what_all_providers_have_in_common() -> None:
+    keys = {"xai": {"api_key": "k"}, "qwen": {"api_key": "k"}, "gemini": {"api_key": "k"}, "openai_api_key": "k"}
+    for names, found in (
+        ("openai", {"local", "provider"}),
+        ("openai,qwen", {"local"}),
+        ("xai,openai", {"provider"}),
+        ("xai,qwen,gemini", set()),
+    ):
+        providers = (await endpoints(responders=names, **keys)).providers
+        assert providers.endpointers == found
+    assert providers.without("provider") == ["qwen", "gemini"]
+
+
+def test_a_server_is_refused_where_nobody_would_find_the_turns() -> None:
+    keys = {"XAI__API_KEY": "k", "QWEN__API_KEY": "k", "OPENAI_API_KEY": "k", "VAD__ENABLED": "false"}
+    refused = pytest.raises(AssertionError, match="nobody finds the turns of calls with qwen")
+    with refused, running_server(RESPONDERS="xai,qwen", **keys):
+        pass
+
+
 async def test_several_providers_are_kept_in_their_order_with_the_local_one_as_a_last_resort() -> None:
     azure = {"endpoint": "https://one.openai.azure.com/", "deployment": "ours", "api_key": "az-1"}
     async with offline_peer({"turns": []}) as peer:

@@ -11,7 +11,7 @@ from benchmarks.gauntlet.happenings import HAPPENINGS
 from benchmarks.gauntlet.providers import PROVIDERS, SHORT
 from benchmarks.gauntlet.run import run_gauntlet
 
-pytestmark = [pytest.mark.alone, pytest.mark.slow, pytest.mark.timeout(360)]
+pytestmark = [pytest.mark.alone, pytest.mark.slow, pytest.mark.timeout(600)]
 
 
 @pytest.fixture(scope="module")

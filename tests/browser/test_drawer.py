@@ -76,6 +76,16 @@ async def test_the_log_shows_what_its_filters_let_through(browser: Browser) -> N
         await tab.sees("log-count", "6")
 
 
+async def test_what_a_call_has_cost_so_far_stands_in_the_log_as_it_goes_on(browser: Browser) -> None:
+    async with drawer(browser) as (tab, server):
+        for tokens, usd in ((120, 0.0034), (1260, 0.0212)):
+            server.publish("usage", responder="The Responder", model="m-1", input_tokens=tokens, cached_tokens=0,
+                        output_tokens=9, audio_sent_ms=900, audio_received_ms=700, usd=usd, call_tokens=tokens,
+                        call_usd=usd)  # fmt: skip
+        await tab.sees("log", "$0.0034")
+        await tab.sees("log", "$0.0212")
+
+
 async def test_the_log_is_a_bounded_ring(browser: Browser) -> None:
     async with drawer(browser) as (tab, server):
         for n in range(350):

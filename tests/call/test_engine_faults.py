@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from backend.conversation import events as ev
+from backend.conversation.events import ReplyStatus
 from backend.conversation.limits import TurnLimits
 from backend.conversation.turn import TurnMachine
 from backend.errors import MediaFailed
@@ -73,6 +75,23 @@ async def test_a_fault_in_naming_the_next_deadline_ends_the_call_as_an_error(mon
         monkeypatch.setattr(TurnMachine, "deadline", broken)
         call.session.live_call().type_text("hello")
         await crashed(call)
+
+
+@pytest.mark.parametrize(("status", "reason"), [("failed", "server_error"), ("incomplete", "max_output_tokens")])
+async def test_a_reply_that_breaks_off_is_shown_counted_and_logged_without_its_words(
+    status: ReplyStatus, reason: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with placed_call() as call:
+        call.session.live_call().type_text("hello")
+        await begin_reply(call, "my secret is")
+        call.responder.say(ev.ReplyFinished(f"r-{call.responder.requests[-1].request}", status, reason))
+        await settle()
+        [shown] = call.told("reply_failed")
+        assert (shown["status"], shown["reason"], shown["remedy"]) == (status, reason, "continued")
+        labels = {"status": status, "reason": reason, "remedy": "continued"}
+        assert call.line.metrics.registry.get_sample_value("voice_replies_failed_total", labels) == 1
+    [line] = [record.getMessage() for record in caplog.records if "did not come whole" in record.getMessage()]
+    assert status in line and "secret" not in line
 
 
 async def test_a_memory_that_takes_nothing_costs_memory_only() -> None:

@@ -5,9 +5,12 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+from demo.gemini.peer import ScriptedReply, gemini_peer
+from demo.gemini.schema import ClientMessage
 from tests.support.offline_peer import offline_peer
 from tests.support.running_server import placed_call, running_server
 from tests.support.speech import silence, speech
+from tests.support.waiting import until
 
 QUESTION = "what is the weather in Seattle"
 STORY: dict[str, Any] = {"text": "A long story " * 20, "chirp": {"from_hz": 400, "to_hz": 2400, "ms": 8000}}
@@ -37,6 +40,38 @@ async def test_a_spoken_call_is_answered_interrupted_and_answered_again() -> Non
     assert any(heard.split()[-1] in text for text in told), "what was heard is told with the next request"
     signals = [name for each in messages for name in each.get("realtimeInput", {}) if name != "audio"]
     assert len(signals) >= 4 and signals == ["activityStart", "activityEnd"] * (len(signals) // 2)
+
+
+async def test_the_end_of_a_connection_is_crossed_unheard() -> None:
+    leaves = ScriptedReply(hear=QUESTION, text="It is sunny.", sound_ms=600, go_away="3s")
+    stays = ScriptedReply(hear=QUESTION, text="And it stays warm.", sound_ms=600)
+    async with gemini_peer(leaves, stays) as peer:
+        with running_server(
+            RESPONDERS="gemini", GEMINI__API_KEY="k", GEMINI__URL=peer.url, OPENAI_API_KEY="k"
+        ) as server:
+            async with placed_call(server) as call:
+                before = peer.connections
+                await call.say(silence(100) + speech(QUESTION))
+                await call.told("transcript", content="It is sunny.")
+                await call.told("audio_playback_finished")
+                heard = len(call.audible())
+                assert heard, "the answer sounds"
+                await until(lambda: peer.connections > before)
+                await asyncio.sleep(1)
+                assert len(call.audible()) - heard < 25, "nothing is said of it"
+                await call.say(silence(100) + speech(QUESTION))
+                await call.told("transcript", content="And it stays warm.")
+                for unheard in ("responder_changed", "error", "session_ended"):
+                    assert not call.all_told(unheard)
+    assert peer.refused == []
+    [handle] = [each.setup.session_resumption.handle for _, each in peer.received if resumes(each)]
+    assert handle in peer.sessions, "it is the same session"
+
+
+def resumes(message: ClientMessage) -> bool:
+    """Whether a message goes on with a session."""
+    asked = message.setup.session_resumption if message.setup else None
+    return bool(asked and asked.handle)
 
 
 def turns(message: dict[str, Any]) -> list[dict[str, Any]]:

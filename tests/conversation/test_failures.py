@@ -135,6 +135,18 @@ def test_a_reply_that_breaks_off_again_is_apologised_for() -> None:
     assert story.all(do.PlayClip) == [do.PlayClip(Clip.SORRY)]
 
 
+def test_a_reply_that_breaks_off_before_its_words_are_known_is_asked_for_once_more() -> None:
+    story = Story()
+    story.ask()
+    begin(story, "")
+    fail(story)
+    assert [event.remedy for event in story.published(ReplyFailed)] == ["continued"]
+    assert purposes(story) == [Purpose.ANSWER, Purpose.ANSWER] and "once more" in notes(story)[0]
+    begin(story, "", reply="r2")
+    fail(story, reply="r2")
+    assert [event.remedy for event in story.published(ReplyFailed)] == ["continued", "apologised"]
+
+
 def test_what_a_filter_stopped_is_not_asked_for_again() -> None:
     story = Story()
     story.ask()

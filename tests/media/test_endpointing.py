@@ -38,8 +38,7 @@ def test_silence_is_nothing() -> None:
 
 
 def test_without_local_endpointing_every_frame_goes_on_and_nothing_is_decided() -> None:
-    opened = open_endpointing(VadSettings.model_validate({"enabled": False}))
-    assert isinstance(opened, ProviderEndpointing)
+    opened = ProviderEndpointing()
     assert opened.name == "provider"
     assert [piece for frame in (SILENCE, LOUD) for piece in opened.process(frame)] == [SILENCE, LOUD]
     opened.close()

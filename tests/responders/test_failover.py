@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import get_args
 
 import pytest
 
 from backend.errors import ResponderRejected, ResponderUnavailable
 from backend.responders import failover
-from backend.responders.base import Briefing, PastMessage
+from backend.responders.base import Briefing, Endpointer, PastMessage
 from backend.responders.failover import Provider, ProviderChoice, Providers, ResponderInfo
 from backend.responders.openai_models import capabilities_of
 from backend.testing.responder import ScriptedResponder
@@ -119,6 +121,24 @@ async def test_a_line_that_is_back_within_a_second_is_the_same_one() -> None:
     world.peers[0].trouble = None
     await waiting
     assert call.about.responder == "one" and world.dials == [3, 0]
+
+
+async def test_each_provider_is_told_that_turns_are_found_by_who_can_with_its_model() -> None:
+    told: list[str] = []
+
+    async def connect(briefing: Briefing, history: Sequence[PastMessage]) -> ScriptedResponder:
+        told.append(briefing.endpointing)
+        raise ResponderUnavailable("refused")
+
+    about = ResponderInfo("p", "m", offline=False)
+    models = (CAN, replace(CAN, endpointers=frozenset({"local"})), replace(CAN, endpointers=frozenset({"provider"})))
+    choice = ProviderChoice(
+        Providers([Provider("p", about, connect, World("a").peers[0].probe, can) for can in models])
+    )
+    for wanted in get_args(Endpointer):
+        with pytest.raises(ResponderUnavailable):
+            await choice.connect(replace(BRIEFING, endpointing=wanted), [])
+    assert told == ["local", "local", "provider", "provider", "local", "provider"]
 
 
 async def test_a_key_that_is_refused_is_not_stayed_with() -> None:

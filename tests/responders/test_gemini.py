@@ -10,6 +10,8 @@ from typing import Any
 
 import msgspec
 import pytest
+from websockets.asyncio.client import connect as dial
+from websockets.exceptions import ConnectionClosedError
 
 from backend.conversation import commands as do
 from backend.conversation import events as ev
@@ -21,6 +23,7 @@ from backend.responders.gemini import GeminiEndpoint, GeminiResponder, connect_g
 from backend.responders.gemini_codec import GeminiCodec
 from demo.gemini.peer import GeminiPeer, ScriptedReply, gemini_peer
 from demo.gemini.schema import parse
+from tests.support.offline_peer import running_peer
 from tests.support.waiting import until
 
 TOOL = ToolSchema("ask", "Ask a specialist.", {"type": "object", "properties": {"q": {"type": "string"}}})
@@ -326,6 +329,17 @@ def test_a_field_too_many_anywhere_is_refused(place: tuple[Any, ...]) -> None:
 def test_a_wrong_message_is_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(msgspec.ValidationError):
         parse(json.dumps(wrong))
+
+
+async def test_over_the_wire_a_wrong_message_ends_the_connection_and_says_why() -> None:
+    with running_peer("--strict", "gemini") as peer:
+        async with dial(peer.realtime_url, compression=None) as socket:
+            await socket.send(json.dumps(setup_message()))
+            assert "setupComplete" in json.loads(await asyncio.wait_for(socket.recv(), 5))
+            await socket.send(json.dumps({"clientContent": {"turns": [], "surprise": 1}}))
+            with pytest.raises(ConnectionClosedError) as closed:
+                await asyncio.wait_for(socket.recv(), 5)
+    assert closed.value.rcvd is not None and closed.value.rcvd.code == 1007 and "surprise" in closed.value.rcvd.reason
 
 
 def test_what_two_connections_say_is_told_apart() -> None:

@@ -10,6 +10,7 @@ from backend.responders.gemini_codec import CAPABILITIES as GEMINI
 from backend.responders.gpt_live_codec import CAPABILITIES as GPT_LIVE
 from backend.responders.openai_models import capabilities_of
 from backend.responders.qwen import CAPABILITIES as QWEN
+from backend.responders.self_hosted import CODECS as SERVERS
 from backend.responders.self_hosted import LOCALAI, SPEECH_TO_SPEECH, VLLM_OMNI
 from backend.responders.xai import CAPABILITIES as XAI
 
@@ -18,7 +19,8 @@ OTHERS = {"xai": XAI, "qwen": QWEN, "gemini": GEMINI, "gpt_live": GPT_LIVE} | {
     "localai": LOCALAI,
     "vllm_omni": VLLM_OMNI,
 }
-GUIDE = Path(__file__).resolve().parents[2] / "docs" / "howto" / "providers.md"
+ROOT = Path(__file__).resolve().parents[2]
+GUIDE = ROOT / "docs" / "howto" / "providers.md"
 
 
 def column(can: Capabilities) -> list[str]:
@@ -49,3 +51,13 @@ def test_the_table_of_providers_is_that_of_their_records() -> None:
     for number, model in enumerate(models, 1):
         rows = column(OTHERS.get(model) or capabilities_of(model))
         assert [row[number] for row in rest[: len(rows)]] == rows
+
+
+def test_neither_the_call_nor_the_turn_machine_names_a_provider() -> None:
+    modules = {file.stem for file in (ROOT / "backend" / "app" / "providers").glob("*.py")}
+    names = (modules - {"__init__", "base", "local", "self_hosted"}) | set(SERVERS) | {"gpt", "grok"}
+    assert len(names) >= 10
+    files = [file for room in ("call", "conversation") for file in (ROOT / "backend" / room).rglob("*.py")]
+    assert len(files) > 40
+    found = [(file.name, name) for file in files for name in names if name in file.read_text().lower()]
+    assert found == []

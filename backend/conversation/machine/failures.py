@@ -5,7 +5,7 @@ what happened                           sounded   remedy
 refused, overdue, failed, incomplete    no        asked again once, then an apology
 ... overdue a second time               no        asked again of another provider, where there is one
 ... for a rate limit                    no        asked again after the time the provider names, with a word
-failed, cut at the token limit          yes       continued once: the model is told where it stopped
+failed, cut at the token limit          yes       continued once: the model is told where it stopped, if that is known
 ... a second time, or by a filter       yes       an apology
 a promise, and no call of a tool        yes       asked again once: the model is told what it promised
 any of these, but a tool was called     either    none: the tool's answer follows
@@ -35,6 +35,8 @@ MOMENT_FROM_S = 1.5
 """A wait this long is spoken about at once."""
 ASKED_FOR = (Purpose.ANSWER, Purpose.RESULT)
 BROKE_OFF = "Your reply broke off after you had said: {words} Go on from there, briefly, and repeat nothing."
+BROKE_OFF_SOMEWHERE = "Your reply broke off while it was heard, nobody knows where. Answer once more, briefly."
+"""Where the provider tells a reply's words only when it has ended."""
 PROMISED = "You said {words} but called no tool. Do it now: call the tool, or answer. Do not announce it again."
 FILTERED = "content_filter"
 
@@ -59,8 +61,9 @@ def broke_off(s: State, reply: Reply, failure: Failure, now: float) -> None:
     """Have a reply continued that ended before it was whole, though some of it is heard."""
     remedy: ReplyRemedy = "none"
     if reply.purpose in ASKED_FOR and not reply.called:
-        words = "" if failure.reason == FILTERED else " ".join(reply.messages.values()).strip()
-        remedy = _go_on(s, reply, BROKE_OFF, words, failure, now)
+        words = " ".join(reply.messages.values()).strip()
+        note = BROKE_OFF.format(words=_quoted(words)) if words else BROKE_OFF_SOMEWHERE
+        remedy = _go_on(s, reply, "" if failure.reason == FILTERED else note, failure, now)
     _report(s, reply, failure, remedy)
 
 
@@ -73,9 +76,9 @@ def broke_promise(s: State, reply: Reply) -> bool:
 
 def follow_up(s: State, reply: Reply, now: float) -> None:
     """Have the model do what it has promised."""
-    words = list(reply.messages.values())[-1].strip()
+    note = PROMISED.format(words=_quoted(list(reply.messages.values())[-1].strip()))
     failure = Failure("completed", "promise")
-    _report(s, reply, failure, _go_on(s, reply, PROMISED, words, failure, now))
+    _report(s, reply, failure, _go_on(s, reply, note, failure, now))
 
 
 def _replace(s: State, reply: Reply, failure: Failure, now: float) -> ReplyRemedy:
@@ -101,12 +104,12 @@ def _replace(s: State, reply: Reply, failure: Failure, now: float) -> ReplyRemed
     return "apologised"
 
 
-def _go_on(s: State, reply: Reply, note: str, words: str, failure: Failure, now: float) -> ReplyRemedy:
-    """Ask for more, with a note of the `words` that were said; without words, or again, apologise."""
-    if not words or reply.attempt >= MAX_ATTEMPTS or failure.retry_after_s > LONGEST_WAIT_S:
+def _go_on(s: State, reply: Reply, note: str, failure: Failure, now: float) -> ReplyRemedy:
+    """Ask for more, with a note of what was said; without one, or again, apologise."""
+    if not note or reply.attempt >= MAX_ATTEMPTS or failure.retry_after_s > LONGEST_WAIT_S:
         apologise(s, failure.reason)
         return "apologised"
-    s.commands.append(do.AddNote(note.format(words=json.dumps(words, ensure_ascii=False))))
+    s.commands.append(do.AddNote(note))
     s.not_before = now + failure.retry_after_s
     s.want(reply.purpose, reply.attempt + 1)
     return "continued"
@@ -116,3 +119,7 @@ def _report(s: State, reply: Reply, failure: Failure, remedy: ReplyRemedy) -> No
     s.publish(
         ReplyFailed(s.turn, reply.purpose.value, failure.status, failure.reason or "unknown", reply.sounded, remedy)
     )
+
+
+def _quoted(words: str) -> str:
+    return json.dumps(words, ensure_ascii=False)
