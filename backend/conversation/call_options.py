@@ -52,6 +52,11 @@ class CallOptions:
     idle_nudge_s: float = 0
     """Seconds of silence after which the caller is asked whether they are still there; 0: never."""
 
+    @property
+    def finds_turns_as(self) -> tuple[bool, bool]:
+        """What decides who finds the turns: another value needs another endpointing."""
+        return self.detects_turns, self.local_vad
+
     def limits(self, usual: TurnLimits) -> TurnLimits:
         """Return the limits of a call with these options; a client is never left for being silent."""
         limits = replace(
