@@ -17,6 +17,7 @@ from backend.media.opus import EMPTY_BYTES, SILENCE_PACKET
 from backend.transports.webrtc.ice import IceConfig
 from backend.transports.webrtc.peer import AudioPeer, PeerState
 from backend.transports.webrtc.srtp import HEADER_BYTES
+from benchmarks.chirp import CODEC_DELAY
 from benchmarks.heard import SOAK_PACKETS, Heard
 from benchmarks.line import Line
 from benchmarks.microphone import Microphone, Spoken
@@ -32,6 +33,9 @@ SOUND = 0
 
 class MeasuredCaller:
     """One call. `connect`, then `say` and the `until_…` waits, then `close`; everything goes into `record`."""
+
+    codec_delay = CODEC_DELAY
+    """Samples at 24 kHz by which what is heard comes later."""
 
     def __init__(self, *, soak: bool = False) -> None:
         """`soak`: keep the newest packets only."""

@@ -27,6 +27,7 @@ from benchmarks.conversation import OutOfStep, Voices, chatter, converse, fall_i
 from benchmarks.drained import CallersLoop
 from benchmarks.microphone import spoken
 from benchmarks.page_reader import PageReader
+from benchmarks.phone import G711Caller, PhoneCaller, SipCaller, spoken_by_telephone
 from benchmarks.record import CallersReport, CallRecord, Packets, encode
 from client.signalling import Signalling
 from local_responder import parent
@@ -54,6 +55,16 @@ class Talk(StrEnum):
     """Murmur over long replies, then interrupt them, whoever gives them (`asking`)."""
 
 
+class By(StrEnum):
+    """How callers reach the server."""
+
+    WEBRTC = "webrtc"
+    TWILIO = "twilio"
+    """By telephone, through a media stream: G.711."""
+    SIP = "sip"
+    """By telephone, G.711."""
+
+
 class Plan(msgspec.Struct):
     """What to do."""
 
@@ -67,6 +78,18 @@ class Plan(msgspec.Struct):
     talk: Talk = Talk.ROUNDS
     knowing_url: str = ""
     """A provider that is told what is said (`turn_sense.provider`); empty: it listens, or needs not to."""
+    by: By = By.WEBRTC
+    sip_port: int = 0
+    """Where the server takes calls by SIP."""
+
+    def caller(self, number: int) -> MeasuredCaller:
+        """Return a caller who has not called yet."""
+        match self.by:
+            case By.TWILIO:
+                return PhoneCaller(self.url, number)
+            case By.SIP:
+                return SipCaller(self.sip_port, number)
+        return MeasuredCaller(soak=self.soak)
 
 
 @dataclass(slots=True)
@@ -80,6 +103,9 @@ class Call:
 
     async def place(self) -> None:
         """Connect, and read the page's events as a page would. Raises `VoiceError`, `TimeoutError`."""
+        if isinstance(self.caller, G711Caller):
+            await self.caller.place()
+            return
         async with self.knowing.expecting():
             ticket = await self.caller.connect(Signalling(self.http))
         await self.page.open(str(self.http.base_url), ticket, CONNECT_WITHIN_S)
@@ -106,9 +132,7 @@ async def run(plan: Plan) -> CallersReport:
     async with AsyncExitStack() as stack:
         http = await stack.enter_async_context(httpx2.AsyncClient(base_url=plan.url, trust_env=False, limits=limits))
         knowing = await stack.enter_async_context(httpx2.AsyncClient(base_url=plan.knowing_url, trust_env=False))
-        calls = [
-            Call(http, MeasuredCaller(soak=plan.soak), KnowingProvider(knowing, number)) for number in range(plan.calls)
-        ]
+        calls = [Call(http, plan.caller(number), KnowingProvider(knowing, number)) for number in range(plan.calls)]
         until = asyncio.get_running_loop().time() + PLACE_WITHIN_S + PLACE_EACH_S * plan.calls
         for call in calls:
             stack.push_async_callback(call.close)
@@ -125,7 +149,8 @@ def _voices(plan: Plan) -> list[Voices]:
     """What each caller says."""
     if plan.talk in (Talk.ASK, Talk.OVER):
         return [asking.voices(number, over=plan.talk is Talk.OVER) for number in range(plan.calls)]
-    shared = Voices([spoken(pcm) for pcm in speech.questions()], [spoken(pcm) for pcm in speech.interruptions()])
+    heard_as = spoken if plan.by is By.WEBRTC else spoken_by_telephone
+    shared = Voices([heard_as(pcm) for pcm in speech.questions()], [heard_as(pcm) for pcm in speech.interruptions()])
     return [shared] * plan.calls
 
 

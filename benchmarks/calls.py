@@ -24,10 +24,12 @@ from rich.console import Console
 
 from backend.conversation.patience import EndpointingStyle
 from benchmarks import report
+from benchmarks.callers import By
 from benchmarks.picture import picture
 from benchmarks.processes import Cores, leave_on_sigterm
 from benchmarks.ramp import Rule, Try, conclusion, counted, judged, next_number, verdicts
 from benchmarks.run import Run, ServerKind, run
+from benchmarks.sip import free_port
 
 MOST_CALLS = 500
 MOST_SECONDS = 3600.0
@@ -43,19 +45,27 @@ def main() -> int:
     seconds = options.seconds or (RAMP_SECONDS if options.ramp else SECONDS)
     cores = Cores.available(options.workers, shared=options.shared)
     pauses, reader = not options.without_pauses, not options.without_reader
-    kind = ServerKind(options.workers, pauses=pauses, endpointing=options.endpointing, reader=reader)
-    bench = Bench(seconds, cores, kind)
-    bench.say(f"{bench.where}; {seconds:g} s a run.")
-    words = ""
+    kinds = [
+        ServerKind(
+            options.workers, pauses=pauses, endpointing=options.endpointing, reader=reader, by=by, sip_port=free_port()
+        )
+        for by in options.by
+    ]
+    benches = [Bench(seconds, cores, kind) for kind in kinds]
+    words = [""] * len(benches)
+    for bench in benches:
+        bench.say(f"{bench.where}; {seconds:g} s a run.")
     if options.ramp:
-        words = climb(bench, options.most)
-        bench.say(words)
+        words = [climb(bench, options.most) for bench in benches]
     else:
         for _ in range(options.repeat):
             for calls in options.calls:
-                bench.measure(calls)
-    _hand_over(bench, options, words)
-    failed = any(each.media.failed for results in bench.runs.values() for each in results)
+                for bench in benches:  # in turns: a disturbed machine meets all of them
+                    bench.measure(calls)
+    for bench, found in zip(benches, words, strict=True):
+        bench.say(found)
+        _hand_over(bench, options, found)
+    failed = any(each.media.failed for bench in benches for results in bench.runs.values() for each in results)
     return int(failed and not options.ramp)
 
 
@@ -66,10 +76,16 @@ def _hand_over(bench: Bench, options: argparse.Namespace, words: str) -> None:
     console.print(report.table(shown, bench.where))
     if options.markdown:
         sys.stdout.write(report.markdown(shown, bench.where, words, sys.argv[1:]) + "\n")
+    several = len(options.by) > 1
     if options.json:
-        report.save(options.json, bench.runs, bench.seconds, bench.cores, words)
+        report.save(_of(options.json, bench, several), bench.runs, bench.seconds, bench.cores, words)
     if options.svg:
-        options.svg.write_text(picture(shown, bench.where))
+        _of(options.svg, bench, several).write_text(picture(shown, bench.where))
+
+
+def _of(path: Path, bench: Bench, several: bool) -> Path:
+    """A file for each way to call, if there are several."""
+    return path.with_stem(f"{path.stem}-{bench.kind.by}") if several else path
 
 
 class Bench:
@@ -82,6 +98,7 @@ class Bench:
         self.seconds = seconds
         self.where = cores.described(kind.workers) + f", {kind.endpointing}"
         self.where += "" if kind.pauses else ", packets in silence, too"
+        self.where += "" if kind.by is By.WEBRTC else f", by telephone ({kind.by})"
         self.runs: dict[int, list[Run]] = {}
 
     def __repr__(self) -> str:
@@ -98,7 +115,7 @@ class Bench:
         runs.append(result)
         media, server = result.media, result.server
         self.say(
-            f"{counted(calls)}: added latency {report.spread_text(media.added_latency)} ms;"
+            f"{self.kind.by}, {counted(calls)}: added latency {report.spread_text(media.added_latency)} ms;"
             f" gaps {media.gaps_percent:.2f} %; {server.cpu_ms:.1f} ms CPU a call-second,"
             f" {server.core_percent:.0f} % of its cores; callers and Responder {result.rig_percent:.0f} % of theirs"
         )
@@ -146,6 +163,12 @@ def _options() -> argparse.Namespace:
         default=EndpointingStyle.BALANCED,
         help="the server's ENDPOINTING; eager: the latency without its patience",
     )
+    parser.add_argument(
+        "--by",
+        type=_ways,
+        default=[By.WEBRTC],
+        help="how they call, in turns: webrtc, twilio, sip (by telephone: no page reads along)",
+    )
     parser.add_argument("--markdown", action="store_true", help="print the table as Markdown, too")
     return parser.parse_args()
 
@@ -155,6 +178,10 @@ def _numbers(text: str) -> list[int]:
     if not all(1 <= number <= MOST_CALLS for number in numbers):
         raise argparse.ArgumentTypeError(f"numbers of calls go from 1 to {MOST_CALLS}")
     return numbers
+
+
+def _ways(text: str) -> list[By]:
+    return [By(part) for part in text.split(",")]
 
 
 def _seconds(text: str) -> float:

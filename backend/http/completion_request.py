@@ -1,7 +1,8 @@
 """What a client of `/v1/chat/completions` asks, as a typed turn.
 
-The last message of the user is the question. What stands before it is the conversation as the client knows it; calls of
-the client's functions after it, with their results, are rounds that the client has carried out meanwhile.
+The last message of the user is the question; where there is none, the last instruction. What stands before it is the
+conversation as the client knows it; calls of the client's functions after it, with their results, are rounds that the
+client has carried out meanwhile.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ QUESTION_LIMIT = 8_000
 """Characters of the question."""
 EARLIER_LIMIT = 40
 """Messages before the question that are looked at: the newest."""
+INSTRUCTING = ("system", "developer")
 MODEL = "responder-thinker"
 """The name of this server's conversation as a model; `responder-thinker:NAME` is its mode of that name."""
 NEEDED: dict[str, tuple[object, ...]] = {
@@ -130,10 +132,11 @@ def parse(raw: bytes) -> Completion:
 def as_turn(completion: Completion, user_id: str) -> ChatRequest:
     """Return the typed turn, in no conversation yet. Raises `BadField`."""
     messages = completion.messages
-    questions = [number for number, message in enumerate(messages) if message.role == "user"]
-    if not questions:
+    users = [number for number, message in enumerate(messages) if message.role == "user"]
+    instructing = [number for number, message in enumerate(messages) if message.role in INSTRUCTING]
+    if not users and not instructing:
         raise BadField("There is no message of the user.", param="messages", hint="Send one with the role user.")
-    at = questions[-1]
+    at = (users or instructing)[-1]
     text = _text(messages[at], at).strip()
     if not text or len(text) > QUESTION_LIMIT:
         problem = f"is longer than {QUESTION_LIMIT} characters" if text else "is empty"
@@ -143,9 +146,7 @@ def as_turn(completion: Completion, user_id: str) -> ChatRequest:
         for number, message in enumerate(messages[:at])
         if message.role in ("user", "assistant") and (words := _text(message, number).strip())
     ]
-    instructions = [
-        _text(message, number) for number, message in enumerate(messages) if message.role in ("system", "developer")
-    ]
+    instructions = [_text(messages[number], number) for number in instructing if number != at]
     return ChatRequest(
         user_id,
         text,
@@ -196,7 +197,7 @@ def _rounds(messages: Sequence[_Message], start: int) -> tuple[ClientRound, ...]
     number = start
     while number < len(messages):
         message, number = messages[number], number + 1
-        if message.role in ("system", "developer"):
+        if message.role in INSTRUCTING:
             continue
         if message.role == "tool":
             hint = "A message of the role tool follows the assistant's message that made the call."

@@ -117,6 +117,32 @@ async def test_a_page_that_the_token_was_not_made_for_gets_no_call(tmp_path: Pat
         await tab.page.get_by_role("button", name="Talk to us").wait_for()
 
 
+async def test_it_stands_where_its_page_wants_it_and_has_its_words_and_colours() -> None:
+    script = (
+        '<script type="module" src="{}/embed.js" data-label="Help me" data-captions="off" data-target="#help"></script>'
+    )
+    async with (
+        real_server(**KEYED) as server,
+        chromium() as tab,
+        shop(server, '<div id="help"></div>' + script.format(server)) as site,
+    ):
+        await tab.page.goto(site)
+        button = tab.page.locator("#help voice-call").get_by_role("button", name="Help me")
+        await button.wait_for()
+        for scheme in ("light", "dark"):
+            await tab.page.emulate_media(color_scheme=scheme)
+            colours = "--voice-accent: rgb(1, 100, 2); --voice-on-accent: rgb(250, 250, 250)"
+            await tab.page.evaluate("(css) => { document.querySelector('voice-call').style.cssText = css; }", colours)
+            looks = "(button) => [getComputedStyle(button).backgroundColor, getComputedStyle(button).color]"
+            assert await button.evaluate(looks) == ["rgb(1, 100, 2)", "rgb(250, 250, 250)"]
+            await assert_accessible(tab.page, f"the embed in a page's own colours, {scheme}")
+        await tab.page.keyboard.press("Tab")
+        assert await tab.page.evaluate("document.activeElement.localName") == "voice-call", (
+            "it is reached by the keyboard"
+        )
+        assert not await tab.page.locator("voice-call .captions").is_visible()
+
+
 def test_the_embed_is_small() -> None:
     files = [FRONTEND / "embed.js", *(FRONTEND / "client" / f"{name}.js" for name in LOADED_BY_THE_EMBED)]
     assert (FRONTEND / "embed.js").stat().st_size < MOST_BYTES / 3, "what is loaded before the first click"

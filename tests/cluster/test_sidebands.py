@@ -13,8 +13,8 @@ import pytest
 from websockets.exceptions import InvalidStatus
 
 from tests.budgets.test_two_processes import two_servers
+from tests.realtime.sidebands import SCRIPT, act_beside
 from tests.realtime.test_webrtc import with_secret
-from tests.realtime.test_websocket import QUESTION, TONE, WEATHER_TOOL, ask
 from tests.support.offline_peer import OfflinePeer, running_peer
 from tests.support.realtime_client import RealtimeClient, realtime_client
 from tests.support.realtime_peer import RealtimePeer
@@ -43,26 +43,13 @@ async def call_at(
 
 
 async def test_it_follows_and_acts_as_if_it_were_there(peer: OfflinePeer) -> None:
-    call = {"name": "look_outside", "arguments": {"window": "north"}}
-    turn = {"hear": QUESTION, "reply": {"calls": [call]}, "after_results": [{"text": "It rains.", "tone": TONE}]}
-    await peer.follow({"turns": [turn]})
+    await peer.follow(SCRIPT)
     with two_servers(peer, SHARE_SESSIONS="true") as (one, other):
         async with call_at(one, other) as (client, beside, secret, query):
-            await beside.update(tools=[WEATHER_TOOL])
-            assert (await client.told("session.updated"))["session"]["tools"] == [WEATHER_TOOL]
-            await beside.send("response.cancel", event_id="beside-1")
-            assert (await beside.told("error"))["error"]["event_id"] == "beside-1"
+            await act_beside(client, beside)
             await beside.socket.send(b"no text")
             assert (await beside.told("error", count=2))["error"]["code"] == "invalid_event"
-            await ask(client)
-            asked = await beside.told("response.function_call_arguments.done")
-            await beside.told("response.done")
-            output = {"type": "function_call_output", "call_id": asked["call_id"], "output": "rain"}
-            await beside.send("conversation.item.create", item=output)
-            await beside.send("response.create")
-            await client.told("output_audio_buffer.stopped")
             await beside.told("output_audio_buffer.stopped")
-            assert not client.of("error"), "an error is answered to whom it is about"
             shared = [type_ for type_ in client.types() if type_ in set(beside.types())]
             assert [each for each in beside.types() if each != "error"] == shared, "the same events in the same order"
 

@@ -68,6 +68,21 @@ async def test_a_conversation_that_the_client_brings_is_answered_and_not_kept(tm
     assert prompt.startswith("You are a pirate.") and "warm, attentive" not in prompt
 
 
+async def test_an_instruction_alone_is_answered(tmp_path: Path) -> None:
+    async with world(tmp_path, scenes=(["Hello."],)) as here, client(here) as asked:
+        answer = await asked.chat.completions.create(
+            model="m",
+            messages=[
+                {"role": "system", "content": "You are a pirate."},
+                {"role": "developer", "content": "Greet us."},
+            ],
+        )
+        texts = [message["content"] for message in shown_to_model(here)]
+        prompt = here.model.system_prompt
+    assert answer.choices[0].message.content == "Hello." and texts == ["Greet us."]
+    assert prompt.startswith("You are a pirate.") and "Greet us." not in prompt
+
+
 async def test_a_stream_brings_the_words_as_they_come_and_the_usage_last(tmp_path: Path) -> None:
     async with world(tmp_path, scenes=(["It is ", 0.05, "sunny."],)) as here, client(here) as asked:
         stream = await asked.chat.completions.create(

@@ -24,9 +24,10 @@ PYTHON = Path(__file__).parents[2] / ".venv-clients" / "bin" / "python"
 ENDS_WITHIN_S = 110
 SAID = {
     "question": "what is the weather in Seattle",
-    "story": "please tell me a long story",
-    "stop": "no, that is enough now, please stop",
+    "story": "will you read me a long long poem now",
+    "stop": "I would rather hear about the moon now",
 }
+"""Sentences without a pause: where a client's machine stalls, a piece of one would be taken for a turn of its own."""
 STORY_MS = 12_000
 GREETING: dict[str, Any] = {"reply": {"text": "Hello.", "tone": {"hz": 440, "ms": 300}}}
 TURNS: list[dict[str, Any]] = [

@@ -14,6 +14,7 @@ import pytest
 from openai import AsyncOpenAI
 from websockets.exceptions import InvalidStatus
 
+from tests.realtime.sidebands import SCRIPT, act_beside
 from tests.realtime.test_websocket import QUESTION, TONE, WEATHER_TOOL, ask, write
 from tests.support.offline_peer import OfflinePeer
 from tests.support.realtime_client import realtime_client
@@ -139,25 +140,12 @@ async def test_audio_by_events_is_refused_and_the_call_goes_on(peer: OfflinePeer
 
 
 async def test_a_program_beside_the_client_follows_and_acts(peer: OfflinePeer, running: RunningServer) -> None:
-    call = {"name": "look_outside", "arguments": {"window": "north"}}
-    turn = {"hear": QUESTION, "reply": {"calls": [call]}, "after_results": [{"text": "It rains.", "tone": TONE}]}
-    await peer.follow({"turns": [turn]})
+    await peer.follow(SCRIPT)
     async with with_secret(running) as (client, secret):
         query = f"call_id={client.call_id}"
         async with realtime_client(running.url, key=secret, query=query) as beside:
             assert (await beside.told("session.created"))["session"]["id"] == f"sess_{client.call_id[4:]}"
-            await beside.update(tools=[WEATHER_TOOL])
-            assert (await client.told("session.updated"))["session"]["tools"] == [WEATHER_TOOL]
-            await beside.send("response.cancel", event_id="beside-1")
-            assert (await beside.told("error"))["error"]["event_id"] == "beside-1"
-            await ask(client)
-            asked = await beside.told("response.function_call_arguments.done")
-            await beside.told("response.done")
-            output = {"type": "function_call_output", "call_id": asked["call_id"], "output": "rain"}
-            await beside.send("conversation.item.create", item=output)
-            await beside.send("response.create")
-            await client.told("output_audio_buffer.stopped")
-            assert not client.of("error"), "an error is answered to whom it is about"
+            await act_beside(client, beside)
             assert not beside.of("response.output_audio.delta")
         said = [each["transcript"] for each in beside.of("response.output_audio_transcript.done")]
         assert said == ["It rains."]

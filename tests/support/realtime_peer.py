@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from fractions import Fraction
 from typing import Any
@@ -19,6 +19,7 @@ from av import AudioFrame
 from tests.support.realtime_client import Json, RealtimeClient
 from tests.support.waiting import until
 
+CHANNEL = "oai-events"
 CALLS = "/v1/realtime/calls"
 STEP = 480
 """Samples in 20 ms."""
@@ -66,6 +67,13 @@ class RealtimePeer(RealtimeClient):
         """The id at the end of the answer's Location."""
         return self.location.rpartition("/")[2]
 
+    def collect(self, text: str | bytes) -> None:
+        """Take one event; those of another protocol are not checked."""
+        if self.channel.label == CHANNEL:
+            super().collect(text)
+        else:
+            self.events.append(json.loads(text))
+
     async def send(self, type_: str, **fields: Any) -> None:
         self.channel.send(json.dumps({"type": type_, **fields}))
 
@@ -87,30 +95,46 @@ class RealtimePeer(RealtimeClient):
                 self.heard += samples.tobytes()
 
 
+Answer = Callable[[RealtimePeer, str], Awaitable[str]]
+"""Hands an SDP offer in, and returns the SDP answer."""
+
+
 @asynccontextmanager
-async def realtime_peer(
-    url: str, *, key: str = "any-key", session: Json | None = None, client: httpx2.AsyncClient | None = None
-) -> AsyncIterator[RealtimePeer]:
-    """Place a call to a server at `url`: with a `session` by a form, without one by the offer alone."""
+async def stock_peer(channel: str, answer: Answer) -> AsyncIterator[RealtimePeer]:
+    """A connection with a microphone and a data channel of that name."""
     connection = RTCPeerConnection(RTCConfiguration(iceServers=[]))
-    microphone, channel = Microphone(), connection.createDataChannel("oai-events")
-    peer = RealtimePeer(connection, channel, microphone)
+    microphone = Microphone()
+    peer = RealtimePeer(connection, connection.createDataChannel(channel), microphone)
     connection.addTrack(microphone)
     listening: list[asyncio.Task[None]] = []
     connection.on("track", lambda track: listening.append(asyncio.create_task(peer.listen(track))))
     await connection.setLocalDescription(await connection.createOffer())
     try:
-        async with httpx2.AsyncClient(base_url=url, trust_env=False) as own:
-            answer = await place(client or own, connection.localDescription.sdp, key, session)
-            assert answer.status_code == 201, answer.text
-            assert answer.headers["content-type"].startswith("application/sdp")
-            peer.location = answer.headers["location"]
-            await connection.setRemoteDescription(RTCSessionDescription(answer.text, "answer"))
-            yield peer
+        sdp = await answer(peer, connection.localDescription.sdp)
+        await connection.setRemoteDescription(RTCSessionDescription(sdp, "answer"))
+        yield peer
     finally:
         await connection.close()
         for task in listening:
             await task
+
+
+@asynccontextmanager
+async def realtime_peer(
+    url: str, *, key: str = "any-key", session: Json | None = None, client: httpx2.AsyncClient | None = None
+) -> AsyncIterator[RealtimePeer]:
+    """Place a call to a server at `url`: with a `session` by a form, without one by the offer alone."""
+
+    async def answer(peer: RealtimePeer, sdp: str) -> str:
+        async with httpx2.AsyncClient(base_url=url, trust_env=False) as own:
+            answered = await place(client or own, sdp, key, session)
+        assert answered.status_code == 201, answered.text
+        assert answered.headers["content-type"].startswith("application/sdp")
+        peer.location = answered.headers["location"]
+        return answered.text
+
+    async with stock_peer(CHANNEL, answer) as peer:
+        yield peer
 
 
 async def place(client: httpx2.AsyncClient, sdp: str, key: str, session: Json | None = None) -> httpx2.Response:

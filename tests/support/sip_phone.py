@@ -18,6 +18,7 @@ from backend.media.frame import FRAME_BYTES, Frame
 from backend.transports.sip.codecs import PacketEncoder, open_decoder, open_encoder
 from backend.transports.sip.rtp import EVENTS, read_rtp, write_rtp
 from backend.transports.sip.sdp import FORMATS, CodecName
+from backend.transports.webrtc.aioice_sockets import bind_udp
 from tests.support.tones import audible
 from tests.support.waiting import until
 
@@ -95,9 +96,9 @@ class SipPhone:
             self.port = self._writer.get_extra_info("sockname")[1]
             self._tasks.append(asyncio.create_task(self._read(reader)))
         else:
-            self._signals, _ = await loop.create_datagram_endpoint(lambda: _Signals(self), local_addr=(HERE, 0))
+            self._signals, _ = await loop.create_datagram_endpoint(lambda: _Signals(self), sock=bind_udp(HERE, 0))
             self.port = self._signals.get_extra_info("sockname")[1]
-        self._sound, _ = await loop.create_datagram_endpoint(lambda: _Sound(self), local_addr=(HERE, 0))
+        self._sound, _ = await loop.create_datagram_endpoint(lambda: _Sound(self), sock=bind_udp(HERE, 0))
         self.rtp_port = self._sound.get_extra_info("sockname")[1]
 
     async def close(self) -> None:

@@ -38,9 +38,9 @@ DETECTION: Mapping[str, Json] = {
 EAGERNESS: Mapping[str, EndpointingStyle] = {
     "low": EndpointingStyle.PATIENT,
     "medium": EndpointingStyle.BALANCED,
-    "auto": EndpointingStyle.BALANCED,
     "high": EndpointingStyle.EAGER,
 }
+"""Any other, `auto` among them, is what the server's settings say."""
 EXTENSIONS: Mapping[str, tuple[object, ...]] = {
     "thinkers": (True, False),
     "barge_in": ("two_step", "at_once"),
@@ -179,7 +179,7 @@ class RealtimeSession:
             detects_turns=detection is not None,
             answers=detection is not None and bool(detection["create_response"]),
             barge_in=shown["barge_in"],
-            style=EAGERNESS[(detection or {}).get("eagerness", "auto")],
+            style=EAGERNESS.get((detection or {}).get("eagerness", "auto")),
             idle_nudge_s=((detection or {}).get("idle_timeout_ms") or 0) / 1000,
         )
 

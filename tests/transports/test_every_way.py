@@ -1,0 +1,134 @@
+"""Every way to call is held to the same rules: a whole call, heard at the caller's end, with a real server and sockets.
+
+Its question is answered; a cough does not end a reply; a sentence does, and is answered itself; no answer is lost or
+given twice, and the provider is told how much of the reply was heard.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from benchmarks import phone
+from benchmarks.sip import free_port
+from benchmarks.ways import WAYS, Line, is_loud
+from tests.support.offline_peer import OfflinePeer, running_peer
+from tests.support.running_server import RunningServer, running_server
+from tests.support.speech import silence, speech
+from tests.support.tones import pitch
+from tests.support.waiting import until
+
+pytestmark = [pytest.mark.slow, pytest.mark.realtime]
+
+ANSWER_HZ, STORY_HZ, BETWEEN_HZ = 880, 440, 660
+ANSWER_MS, STORY_MS = 600, 12_000
+PIECE_MS = 20
+SURE = 3
+"""Pieces in a row that are the story: the edge of another tone has any pitch."""
+ANSWER: dict[str, Any] = {"text": "It is sunny.", "tone": {"hz": ANSWER_HZ, "ms": ANSWER_MS}}
+STORY: dict[str, Any] = {"text": "A long story. " * 20, "tone": {"hz": STORY_HZ, "ms": STORY_MS}}
+QUESTION, REQUEST = "What is the weather in Seattle?", "Will you read me a long long poem now?"
+INSTEAD = "I would rather hear about the moon now."
+"""Sentences in which no detector hears a pause, at 8 kHz either: two pieces would take two turns of the script."""
+TURNS = {
+    "turns": [
+        {"hear": QUESTION, "reply": ANSWER},
+        {"hear": REQUEST, "reply": STORY},
+        {"hear": "Uh."},
+        {"hear": INSTEAD, "reply": ANSWER},
+    ]
+}
+YIELDS_WITHIN_MS = 2_500
+HEARD_WITHIN_MS = 400
+"""How far what the provider is told may be from what was heard: buffers on the way, and this test's own looking."""
+
+
+@pytest.fixture(scope="module")
+def peer() -> Iterator[OfflinePeer]:
+    with running_peer() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def sip_port() -> int:
+    return free_port()
+
+
+@pytest.fixture(scope="module")
+def server(peer: OfflinePeer, sip_port: int) -> Iterator[RunningServer]:
+    settings = phone.SETTINGS | phone.SIP_SETTINGS | {"SIP__PORT": str(sip_port), "SIP__RTP_PORTS": "27000-27199"}
+    with running_server(peer, **settings) as running:
+        yield running
+
+
+class Ear:
+    """What is heard on a line: milliseconds of the story and of answers, and when a story was heard last."""
+
+    def __init__(self, line: Line) -> None:
+        self._pieces = line.pieces
+        self._seen = 0
+        self.story_ms = self.answer_ms = 0
+        self.story_at = 0.0
+        self._in_a_row = 0
+
+    def listen(self) -> None:
+        """Take in what came since."""
+        further = self._pieces(self._seen)
+        self._seen += len(further)
+        for piece in filter(is_loud, further):
+            if pitch(piece) < BETWEEN_HZ:
+                self.story_ms += PIECE_MS
+                self._in_a_row += 1
+                if self._in_a_row >= SURE:
+                    self.story_at = time.monotonic()
+            else:
+                self.answer_ms += PIECE_MS
+                self._in_a_row = 0
+
+    async def heard(self, story_ms: int = 0, answer_ms: int = 0, within_s: float = 12.0) -> None:
+        """Wait until so much of both was heard."""
+
+        def enough() -> bool:
+            self.listen()
+            return self.story_ms >= story_ms and self.answer_ms >= answer_ms
+
+        await until(enough, within_s)
+
+    async def listen_for(self, seconds: float) -> None:
+        """Listen for so long."""
+        ends = time.monotonic() + seconds
+        while time.monotonic() < ends:
+            self.listen()
+            await asyncio.sleep(0.01)
+
+
+@pytest.mark.parametrize("way", WAYS)
+async def test_a_call_keeps_the_rules(way: str, peer: OfflinePeer, server: RunningServer, sip_port: int) -> None:
+    await peer.follow(TURNS)
+    async with WAYS[way](server.url, sip_port) as line:
+        ear = Ear(line)
+        await ear.listen_for(1.0)
+        line.say(speech(QUESTION))
+        await ear.heard(answer_ms=ANSWER_MS - 60)
+        await ear.listen_for(0.5)
+        line.say(speech(REQUEST))
+        await ear.heard(story_ms=1_000)
+
+        line.say(speech("uh")[: 48 * 150] + silence(200))
+        before = ear.story_ms
+        await ear.listen_for(2.0)
+        assert ear.story_ms - before > 1_400, "a cough does not end the story, nor make a long hole in it"
+
+        line.say(speech(INSTEAD))
+        said_at = time.monotonic()
+        await ear.heard(answer_ms=2 * ANSWER_MS - 120)
+        await ear.listen_for(1.0)
+        assert 1000 * (ear.story_at - said_at) < YIELDS_WITHIN_MS
+        assert 2 * ANSWER_MS - 120 <= ear.answer_ms <= 2 * ANSWER_MS + 120, "each answer is heard once, and whole"
+    received = (await peer.connections())[-1]["received"]
+    cuts = [each["event"]["audio_end_ms"] for each in received if each["type"] == "conversation.item.truncate"]
+    assert any(abs(cut - ear.story_ms) < HEARD_WITHIN_MS for cut in cuts), (cuts, ear.story_ms)
