@@ -245,7 +245,7 @@ class Chat:
 
 def _busy(request: ChatRequest) -> Conflict:
     return Conflict(
-        "This conversation is still answering your last message.",
+        "This conversation is still busy with your last message.",
         hint=f"Wait for its answer, or POST /api/conversations/{request.conversation_id}/cancel.",
     )
 

@@ -83,7 +83,7 @@ async def test_no_server_is_said_plainly(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
     assert await talk(question(tmp_path), url=f"http://127.0.0.1:{port}", console=console) == NOT_CONNECTED
-    assert f"No server answers at http://127.0.0.1:{port}" in shown(console)
+    assert f"No server is responding at http://127.0.0.1:{port}" in shown(console)
 
 
 @pytest.mark.parametrize("transport", ["webrtc", "ws"])
