@@ -55,7 +55,7 @@ class BadField(BadRequest):
 class BadOffer(BadRequest):
     """The SDP offer is not one we can answer."""
 
-    hint = "Send an SDP offer with one audio section that offers Opus."
+    hint = "Send an SDP offer with one audio section that includes Opus."
 
 
 class Conflict(CallerError):
@@ -194,7 +194,7 @@ class ModelUnavailable(PeerError):
 class SignInUnavailable(PeerError):
     """The OpenID provider does not answer, or not as it should."""
 
-    hint = "Try again in a moment; the operator's OIDC__ISSUER may be wrong."
+    hint = "Try again in a moment. If it keeps failing, the operator should check OIDC__ISSUER."
 
 
 class EmbeddingUnavailable(PeerError):
@@ -208,13 +208,13 @@ class MemoryUnavailable(PeerError):
 class LedgerUnavailable(PeerError):
     """The ledger's database did not answer in time."""
 
-    hint = "Try again in a moment; the operator's DATABASE_URL may be wrong."
+    hint = "Try again in a moment. If it keeps failing, the operator should check DATABASE_URL."
 
 
 class RecordingsUnavailable(PeerError):
     """The folder of recordings cannot be read or written."""
 
-    hint = "Try again in a moment; the operator's disk may be full."
+    hint = "Try again in a moment. If it keeps failing, the operator should check the disk."
 
 
 class TracingUnavailable(PeerError):

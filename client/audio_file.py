@@ -17,7 +17,7 @@ LONGEST_S = 600
 class BadAudioFile(BadRequest):
     """The file holds no sound that can be read."""
 
-    hint = "Give a sound file: WAV, MP3, Opus, FLAC or M4A."
+    hint = "Use a sound file: WAV, MP3, Opus, FLAC or M4A."
 
 
 def read_audio(path: Path) -> bytes:
@@ -25,7 +25,7 @@ def read_audio(path: Path) -> bytes:
     try:
         with av.open(str(path)) as container:
             if not container.streams.audio:
-                raise BadAudioFile(f"{path} holds no sound.")
+                raise BadAudioFile(f"{path} contains no sound.")
             resampler = av.AudioResampler(format="s16", layout="mono", rate=SAMPLE_RATE)
             pcm = bytearray()
             for frame in container.decode(audio=0):
@@ -37,5 +37,5 @@ def read_audio(path: Path) -> bytes:
         reason = getattr(error, "strerror", None) or type(error).__name__
         raise BadAudioFile(f"{path} cannot be read: {reason}.") from error
     if not pcm:
-        raise BadAudioFile(f"{path} holds no sound.")
+        raise BadAudioFile(f"{path} contains no sound.")
     return bytes(pcm[: LONGEST_S * 2 * SAMPLE_RATE])

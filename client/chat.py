@@ -25,13 +25,13 @@ SILENT_FOR_S = 60.0
 """Seconds without even a heartbeat after which a stream is taken for dead."""
 LINES_WAITING = 100
 """Lines read ahead of the answers; a pipe that holds more waits."""
-HELLO = "[dim]/help lists the commands, Ctrl-C stops an answer, /quit ends.[/]"
+HELLO = "[dim]Type /help for the commands. Ctrl-C stops an answer, /quit ends the chat.[/]"
 COMMANDS = {
     "/help": "lists the commands",
     "/history": "shows what was said in this conversation, typed and spoken",
-    "/mode": "shows the mode, and which there are; /mode NAME chooses one",
-    "/new": "begins a new conversation",
-    "/quit": "ends",
+    "/mode": "shows the mode and the others available; /mode NAME chooses one",
+    "/new": "starts a new conversation",
+    "/quit": "ends the chat",
 }
 NOT_CONNECTED = 2
 
@@ -92,7 +92,7 @@ class Conversation:
         finally:
             loop.remove_signal_handler(signal.SIGINT)
         if self._id:
-            self._console.print(f"[dim]to go on: responder-thinker chat --conversation {escape(self._id)}[/]")
+            self._console.print(f"[dim]To continue later: responder-thinker chat --conversation {escape(self._id)}[/]")
 
     async def say(self, line: str) -> None:
         """Show a line that nobody has typed here, and answer it. Raises `TransportLost`."""
@@ -111,9 +111,9 @@ class Conversation:
                 await self._show_history()
             elif command == "/new":
                 self._id = None
-                self._console.print("[dim]a new conversation[/]")
+                self._console.print("[dim]A new conversation.[/]")
             elif command.startswith("/"):
-                self._console.print(f"[red]There is no command {escape(command)}.[/] /help lists those there are.")
+                self._console.print(f"[red]There is no command {escape(command)}.[/] Type /help for the commands.")
             elif line:
                 self._answering = asyncio.create_task(self._answer(line), name="answer")
                 await self._answering
@@ -140,7 +140,7 @@ class Conversation:
             await Signalling(self._http).ask("POST", f"/mode/{mode}")
         modes = await Signalling(self._http).ask("GET", "/mode")
         names = ", ".join(one["name"] for one in modes["modes"])
-        self._console.print(f"[dim]mode: {escape(modes['mode'])} (there are {escape(names)})[/]", soft_wrap=True)
+        self._console.print(f"[dim]Mode: {escape(modes['mode'])}. Available: {escape(names)}[/]", soft_wrap=True)
 
     async def _show_history(self) -> None:
         said = await Signalling(self._http).ask("GET", f"/api/conversations/{self._id}") if self._id else {}
@@ -149,7 +149,7 @@ class Conversation:
             if who:
                 self._console.print(f"[bold]{who}:[/] {escape(message['content'])}", soft_wrap=True)
         if not said.get("messages"):
-            self._console.print("[dim]nothing was said yet[/]")
+            self._console.print("[dim]Nothing has been said yet.[/]")
 
     async def _answer(self, text: str) -> None:
         self._written = ""
@@ -163,7 +163,8 @@ class Conversation:
                     self._show(type_, data)
         except httpx2.TransportError as error:
             raise TransportLost(
-                "The connection to the server was lost.", hint="The conversation stays available for an hour."
+                "The connection to the server was lost.",
+                hint="Start `responder-thinker chat` again: the conversation is kept for an hour.",
             ) from error
 
     def _show(self, type_: str, data: dict[str, Any]) -> None:
@@ -202,7 +203,7 @@ class Conversation:
             words = " – ".join(filter(None, (citation["title"], citation["url"])))
             self._console.print(f"    [dim]{escape(words)}[/]", soft_wrap=True)
         if reply["history"] == "unavailable":
-            self._console.print("[dim]answered without what was said before: memory does not answer[/]")
+            self._console.print("[dim]Answered without the earlier conversation: memory is not available.[/]")
 
 
 async def _events(response: httpx2.Response) -> AsyncIterator[tuple[str, dict[str, Any]]]:

@@ -111,7 +111,8 @@ class Signalling:
             response = await self.http.request(method, path, json=body, headers=headers, timeout=TIMEOUT_S)
         except (httpx2.TransportError, httpx2.InvalidURL) as error:
             raise TransportLost(
-                f"No server answers at {self.http.base_url}.", hint="Is it running? Start it with `make run`."
+                f"No server is responding at {self.http.base_url}.",
+                hint="Start it with `make run`, or check the address.",
             ) from error
         if response.is_error:
             raise CallRefused.of(response)

@@ -79,7 +79,9 @@ class VoiceCall:
             async with asyncio.timeout(milliseconds(len(pcm)) / 1000 + SLACK_S):
                 await self._caller.said()
         except TimeoutError:
-            raise TransportLost("The sound could not be sent to its end.", hint="Is the network very slow?") from None
+            raise TransportLost(
+                "The sound could not be sent completely.", hint="The network may be too slow. Try again."
+            ) from None
         self._progress.asked(asyncio.get_running_loop().time())
 
     async def type(self, text: str) -> None:

@@ -63,9 +63,11 @@ class WebRTCCaller:
                     self._news.clear()
                     await self._news.wait()
         except TimeoutError:
-            raise TransportLost(f"No connection within {within_s:g} s.", hint="Is UDP blocked? Try ws.") from None
+            raise TransportLost(
+                f"No connection within {within_s:g} s.", hint="UDP may be blocked. Try the transport ws."
+            ) from None
         if self.peer.state is not PeerState.CONNECTED:
-            raise TransportLost("The connection failed.", hint="Is UDP blocked? Try ws.")
+            raise TransportLost("The connection failed.", hint="UDP may be blocked. Try the transport ws.")
 
     def say(self, pcm: bytes) -> None:
         """Speak after what is being said. Encodes at once (0.1 ms a frame)."""

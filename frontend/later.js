@@ -4,6 +4,7 @@
  */
 
 import { BackgroundTasks } from "./background_tasks.js";
+import { followKeptSettings } from "./kept_settings.js";
 import { UserEvents } from "./user_events.js";
 import { showAnnouncements } from "./view/announcer.js";
 import { showBackground } from "./view/background.js";
@@ -35,6 +36,7 @@ export function showRest(store, conversation) {
   showConfirmations(store, (id, agreed) => void userEvents.answer(id, agreed).then((done) => done && conversation.type("Yes.")));
   showRecording(store, conversation, (id) => void import("./view/recordings.js").then(({ openRecordings }) => openRecordings(id)));
   showSharing(store, conversation);
+  followKeptSettings(store);
   void showSignIn();
 }
 

@@ -157,7 +157,7 @@ def test_what_a_plugin_declares_is_a_setting_and_the_rest_of_its_prefix_is_none(
     plugins = load_plugins([moon])
     found = {"MOON__CRATER_KM": "7", "MOON__CRATR_KM": "7"}
     assert unknown_settings(found, Path("nowhere"), plugins.settings) == [
-        "MOON__CRATR_KM is no setting. Did you mean MOON__CRATER_KM?"
+        "MOON__CRATR_KM is not a setting. Did you mean MOON__CRATER_KM?"
     ]
 
 

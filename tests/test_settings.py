@@ -253,12 +253,12 @@ def test_servers_that_share_sessions_must_share_a_key() -> None:
 def test_what_is_no_setting_is_named_with_the_nearest_that_is(tmp_path: Path) -> None:
     environment = {"SESION_CAP": "3", "PATH": "/bin", "VAD__ENGIN": "ten", "SESSION_CAP": "3", "OPENAI_ORG_ID": "o"}
     assert unknown_settings(environment | {"PIPELINE__OPTIONS__X": "1"}, tmp_path / ".env") == [
-        "SESION_CAP is no setting. Did you mean SESSION_CAP?",
-        "VAD__ENGIN is no setting. Did you mean VAD__ENGINE?",
+        "SESION_CAP is not a setting. Did you mean SESSION_CAP?",
+        "VAD__ENGIN is not a setting. Did you mean VAD__ENGINE?",
     ]
     (tmp_path / ".env").write_text("OPENAI_KEY=x\nHTTP_PORT=80\nMOON_PLUGIN_KEY=x\nlangsmith_projekt=y\n")
     assert unknown_settings({}, tmp_path / ".env") == [
-        "LANGSMITH_PROJEKT is no setting. Did you mean LANGSMITH_PROJECT?",
-        "OPENAI_KEY is no setting. Did you mean OPENAI_API_KEY?",
+        "LANGSMITH_PROJEKT is not a setting. Did you mean LANGSMITH_PROJECT?",
+        "OPENAI_KEY is not a setting. Did you mean OPENAI_API_KEY?",
     ]
     assert unknown_settings({each.name: "" for each in settings_table.variables()}, tmp_path / "none") == []

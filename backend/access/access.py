@@ -38,7 +38,7 @@ def decide_access(settings: Settings, host: str) -> Access:
     alone = is_loopback(host)
     if "open" in modes and not alone and not settings.access_open_anywhere and (names := _credentials(settings)):
         raise SetupError(
-            f"Anybody who reaches {host} could use {', '.join(names)}: ACCESS=open admits everyone.",
+            f"Anyone who can reach {host} could use {', '.join(names)}: ACCESS=open admits everyone.",
             hint="Set ACCESS=key or ACCESS=oidc, listen on 127.0.0.1, or allow it with ACCESS_OPEN_ANYWHERE=true.",
         )
     return Access(modes, Tier.OPERATOR if "open" in modes and alone else Tier.ANONYMOUS)

@@ -118,7 +118,10 @@ class ApiKeys:
         """Return a token of `claims` that lives `life_s` seconds. Raises `SettingsError` for a key that cannot sign."""
         key = self._keys.get(key_id)
         if not isinstance(key, str):
-            raise SettingsError(f"API_KEYS has no secret of {key_id}.", hint="A public key can sign nothing.")
+            if not self._keys:
+                raise SettingsError("API_KEYS is not set.", hint="Set it to ID:SECRET: see docs/howto/access.md.")
+            secrets = ", ".join(name for name, each in self._keys.items() if isinstance(each, str)) or "none"
+            raise SettingsError(f"API_KEYS has no secret for {key_id}.", hint=f"Keys that can sign: {secrets}.")
         now = int(self._clock())
         times = {"iat": now, "exp": now + life_s}
         return jwt.encode({**claims, **times}, key, algorithm="HS256", headers={"kid": key_id})
@@ -162,7 +165,7 @@ def looks_signed(token: str) -> bool:
 
 
 def _refused(why: str) -> NotAdmitted:
-    return NotAdmitted(f"The token {why}.", hint="Make a new one with a key of API_KEYS: see docs/howto/access.md.")
+    return NotAdmitted(f"The token {why}.", hint="Create a new one with a key from API_KEYS: see docs/howto/access.md.")
 
 
 def _usable(key_id: str, value: str) -> Key:
@@ -183,7 +186,7 @@ def _usable(key_id: str, value: str) -> Key:
     if isinstance(key, Ed25519PublicKey):
         return key
     raise SettingsError(
-        f"The public key of {key_id} in API_KEYS is of a kind that is not taken.",
+        f"The public key of {key_id} in API_KEYS is of an unsupported kind.",
         hint=f"Use RSA of {RSA_BITS_MIN} bits or more, P-256 or Ed25519.",
     )
 

@@ -133,13 +133,13 @@ class OpenIdProvider:
         try:
             answer = await self._http.request(method, url, data=form, auth=auth, timeout=TIMEOUT_S)
             if form is not None and answer.is_client_error:
-                raise SignInFailed("The provider did not take the sign-in.", hint="It may be too old: sign in again.")
+                raise SignInFailed("The provider refused the sign-in.", hint="It may have expired: sign in again.")
             answer.raise_for_status()
             found = answer.json()
         except (httpx2.HTTPError, httpx2.InvalidURL, ValueError) as error:
             raise SignInUnavailable(f"The provider does not answer ({type(error).__name__}).") from error
         if not isinstance(found, dict):
-            raise SignInUnavailable("The provider's answer is no JSON object.")
+            raise SignInUnavailable("The provider's answer is not a JSON object.")
         return found
 
     def _is_admin(self, claims: Mapping[str, object]) -> bool:

@@ -169,7 +169,7 @@ class ThinkerSession:
         first.
         """
         if self._busy:
-            raise BadRequest("This conversation is still busy with its last question.")
+            raise BadRequest("This conversation is still busy with your last question.")
         self._busy = True
         try:
             return await self._think(text, source_mode, message_id)

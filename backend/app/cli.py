@@ -28,7 +28,7 @@ app = typer.Typer(
 )
 
 
-documents = typer.Typer(help="The documents that Thinkers search.", no_args_is_help=True)
+documents = typer.Typer(help="Add documents for Thinkers to search.", no_args_is_help=True)
 app.add_typer(documents, name="kb")
 
 
@@ -70,7 +70,7 @@ def serve(
 @app.command()
 def worker(
     concurrency: Annotated[
-        int | None, typer.Option(min=1, max=64, help="How many tasks to run at once; default: TASKS__CONCURRENCY.")
+        int | None, typer.Option(min=1, max=64, help="How many tasks to run at once; default: BACKGROUND__CONCURRENCY.")
     ] = None,
     log_level: LogLevel = "warning",
     log_form: LogForm = "text",
@@ -86,7 +86,10 @@ def worker(
 def doctor(
     port: Annotated[int, typer.Option(min=1, max=65535, help="The port you want to serve on.")] = 8000,
 ) -> None:
-    """Check what a call needs, from codecs to a session with the provider, and say how to fix what does not work."""
+    """Check everything a call needs, and say how to fix what fails.
+
+    It tries codecs, Redis, the database, the provider and its key, the network, the clock and the disk.
+    """
     from backend.app.doctor import Finding, run_checks
 
     logging.basicConfig(level="CRITICAL")
@@ -110,9 +113,12 @@ def talk(
     out: Annotated[Path | None, typer.Option(help="Save the reply to this file.")] = None,
     url: Annotated[str, typer.Option(help="Address of the server.")] = "http://127.0.0.1:8000",
     transport: Annotated[Literal["webrtc", "ws"], typer.Option(help="WebRTC, or the WebSocket fallback.")] = "webrtc",
-    conversation: Annotated[str | None, typer.Option(help="Id of a conversation to continue.")] = None,
+    conversation: Annotated[str | None, typer.Option(help="ID of a conversation to continue.")] = None,
 ) -> None:
-    """Place a real call: play a sound file, print what is said, and save the reply."""
+    """Call the server with a sound file.
+
+    It plays the file as the caller's voice, prints what is said on both sides, and can save the reply.
+    """
     from client.talk import talk as place_call
 
     logging.basicConfig(level="WARNING", format="%(levelname)s %(name)s: %(message)s")
@@ -122,10 +128,13 @@ def talk(
 
 @app.command()
 def chat(
-    conversation: Annotated[str | None, typer.Option(help="Id of a conversation to continue.")] = None,
+    conversation: Annotated[str | None, typer.Option(help="ID of a conversation to continue.")] = None,
     url: Annotated[str, typer.Option(help="Address of the server.")] = "http://127.0.0.1:8000",
 ) -> None:
-    """Chat by text, in the same conversations that calls use. Type /help for the commands."""
+    """Chat with the server by text.
+
+    Calls and chats share their conversations. Type /help for the commands.
+    """
     from client.chat import chat as converse
 
     logging.basicConfig(level="WARNING", format="%(levelname)s %(name)s: %(message)s")
@@ -134,18 +143,22 @@ def chat(
 
 @app.command()
 def token(
-    sub: Annotated[str, typer.Argument(help="The user's id in your own program.")],
-    grant: Annotated[list[Grant], typer.Option(help="A part of the API it may use; repeat for more.")],
+    sub: Annotated[str, typer.Argument(help="The user's ID in your own program.")],
+    grant: Annotated[list[Grant], typer.Option(help="A part of the API it may use; repeat the option for more.")],
     tool: Annotated[
-        list[str] | None, typer.Option(help="A tool it may use; default: those that every user may.")
+        list[str] | None,
+        typer.Option(help="A tool it may use; repeat the option for more. Default: those open to every user."),
     ] = None,
-    key: Annotated[str, typer.Option(help="Id of the key in API_KEYS; default: the first.")] = "",
+    key: Annotated[str, typer.Option(help="ID of the key in API_KEYS; default: the first one.")] = "",
     minutes: Annotated[int, typer.Option(min=1, max=60, help="Minutes until it expires.")] = 60,
     conversation: Annotated[str, typer.Option(help="Limit it to this conversation.")] = "",
     origin: Annotated[str, typer.Option(help="Limit it to pages of this origin.")] = "",
     budget: Annotated[int | None, typer.Option(min=0, help="Limit the model tokens used with it.")] = None,
 ) -> None:
-    """Create a token for a program or a web page, signed with a key from API_KEYS, and print it."""
+    """Create a token for a program or a web page, and print it.
+
+    It is signed with a key from API_KEYS.
+    """
     from backend.access.keys import ApiKeys
 
     pairs = key_pairs(load_settings().api_keys)
@@ -163,7 +176,10 @@ def token(
     context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
 )
 def tour(context: typer.Context) -> None:
-    """Show every Thinker in one conversation, typed and spoken. It needs no key, network or microphone."""
+    """Show every Thinker at work, without a key or a network.
+
+    It needs no microphone either: the questions are typed, and spoken from sound files.
+    """
     raise typer.Exit(subprocess.call([sys.executable, "-m", "demo.tour", *context.args]))
 
 
@@ -184,7 +200,7 @@ def main() -> None:
         app()
     except VoiceError as error:
         console = Console(stderr=True, highlight=False)
-        console.print(f"[bold red]{type(error).__name__}[/]  ", end="")
+        console.print("[bold red]Error:[/] ", end="")
         console.print(str(error), markup=False)
         if error.hint:
             console.print(f"  {error.hint}", markup=False)

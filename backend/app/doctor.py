@@ -92,7 +92,7 @@ async def _run(name: str, check: Check, settings: Settings, port: int) -> Findin
             name,
             Verdict.BROKEN,
             f"no answer within {CHECK_WITHIN_S:.0f} s",
-            "Check for a firewall, and whether the machine is busy.",
+            "Check for a firewall, and whether this machine is overloaded.",
         )
     except VoiceError as error:
         return Finding(name, Verdict.BROKEN, str(error), error.hint)
@@ -111,8 +111,8 @@ async def _python(settings: Settings, port: int) -> Finding:
 async def _settings(settings: Settings, port: int) -> Finding:
     slips = unknown_settings(os.environ)
     if slips:
-        return Finding("Settings", Verdict.NOTE, " ".join(slips), "Correct the name in the environment or in .env.")
-    return Finding("Settings", Verdict.FINE, "every variable that looks like a setting is one")
+        return Finding("Settings", Verdict.NOTE, " ".join(slips), "Correct the name, in the environment or in .env.")
+    return Finding("Settings", Verdict.FINE, "no misspelled names")
 
 
 async def _codecs(settings: Settings, port: int) -> Finding:
@@ -123,10 +123,15 @@ async def _codecs(settings: Settings, port: int) -> Finding:
         encoder.close()
         decoder.close()
     if not pcm:
-        return Finding("Codecs", Verdict.BROKEN, "libopus decoded nothing", "Install another version of libopus.")
+        return Finding(
+            "Codecs", Verdict.BROKEN, "libopus could not decode its own sound", "Install another version of libopus."
+        )
     if settings.echo_cancellation == "auto" and load_canceller() is None:
         return Finding(
-            "Codecs", Verdict.NOTE, "libopus works; no echo canceller", "Callers who hear themselves need headphones."
+            "Codecs",
+            Verdict.NOTE,
+            "libopus works; echo cancellation is not available",
+            "Callers without headphones may interrupt replies by echo.",
         )
     return Finding("Codecs", Verdict.FINE, "libopus encodes and decodes")
 
@@ -136,7 +141,10 @@ async def _detector(settings: Settings, port: int) -> Finding:
     if name is None:
         message = "the provider's own (semantic_vad)"
         return Finding(
-            "Detector", Verdict.NOTE, message, "Interruptions are slower; VAD__ENGINE=auto with numpy is quick."
+            "Detector",
+            Verdict.NOTE,
+            message,
+            "Interruptions are slower this way. VAD__ENGINE=auto uses a local detector.",
         )
     return Finding("Detector", Verdict.FINE, f"{name} runs")
 
@@ -146,15 +154,15 @@ async def _redis(settings: Settings, port: int) -> Finding:
     if not url:
         binary = find_binary()
         if binary is None:
-            advice = "Install Debian's redis-server, or set REDIS_URL."
-            return Finding("Redis", Verdict.BROKEN, "none is named, and no redis-server is installed", advice)
-        return Finding("Redis", Verdict.FINE, f"embedded: the server starts {binary}")
+            advice = "Install it (Debian, Ubuntu: `apt install redis-server`), or set REDIS_URL."
+            return Finding("Redis", Verdict.BROKEN, "REDIS_URL is not set, and redis-server is not installed", advice)
+        return Finding("Redis", Verdict.FINE, f"embedded: the server will start {binary}")
     place = f"{urlsplit(url).hostname or urlsplit(url).path}"
     client = connect(url)
     try:
         version = (await client.info("server"))["redis_version"]
     except (RedisError, OSError) as error:
-        advice = "Check REDIS_URL and its password, and that Redis runs there."
+        advice = "Check REDIS_URL and its password, and that Redis is running there."
         return Finding("Redis", Verdict.BROKEN, f"{place} does not answer ({type(error).__name__})", advice)
     finally:
         await client.aclose()
@@ -166,7 +174,7 @@ async def _database(settings: Settings, port: int) -> Finding:
     is_file = url.get_backend_name() == "sqlite"
     place = f"SQLite in {url.database}" if is_file else f"PostgreSQL at {url.host}:{url.port or 5432}"
     if is_file and not await asyncio.to_thread(Path(url.database or "").exists):
-        return Finding("Database", Verdict.FINE, f"{place}, which the server makes")
+        return Finding("Database", Verdict.FINE, f"{place}, which the server will create")
     engine = open_engine(url)
     try:
         async with engine.connect() as connection:
@@ -204,10 +212,12 @@ async def _models(settings: Settings, port: int) -> Finding:
         "EMBEDDING_MODEL": settings.embedding_model,
     }
     if settings.openai_api_key is None:
-        return Finding("Models", Verdict.FINE, "the provider of calls answers for the Thinkers, too")
+        return Finding("Models", Verdict.FINE, "the Thinkers use the model of the calls")
     if listed is None:
-        advice = "Check OPENAI_API_KEY and OPENAI_BASE_URL. Some APIs do not list their models; then ignore this."
-        return Finding("Models", Verdict.NOTE, f"{settings.openai_base_url} lists none", advice)
+        advice = (
+            "Check OPENAI_API_KEY and OPENAI_BASE_URL. Some APIs never list their models: ignore this if yours is one."
+        )
+        return Finding("Models", Verdict.NOTE, f"{settings.openai_base_url} does not list its models", advice)
     missing = [f"{name}={model}" for name, model in wanted.items() if model and model not in listed]
     if missing:
         some = ", ".join(sorted(listed)[:8])
@@ -222,12 +232,12 @@ async def _clock(settings: Settings, port: int) -> Finding:
     now = time.time()
     here = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(now))
     if there is None:
-        return Finding("Clock", Verdict.FINE, f"{here} UTC; nobody to compare it with")
+        return Finding("Clock", Verdict.FINE, f"{here} UTC; not compared with another clock")
     skew = now - there
     if abs(skew) > SKEW_S:
-        message = f"{here} UTC, {abs(skew):.0f} s {'ahead' if skew > 0 else 'behind'} of the provider's"
+        message = f"{here} UTC, {abs(skew):.0f} s {'ahead' if skew > 0 else 'behind'} of the provider's clock"
         return Finding("Clock", Verdict.BROKEN, message, "Set the clock, e.g. `timedatectl set-ntp true`.")
-    return Finding("Clock", Verdict.FINE, f"{here} UTC, as the provider's")
+    return Finding("Clock", Verdict.FINE, f"{here} UTC, the same as the provider's clock")
 
 
 async def _listing(settings: Settings) -> tuple[set[str] | None, float | None]:
@@ -261,14 +271,16 @@ async def _ice(settings: Settings, port: int) -> Finding:
     )
     for scheme, kind in (("stun", "srflx"), ("turn", "relay")):
         if f"{scheme}:" in urls and kind not in kinds:
-            advice = "Check that it can be reached over UDP from here, and its name and password."
-            return Finding("ICE", Verdict.BROKEN, f"{message}; the {scheme.upper()} server gave nothing", advice)
+            advice = "Check its address, user name and password in ICE_SERVERS, and that UDP to it is allowed."
+            return Finding("ICE", Verdict.BROKEN, f"{message}; the {scheme.upper()} server did not answer", advice)
     if settings.rtc_force_host:
         return Finding("ICE", Verdict.FINE, f"{message}; callers are told {settings.rtc_force_host}")
     if not hosts:
-        return Finding("ICE", Verdict.BROKEN, message, "Set RTC_FORCE_HOST to the address that callers reach.")
+        return Finding("ICE", Verdict.BROKEN, message, "Set RTC_FORCE_HOST to the IP address that callers reach.")
     if not servers:
-        advice = "Behind NAT or in a container set RTC_FORCE_HOST; for callers behind firewalls, ICE_SERVERS with TURN."
+        advice = (
+            "Behind NAT or in a container, set RTC_FORCE_HOST. For callers behind firewalls, set ICE_SERVERS with TURN."
+        )
         return Finding("ICE", Verdict.NOTE, message, advice)
     return Finding("ICE", Verdict.FINE, f"{message}; {', '.join(sorted(kinds - {'host'}))}")
 
@@ -278,17 +290,17 @@ async def _ports(settings: Settings, port: int) -> Finding:
         return Finding(
             "Ports",
             Verdict.NOTE,
-            f"{port}/tcp is in use: perhaps by this server",
-            "If not, choose another with --port.",
+            f"{port}/tcp is in use, perhaps by this server",
+            "If it is another program, choose another port with --port.",
         )
     if settings.rtc_port_range is None:
         return Finding("Ports", Verdict.FINE, f"{port}/tcp is free; calls take any free UDP port")
     first, last = settings.rtc_port_range
     free = sum(not _taken(socket.SOCK_DGRAM, each) for each in range(first, last + 1))
-    message = f"{port}/tcp is free; {free} of {last - first + 1} UDP ports from {first} to {last}"
+    message = f"{port}/tcp is free; {free} of the {last - first + 1} UDP ports from {first} to {last} are free"
     if free < min(settings.session_cap, last - first + 1):
-        return Finding("Ports", Verdict.NOTE, message, "Widen RTC_PORT_RANGE: each call needs one.")
-    return Finding("Ports", Verdict.FINE, f"{message}; open them in the firewall, too")
+        return Finding("Ports", Verdict.NOTE, message, "Widen RTC_PORT_RANGE: each call needs one port.")
+    return Finding("Ports", Verdict.FINE, f"{message}; the firewall must let them through")
 
 
 def _taken(kind: socket.SocketKind, port: int) -> bool:
@@ -305,15 +317,15 @@ def _taken(kind: socket.SocketKind, port: int) -> bool:
 async def _microphone(settings: Settings, port: int) -> Finding:
     """Browsers give a microphone to https and to localhost only: which of our addresses are neither."""
     plain = [each for each in settings.allowed_origins if each.startswith("http://") and not _is_local(each)]
-    message = f"http://localhost:{port} may use it, and any https:// address"
+    message = f"browsers allow it on http://localhost:{port} and on https:// addresses"
     if plain:
         return Finding(
             "Microphone",
             Verdict.BROKEN,
-            f"{message}, but not {', '.join(plain)}",
-            "Serve it over HTTPS (see nginx-tls.conf).",
+            f"{message}, but not on {', '.join(plain)}",
+            "Serve the page over HTTPS (see nginx-tls.conf).",
         )
-    return Finding("Microphone", Verdict.FINE, f"{message}; other http:// addresses may not")
+    return Finding("Microphone", Verdict.FINE, f"{message} only")
 
 
 def _is_local(origin: str) -> bool:
@@ -330,13 +342,13 @@ async def _disk(settings: Settings, port: int) -> Finding:
         return Finding(
             "Disk",
             Verdict.BROKEN,
-            f"{nearest} cannot be written: {error}",
+            f"{nearest} cannot be written to: {error}",
             "Set DATA_DIR to a writable folder, or change its owner.",
         )
     free_mb = shutil.disk_usage(nearest).free // 1_000_000
     message = f"{free_mb:,} MB free for {folder}"
     if free_mb < DISK_MB:
-        return Finding("Disk", Verdict.NOTE, message, "Free some space: conversations and documents are kept there.")
+        return Finding("Disk", Verdict.NOTE, message, "Free some space: conversations and documents are stored there.")
     return Finding("Disk", Verdict.FINE, message)
 
 

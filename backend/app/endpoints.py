@@ -48,7 +48,7 @@ async def open_endpoints(settings: Settings, stack: AsyncExitStack) -> Endpoints
     openai = ApiEndpoint(settings.openai_base_url, key.get_secret_value()) if key else None
     models = openai or next((each.endpoint for each in opened if each.has_models), None)
     if models is None:
-        raise SetupError("Nobody answers for the Thinkers.", hint="Set OPENAI_API_KEY, or add local to RESPONDERS.")
+        raise SetupError("The Thinkers have no model.", hint="Set OPENAI_API_KEY, or add local to RESPONDERS.")
     return Endpoints(
         Providers([each.provider for each in opened]),
         models,

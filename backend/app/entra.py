@@ -77,7 +77,7 @@ class EntraTokens:
                 answer = await self._http.send(await self._request())
         except (httpx2.HTTPError, OSError) as error:
             raise ResponderUnavailable(
-                f"No Microsoft Entra token could be had ({type(error).__name__}).", hint=HINT
+                f"Could not get a Microsoft Entra token ({type(error).__name__}).", hint=HINT
             ) from None
         if answer.status_code != httpx2.codes.OK:
             raise _refusal(answer)
@@ -85,7 +85,7 @@ class EntraTokens:
             granted = msgspec.json.decode(answer.content, type=_Granted)
             self._token, self._until = granted.access_token, asked + float(granted.expires_in)
         except (msgspec.MsgspecError, ValueError):
-            raise ResponderUnavailable("Microsoft Entra's answer holds no token.", hint=HINT) from None
+            raise ResponderUnavailable("Microsoft Entra's answer contains no token.", hint=HINT) from None
 
     async def _request(self) -> httpx2.Request:
         entra = self._settings
@@ -111,7 +111,7 @@ async def open_tokens(settings: AzureOpenAISettings, stack: AsyncExitStack) -> E
         return None
     if by_application and (settings.managed_identity or not (settings.tenant_id and settings.client_id)):
         raise SetupError(
-            "The way to a Microsoft Entra token is not complete, or there are two.",
+            "The Microsoft Entra settings are incomplete, or name two ways to sign in.",
             hint="Set AZURE_OPENAI__TENANT_ID, _CLIENT_ID and _CLIENT_SECRET or _FEDERATED_TOKEN_FILE; or "
             "AZURE_OPENAI__MANAGED_IDENTITY alone.",
         )

@@ -103,12 +103,12 @@ def _announce(app: App, listening: socket.socket) -> None:
         console.print(f"  {line}", markup=False, soft_wrap=True)
     if app.warm_up and app.warm_up.loading:
         console.print(
-            f"  Warm-up    loading {', '.join(app.warm_up.loading)}; calls may begin", markup=False, soft_wrap=True
+            f"  Warm-up    loading {', '.join(app.warm_up.loading)}; you can call already", markup=False, soft_wrap=True
         )
-    console.print("\n  Ctrl-C ends it.\n")
+    console.print("\n  Press Ctrl-C to stop.\n")
 
 
 async def _announce_loaded(warm_up: WarmUp | None) -> None:
     if warm_up and warm_up.loading:
         await warm_up.wait()
-        Console(highlight=False).print(f"  Warm-up    over after {warm_up.took_s:.1f} s\n", markup=False)
+        Console(highlight=False).print(f"  Warm-up    done after {warm_up.took_s:.1f} s\n", markup=False)

@@ -73,7 +73,7 @@ async def open_sip(settings: Settings, here: Context) -> AsyncIterator[Sip | Non
             if error.errno != errno.EADDRINUSE or not settings.share_sessions:
                 raise SetupError(
                     f"Cannot listen on port {settings.sip.port} for SIP: {error.strerror}.",
-                    hint="Set SIP__PORT or SIP__HOST to what is free here.",
+                    hint="Set SIP__PORT to a free port, or SIP__HOST to an address of this machine.",
                 ) from error
             await stack.enter_async_context(supervising("sip", lambda: _take_over(settings, here, sip)))
         yield sip

@@ -36,7 +36,7 @@ async def work(settings: Settings, concurrency: int | None = None) -> None:
     async with open_worker(settings, concurrency, print_line) as lines:
         for line in lines:
             console.print(f"  {line}", markup=False, soft_wrap=True)
-        console.print("\n  Ctrl-C ends it; what runs then goes to another worker.\n")
+        console.print("\n  Press Ctrl-C to stop. Unfinished tasks go to another worker.\n")
         await ending.wait()
 
 

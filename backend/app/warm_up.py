@@ -29,7 +29,7 @@ class WarmUp:
         self._over = asyncio.Event()
 
     def __repr__(self) -> str:
-        return f"WarmUp({', '.join(self.loading) or f'over after {self.took_s:.1f} s'})"
+        return f"WarmUp({', '.join(self.loading) or f'done after {self.took_s:.1f} s'})"
 
     async def run(self) -> None:
         """Ask until everything is loaded."""

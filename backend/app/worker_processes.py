@@ -78,7 +78,7 @@ async def _run(workers: list[ChildProcess]) -> None:
         for number in signals:
             loop.remove_signal_handler(number)
     if failed:
-        raise SetupError("The processes could not start.", hint="Their messages above say why.")
+        raise SetupError("The server processes could not start.", hint="Their messages above say why.")
 
 
 @asynccontextmanager
@@ -111,6 +111,7 @@ def bound_socket(host: str, port: int, *, shared: bool) -> socket.socket:
     except OSError as error:
         bound.close()
         raise SetupError(
-            f"Cannot listen on {host}:{port}: {error.strerror}.", hint="Choose another with --port or --host."
+            f"Cannot listen on {host}:{port}: {error.strerror}.",
+            hint="Choose another port with --port, or another address with --host.",
         ) from error
     return bound

@@ -107,7 +107,7 @@ class Permits(RedisStore):
             await permit.release()
             reason = f"more than {limit} {WORDS[kind]} at once"
             security_event(SecurityEvent.REQUEST_REFUSED, payer, reason)
-            hint = f"At most {limit} at once are possible for a user, and for an address: end one of them."
+            hint = f"At most {limit} at a time are allowed per user and per address. End one of them first."
             raise TooMany(f"Too many {WORDS[kind]}.", retry_after_s=RETRY_S, hint=hint)
         self._held[kind, permit.id] = permit
         return permit

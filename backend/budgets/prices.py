@@ -48,5 +48,5 @@ def load_prices(path: Path | None = None) -> PriceTable:
         return TypeAdapter(dict[str, ReplyPrice]).validate_python(tomllib.loads(path.read_text()))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, ValidationError) as error:
         raise SettingsError(
-            f"The price table {path} cannot be used: {error}", hint=f"Copy {PRICES.name}, and change its figures."
+            f"The price table {path} cannot be used: {error}", hint=f"Copy {PRICES.name} and change its prices."
         ) from None

@@ -457,7 +457,7 @@ class CallEngine:
         """
         responder = self._link.connection
         if isinstance(command, do.DeleteItem) and responder and not responder.capabilities.truncates:
-            raise BadRequest("This server's Responder forgets nothing that was said.", hint="Begin a new session.")
+            raise BadRequest("This server's Responder cannot forget what was said.", hint="Start a new session.")
         self._execute(command)
 
     def cancel_thinker(self, call: str) -> None:

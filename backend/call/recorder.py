@@ -65,10 +65,12 @@ class CallRecorder:
     def start(self) -> str:
         """Record from now on; return the recording's id. Raises `BadRequest` or `Forbidden` where that may not be."""
         if self._store is None:
-            raise BadRequest("Calls are not recorded here.", hint="The operator can allow it: RECORDING__ENABLED=true.")
+            raise BadRequest(
+                "Calls are not recorded on this server.", hint="The operator can allow it: RECORDING__ENABLED=true."
+            )
         session = self._session
         if session.shared:
-            raise Forbidden("Only the caller whose session it is may have it recorded.")
+            raise Forbidden("Only the caller may have the call recorded.")
         if self._recording is not None:
             return self._recording.begin.id
 

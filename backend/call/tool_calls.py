@@ -143,7 +143,7 @@ class ToolCallDispatcher:
         """
         self._known(call_id)
         if call_id in self._states:
-            raise BadRequest("This Thinker is not at work any more.", hint="There is nothing to cancel.")
+            raise BadRequest("This Thinker is no longer working.", hint="There is nothing to cancel.")
         self._dismissed.add(call_id)
 
     def late_answer(self, call_id: str) -> str:
@@ -153,7 +153,10 @@ class ToolCallDispatcher:
         """
         call = self._known(call_id)
         if self._states.get(call_id) != "stale" or call.answer is None or call.answer.task_id:
-            raise BadRequest("There is no unspoken answer.", hint="Only an answer that came too late can be asked for.")
+            raise BadRequest(
+                "There is no answer left to say.",
+                hint="Only an answer that came late and was not spoken can be asked for.",
+            )
         return _output(call.question.domain, call.answer, note=LATE)
 
     def filler(self) -> str:
@@ -199,7 +202,7 @@ class ToolCallDispatcher:
         try:
             return self._calls[call_id]
         except KeyError:
-            raise NotFound("No such Thinker call.", hint="It may be too long ago; ask the question again.") from None
+            raise NotFound("No such Thinker call.", hint="It may be too long ago. Ask the question again.") from None
 
     def _remember(self, call: ThinkerCall) -> None:
         while len(self._calls) >= REMEMBERED_LIMIT:

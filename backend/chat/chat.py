@@ -167,7 +167,7 @@ class Chat:
         if (request.user_id, request.conversation_id) in self._by_conversation:
             raise _busy(request)
         if len(self._tasks) >= AT_ONCE:
-            raise TooMany("Too many answers are being written.", retry_after_s=2)
+            raise TooMany("Too many answers are being written at the moment.", retry_after_s=2)
 
     def _start(
         self, request: ChatRequest, run: Callable[[ChatTurn], Coroutine[None, None, None]], *, ours: bool
@@ -196,7 +196,7 @@ class Chat:
             raise
         except Exception as error:  # noqa: BLE001 - its text may hold the user's words
             log.error("a typed turn failed: %s", type(error).__name__)
-            turn.fail(NoAnswer(BROKEN, hint="Send the message again; the server's log says more."))
+            turn.fail(NoAnswer(BROKEN, hint="Send the message again. The server's log says more."))
 
     async def _follow(self, turn: ChatTurn) -> None:
         """Wait for the reply of a turn that runs in another process."""
@@ -245,7 +245,7 @@ class Chat:
 
 def _busy(request: ChatRequest) -> Conflict:
     return Conflict(
-        "This conversation is still busy with its last message.",
+        "This conversation is still busy with your last message.",
         hint=f"Wait for its answer, or POST /api/conversations/{request.conversation_id}/cancel.",
     )
 
@@ -256,6 +256,4 @@ def _key(request: ChatRequest) -> str:
 
 def _check_same(request: ChatRequest, text: str, conversation_id: str | None) -> None:
     if request.text != text or (request.named_conversation and request.conversation_id != conversation_id):
-        raise BadRequest(
-            "This message_id belongs to another message.", hint="Give every message an id of its own, or none."
-        )
+        raise BadRequest("This message_id belongs to another message.", hint="Give each message its own ID, or none.")

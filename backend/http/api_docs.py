@@ -20,7 +20,7 @@ def serve_docs(app: FastAPI, *, allowed: bool) -> None:
         return JSONResponse(app.openapi())
 
     async def absent(_request: Request) -> Response:
-        raise NotFound("The API's description is not served here.", hint="Set API_DOCS=true, and restart.")
+        raise NotFound("The API documentation is off.", hint="The operator can turn it on: API_DOCS=true.")
 
     if allowed:
         app.router.routes.append(Route("/openapi.json", document))

@@ -108,7 +108,7 @@ class BodyLimit:
         length = headers.get("content-length", "")
         declared = int(length) if length.isdecimal() and len(length) < 20 else 0
         if scope["method"] not in WITH_BODY and (declared > limit or "transfer-encoding" in headers):
-            await error_response(413, "This request takes no body.", path=scope["path"])(scope, receive, send)
+            await error_response(413, "This request must not have a body.", path=scope["path"])(scope, receive, send)
             return
         received = declared if declared > limit else 0  # bytes; a body declared too large is not even begun
 
@@ -117,7 +117,7 @@ class BodyLimit:
             message: Message = await receive() if received <= limit else {}
             received += len(message.get("body", b""))
             if received > limit:
-                raise TooLarge("The body is too large.", hint=f"At most {limit // 1024} KB are read.")
+                raise TooLarge("The body is too large.", hint=f"Send at most {limit // 1024} KB.")
             return message
 
         await self._app(scope, limited, send)

@@ -39,7 +39,7 @@ TEXT_LIMIT = 8_000
 """Characters of one message."""
 MESSAGES_LIMIT = 40
 """Messages a caller may bring along."""
-NO_CONVERSATION_HINT = "It may have expired: an idle hour ends one."
+NO_CONVERSATION_HINT = "It may have expired: a conversation ends after an hour without a message."
 
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=TEXT_LIMIT)]
 Unstripped = Annotated[str, StringConstraints(min_length=1, max_length=TEXT_LIMIT)]
@@ -93,7 +93,9 @@ class MultiTurn(SingleTurn):
         Raises `NotFound` for another.
         """
         if own is not None and self.conversation_id not in (None, own):
-            raise NotTheirs("No such conversation.", hint="A session's token opens that session's conversation only.")
+            raise NotTheirs(
+                "No such conversation.", hint="A session's token gives access to that session's conversation only."
+            )
         named = self.conversation_id or own
         return replace(
             super().turn(user_id),
@@ -215,7 +217,7 @@ async def _answer(request: Request, here: Context, model: type[SingleTurn]) -> R
     if body.user_id is not None:
         speak_for(request, body.platform or "api", body.user_id)
     elif is_program and not (identity.user and Grant.CHAT in identity.principal.grants):
-        raise Forbidden("The program names no user.", hint="Send user_id, and platform.")
+        raise Forbidden("The request names no user.", hint="Send user_id and platform.")
     if is_program:
         here.turns.take(identity.user, here.now())
     asked = replace(body.turn(identity.user, identity.principal.conversation), reach=Reach.of(identity.principal))

@@ -91,11 +91,11 @@ def _conversation(request: Request, completion: Completion) -> str | None:
     identity = identity_of(request)
     named, own = (completion.metadata or {}).get("conversation_id"), identity.principal.conversation
     if named is not None and not re.fullmatch(CONVERSATION_ID, named):
-        hint = "Use up to 64 letters, digits, - and _."
-        raise BadField("That is no id of a conversation.", param="metadata.conversation_id", hint=hint)
+        hint = "Use up to 64 letters, digits, hyphens and underscores."
+        raise BadField("That is not a conversation ID.", param="metadata.conversation_id", hint=hint)
     if named is not None and not identity.known:
-        hint = "Send a token signed by one of API_KEYS, or a visitor's cookie; or leave it out."
-        raise BadField("Only a known caller has conversations.", param="metadata.conversation_id", hint=hint)
+        hint = "Send a token signed with a key from API_KEYS or a visitor's cookie, or leave the conversation out."
+        raise BadField("Only known callers have conversations.", param="metadata.conversation_id", hint=hint)
     if own is not None and named not in (None, own):
         raise NotTheirs("No such conversation.", hint=NO_CONVERSATION_HINT)
     return named or own or (secrets.token_urlsafe(16) if completion.store and identity.known else None)

@@ -101,7 +101,7 @@ class ClientSecrets:
         if kept is None or kept.until <= self._clock():
             raise NotAdmitted(
                 "The client secret is not valid, or has expired.",
-                hint="POST /v1/realtime/client_secrets makes another.",
+                hint="Create another with POST /v1/realtime/client_secrets.",
             )
         principal = Principal(
             user=kept.user,

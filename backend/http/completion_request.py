@@ -135,7 +135,7 @@ def as_turn(completion: Completion, user_id: str) -> ChatRequest:
     users = [number for number, message in enumerate(messages) if message.role == "user"]
     instructing = [number for number, message in enumerate(messages) if message.role in INSTRUCTING]
     if not users and not instructing:
-        raise BadField("There is no message of the user.", param="messages", hint="Send one with the role user.")
+        raise BadField("There is no message with the role user.", param="messages", hint="Send at least one.")
     at = (users or instructing)[-1]
     text = _text(messages[at], at).strip()
     if not text or len(text) > QUESTION_LIMIT:
@@ -166,27 +166,29 @@ def _text(message: _Message, number: int) -> str:
     for index, part in enumerate(message.content):
         if part.type not in ("text", "refusal"):
             at = f"messages[{number}].content[{index}].type"
-            hint = "Send text; audio is for /v1/realtime."
-            raise BadField("Only text is taken here.", param=at, code="unsupported_value", hint=hint)
+            hint = "Send text; for audio use /v1/realtime."
+            raise BadField("Only text is supported here.", param=at, code="unsupported_value", hint=hint)
     return "\n".join(part.text or part.refusal or "" for part in message.content)
 
 
 def _tools(completion: Completion) -> tuple[ClientTool, ...]:
     choice = completion.tool_choice
     if choice not in (None, "auto", "none"):
-        hint = "Send 'auto' or 'none': the model decides here which function it calls."
-        raise BadField("No call can be demanded.", param="tool_choice", code="unsupported_value", hint=hint)
+        hint = "Send 'auto' or 'none': the model decides which function it calls."
+        raise BadField(
+            "A particular function cannot be required.", param="tool_choice", code="unsupported_value", hint=hint
+        )
     tools: dict[str, ClientTool] = {}
     for number, tool in enumerate(completion.tools or ()):
         at = f"tools[{number}]"
         if tool.type != "function" or tool.function is None:
-            raise BadField("Only functions are taken as tools.", param=f"{at}.type", code="unsupported_value")
+            raise BadField("Only functions are supported as tools.", param=f"{at}.type", code="unsupported_value")
         function = tool.function
         if function.name in OUR_TOOLS or function.name in tools:
             raise BadField(f"The name {function.name} is taken.", param=f"{at}.function.name", hint="Choose another.")
         parameters: Json = function.parameters or {"type": "object", "properties": {}}
         if problem := schema_problem(parameters):
-            raise BadField(f"That is no JSON Schema of an object: {problem}", param=f"{at}.function.parameters")
+            raise BadField(f"That is not the JSON Schema of an object: {problem}", param=f"{at}.function.parameters")
         tools[function.name] = ClientTool(function.name, function.description or "", parameters)
     return () if choice == "none" else tuple(tools.values())
 
@@ -201,7 +203,9 @@ def _rounds(messages: Sequence[_Message], start: int) -> tuple[ClientRound, ...]
             continue
         if message.role == "tool":
             hint = "A message of the role tool follows the assistant's message that made the call."
-            raise BadField("This result belongs to no call.", param=f"messages[{number - 1}].role", hint=hint)
+            raise BadField(
+                "There is no call that this result belongs to.", param=f"messages[{number - 1}].role", hint=hint
+            )
         calls = message.tool_calls or []
         if not calls:
             hint = "End with a message of the user, or with the results of all calls."
@@ -224,7 +228,7 @@ def _rounds(messages: Sequence[_Message], start: int) -> tuple[ClientRound, ...]
 def _check_calls(calls: Sequence[_Call], at: str) -> None:
     """Raise `BadField` for calls that no model has made: some models refuse to be shown them."""
     if len({call.id for call in calls}) < len(calls):
-        raise BadField("Two calls have one id.", param=at)
+        raise BadField("Two calls have the same ID.", param=at)
     for number, call in enumerate(calls):
         try:
             json.loads(call.function.arguments)

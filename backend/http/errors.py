@@ -96,8 +96,8 @@ class ErrorBoundary:
             if scope["type"] == "websocket":
                 await send({"type": "websocket.close", "code": 1011, "reason": ""})
                 return
-            hint = f"The server's log has it as {number}."
-            answer = error_response(500, "Something went wrong on our side.", hint, path=scope["path"])
+            hint = f"Try again. The details are in the server's log, under {number}."
+            answer = error_response(500, "Something went wrong on the server.", hint, path=scope["path"])
             await answer(scope, receive, send)
 
 

@@ -116,8 +116,8 @@ class GrantCheck:
         principal, settings = principal_of(connection), context_of(connection).services.settings.mcp
         kind = next(kind for kind, (_, grants) in KINDS.items() if grant in grants)
         if not settings.has_tokens(kind) and "key" not in self._access.modes:
-            hint = f"Set MCP__{kind.upper()}_TOKENS, or ACCESS=key, to serve them to {kind} clients."
-            return NotFound("No tools are served here.", hint=hint)
+            hint = f"Set MCP__{kind.upper()}_TOKENS, or ACCESS=key, to offer them to {kind} clients."
+            return NotFound("The server offers no tools to this client.", hint=hint)
         if not principal.credential.startswith("key "):
             return NotAdmitted("A token is needed.", hint="Send a token of this server as Authorization: Bearer ….")
         valid = [path for path, each in GRANTS.items() if each in MCP_GRANTS & principal.grants]
@@ -126,23 +126,25 @@ class GrantCheck:
 
     def _refusal(self, principal: Principal, grant: Grant) -> CallerError:
         if principal.credential not in ("none", "cookie"):
-            return Forbidden(f"The credential does not grant {grant}.", hint="Ask whoever made it for one that does.")
+            return Forbidden(f"This token or key does not allow {grant}.", hint="Ask the operator for one that does.")
         ways = {"oidc": "sign in at /auth/login", "key": "send a token signed by one of API_KEYS"}
         hint = " or ".join(words for mode, words in ways.items() if mode in self._access.modes)
-        return NotAdmitted("This server does not admit strangers.", hint=f"{hint[:1].upper()}{hint[1:]}.")
+        return NotAdmitted("This server requires a token.", hint=f"{hint[:1].upper()}{hint[1:]}.")
 
 
 def _admin_refusal(connection: HTTPConnection) -> CallerError | None:
     """Return None for the bearer of ADMIN_TOKEN, or why this caller is no operator. A wrong token is counted."""
     here, identity = context_of(connection), identity_of(connection)
     if identity.principal.credential.startswith("key "):
-        return Forbidden("The credential does not grant admin.", hint="Send ADMIN_TOKEN, or a token that does.")
+        return Forbidden(
+            "This token does not allow access to the admin page.", hint="Use ADMIN_TOKEN, or a token that does."
+        )
     address, hint = identity.principal.address, "It is ADMIN_TOKEN in the server's settings."
     secret, attempt = here.services.settings.admin_token, bearer(connection)
     if secret is None and here.services.access.modes == {"open"}:
         return NotFound("The admin page is off.", hint="Set ADMIN_TOKEN to 16 characters or more, and restart.")
     if attempt is None:
-        return NotAdmitted("The admin page wants its token.", hint=hint)
+        return NotAdmitted("The admin page requires a token.", hint=hint)
     try:
         here.attempts.check(address, here.now())
         if secret is not None and hmac.compare_digest(attempt.encode(), secret.get_secret_value().encode()):
@@ -152,4 +154,4 @@ def _admin_refusal(connection: HTTPConnection) -> CallerError | None:
         here.attempts.take(address, here.now())
     except TooMany as error:
         return error
-    return NotAdmitted("That is not the token.", hint=hint)
+    return NotAdmitted("The token is wrong.", hint=hint)

@@ -20,7 +20,7 @@ from backend.http.refusals import Refusal, explain_refusal
 from backend.settings.settings import Settings
 
 LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
-HINT = "Use the server's own address, or name this one in ALLOWED_HOSTS."
+HINT = "Use the server's own address. The operator can allow this one in ALLOWED_HOSTS."
 MISDIRECTED = 421
 """RFC 9110, 15.5.20: the server does not answer for that name."""
 
@@ -43,7 +43,9 @@ class AllowedHosts:
         if scope["type"] == "websocket":
             await send({"type": "websocket.close", "code": 1008, "reason": ""})
         else:
-            await error_response(MISDIRECTED, "This server does not go by that name.", HINT)(scope, receive, send)
+            await error_response(MISDIRECTED, "This server does not answer to this host name.", HINT)(
+                scope, receive, send
+            )
 
     def _allows(self, scope: Scope) -> bool:
         if "*" in self._names or on_port(scope, self._metrics_port):

@@ -65,7 +65,9 @@ class IdentityMiddleware:
         try:
             identity = await self._identify(scope)
             if identity.origin and Headers(scope=scope).get("origin") != identity.origin:
-                raise Forbidden("The token is for pages of another origin.", hint="Make one for this page's origin.")
+                raise Forbidden(
+                    "This token was made for pages of another origin.", hint="Create one for this page's origin."
+                )
             if identity.announce and not identity.known and self._is_visit(scope):
                 await self._make_user(scope, identity)
         except VoiceError as error:

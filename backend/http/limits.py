@@ -59,7 +59,7 @@ class Buckets:
             self._buckets.popitem(last=False)
         if left < 1:
             wait_s = max(1, math.ceil((1 - left) * 60 / self._per_minute))
-            hint = f"At most {self._per_minute} a minute are taken."
+            hint = f"The limit is {self._per_minute} per minute."
             raise TooMany(f"Too many {self._what}.", retry_after_s=wait_s, hint=hint)
 
 
@@ -78,7 +78,7 @@ class AtOnce:
     def holding(self, key: str) -> Iterator[None]:
         """Count one more of `key` within the block. Raises `TooMany` when it has as many as it may."""
         if self._held[key] >= self._limit:
-            raise TooMany(f"Too many {self._what}.", retry_after_s=5, hint=f"At most {self._limit} at once are taken.")
+            raise TooMany(f"Too many {self._what}.", retry_after_s=5, hint=f"The limit is {self._limit} at a time.")
         self._held[key] += 1
         try:
             yield

@@ -32,7 +32,7 @@ class MetricsPort:
         elif scope["type"] == "websocket":
             await send({"type": "websocket.close", "code": 1008, "reason": ""})
         else:
-            hint = "This port has /metrics; everything else is on the server's own."
+            hint = "This port serves /metrics only; everything else is on the server's main port."
             await error_response(404, "Not Found.", hint)(scope, receive, send)
 
 
@@ -41,9 +41,9 @@ def require_metrics_access(connection: HTTPConnection, settings: Settings) -> No
     if settings.metrics_token is not None:
         shown, wanted = bearer(connection) or "", settings.metrics_token.get_secret_value()
         if not hmac.compare_digest(shown.encode(), wanted.encode()):
-            raise NotAdmitted("The metrics need a token.", hint="Send METRICS_TOKEN as `Authorization: Bearer …`.")
+            raise NotAdmitted("The metrics require a token.", hint="Send METRICS_TOKEN as `Authorization: Bearer …`.")
     elif not on_port(connection.scope, settings.metrics_port) and not is_from_here(connection):
-        raise NotFound("Nothing is shown here.", hint="Set METRICS_TOKEN, or METRICS_PORT for a listener of its own.")
+        raise NotFound("The metrics are off.", hint="Set METRICS_TOKEN, or METRICS_PORT for a separate port.")
 
 
 def on_port(scope: Scope, port: int) -> bool:

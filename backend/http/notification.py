@@ -76,7 +76,7 @@ async def actor(request: Request) -> Actor:
         and identity_of(request).opened is None
     ):
         here.attempts.take(principal.address, here.now())
-        raise NotAdmitted("That token is none of ours.", hint="Send one with the grant notify, or only the cookie.")
+        raise NotAdmitted("The token is not valid.", hint="Send a token with the grant notify, or only the cookie.")
     return Actor(principal.user)
 
 

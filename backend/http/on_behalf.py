@@ -46,8 +46,8 @@ def speak_for(connection: HTTPConnection, platform: str, user_id: str) -> Princi
     principal = identity.principal
     if Grant.ON_BEHALF not in principal.grants:
         raise Forbidden(
-            "Only a program of the operator may speak for a user.",
-            hint="Leave user_id out, or send a token of MCP__INTERNAL_TOKENS, or a signed one that grants on_behalf.",
+            "Only the operator's programs may act for a user.",
+            hint="Leave user_id out, or send a token from MCP__INTERNAL_TOKENS or one that grants on_behalf.",
         )
     user = platform_user(platform, user_id)
     identity.principal = replace(principal, user=user, tier=Tier.SIGNED_IN, grants=GRANTS)

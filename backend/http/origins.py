@@ -59,8 +59,10 @@ class Origins:
             await send({"type": "websocket.close", "code": 1008, "reason": ""})
         else:
             explain_refusal(HTTPConnection(scope), Refusal("a foreign origin"))
-            hint = "Open this server's own page, or add the origin to ALLOWED_ORIGINS."
-            await error_response(403, "This origin may not call here.", hint, path=scope["path"])(scope, receive, send)
+            hint = "Open this server's own page. The operator can add the origin to ALLOWED_ORIGINS."
+            await error_response(403, "Pages of this origin may not use this server.", hint, path=scope["path"])(
+                scope, receive, send
+            )
 
     def _claimed(self, origin: str, scope: Scope) -> bool:
         """Return whether the request's token is for pages of `origin`, or shows none yet and may do so later."""

@@ -43,7 +43,7 @@ async def make_client_secret(request: Request, here: Here, caller: Caller) -> Js
     """Return a secret, `ek_…`, with which a page begins calls in this session, as the caller and at their expense."""
     here.messages.take(f"client secrets {caller.principal.address}", here.now())
     if caller.realtime is not None or caller.principal.credential == "session":
-        raise Forbidden("A client secret makes no other.", hint="Use the key, or the cookie, that made it.")
+        raise Forbidden("A client secret cannot create another.", hint="Use the key or the cookie that created it.")
     body = await read_body(request, NewClientSecret)
     shown = new_session(here.services.settings, secrets.token_urlsafe(16), body.session).shown()
     await spend(request, WRITE)

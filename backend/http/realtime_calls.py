@@ -96,7 +96,8 @@ async def find_call(here: Context, caller: Identity, call_id: str) -> SessionHan
     """Return the caller's call. Raises the one `NotFound`."""
     if not call_id.startswith(CALL):
         raise NotFound(
-            "No such call.", hint="A call's id stands at the end of the Location of the answer that began it."
+            "No such call.",
+            hint="The call's ID is the last part of the Location header in the answer that started the call.",
         )
     return await here.session(call_id.removeprefix(CALL), caller)
 
@@ -125,7 +126,7 @@ async def _read_offer(request: Request) -> tuple[str, Json]:
                 return (await request.body()).decode(errors="replace"), {}
             if kind != FORM:
                 hint = f"Send the offer as {SDP}, or `sdp` and `session` as {FORM}."
-                raise BadRequest("There is no offer.", hint=hint)
+                raise BadRequest("The offer is missing.", hint=hint)
             async with request.form(max_files=2, max_fields=2) as form:
                 sdp, session = [await _part(form.get(name)) for name in ("sdp", "session")]
     except TimeoutError:
@@ -135,7 +136,7 @@ async def _read_offer(request: Request) -> tuple[str, Json]:
     try:
         return sdp, msgspec.json.decode(session or "{}", type=dict)
     except (msgspec.MsgspecError, RecursionError):
-        raise BadRequest("The form's field `session` is no JSON object.") from None
+        raise BadRequest("The form's field `session` is not a JSON object.") from None
 
 
 async def _part(value: UploadFile | str | None) -> str:

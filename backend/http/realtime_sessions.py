@@ -48,7 +48,9 @@ async def reserve_for(
     caller = identity_of(connection)
     try:
         if caller.principal.credential == "session":
-            raise Forbidden("A session's token opens that session only.", hint="Use a key, or a client secret.")
+            raise Forbidden(
+                "A session's token gives access to that session only.", hint="Use a key, or a client secret."
+            )
         return here.services.registry.reserve(
             caller.user,
             conversation_for(caller.principal, conversation_id),

@@ -53,7 +53,7 @@ async def reason(request: Request, here: Here, caller: Caller) -> Response:
     here.reasoning.take(address_key(request), here.now())
     reasoner = here.services.reasoner
     if reasoner is None:
-        raise NotFound("Nobody reasons here.")
+        raise NotFound("Reasoning is off on this server.")
     body = await read_body(request, ReasoningTask)
     rights = ToolRights(Reach.of(principal_of(request)), attended=False)
     user = caller.user if caller.known else ""

@@ -38,7 +38,7 @@ async def switch_recording(request: Request, here: Here, caller: Caller, session
     here.messages.take(session.id, here.now())
     body = await read_body(request, RecordingSwitch)
     if body.on and caller.user != session.owner:
-        raise Forbidden("Only the caller whose session it is may have it recorded.")
+        raise Forbidden("Only the caller may have the call recorded.")
     if body.on and not here.services.settings.recording.enabled:
         raise not_recorded()
     recording_id = await session.record(body.on)

@@ -29,7 +29,7 @@ def secret_keys(settings: Settings) -> list[bytes]:
         return [_checked(path.read_text("ascii").strip(), str(path))]
     except (OSError, UnicodeDecodeError) as error:
         raise SettingsError(
-            f"The signing key in {path} cannot be read or made ({type(error).__name__}).",
+            f"The signing key in {path} cannot be read or created ({type(error).__name__}).",
             hint="Make DATA_DIR writable, or set SECRET_KEY.",
         ) from error
 
@@ -58,7 +58,7 @@ def _create(path: Path) -> None:
 def _checked(key: str, where: str) -> bytes:
     if len(key) < MIN_LENGTH:
         raise SettingsError(
-            f"{where} is too short to sign with: {len(key)} characters.",
-            hint=f"Give at least {MIN_LENGTH} random characters, or leave it out to have one made.",
+            f"{where} is too short: {len(key)} characters.",
+            hint=f"Use at least {MIN_LENGTH} random characters, or leave it unset to have one created.",
         )
     return key.encode()

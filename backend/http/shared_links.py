@@ -76,11 +76,11 @@ async def share_conversation(request: Request, here: Here, conversation_id: str)
     owner, longest = _owner(request), here.services.settings.shared_link_days
     here.messages.take(f"links {owner}", here.now())
     if not longest:
-        hint = "The people who run this server allow it with SHARED_LINK_DAYS."
-        raise BadRequest("Conversations are not shared here.", hint=hint)
+        hint = "The operator can allow it: SHARED_LINK_DAYS."
+        raise BadRequest("Conversations cannot be shared on this server.", hint=hint)
     days = (await read_body(request, NewLink)).days or min(USUAL_DAYS, longest)
     if days > longest:
-        raise BadRequest("The link would work for too long.", hint=f"A link works for {longest:g} days at most.")
+        raise BadRequest("The link would be valid for too long.", hint=f"At most {longest:g} days are possible.")
     if not await _said(here, owner, conversation_id):
         raise NotFound("No such conversation.", hint="It may have expired, or been deleted.")
     await spend(request, WRITE)
@@ -134,7 +134,7 @@ async def _shared(request: Request, here: Context, token: str) -> tuple[SharedLi
     found = await here.services.links.find(link_id)
     messages = await _said(here, found[0], found[1].conversation_id, found[1].shared_at) if found else []
     if found is None or not messages:
-        hint = "The link has expired, or was revoked. Ask whoever sent it for a new one."
+        hint = "The link has expired or was revoked. Ask the person who sent it for a new one."
         raise Gone("This conversation is no longer shared.", hint=hint)
     return found[1], messages
 
@@ -152,7 +152,7 @@ def _owner(request: Request) -> str:
     """Return the caller, who may give away what was said. Raises `Forbidden` for who may see one conversation only."""
     principal = principal_of(request)
     if principal.conversation is not None:
-        raise Forbidden("This token shares nothing.", hint="Only the user themselves shares a conversation.")
+        raise Forbidden("This token may not share conversations.", hint="Only the user can share a conversation.")
     return principal.user
 
 

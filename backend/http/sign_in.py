@@ -84,9 +84,9 @@ async def callback(
     shown = request.cookies.get(cookie_name(scheme, PENDING), "")
     found = await here.services.access_store.take_ticket(state, "sign-in") if state else None
     if found is None or not hmac.compare_digest(shown.encode(), state.encode()):
-        raise SignInFailed("This sign-in was not begun here, or is too old.", hint="Begin again at /auth/login.")
+        raise SignInFailed("This sign-in was not started here, or has expired.", hint="Start again at /auth/login.")
     if not code:
-        raise SignInFailed("The provider did not sign you in.", hint="Begin again at /auth/login.")
+        raise SignInFailed("The provider did not sign you in.", hint="Start again at /auth/login.")
     pending = msgspec.json.decode(found, type=_Pending)
     signed_in = await provider.finish(code, SignIn(pending.nonce, pending.verifier, pending.redirect_uri))
     await merge_visitors(here, signed_in.user, pending.visitor)
@@ -111,5 +111,5 @@ async def logout(request: Request, response: Response, here: Here, caller: Calle
 
 def _provider(here: Context) -> OpenIdProvider:
     if here.services.provider is None:
-        raise NotFound("Nobody signs in here.", hint="Set ACCESS=oidc and OIDC__ISSUER.")
+        raise NotFound("Sign-in is off on this server.", hint="Set ACCESS=oidc and OIDC__ISSUER.")
     return here.services.provider

@@ -86,13 +86,15 @@ def ticket(here: Context, caller: Identity, session_id: str, conversation_id: st
 def conversation_for(principal: Principal, named: str | None) -> str | None:
     """Return the conversation that a request is about. Raises `Forbidden` for another than the caller's one."""
     if principal.conversation is not None and named not in (None, principal.conversation):
-        raise Forbidden("The token is for another conversation.", hint="Leave `conversation_id` out.")
+        raise Forbidden("This token is for another conversation.", hint="Leave `conversation_id` out.")
     return principal.conversation or named
 
 
 def not_recorded() -> BadRequest:
     """Return the answer to requests to record a call where nothing is recorded."""
-    return BadRequest("Calls are not recorded here.", hint="The operator can allow it: RECORDING__ENABLED=true.")
+    return BadRequest(
+        "Calls are not recorded on this server.", hint="The operator can allow it: RECORDING__ENABLED=true."
+    )
 
 
 async def admit_call(request: Request) -> Permit:
@@ -110,7 +112,9 @@ async def reserve(
         await restore(caller, asked.fingerprint, services.memory)
     try:
         if caller.principal.credential == "session":
-            raise Forbidden("A session's token opens that session only.", hint="Leave it out to begin another call.")
+            raise Forbidden(
+                "A session's token gives access to that session only.", hint="Leave it out to start another call."
+            )
         if asked.record and not services.settings.recording.enabled:
             raise not_recorded()
         session = services.registry.reserve(

@@ -119,7 +119,7 @@ for _name in PROVIDERS:
 def _provider(here: Context, name: str) -> TelephoneProvider:
     provider = here.services.telephone.providers.get(name)
     if provider is None:
-        raise NotFound("No calls of this provider are taken.", hint=f"Set {SECRETS[name]}.")
+        raise NotFound("Calls of this telephone provider are off.", hint=f"Set {SECRETS[name]}.")
     return provider
 
 
@@ -129,7 +129,7 @@ async def _webhook_request(request: Request, here: Context, name: str) -> Webhoo
         body = (await request.body()).decode()
         form = parse_qsl(body, keep_blank_values=True, max_num_fields=FIELDS_LIMIT)
     except ValueError:
-        raise BadRequest("The body is no form.") from None
+        raise BadRequest("The body is not a form.") from None
     query = f"?{request.url.query}" if request.url.query else ""
     base = here.services.telephone.public_urls[name].rstrip("/") or f"{request.url.scheme}://{request.url.netloc}"
     return WebhookRequest(_addresses(base, request.url.path + query), dict(request.headers), form, body)
@@ -160,7 +160,7 @@ async def _started(websocket: WebSocket, framing: StreamFraming) -> StreamStarte
                     return message
     except TimeoutError:
         pass
-    raise BadRequest("The media stream names no call.")
+    raise BadRequest("The media stream does not name its call.")
 
 
 async def _session_of(here: Context, started: StreamStarted) -> Session:

@@ -75,7 +75,7 @@ async def identity_by_ticket(connection: HTTPConnection, store: AccessStore) -> 
         return None
     content = await store.take_ticket(ticket)
     if content is None:
-        raise NotAdmitted("The ticket was used, or is too old.", hint="POST /api/tickets makes another.")
+        raise NotAdmitted("The ticket has been used or has expired.", hint="Create another with POST /api/tickets.")
     found = _decoder.decode(content)
     shown = found.principal
     principal = Principal(

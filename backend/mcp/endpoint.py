@@ -86,5 +86,7 @@ class Endpoint:
         if Grant.ON_BEHALF not in principal.grants:
             raise AccessDenied(403, "This token may not act for another user.", f"Leave {ON_BEHALF_OF} out.")
         if not USER_ID.fullmatch(named):
-            raise AccessDenied(422, f"{ON_BEHALF_OF} holds no user id.", "Send the id as GET /api/me/export shows it.")
+            raise AccessDenied(
+                422, f"{ON_BEHALF_OF} does not contain a user ID.", "Send the ID as GET /api/me/export shows it."
+            )
         return replace(caller, principal=replace(principal, user=named))

@@ -179,7 +179,7 @@ class Levels:
     def require_room(self) -> None:
         """Raise `TooMany` when enough are watching."""
         if len(self._rings) >= WATCHERS:
-            raise TooMany("Enough are watching this call.", retry_after_s=5, hint="Close another developer's drawer.")
+            raise TooMany("Too many developer panels watch this call.", retry_after_s=5, hint="Close one of them.")
 
     @contextmanager
     def watch(self) -> Iterator[Ring]:

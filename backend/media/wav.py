@@ -51,7 +51,8 @@ def write_wav(path: str | Path, pcm: bytes, rate: int = SAMPLE_RATE) -> None:
             out.writeframes(pcm)
     except OSError as error:
         raise SetupError(
-            f"{path} cannot be written: {error.strerror}.", hint="Name a file in a folder that exists and is yours."
+            f"{path} cannot be written: {error.strerror}.",
+            hint="Name a file in a folder that exists and that you may write to.",
         ) from error
 
 

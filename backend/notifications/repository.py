@@ -61,9 +61,9 @@ class ReminderRepository(RedisStore):
                 return _decode(there)
             if count >= self._per_user:
                 raise TooMany(
-                    f"There are {self._per_user} reminders already.",
+                    f"There are already {self._per_user} reminders.",
                     retry_after_s=BUSY_S,
-                    hint="Cancel some that are not needed any more.",
+                    hint="Cancel some that are no longer needed.",
                 )
             _write(pipe, reminder)
             return reminder

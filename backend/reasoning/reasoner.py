@@ -87,7 +87,7 @@ class Reasoner:
         if not task.text.strip() or len(task.text) > TEXT_LIMIT:
             raise BadRequest(f"A task has 1 to {TEXT_LIMIT:,} characters.")
         if self._working >= AT_ONCE:
-            raise TooMany("Too much is being thought about at once.", retry_after_s=10)
+            raise TooMany("Too many tasks are being reasoned about at the moment.", retry_after_s=10)
         self._working += 1
         context = task.context
         session = context.conversation_id or "reasoning"

@@ -72,9 +72,9 @@ class Load:
         """Raise `Overloaded` when there is no room."""
         if self.is_full:
             raise Overloaded(
-                "The server is as busy as it can be without calls suffering.",
+                "The server is too busy for another call.",
                 retry_after_s=RETRY_AFTER_S,
-                hint="Try again in a few seconds; an operator can add processes (WORKERS) or machines.",
+                hint="Try again in a few seconds. The operator can add processes (WORKERS) or machines.",
             )
 
 

@@ -46,7 +46,7 @@ QUEUES = ("responder_messages", "microphone_frames", "playback_ms")
 """A call's bounded queues, as /metrics names them."""
 END_WITHIN_S = 8
 """Seconds a call may take to end in order before it is cancelled."""
-NO_SESSION_HINT = "It may have ended; connect again."
+NO_SESSION_HINT = "It may have ended. Connect again."
 
 
 class SessionState(StrEnum):
@@ -298,7 +298,7 @@ class SessionRegistry:
         """
         if self.closing:
             raise Overloaded(
-                "The server is shutting down.", retry_after_s=10, hint="Try again: another one may answer."
+                "The server is shutting down.", retry_after_s=10, hint="Try again: another server may answer."
             )
         if self._cap and self.live >= self._cap:
             raise TooMany("All lines are busy.", retry_after_s=15, hint="Try again shortly, or raise SESSION_CAP.")
@@ -430,7 +430,7 @@ class SessionRegistry:
 
     def _end_reservation(self, session: Session) -> None:
         if session.state is not SessionState.RESERVED or session.id in self._tasks:
-            raise BadRequest("This session already has, or had, a transport.", hint="Open a new session.")
+            raise BadRequest("This session already has, or had, a transport.", hint="Start a new session.")
         self._timers.pop(session.id).cancel()
 
     async def _run(self, session: Session, transport: Transport) -> None:

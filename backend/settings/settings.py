@@ -530,8 +530,8 @@ def load_settings(**overrides: Any) -> Settings:
     except ValidationError as error:
         lines = []
         for problem in error.errors():
-            name = "__".join(str(part) for part in problem["loc"]).upper() or "settings"
-            lines.append(f"{name}: {problem['msg'].removeprefix('Value error, ')}")
+            name = "__".join(str(part) for part in problem["loc"]).upper()
+            lines.append(": ".join(filter(None, (name, problem["msg"].removeprefix("Value error, ")))))
         raise SettingsError(
             "; ".join(lines),
             hint="Correct it in the environment or in .env; .env.example lists every setting.",

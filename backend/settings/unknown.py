@@ -35,7 +35,7 @@ def unknown_settings(
         of_group = name.startswith(groups)
         near = difflib.get_close_matches(name, known, 1, ALIKE_IN_FILE if of_group or name in ours else ALIKE)
         if near or of_group:
-            sentences.append(f"{name} is no setting." + (f" Did you mean {near[0]}?" if near else ""))
+            sentences.append(f"{name} is not a setting." + (f" Did you mean {near[0]}?" if near else ""))
     return sentences
 
 

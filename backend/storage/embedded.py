@@ -56,7 +56,7 @@ async def join_memory(redis_url: str | None, data_dir: Path, *, user_ttl_s: int 
         return await _open_external(redis_url, user_ttl_s)
     if (url := embedded_url(data_dir / "redis")) is None:
         raise SettingsError(
-            f"No Redis to share: none is named by REDIS_URL, and no server runs on {data_dir}.",
+            f"There is no Redis to share: REDIS_URL is not set, and no server is running with the folder {data_dir}.",
             hint="Set REDIS_URL, or start `responder-thinker serve` first with the same DATA_DIR.",
         )
     return _opened(url, f"the embedded Redis of the server on {data_dir}", user_ttl_s)

@@ -20,7 +20,7 @@ def narrated(work: TaskWork, print_line: PrintLine) -> TaskWork:
     async def told(run: TaskRun) -> TaskResult:
         name, began = f"{run.task.kind} {run.task.id[:8]}", time.monotonic()
         run.on_progress = lambda detail: print_line(f"{name}  … {detail}")
-        print_line(f"{name}  → begun{'' if run.task.run <= 1 else f' again, run {run.task.run}'}")
+        print_line(f"{name}  → started{'' if run.task.run <= 1 else f' again, attempt {run.task.run}'}")
 
         def ended(mark: str, how: str) -> None:
             print_line(f"{name}  {mark} {how} after {time.monotonic() - began:.1f} s")

@@ -102,7 +102,7 @@ class TaskRepository(RedisStore):
                 return known
             if open_now >= OPEN_LIMIT:
                 hint = "Wait for one of them, or cancel one."
-                raise TooMany(f"{OPEN_LIMIT} tasks are open already.", retry_after_s=60, hint=hint)
+                raise TooMany(f"{OPEN_LIMIT} tasks are already open.", retry_after_s=60, hint=hint)
             self._write_new(pipe, task, steps)
             return task
 

@@ -76,7 +76,7 @@ class TaskService:
         used-up budget.
         """
         if not owner:
-            raise BadRequest("A task needs an owner: the caller is not known.")
+            raise BadRequest("A task needs a known caller.")
         if kind not in self.kinds:
             known = ", ".join(sorted(self.kinds)) or "none"
             raise BadRequest(f"There is no background work of kind {kind[:64]!r}.", hint=f"The kinds are: {known}.")

@@ -89,7 +89,7 @@ class KnowledgeBase:
             raise SetupError(f"There is nothing at {source}.", hint="Name a Markdown or text file, or a folder.")
         files = sorted(_documents(source))
         if not files:
-            raise SetupError(f"{source} holds no document.", hint=f"Documents end in {', '.join(sorted(SUFFIXES))}.")
+            raise SetupError(f"{source} contains no document.", hint=f"Documents end in {', '.join(sorted(SUFFIXES))}.")
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with closing(self._open()) as database, database:
             inside = f"{source}/"

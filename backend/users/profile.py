@@ -21,8 +21,10 @@ from backend.storage.memory import Memory, Unwatch
 INSTRUCTION_LIMIT = 10
 """Standing instructions of a user. One more is refused: what somebody counts on must not fall off unsaid."""
 INSTRUCTION_CHARS = 300
-CALL_PREFERENCES = frozenset({"voice", "speech_speed", "responder", "turn_patience"})
-"""The preferences that set up calls, and say nothing of the user that a model should know."""
+CALL_PREFERENCES = frozenset(
+    {"voice", "speech_speed", "responder", "turn_patience", "interruptions", "captions", "theme"}
+)
+"""The preferences that set up calls and the page, and say nothing of the user that a model should know."""
 UNKNOWN = "unknown"
 """The field of each part that carries what this version does not know."""
 
@@ -65,6 +67,12 @@ class Preferences(_Part):
     """The provider that calls are served by where it can be, by its name in RESPONDERS."""
     turn_patience: str = ""
     """How long a pause in the user's speech may be: a style of `EndpointingStyle`."""
+    interruptions: str = ""
+    """Whether the user's voice interrupts replies in calls from the page: `on` or `off`."""
+    captions: str = ""
+    """Whether the page shows what is said as text: `on` or `off`."""
+    theme: str = ""
+    """The page's colours: `system`, `light` or `dark`."""
     unknown: Mapping[str, object] = field(default_factory=dict)
     """Preferences of a newer version, as they are stored."""
 
@@ -77,7 +85,7 @@ class Preferences(_Part):
             return 0.0
 
     def of_user(self) -> dict[str, object]:
-        """Return what tells something of the user: not how their calls are set up."""
+        """Return what tells something of the user: not how their calls and the page are set up."""
         return {name: value for name, value in self.stored().items() if name not in CALL_PREFERENCES}
 
 

@@ -24,8 +24,10 @@ from backend.users.lists import one_line
 from backend.users.profile import INSTRUCTION_CHARS, INSTRUCTION_LIMIT, Signals, UserProfile
 
 PreferenceName = Literal["name", "default_location", "temperature_unit", "watched_tickers", "time_zone", "language"]
-CallPreferenceName = Literal["voice", "speech_speed", "responder", "turn_patience"]
-"""What sets up the user's calls; they choose it themselves, and no model does."""
+CallPreferenceName = Literal[
+    "voice", "speech_speed", "responder", "turn_patience", "interruptions", "captions", "theme"
+]
+"""What sets up the user's calls and the page; they choose it themselves, and no model does."""
 SPEEDS = (0.5, 1.5)
 """The slowest and the fastest speech that can be chosen."""
 
@@ -357,6 +359,10 @@ def checked_value(name: PreferenceName | CallPreferenceName, value: str) -> str:
                 raise BadRequest("The time zone must be an IANA name, e.g. Europe/Oslo.") from None
         case "turn_patience" if value not in ("patient", "balanced", "eager"):
             raise BadRequest("The patience with pauses is patient, balanced or eager.")
+        case "interruptions" | "captions" if value not in ("on", "off"):
+            raise BadRequest("Interruptions and captions are either on or off.")
+        case "theme" if value not in ("system", "light", "dark"):
+            raise BadRequest("The theme is system, light or dark.")
         case "speech_speed":
             return _checked_speed(value)
         case "voice" | "responder" if not re.fullmatch(r"[\w .-]+", value):

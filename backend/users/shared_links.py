@@ -50,7 +50,7 @@ class SharedLinks(UserLists[SharedLink]):
         def added(kept: list[SharedLink]) -> list[SharedLink]:
             left = [one for one in kept if one.expires_at > now]
             if len(left) >= LINKS_LIMIT:
-                raise BadRequest(f"You share {LINKS_LIMIT} conversations already.", hint="Revoke a link first.")
+                raise BadRequest(f"You already share {LINKS_LIMIT} conversations.", hint="Revoke a link first.")
             return [*left, link]
 
         await self.change(user_id, added)

@@ -57,6 +57,8 @@ Facts that are known already need not be repeated. When there is nothing to note
 
 ECHO_WORDS = 4
 """From this many words on, text that stands in the task is taken for an echo of it."""
+ECHO_RUN = 7
+"""So many words in a row that stand in the task make any text an echo of it."""
 
 
 def _words(text: str) -> list[str]:
@@ -64,8 +66,9 @@ def _words(text: str) -> list[str]:
 
 
 def _echoes(text: str) -> bool:
-    words = _words(text)
-    return len(words) >= ECHO_WORDS and f" {' '.join(words)} " in f" {' '.join(_words(TASK))} "
+    words, task = _words(text), f" {' '.join(_words(TASK))} "
+    runs = [words[at : at + ECHO_RUN] for at in range(max(1, len(words) - ECHO_RUN + 1))]
+    return len(words) >= ECHO_WORDS and any(f" {' '.join(run)} " in task for run in runs)
 
 
 class SummaryDraft(msgspec.Struct):

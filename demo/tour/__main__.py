@@ -59,7 +59,7 @@ def main() -> None:
     try:
         typer.run(tour)
     except VoiceError as error:
-        Console(stderr=True, highlight=False).print(f"{type(error).__name__}  {error}  {error.hint}", markup=False)
+        Console(stderr=True, highlight=False).print(f"Error: {error} {error.hint}", markup=False)
         raise SystemExit(2) from None
 
 

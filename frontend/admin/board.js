@@ -45,14 +45,14 @@ const REALLY_MS = 4_000;
 export function showBoard(place, onEnd) {
   const tiles = make("ul", "tiles");
   tiles.dataset.testid = "tiles";
-  const sessions = tableOf("Calls", "sessions", ["State", "Since", "Lasted", "Over", "User", "Turns", "Cut off", "Thinkers", "Errors", "Session", ""]);
-  const legs = tableOf("Where the time of a turn goes", "legs", ["Leg", "Median", "95 %", ""]);
-  const thinkers = tableOf("Thinkers", "admin-thinkers", ["Thinker", "Answered", "Failed", "Stale", "Cancelled", "Median", "95 %"]);
+  const sessions = tableOf("Calls", "sessions", ["State", "Since", "Duration", "Transport", "User", "Turns", "Interruptions", "Thinkers", "Errors", "Session", ""]);
+  const legs = tableOf("Where the time of a turn goes", "legs", ["Leg", "Median", "95% at most", ""]);
+  const thinkers = tableOf("Thinkers", "admin-thinkers", ["Thinker", "Answered", "Failed", "Late", "Cancelled", "Median", "95% at most"]);
   const budgets = make("div", "budgets");
   const drawBudgets = showBudgets(budgets);
   const endings = tableOf("How calls ended", "endings", ["Reason", "Calls"]);
   const queues = tableOf("Waiting in queues", "queues", ["Queue", "Depth"]);
-  const checks = tableOf("Checks", "checks", ["Check", "Says"]);
+  const checks = tableOf("Checks", "checks", ["Check", "Result"]);
   const small = make("div", "small-tables");
   small.append(endings.box, queues.box, checks.box);
   place.append(tiles, sessions.box, budgets, legs.box, thinkers.box, small);
@@ -81,7 +81,7 @@ function tilesOf({ sessions, cap, turns, thinkers, faults, process, discarded, a
   return [
     ["Live calls", cap ? `${live} of ${cap}` : String(live), cap > 0 && live >= cap],
     ["Median time to first sound", sound ? milliseconds(sound.p50_ms) : "–", false],
-    ["95 % within", sound ? milliseconds(sound.p95_ms) : "–", false],
+    ["95% at most", sound ? milliseconds(sound.p95_ms) : "–", false],
     ["Median time to the answer", answer ? milliseconds(answer.p50_ms) : "–", false],
     ["Thinkers failed", String(failed), failed > 0],
     ["Server errors", String(faults.server_errors), faults.server_errors > 0],
@@ -135,7 +135,7 @@ function askTwice(button, go) {
       calm();
       return go();
     }
-    setText(words, "Really end?");
+    setText(words, "End this call?");
     asking = setTimeout(calm, REALLY_MS);
   });
 }

@@ -23,9 +23,9 @@ const NEARLY = 0.8;
 /** @param {HTMLElement} place @returns {(budget: Budget | {}) => void} */
 export function showBudgets(place) {
   const words = Object.values(RESOURCES).map(([name]) => name);
-  const total = tableOf("Budget of everybody today", "budget", ["Resource", "Used", "Ceiling", ""]);
-  const top = tableOf("Who used most today", "budget-top", ["Who", "Name", ...words, "Nearest limit"]);
-  const refused = tableOf("Refused for a budget", "budget-refused", ["Budget", "Times"]);
+  const total = tableOf("Everyone's budget today", "budget", ["Resource", "Used", "Ceiling", ""]);
+  const top = tableOf("Who used the most today", "budget-top", ["Who", "Name", ...words, "Nearest limit"]);
+  const refused = tableOf("Refused because of a budget", "budget-refused", ["Budget", "Times"]);
   const small = make("div", "small-tables");
   small.append(total.box, refused.box);
   place.append(small, top.box);

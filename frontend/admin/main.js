@@ -59,7 +59,7 @@ function refused(error) {
   if (error.status === 401) return locked(error);
   if (error.status === 404) return closed(error.message, error.hint);
   if (error.status === 429) return locked(error, `Try again in ${error.retryAfterS} s.`);
-  const away = error.status === 0 ? "The server does not answer." : error.message;
+  const away = error.status === 0 ? "The server is not responding." : error.message;
   if (gate.box.hidden) setText(part("freshness"), `${away} Trying again…`);
   else closed(away, "Trying again…");
 }

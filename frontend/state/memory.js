@@ -46,8 +46,8 @@ function isSame(one, other) {
   return words(one) === words(other);
 }
 
-/** The preferences that set up calls, and are shown in the settings. */
-const OF_CALLS = new Set(["voice", "speech_speed", "responder", "turn_patience"]);
+/** The preferences that set up calls and the page, and are shown in the settings. */
+const OF_CALLS = new Set(["voice", "speech_speed", "responder", "turn_patience", "interruptions", "captions", "theme"]);
 
 /** Nothing at all is known. @param {Known} known */
 export function isBlank({ preferences, facts, summary, signals, instructions }) {

@@ -124,7 +124,7 @@ export default {
   // settings
   "settings.title": "Einstellungen",
   "settings.calls": "Ihre Anrufe",
-  "settings.device": "Dieses Gerät",
+  "settings.page": "Diese Seite",
   "settings.language": "Sprache des Gesprächs",
   "settings.language_any": "Die ich spreche",
   "settings.language_only": "Hier spricht der Assistent nur {languages}.",

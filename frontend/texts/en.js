@@ -124,7 +124,7 @@ export default {
   // settings
   "settings.title": "Settings",
   "settings.calls": "Your calls",
-  "settings.device": "This device",
+  "settings.page": "This page",
   "settings.language": "Language of the conversation",
   "settings.language_any": "The one I speak",
   "settings.language_only": "Here the assistant speaks only {languages}.",

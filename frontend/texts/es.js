@@ -124,7 +124,7 @@ export default {
   // settings
   "settings.title": "Ajustes",
   "settings.calls": "Tus llamadas",
-  "settings.device": "Este dispositivo",
+  "settings.page": "Esta página",
   "settings.language": "Idioma de la conversación",
   "settings.language_any": "El que yo hable",
   "settings.language_only": "Aquí el asistente solo habla {languages}.",

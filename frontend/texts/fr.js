@@ -124,7 +124,7 @@ export default {
   // settings
   "settings.title": "Réglages",
   "settings.calls": "Vos appels",
-  "settings.device": "Cet appareil",
+  "settings.page": "Cette page",
   "settings.language": "Langue de la conversation",
   "settings.language_any": "Celle que je parle",
   "settings.language_only": "Ici, l'assistant parle seulement : {languages}.",

@@ -124,7 +124,7 @@ export default {
   // settings
   "settings.title": "設定",
   "settings.calls": "通話",
-  "settings.device": "この端末",
+  "settings.page": "このページ",
   "settings.language": "会話の言語",
   "settings.language_any": "自分が話す言語",
   "settings.language_only": "ここではアシスタントは{languages}だけを話します。",

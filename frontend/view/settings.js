@@ -1,9 +1,10 @@
 /**
- * The settings dialog. What concerns the user's calls is kept in their profile on the server, and what belongs to the
- * device in the browser. A control stands there only where the server and the chosen model can follow it.
+ * The settings dialog. The user's profile on the server keeps what is chosen, except for the language of the page, which
+ * the browser keeps. A control stands there only where the server and the chosen model can follow it.
  */
 
 import { Memory } from "../memory.js";
+import { changeAppearance } from "../kept_settings.js";
 import { remember, remembered } from "../remembered.js";
 import { isLive } from "../store.js";
 import { chooseLanguage, chosenLanguage, languageName, LANGUAGES, listOf, percent, t } from "../texts.js";
@@ -61,14 +62,18 @@ function build(dialog, memory, store, conversation) {
   const speed = preference("speech_speed", "settings.speed", memory, { later: true });
   const interruptions = checkbox("interruptions", "sound.interrupt", "sound.interrupt_hint");
   interruptions.input.addEventListener("change", async () => {
-    const allowed = interruptions.input.checked;
-    if (await conversation.allowInterruptions(allowed)) remember("interruptions", allowed ? "on" : "off");
-    else interruptions.input.checked = store.state.interruptions.allowed;
+    const value = interruptions.input.checked ? "on" : "off";
+    if (await conversation.allowInterruptions(value === "on")) {
+      remember("interruptions", value);
+      keep(memory, "interruptions", "sound.interrupt", value);
+    } else {
+      interruptions.input.checked = store.state.interruptions.allowed;
+    }
   });
   const fields = { language, patience, responder, voice, speed };
   const calls = group("settings.calls", ...Object.values(fields).map(({ box }) => box));
-  const device = group("settings.device", interruptions.box, captions(), theme(), interfaceLanguage(store));
-  dialog.append(head, said, calls, device);
+  const page = group("settings.page", interruptions.box, captions(memory), theme(memory), interfaceLanguage(store));
+  dialog.append(head, said, calls, page);
   return { dialog, said, fields, interruptions: interruptions.input };
 }
 
@@ -189,25 +194,44 @@ function checkbox(name, label, hint) {
   return { box, input };
 }
 
-function captions() {
+/** @param {Memory} memory */
+function captions(memory) {
   const { box, input } = checkbox("captions", "settings.captions", "settings.captions_hint");
-  input.checked = remembered("captions") !== "off";
-  input.addEventListener("change", () => changeAppearance("captions", input.checked ? "" : "off"));
+  const show = () => (input.checked = remembered("captions") !== "off");
+  show();
+  document.addEventListener("appearancechange", show);
+  input.addEventListener("change", () => {
+    const value = input.checked ? "on" : "off";
+    changeAppearance("captions", value);
+    keep(memory, "captions", "settings.captions", value);
+  });
   return box;
 }
 
-function theme() {
+/** @param {Memory} memory */
+function theme(memory) {
   /** @type {readonly [string, Key][]} */
-  const themes = [["", "settings.theme_system"], ["light", "settings.theme_light"], ["dark", "settings.theme_dark"]];
-  const { box, select } = deviceChoice("theme", "settings.theme", themes.map(([value, words]) => ({ value, label: t(words) })), remembered("theme"));
-  select.addEventListener("change", () => changeAppearance("theme", select.value));
+  const themes = [["system", "settings.theme_system"], ["light", "settings.theme_light"], ["dark", "settings.theme_dark"]];
+  const { box, select } = pageChoice("theme", "settings.theme", themes.map(([value, words]) => ({ value, label: t(words) })), "");
+  const show = () => (select.value = remembered("theme") || "system");
+  show();
+  document.addEventListener("appearancechange", show);
+  select.addEventListener("change", () => {
+    changeAppearance("theme", select.value);
+    keep(memory, "theme", "settings.theme", select.value);
+  });
   return box;
+}
+
+/** Have the user's profile keep a choice that this page follows already. @param {Memory} memory @param {string} name @param {Key} label @param {string} value */
+function keep(memory, name, label, value) {
+  void memory.change([{ op: "set_preference", name, value }], t("memory.saved", { what: t(label) }));
 }
 
 /** The page is loaded again in another language; during a call it stays as it is. @param {import("../store.js").Store} store */
 function interfaceLanguage(store) {
   const choices = Object.entries(LANGUAGES).map(([value, label]) => ({ value, label }));
-  const { box, select } = deviceChoice("interface", "settings.interface", [{ value: "", label: t("settings.interface_browser") }, ...choices], chosenLanguage());
+  const { box, select } = pageChoice("interface", "settings.interface", [{ value: "", label: t("settings.interface_browser") }, ...choices], chosenLanguage());
   const note = make("small", "dim settings-note");
   note.role = "status";
   box.append(note);
@@ -220,19 +244,13 @@ function interfaceLanguage(store) {
 }
 
 /** @param {string} name @param {Key} label @param {readonly Choice[]} choices @param {string} chosen */
-function deviceChoice(name, label, choices, chosen) {
+function pageChoice(name, label, choices, chosen) {
   const select = named(make("select", ""), `settings-${name}`);
   select.append(...choices.map(({ value, label: words }) => new Option(words, value)));
   select.value = chosen;
   const box = make("label", "field");
   box.append(make("span", "", t(label)), select);
   return { box, select };
-}
-
-/** @param {string} name @param {string} value */
-function changeAppearance(name, value) {
-  remember(name, value);
-  document.dispatchEvent(new Event("appearancechange"));
 }
 
 /** @param {Key} title @param {...HTMLElement} fields */

@@ -9,15 +9,18 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from backend.media.wav import read_wav, write_wav
+from tests.client.test_audio_file import written
 from tests.support.offline_peer import OfflinePeer, running_peer
 from tests.support.running_server import COMMAND, RunningServer, running_server
 from tests.support.speech import frames_of, speech
 from tests.support.tones import audible, pitch
 
 RUN_WITHIN_S = 60.0
+TONE = {"hz": 660, "ms": 900}
 
 
 def run(*arguments: str | Path, folder: Path, **env: str) -> subprocess.CompletedProcess[str]:
@@ -122,9 +125,31 @@ async def test_talk_prints_the_conversation_and_saves_what_it_hears(
     assert ended.returncode == 0, ended.stdout + ended.stderr
     lines = ended.stdout.splitlines()
     assert "you: how high is the Eiffel tower" in lines
+    assert sum(line.startswith("Talking to: ") for line in lines) == 1
     assert "assistant: It is 330 metres high." in lines
-    assert any("routed “height of the Eiffel tower”" in line for line in lines)
-    assert any("complete after" in line and "(model)" in line for line in lines)
+    assert any("asked: “height of the Eiffel tower”" in line for line in lines)
+    assert any("answered after" in line and "(model's knowledge)" in line for line in lines)
     heard = [frame for frame in frames_of(read_wav(out)) if audible(frame)]
     assert abs(len(heard) * 20 - 900) <= 60
     assert abs(pitch(b"".join(heard)) - 660) < 15
+
+
+@pytest.mark.parametrize(
+    ("name", "codec", "form", "rate"),
+    [
+        ("question.wav", "pcm_f32le", "flt", 24_000),
+        ("question.mp3", "libmp3lame", "fltp", 24_000),
+        ("question.ogg", "libopus", "flt", 24_000),
+    ],
+)
+async def test_talk_plays_sound_files_of_other_formats(
+    peer: OfflinePeer, server: RunningServer, tmp_path: Path, name: str, codec: str, form: str, rate: int
+) -> None:
+    await peer.follow(
+        {"turns": [{"hear": "how high is the Eiffel tower", "reply": {"text": "330 metres.", "tone": TONE}}]}
+    )
+    sound = np.frombuffer(speech("how high is the Eiffel tower"), np.int16) / 32_768
+    file = written(tmp_path / name, codec, form, rate, "mono", sound)
+    ended = await asyncio.to_thread(run, "talk", file, "--url", server.url, folder=tmp_path)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert "assistant: 330 metres." in ended.stdout.splitlines()

@@ -28,7 +28,7 @@ async def test_it_asks_until_nothing_is_loading_and_an_unanswered_question_chang
 
     warm_up = WarmUp(ask, ["recognition", "synthesis", "dialogue"])
     await asyncio.gather(warm_up.run(), warm_up.wait())
-    assert not answers and warm_up.loading == [] and "over after" in repr(warm_up)
+    assert not answers and warm_up.loading == [] and "done after" in repr(warm_up)
     assert seen[2] == seen[1] == ["recognition", "synthesis"] and seen[3] == ["recognition"]
 
 
@@ -47,8 +47,8 @@ def test_the_server_serves_while_speech_is_being_loaded_and_the_terminal_says_wh
         assert "Warm-up    loading speech recognition" in server.printed
         ready = httpx2.get(f"{server.url}/readyz", trust_env=False)
         assert ready.status_code == 200
-        printed = _printed_until(server, "over after", within_s=90)
-        assert "Warm-up    over after" in printed
+        printed = _printed_until(server, "done after", within_s=90)
+        assert "Warm-up    done after" in printed
         assert "loading" not in httpx2.get(f"{server.url}/readyz", trust_env=False).json()
         assert httpx2.get(f"{server.url}/api/config", trust_env=False).json()["loading"] == []
 

@@ -57,7 +57,7 @@ async def test_a_wrong_token_is_refused_and_the_right_one_stays_for_the_tab(brow
         tab_in(browser, complaints="expected") as tab,
     ):
         await sign_in(tab, here, "not the token at all")
-        await tab.sees("gate-title", "That is not the token.")
+        await tab.sees("gate-title", "The token is wrong.")
         await tab.page.get_by_test_id("token").fill(TOKEN)
         await tab.page.keyboard.press("Enter")
         await tab.sees("freshness", "As of")
@@ -103,7 +103,7 @@ async def test_a_call_is_ended_by_the_second_press(browser: Browser, tmp_path: P
         await end.focus()
         await tab.page.keyboard.press("Enter")
         assert here.registry.live == 1
-        await tab.page.get_by_role("button", name=f"Really end? call {session.id[:8]}").press("Enter")
+        await tab.page.get_by_role("button", name=f"End this call? call {session.id[:8]}").press("Enter")
         await tab.sees("sessions", "operator")
         assert (here.registry.live, session.ended_reason) == (0, "operator")
 

@@ -17,7 +17,7 @@ from tests.http.world import place_call
 from tests.support.axe import assert_accessible
 from tests.support.browser import launched, tab_in
 from tests.support.page import page_world
-from tests.support.standin import SESSION, StandIn, refusal, standing_in
+from tests.support.standin import CONFIG, SESSION, StandIn, refusal, standing_in
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 
@@ -117,15 +117,46 @@ async def test_the_settings_are_accessible(browser: Browser, look: dict[str, Any
     async with page_world(tmp_path) as here, tab_in(browser, complaints="expected", **look) as tab:
         here.page_config = offering()
         await known_user(here, tab)
-        for theme in ("", "light", "dark"):
+        for theme in ("system", "light", "dark"):
             await tab.page.goto(here.url)
             await tab.press("open-settings")
             await tab.page.get_by_test_id("settings-theme").select_option(theme)
-            await assert_accessible(tab.page, f"settings, theme {theme or 'of the system'}")
+            await assert_accessible(tab.page, f"settings, theme {theme}")
         here.memory.down = True
         await tab.page.get_by_test_id("settings-voice").select_option("cedar")
         await tab.sees("settings-said", "Memory is down")
         await assert_accessible(tab.page, "settings that could not be saved")
+
+
+@pytest.mark.parametrize("look", LOOKS)
+async def test_what_is_opened_during_a_call_is_accessible(browser: Browser, look: dict[str, Any]) -> None:
+    choice = {"provider": "p", "name": "P", "model": "m", "voices": ["a", "b"], "voice": "a", "languages": []}
+    async with standing_in() as server, tab_in(browser, **look) as tab:
+        server.config = CONFIG | {"responders": [choice], "endpointing": "balanced"}
+        await tab.open(server.url)
+        await tab.connect()
+        converse(server)
+        await tab.sees("transcript", "And then")
+        for opened, words in (
+            ("settings", "From the next call on"),
+            ("memory", "Nothing yet."),
+            ("devices", "Push to talk"),
+        ):
+            await tab.press(f"open-{opened}")
+            await tab.sees(opened, words)
+            await assert_accessible(tab.page, f"{opened} during a call")
+            await tab.page.keyboard.press("Escape")
+        await tab.press("mute")
+        await tab.sees("floor", "Muted")
+        await assert_accessible(tab.page, "muted")
+
+
+async def test_the_audit_finds_what_is_wrong(browser: Browser) -> None:
+    async with standing_in() as server, tab_in(browser) as tab:
+        await tab.open(server.url)
+        await tab.page.evaluate("() => document.querySelector('main').append(document.createElement('h6'))")
+        with pytest.raises(AssertionError, match="empty-heading"):  # a finding of the second lowest degree
+            await assert_accessible(tab.page, "an empty heading")
 
 
 @pytest.mark.parametrize("look", LOOKS)

@@ -161,9 +161,9 @@ async def test_a_recording_that_ends_by_itself_says_why(browser: Browser, reason
 async def test_a_refused_recording_is_shown_and_not_begun(browser: Browser) -> None:
     async with standing_in() as server, tab_in(browser, complaints="expected") as tab:
         await call_that_may_be_recorded(server, tab)
-        server.typing_refusal = refusal(422, "Calls are not recorded here.", "Ask.")
+        server.typing_refusal = refusal(422, "Calls are not recorded on this server.", "Ask.")
         await tab.press("recording-agree")
-        await tab.sees("notice", "Calls are not recorded here.")
+        await tab.sees("notice", "Calls are not recorded on this server.")
         await tab.page.get_by_test_id("recording-begin").wait_for()
 
 

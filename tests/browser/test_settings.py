@@ -164,13 +164,45 @@ async def test_the_theme_is_changed_at_once_and_kept(
     async with page_world(tmp_path) as here, tab_in(browser, scheme=scheme) as tab:
         await open_settings(here, tab)
         assert await tab.page.evaluate(GROUND) == system
-        for theme, ground in (("light", LIGHT), ("dark", DARK), ("", system), ("light", LIGHT)):
+        for theme, ground in (("light", LIGHT), ("dark", DARK), ("system", system), ("light", LIGHT)):
             await choose(tab, "theme", theme)
             assert await tab.page.evaluate(GROUND) == ground
         await tab.page.goto(here.url)
         assert await tab.page.evaluate(GROUND) == LIGHT
         bar = "[...document.querySelectorAll('meta[name=theme-color]')].filter((m) => matchMedia(m.media).matches)"
         assert await tab.page.evaluate(f"{bar}.map((m) => m.content)") == ["#f6f5f1"]
+
+
+async def test_theme_captions_and_interruptions_are_the_users_in_every_browser_until_they_are_erased(
+    browser: Browser, tmp_path: Path
+) -> None:
+    async with page_world(tmp_path) as here, tab_in(browser, scheme="dark") as tab:
+        await known_user(here, tab)
+        before = await preferences(here)
+        await open_settings(here, tab)
+        await choose(tab, "theme", "light")
+        await tab.sees("settings-said", "Saved: Theme")
+        await tab.page.get_by_label("Captions").uncheck()
+        await tab.sees("settings-said", "Saved: Captions")
+        await tab.page.get_by_label("Let me interrupt").uncheck()
+        await tab.sees("settings-said", "Saved: Let me interrupt")
+        assert await preferences(here) == before | {"theme": "light", "captions": "off", "interruptions": "off"}
+
+        async with tab_in(browser, scheme="dark") as other:
+            await other.page.context.add_cookies(await tab.page.context.cookies())  # type: ignore[arg-type]
+            await other.page.goto(here.url)
+            await other.page.wait_for_function(f"() => {GROUND} === '{LIGHT}'")
+            await other.page.locator("html[data-captions=off]").wait_for(state="attached")
+            await other.press("open-settings")
+            assert not await other.page.get_by_label("Let me interrupt").is_checked()
+            assert not await other.page.get_by_label("Captions").is_checked()
+            assert await setting(other, "theme").input_value() == "light"
+            await other.page.keyboard.press("Escape")
+            await other.press("open-memory")
+            await other.press("memory-erase")
+            await other.press("memory-erase-now")
+            await other.page.wait_for_function(f"() => {GROUND} === '{DARK}'")
+            await other.page.locator("html[data-captions=on]").wait_for(state="attached")
 
 
 async def test_captions_can_be_switched_off_and_on_again(browser: Browser) -> None:

@@ -62,6 +62,8 @@ def answer(session: Session, transport: Transport) -> None:
     publish("thinker", told | {"event": "complete", "source": "sample"})
     transport.play("a1", tone(ANSWER_HZ, ANSWER_MS))
     publish("transcript", {"role": "assistant", "item_id": "a1", "content": "It will."})
+    publish("turn_metrics", {"turn": 1, "first_sound_ms": 421})
+    publish("answer_metrics", {"turn": 1, "answer_ms": 1615})
 
 
 async def mute(session: Session, transport: Transport) -> str:

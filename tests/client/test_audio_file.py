@@ -14,9 +14,11 @@ from client.audio_file import BadAudioFile, read_audio
 from tests.support.tones import pitch
 
 
-def written(path: Path, codec: str, form: str, rate: int, channels: str) -> Path:
-    """Two seconds of 440 Hz in a file of that kind."""
-    sound = np.sin(2 * np.pi * 440 * np.arange(2 * rate) / rate).astype(np.float32) * 0.5
+def written(path: Path, codec: str, form: str, rate: int, channels: str, sound: Any = None) -> Path:
+    """`sound`, samples from -1 to 1, or else two seconds of 440 Hz in a file of that kind."""
+    if sound is None:
+        sound = np.sin(2 * np.pi * 440 * np.arange(2 * rate) / rate) * 0.5
+    sound = sound.astype(np.float32)
     with av.open(str(path), "w") as container:
         stream: Any = container.add_stream(codec, rate=rate, layout=channels)
         frame = av.AudioFrame.from_ndarray(sound[None], format="flt", layout="mono")

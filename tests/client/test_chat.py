@@ -54,7 +54,7 @@ async def test_what_thinkers_do_is_shown(tmp_path: Path) -> None:
     scenes = ([call("route_to_thinker", ROUTE)], ["Scattering."], ["Because of scattering."])
     async with world(tmp_path, scenes=scenes) as here:
         shown = await typed(here, "Why is the sky blue?")
-    assert "→ Knowledge routed “Why is the sky blue?”" in shown and "✓ Knowledge complete" in shown
+    assert "→ Knowledge asked: “Why is the sky blue?”" in shown and "✓ Knowledge answered" in shown
     assert "assistant: Because of scattering." in shown
 
 
@@ -62,13 +62,13 @@ async def test_trouble_is_shown_and_the_conversation_goes_on(tmp_path: Path) -> 
     async with world(tmp_path, scenes=([ModelUnavailable("The model is gone.")], ["Here."])) as here:
         shown = await typed(here, "Hello?", "/mode odd", "/mode concise", "Again?")
     assert "The model is gone." in shown and "There is no such mode." in shown
-    assert "mode: concise" in shown and "assistant: Here." in shown
+    assert "Mode: concise." in shown and "assistant: Here." in shown
 
 
 async def test_its_commands_are_listed_and_what_was_said_is_shown(tmp_path: Path) -> None:
     async with world(tmp_path, scenes=(["Hello ", "Ana."], ["Again."])) as here:
         shown = await typed(here, "/history", "I am Ana.", "/help", "/history", "/hlep", "/new", "Hello?")
-    assert "nothing was said yet" in shown
+    assert "Nothing has been said yet." in shown
     assert "/history  shows what was said" in shown and "There is no command /hlep." in shown
     assert shown.count("you: I am Ana.\n") == 2 and shown.count("assistant: Hello Ana.\n") == 2
     assert len(here.model.requests[-1]["messages"]) == 2  # a new conversation: the instructions and the question
@@ -121,4 +121,4 @@ async def test_an_interrupt_stops_the_answer_and_a_second_one_ends(tmp_path: Pat
 async def test_no_server_is_two_lines_and_an_exit_code(tmp_path: Path) -> None:
     out = io.StringIO()
     assert await chat(url="http://127.0.0.1:9", console=Console(file=out), stdin=io.StringIO("")) == 2
-    assert "No server answers" in out.getvalue()
+    assert "No server is responding" in out.getvalue()

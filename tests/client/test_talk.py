@@ -47,8 +47,9 @@ async def test_a_question_is_asked_and_the_answer_printed_and_saved(
     lines = shown(console).splitlines()
     assert "you: Will it [bold]rain?" in lines
     assert "assistant: It will." in lines
-    assert any("Weather routed “rain?”" in line for line in lines)
-    assert any("Weather complete after 0.0 s (sample)" in line for line in lines)
+    assert any("Weather asked: “rain?”" in line for line in lines)
+    assert any("Weather answered after 0.0 s (sample data)" in line for line in lines)
+    assert [line for line in lines if "Time to" in line] == ["Time to first sound: 0.4 s", "Time to the answer: 1.6 s"]
     saved = read_wav(out)
     voice = b"".join(f for at in range(0, len(saved), 960) if audible(f := saved[at : at + 960]))  # type: ignore[arg-type]
     assert pitch(voice) == pytest.approx(ANSWER_HZ, rel=0.05)
@@ -67,14 +68,14 @@ async def test_silence_is_reported(tmp_path: Path) -> None:
     console = screen()
     async with parrot_server(tmp_path, mute) as url:
         assert await talk(question(tmp_path), url=url, within_s=0.5, console=console) == HEARD_NOTHING
-    assert "Nothing was heard" in shown(console)
+    assert "No answer was heard" in shown(console)
 
 
 async def test_a_call_the_server_ends_is_over(tmp_path: Path) -> None:
     console = screen()
     async with parrot_server(tmp_path, impatient) as url:
         assert await talk(question(tmp_path), url=url, within_s=20, console=console) == HEARD_NOTHING
-    assert "session ended: idle" in shown(console)
+    assert "The call ended: nobody spoke for a while." in shown(console)
 
 
 async def test_no_server_is_said_plainly(tmp_path: Path) -> None:
@@ -82,7 +83,7 @@ async def test_no_server_is_said_plainly(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
     assert await talk(question(tmp_path), url=f"http://127.0.0.1:{port}", console=console) == NOT_CONNECTED
-    assert f"No server answers at http://127.0.0.1:{port}" in shown(console)
+    assert f"No server is responding at http://127.0.0.1:{port}" in shown(console)
 
 
 @pytest.mark.parametrize("transport", ["webrtc", "ws"])

@@ -76,7 +76,7 @@ async def test_a_busy_conversation_is_busy_everywhere_until_it_has_answered(
         refused = await elsewhere.post("/api/multiturn", json={"message": "And?", "conversation_id": "c1"})
         assert (refused.status_code, message_of(refused)) == (
             409,
-            "This conversation is still busy with its last message.",
+            "This conversation is still busy with your last message.",
         )
         assert (await elsewhere.get("/api/conversations/c1")).json()["busy"] is True
         assert (await first).json()["text"] == "One."

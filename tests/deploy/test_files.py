@@ -178,6 +178,12 @@ def test_ci_runs_make_test_and_nothing_else() -> None:
     assert commands == ["exec make test"]
 
 
+@pytest.mark.parametrize(("given", "port"), [((), "8000"), (("PORT=9000",), "9000")])
+def test_make_run_serves_on_the_port_that_is_given(given: tuple[str, ...], port: str) -> None:
+    dry = subprocess.run(["make", "-n", "run", *given], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert f"responder-thinker serve --port {port}" in dry.stdout
+
+
 def test_help_names_every_command() -> None:
     shown = subprocess.run(
         ["make", "--no-print-directory", "help"], cwd=ROOT, capture_output=True, text=True, check=True

@@ -21,7 +21,7 @@ async def test_an_unforeseen_error_is_told_as_a_number_that_the_log_explains(
     async with world(tmp_path, accept=explode) as here, here.browser() as browser:
         response = await browser.post("/api/rtc/offer", json={"sdp": SDP})
         assert response.status_code == 500
-        assert message_of(response) == "Something went wrong on our side."
+        assert message_of(response) == "Something went wrong on the server."
         assert "hunter2" not in response.text and "ZeroDivision" not in response.text
         number = re.search(r"[0-9a-f]{8}", response.json()["error"]["hint"])
         assert number is not None
@@ -58,4 +58,4 @@ async def test_a_get_with_a_large_body_is_413(tmp_path: Path) -> None:
     async with world(tmp_path) as here, here.browser() as browser:
         response = await browser.request("GET", "/api/config", content=b"x" * 70_000)
         assert response.status_code == 413
-        assert message_of(response) == "This request takes no body."
+        assert message_of(response) == "This request must not have a body."

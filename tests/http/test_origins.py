@@ -50,7 +50,7 @@ async def test_a_foreign_page_is_refused_wherever_something_is_private_or_change
             for method, path in routes + more:
                 response = await browser.request(method, path, headers={"origin": origin})
                 assert (path, response.status_code) == (path, 403)
-                assert message_of(response) == "This origin may not call here."
+                assert message_of(response) == "Pages of this origin may not use this server."
                 assert "access-control-allow-origin" not in response.headers
                 assert "set-cookie" not in response.headers
         assert here.registry.live == 1

@@ -93,7 +93,7 @@ async def test_consent_is_given_by_the_owner_of_a_live_call_where_calls_are_reco
     async with world(tmp_path) as here, here.browser() as browser:
         route = f"/api/sessions/{(await place_call(browser))['session_id']}/recording"
         refused = await browser.post(route, json={"on": True})
-        assert refused.status_code == 422 and message_of(refused) == "Calls are not recorded here."
+        assert refused.status_code == 422 and message_of(refused) == "Calls are not recorded on this server."
         assert (await browser.get("/api/recordings")).json() == {"offered": False, "recordings": []}
 
 
@@ -105,7 +105,7 @@ async def test_a_call_may_be_opened_with_consent_and_is_refused_where_nothing_is
     async with world(tmp_path) as here, here.browser() as browser:
         for route, body in (("/api/rtc/offer", {"sdp": "v=0\r\n"}), ("/api/sessions", {})):
             refused = await browser.post(route, json=body | {"record": True})
-            assert refused.status_code == 422 and message_of(refused) == "Calls are not recorded here."
+            assert refused.status_code == 422 and message_of(refused) == "Calls are not recorded on this server."
         assert here.registry.live == 0
 
 

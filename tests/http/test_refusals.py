@@ -51,7 +51,7 @@ async def test_a_wrong_admin_token_is_written_without_the_token(tmp_path: Path, 
     line = written.only()
     assert line["event"] == "request_refused"
     assert line["route"] == "GET /api/admin"
-    assert [line["status"], line["reason"], line["address"]] == [401, "That is not the token.", "127.0.0.1"]
+    assert [line["status"], line["reason"], line["address"]] == [401, "The token is wrong.", "127.0.0.1"]
     assert "my-secret-guess" not in str(line)
 
 

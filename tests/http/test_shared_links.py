@@ -160,7 +160,7 @@ async def test_where_nobody_shares_no_link_is_made(tmp_path: Path) -> None:
     async with sharing_world(tmp_path, shared_link_days=0) as (here, _), here.browser() as owner:
         await conversation_of(here, owner)
         refused = await owner.post(f"/api/conversations/{SECRETS[0]}/links", json={})
-        assert refused.status_code == 422 and message_of(refused) == "Conversations are not shared here."
+        assert refused.status_code == 422 and message_of(refused) == "Conversations cannot be shared on this server."
 
 
 async def test_links_are_bounded(tmp_path: Path) -> None:

@@ -121,6 +121,8 @@ class StandIn:
         self.offer_refusal: Response | None = None
         """Answers the next offer instead of a peer, once."""
         self.typing_refusal: Response | None = None
+        self.preferences: dict[str, Any] = {}
+        """What the user's profile keeps of their choices."""
         self.interruptions: list[bool] = []
         """How the page has switched interruptions."""
         self.recorded: list[bool] = []
@@ -184,7 +186,7 @@ class StandIn:
                     Route("/api/rtc/disconnect", self._disconnect, methods=["POST"]),
                     Route("/api/tasks", self._tasks),
                     Route("/api/tasks/{id}/cancel", self._cancel_task, methods=["POST"]),
-                    Route("/api/me", self._me),
+                    Route("/api/me", self._me, methods=["GET", "PATCH"]),
                     Route("/api/me/events", self._me_events),
                     Route("/api/me/notices/{id}/seen", self._seen, methods=["POST"]),
                     Route("/api/confirmations", self._confirmations),
@@ -211,9 +213,12 @@ class StandIn:
     async def _config(self, _: Request) -> Response:
         return self.config if isinstance(self.config, Response) else JSONResponse(self.config)
 
-    async def _me(self, _: Request) -> Response:
-        nothing = {"preferences": {}, "facts": [], "summary": "", "signals": {}, "instructions": []}
-        return JSONResponse(nothing | {"retention_days": 0})
+    async def _me(self, request: Request) -> Response:
+        if request.method == "PATCH":
+            changes = (await request.json())["changes"]
+            self.preferences |= {each["name"]: each["value"] for each in changes if each["op"] == "set_preference"}
+        nothing = {"facts": [], "summary": "", "signals": {}, "instructions": [], "retention_days": 0}
+        return JSONResponse(nothing | {"preferences": self.preferences})
 
     async def _sign_in(self, _: Request) -> Response:
         return JSONResponse({"offered": False, "signed_in": False})

@@ -26,7 +26,7 @@ async def test_the_steps_of_a_task_are_told_without_a_word_of_its_user() -> None
 
     lines: list[str] = []
     await narrated(work, lines.append)(a_run())
-    assert lines[:2] == ["research 01234567  → begun", "research 01234567  … reading three sources"]
+    assert lines[:2] == ["research 01234567  → started", "research 01234567  … reading three sources"]
     assert lines[2].startswith("research 01234567  ✓ answered (live) after 0.")
     assert "secret" not in " ".join(lines) and "Bees" not in " ".join(lines)
 
@@ -46,4 +46,4 @@ async def test_how_it_ended_is_told(error: BaseException, told: str) -> None:
     lines: list[str] = []
     with pytest.raises(type(error)):
         await narrated(work, lines.append)(a_run(2))
-    assert lines[0].endswith("begun again, run 2") and told in lines[1]
+    assert lines[0].endswith("started again, attempt 2") and told in lines[1]

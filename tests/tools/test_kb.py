@@ -83,7 +83,7 @@ async def test_the_command_adds_documents_for_the_server_to_search(tmp_path: Pat
     assert (await asked(tmp_path, "holidays")).data["passages"]
     missing = run("missing.md")
     assert missing.returncode == 2
-    assert "SetupError" in missing.stderr
+    assert "Error: There is nothing at" in missing.stderr
 
 
 async def test_words_are_found_without_their_accents(tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ async def open_provider(settings: Settings, stack: AsyncExitStack) -> OpenedProv
     tokens = await open_tokens(azure, stack)
     if not azure.endpoint or not azure.deployment or not (key or azure.token_file or tokens):
         raise SetupError(
-            "The Responder azure is not complete.",
+            "The settings of the Responder azure are incomplete.",
             hint="Set AZURE_OPENAI__ENDPOINT, AZURE_OPENAI__DEPLOYMENT, and AZURE_OPENAI__API_KEY, _TOKEN_FILE, "
             "_CLIENT_SECRET, _FEDERATED_TOKEN_FILE or _MANAGED_IDENTITY.",
         )

@@ -219,7 +219,9 @@ class RecordingStore:
         await self.settle(active)
         await self._in_thread(self._unlink_in, folder, ids)
         if not all(each.ended.is_set() for each in active):
-            raise RecordingsUnavailable("A recording could not be ended in time.", hint="Delete it again in a moment.")
+            raise RecordingsUnavailable(
+                "A recording could not be stopped in time.", hint="Delete it again in a moment."
+            )
 
     def _unlink_in(self, folder: Path, ids: list[str] | None) -> None:
         with self.writer.opening:

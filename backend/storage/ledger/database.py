@@ -38,7 +38,7 @@ def address(url: str, data_dir: Path) -> URL:
         driver = _DRIVERS[parsed.drivername.partition("+")[0]]
     except (ArgumentError, KeyError):
         raise SettingsError(
-            "DATABASE_URL is not an address of SQLite or PostgreSQL.",
+            "DATABASE_URL is neither a SQLite nor a PostgreSQL address.",
             hint="Write postgresql://user:password@host:5432/database or sqlite:////folder/ledger.db, or leave it out.",
         ) from None
     return parsed.set(drivername=driver)

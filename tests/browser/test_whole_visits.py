@@ -1,0 +1,132 @@
+"""What a visitor meets with the whole server behind the page: a refused key, memory, several questions, sample data."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import Browser
+
+from backend.users.summaries import TASK
+from tests.browser.test_returning import ask, connect_silently
+from tests.support.browser import Tab, chromium, launched, tab_in
+from tests.support.microphone import microphone_wav
+from tests.support.offline_peer import running_peer
+from tests.support.real_server import address_of, real_server, start, stop
+from tests.support.running_server import TAKES_ALL, running_server
+
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
+HOST = "voice.test"
+NOWHERE = {"OPEN_METEO_FORECAST_URL": "http://127.0.0.1:9/f", "OPEN_METEO_GEOCODING_URL": "http://127.0.0.1:9/g"}
+SAMPLE = "That was sample data"
+RUN = 6
+"""Words in a row that nobody writes by chance as an instruction has them."""
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def browser() -> AsyncIterator[Browser]:
+    async with launched(microphone="refused", more=[f"--host-resolver-rules=MAP {HOST} 127.0.0.1"]) as started:
+        yield started
+
+
+async def said(tab: Tab) -> list[str]:
+    return [words for role, _, words in await tab.transcript() if role == "assistant"]
+
+
+async def test_a_key_that_the_provider_refuses_is_explained_to_the_operator_and_kindly_to_others(
+    browser: Browser,
+) -> None:
+    with running_peer() as peer:
+        await peer.follow({"refuse_connections": 1_000, "refuse_status": 401, "turns": []})
+        with running_server(peer, ALLOWED_HOSTS=HOST) as server:
+            told = []
+            for url in (server.url, server.url.replace("localhost", HOST).replace("127.0.0.1", HOST)):
+                async with tab_in(browser, complaints="expected") as tab:
+                    await tab.open(url)
+                    await tab.page.get_by_test_id("composer-text").fill("Hello")
+                    await tab.page.keyboard.press("Enter")
+                    await tab.sees("state", "Not connected", 20_000)
+                    told.append(await tab.text("notice"))
+    assert "OPENAI_API_KEY" in told[0] and "responder-thinker doctor" in told[0]
+    assert "not your fault" in told[1] and "OPENAI" not in told[1] and "doctor" not in told[1]
+
+
+async def test_no_instruction_for_models_shows_in_the_memory_dialog(browser: Browser) -> None:
+    async with real_server() as url, tab_in(browser, complaints="expected") as tab:
+        await tab.open(url)
+        await connect_silently(tab)
+        await ask(tab, "My name is Ana.", "")
+        await ask(tab, "What's the weather in Seattle?", "In Seattle it is")
+        await ask(tab, "Why is the sky blue?", "scatter")
+        await tab.press("connect")
+        await tab.press("open-memory")
+        written = "() => document.querySelector('[data-testid=memory-summary]')?.value.includes('Seattle')"
+        await tab.page.wait_for_function(written)
+        fields = "[...document.querySelectorAll('#memory :is(input, textarea)')].map((each) => each.value).join(' | ')"
+        shown = f"{await tab.text('memory')} {await tab.page.evaluate(fields)}"
+    task = " ".join(TASK.lower().split())
+    words = shown.lower().split()
+    assert "ana" in words
+    echoes = [run for at in range(len(words)) if (run := " ".join(words[at : at + RUN])) in task and len(run) > 20]
+    assert echoes == []
+
+
+async def test_two_questions_of_one_sentence_get_two_answers_in_order_and_samples_are_named_once(
+    browser: Browser,
+) -> None:
+    async with real_server(**NOWHERE) as url, tab_in(browser, complaints="expected") as tab:
+        await tab.open(url)
+        await connect_silently(tab)
+        await ask(tab, "What's the weather in Seattle and how old is the universe?", "13.8 billion years")
+        words = " ".join(await said(tab))
+        assert -1 < words.index("In Seattle it is") < words.index(SAMPLE) < words.index("13.8 billion")
+        assert words.count(SAMPLE) == 1
+        await ask(tab, "Am I free on Monday?", "Monday")
+        await ask(tab, "What's the weather in Xyzzyville?", "Xyzzyville")
+        last = (await said(tab))[-1]
+        assert "degrees" not in last and SAMPLE not in last, "nobody knows that there is such a place"
+
+
+async def test_words_typed_while_the_caller_speaks_are_answered_after_what_is_said(tmp_path: Path) -> None:
+    question = "what is the weather in Seattle today and will it rain in the afternoon or in the evening there"
+    wav = microphone_wav(tmp_path / "call.wav", 4.0, question, 60.0)
+    async with real_server() as url, chromium(speaks=wav) as tab:
+        await tab.open(url)
+        await tab.connect()
+        await tab.sees("floor", "I hear you", 15_000)
+        await tab.page.get_by_test_id("composer-text").fill("How old is the universe?")
+        await tab.page.keyboard.press("Enter")
+        await tab.sees("entry-user", "How old is the universe?", 1_500)
+        assert "I hear you" in await tab.text("floor"), "the caller still speaks"
+        await tab.page.get_by_test_id("entry-assistant").filter(has_text="13.8 billion").wait_for(timeout=40_000)
+        words = " ".join(await said(tab))
+    assert -1 < words.index("Seattle") < words.index("13.8 billion")
+
+
+async def test_a_server_that_dies_in_mid_sentence_leaves_nothing_on_the_page_that_claims_speech(
+    tmp_path: Path,
+) -> None:
+    wav = microphone_wav(tmp_path / "call.wav", 3.0, "why is the sky blue", 60.0)
+    with tempfile.TemporaryDirectory(prefix="responder-") as folder:
+        process = await start(folder, TAKES_ALL | NOWHERE)
+        try:
+            url = await address_of(process)
+            async with chromium(speaks=wav, complaints="expected") as tab:
+                await tab.open(url)
+                await tab.connect()
+                await tab.sees("floor", "Speaking", 30_000)
+                await tab.page.locator("[data-testid=entry-assistant][data-state=live]").wait_for(timeout=30_000)
+                process.kill()
+                await process.wait()
+                await tab.sees("state", "Reconnecting…", 15_000)
+                floor = await tab.text("floor")
+                assert not any(claim in floor for claim in ("Speaking", "I hear you", "Listening"))
+                assert all(state in ("final", "interrupted") for _, state, _ in await tab.transcript())
+                silent = "() => document.querySelector('[data-testid=level-out] [role=meter]').ariaValueNow"
+                await tab.page.wait_for_function(f"() => Number(({silent})()) === 0")
+                assert "over" not in await tab.text("notice")
+        finally:
+            await stop(process)
