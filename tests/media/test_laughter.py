@@ -36,9 +36,9 @@ def test_the_same_note_again_and_again_is_laughter(note_ms: int, notes: int) -> 
 
 @pytest.mark.parametrize(
     ("note_ms", "notes", "vowels"),
-    [(210, 2, (700,)), (140, 5, (700,)), (400, 4, (700,)), (210, 4, (400, 2000, 900, 2800))],
+    [(210, 2, (700,)), (400, 4, (700,)), (210, 4, (400, 2000, 900, 2800))],
 )
-def test_too_few_too_fast_too_slow_or_changing_is_none(note_ms: int, notes: int, vowels: tuple[int, ...]) -> None:
+def test_too_few_notes_slow_ones_and_changing_ones_are_none(note_ms: int, notes: int, vowels: tuple[int, ...]) -> None:
     assert not is_laughter(laugh(note_ms, notes, vowels))
 
 
