@@ -26,14 +26,17 @@ class TurnLimits:
     interruption_min_ms: int = 580
     """Speech this long takes the floor from a reply, whatever is said; shorter is read. Of seven voices "uh-huh",
     "right" and "I see" are voiced for 140-600 ms, and so are "stop", "wait" and "no"."""
-    read_partly_at_ms: tuple[int, ...] = (300, 420, 540)
+    read_partly_at_ms: tuple[int, ...] = (300, 420, 540, 960)
     """Speech over a reply that lasts so long is read while it goes on: a command takes the floor at once, and what
     sounds like a murmur is given longer. Two readings find more than one: of 129 backchannels 85 % are spared instead
-    of 74, and "stop" and "wait" end the reply 75 ms sooner (median of 54). The third is for agreements of two words."""
+    of 74, and "stop" and "wait" end the reply 75 ms sooner (median of 54). The third is for agreements of two words,
+    the last for long ones."""
     murmur_max_ms: int = 1150
     """Speech this long takes the floor even if it began as a murmur ("yeah okay, but ...")."""
-    laugh_max_ms: int = 1400
-    """The same where two readings in a row found no word in it, as in laughter."""
+    long_murmur_max_ms: int = 1400
+    """The same where it still is one when it is read for the last time: "I see, I see", laughter."""
+    doubt_max_ms: int = 700
+    """The same where no word was found in it at first, and words then."""
     interruption_onset: Literal["duck", "hold"] = "duck"
     """What the onset of a voice does to the reply that is being spoken: turn it down, or hold it."""
     interruptible: bool = True

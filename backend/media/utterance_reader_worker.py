@@ -28,6 +28,7 @@ from pocketsphinx import Decoder, NGramModel, get_model_path
 
 from backend.conversation.utterances import UtteranceKind, kind_of, phrases
 from backend.media.frame import SAMPLE_RATE
+from backend.media.laughter import is_laughter
 from backend.media.resample import resample
 from backend.media.utterance_reader import ANSWER, READ, REQUEST, Reading
 
@@ -51,18 +52,20 @@ LOG10_OF_MODEL = log10(1.0001)
 """The shipped model's logarithms have the base 1.0001."""
 
 _FREQUENT = """
-yes, yeah, yep, okay, right, sure, all right, of course, exactly, got it, i see, great, thanks, thank you, uh huh,
-mm hmm, mhm, oh, ah, wow, really, yeah yeah, oh yeah, cool, good, interesting, no, stop, wait, hold on, hang on,
-one moment, excuse me, sorry, never mind, cancel, enough, that's enough, quiet, be quiet, shut up, hey, just a moment,
-wait a minute, wait a second, just a second, one second, stop it, no no, no no no, stop talking, no stop, no wait,
-wait wait, stop stop, please stop, um, uh, er, hmm, hm,
+yes, yeah, yep, okay, right, sure, all right, of course, exactly, got it, i see, great, thanks, thank you, uh huh, mm
+hmm, mhm, oh, ah, wow, really, yeah yeah, oh yeah, oh really, okay yeah, i see i see, makes sense, cool,
+good, interesting, no, stop, wait, hold on, hang on, one moment, excuse me, sorry, never mind, cancel, enough, that's
+enough, quiet, be quiet, shut up, hey, just a moment, wait a minute, wait a second, just a second, one second, stop
+it, no no, no no no, stop talking, no stop, no wait, wait wait, stop stop, please stop, um, uh, er, hmm, hm,
 what, why, how, when, where, who, not really, what about, how much, how many, i don't know, maybe
 """
 _COMBINED = """
-yeah yeah, yeah yeah yeah, yes yes, okay okay, right right, yeah okay, yeah right, yeah sure, yes okay, okay great,
-okay right, okay thanks, okay thank you, oh yeah, oh yes, oh okay, oh right, oh good, oh great, ah okay, ah yeah,
-mm yeah, well yeah, uh huh uh huh, ha ha ha, no no, no no no, no no no no, no no stop, no stop, no wait, no please,
-oh no, stop stop, stop stop stop, wait wait, wait wait wait, wait stop, okay stop, okay wait, hey stop, um um, uh um
+yeah yeah, yeah yeah yeah, yes yes, yes yes yes, okay okay, okay okay okay, right right, sure sure, yep yep, i see i
+see, i know i know, got it got it, yeah i see, okay i see, yeah i know, okay yeah, okay sure, yeah okay, yeah right,
+yeah sure, yes okay, okay great, okay right, okay thanks, okay thank you, oh yeah, oh yes, oh okay, oh right, oh good,
+oh great, oh really, ah okay, ah yeah, mm yeah, well yeah, uh huh uh huh, ha ha ha, no no, no no no, no no no no, no
+no stop, no stop, no wait, no please, oh no, stop stop, stop stop stop, wait wait, wait wait wait, wait stop, okay
+stop, okay wait, hey stop, um um, uh um
 """
 """Phrases as they are often said together; the table knows each, the recogniser wants them whole."""
 _PRONUNCIATIONS = {
@@ -136,10 +139,14 @@ class ReaderModels:
         heard = np.frombuffer(resample(pcm, SAMPLE_RATE, RECOGNISER_RATE), "<i2").astype(np.float32)
         if len(heard) < SHORTEST:
             return Reading(UtteranceKind.NOISE)
-        words = self._recognise(_levelled(cleaned(heard)))
+        sound = cleaned(heard)
+        words = self._recognise(_levelled(sound))
         kind = UtteranceKind.OTHER if words is None else kind_of(words)
-        if kind is not UtteranceKind.COMMAND and voiced_ms(heard) < VOICED_MS:
-            kind, words = UtteranceKind.NOISE, None
+        is_command = kind is UtteranceKind.COMMAND
+        if (voiced_ms(heard) < VOICED_MS and not is_command) or (
+            is_laughter(sound) and not (is_command and _is_repeated(words or ""))
+        ):
+            return Reading(UtteranceKind.NOISE)
         return Reading(kind, words or "")
 
     def sentence_end(self, words: str) -> float | None:
@@ -185,6 +192,12 @@ def _recogniser(model: NGramModel) -> Callable[[bytes], str | None]:
         return " ".join(said[word] for word in words) if all(word in said for word in words) else None
 
     return recognise
+
+
+def _is_repeated(words: str) -> bool:
+    """Return whether it is one word several times: "no no no" has the rhythm of laughter."""
+    said = words.split()
+    return len(said) > 1 and len(set(said)) == 1
 
 
 def _listed(text: str) -> list[str]:

@@ -165,7 +165,7 @@ def test_a_notice_that_must_be_heard_is_not_interrupted() -> None:
     assert talk.all(do.NoticeDelivered) == [do.NoticeDelivered("n1")]
 
 
-def test_words_that_began_like_a_hesitation_are_given_no_longer() -> None:
+def test_words_that_began_like_a_hesitation_are_given_little_longer() -> None:
     """ "How much ..." is read as "hm" at first."""
     talk = replying()
     talk.tell(ev.SpeechStarted())
@@ -174,6 +174,8 @@ def test_words_that_began_like_a_hesitation_are_given_no_longer() -> None:
     talk.wait(0.12)
     talk.tell(ev.UtteranceRead(UtteranceKind.OTHER, "how much", partial=True))
     talk.wait(0.2)
+    assert talk.floor() is Floor.HELD
+    talk.wait(0.1)
     assert talk.floor() is Floor.USER
 
 
@@ -240,18 +242,33 @@ def test_a_long_agreement_is_given_longer_than_an_interruption() -> None:
     assert talk.floor() is Floor.USER, "not for ever"
 
 
-@pytest.mark.parametrize(("second", "held"), [(UtteranceKind.NOISE, True), (UtteranceKind.AGREEMENT, False)])
-def test_laughter_is_given_longer_than_an_agreement(second: UtteranceKind, held: bool) -> None:
+@pytest.mark.parametrize(("last", "held"), [(UtteranceKind.OTHER, False), (UtteranceKind.NOISE, True)])
+def test_a_murmur_that_goes_on_as_one_is_given_longer_still(last: UtteranceKind, held: bool) -> None:
     talk = replying()
     talk.tell(ev.SpeechStarted())
-    talk.wait(0.32)
-    talk.tell(ev.UtteranceRead(UtteranceKind.HESITATION, "uh", partial=True))
-    talk.wait(0.12)
-    talk.tell(ev.UtteranceRead(second, "", partial=True))
-    talk.wait(0.8)
-    assert (talk.floor() is Floor.HELD) == held
+    for kind in (UtteranceKind.OTHER, UtteranceKind.AGREEMENT, UtteranceKind.AGREEMENT):
+        talk.wait(0.2)
+        talk.tell(ev.UtteranceRead(kind, "yeah", partial=True))
+    talk.wait(0.38)
+    assert talk.said.count(do.ReadUtterance(partial=True)) == 4
+    talk.tell(ev.UtteranceRead(last, "", partial=True))
     talk.wait(0.3)
+    assert (talk.floor() is Floor.HELD) == held
+    talk.wait(0.2)
     assert talk.floor() is Floor.USER, "not for ever"
+
+
+@pytest.mark.parametrize("words", ["sorry", "hey", "enough"])
+def test_what_a_murmur_sounds_like_is_left_to_its_transcript(words: str) -> None:
+    """Of "er" the reader hears "sorry"."""
+    talk = replying()
+    talk.say(340)
+    talk.wait(0.09)
+    talk.tell(ev.UtteranceRead(UtteranceKind.COMMAND, words))
+    talk.stop()
+    assert talk.floor() is Floor.HELD and do.CommitInput() in talk.said
+    talk.transcribe("er")
+    assert talk.floor() is Floor.ASSISTANT and not talk.all(do.FlushPlayback)
 
 
 @pytest.mark.parametrize(("words", "at_once"), [("no", False), ("no no", False), ("stop", True), ("wait", True)])

@@ -11,7 +11,7 @@ a piece of a turn, while the reply plays on:
     other, nothing    the reply stays turned down    the reply comes up again               the floor is theirs
 
 Without a transcript by `DECIDE_WITHIN_S`, what is in doubt is a turn. Whoever speaks longer than `interruption_min_ms`
-has the floor anyway (`murmur_max_ms` where it began like a murmur, `laugh_max_ms` where no word was found in it twice);
+has the floor anyway (`murmur_max_ms` where it began like a murmur, `long_murmur_max_ms` where it goes on like one);
 but if all that was said was a murmur, the reply goes on even then.
 """
 
@@ -30,8 +30,11 @@ from backend.conversation.utterances import UtteranceKind, kind_of
 
 MURMURS = frozenset({UtteranceKind.AGREEMENT, *NOT_WORDS})
 """What a listener utters without wanting the floor."""
-LIKE_A_MURMUR = ("no", "hey", "enough", "sorry")
-"""Commands that murmurs sound like as long as only their beginning is known: "oh okay", "hmm", "uh-huh", "er"."""
+LIKE_A_MURMUR = "no"
+"""The command that murmurs sound like as long as only their beginning is known: "oh okay"."""
+IN_DOUBT = frozenset({"hey", "enough", "sorry"})
+"""Commands that are seldom said alone, and that the reader finds in "hmm", in laughter and in "er": the transcript
+decides."""
 UNSURE_READINGS = 2
 """Readings of a voice that sounds on before such a command is believed."""
 REACTION_S = 0.5
@@ -57,19 +60,19 @@ def commit(s: State, now: float) -> None:
 
 def on_read(s: State, event: ev.UtteranceRead, now: float) -> None:
     """Act on what was read of the utterance under way, or of one that has just ended."""
-    utterance, floor = s.utterance, s.floor
+    utterance, floor, kind = s.utterance, s.floor, _believed(event)
     if floor is not Floor.HELD:
         return
-    if event.kind in MURMURS:
+    if kind in MURMURS:
         if utterance and not utterance.committed and _is_transcribed(s):
             commit(s, now)  # its transcript has the last word
         if utterance:
             utterance.murmured_ms = utterance.voiced_ms
-        _note_murmur(s, event.kind, event.words)
+        _note_murmur(s, kind, event.words)
         release_hold(s)
-    elif event.kind is UtteranceKind.COMMAND:
+    elif kind is UtteranceKind.COMMAND:
         _adopt_command(s, now)
-    elif event.kind is not None and s.overlap is None and not _is_transcribed(s):
+    elif kind is not None and s.overlap is None and not _is_transcribed(s):
         adopt(s, now)
 
 
@@ -80,18 +83,19 @@ def on_read_partly(s: State, event: ev.UtteranceRead, now: float) -> None:
     """
     if s.utterance is None or s.floor is not Floor.HELD:
         return
-    if event.kind is UtteranceKind.COMMAND:
+    kind = _believed(event)
+    if kind is UtteranceKind.COMMAND:
         if not (s.utterance.partial_readings < UNSURE_READINGS and event.words.startswith(LIKE_A_MURMUR)):
             _adopt_command(s, now)
-    elif event.kind is UtteranceKind.OTHER and follows_false_start(s, s.utterance.began):
+    elif kind is UtteranceKind.OTHER and follows_false_start(s, s.utterance.began):
         adopt(s, now)
-    elif event.kind is UtteranceKind.OTHER:
+    elif kind is UtteranceKind.OTHER:
         if s.utterance.sounded_like in NOT_WORDS:
-            s.utterance.may_last_ms = 0  # words that began softly: "how much ..." is "hm" at first
-    elif event.kind in MURMURS:
-        wordless = event.kind in NOT_WORDS and s.utterance.sounded_like in NOT_WORDS
-        s.utterance.may_last_ms = s.limits.laugh_max_ms if wordless else s.limits.murmur_max_ms
-    s.utterance.sounded_like = event.kind
+            s.utterance.may_last_ms = s.limits.doubt_max_ms  # "how much ..." is "hm" at first; so are some murmurs
+    elif kind in MURMURS:
+        last = s.utterance.partial_readings == len(s.limits.read_partly_at_ms)
+        s.utterance.may_last_ms = s.limits.long_murmur_max_ms if last else s.limits.murmur_max_ms
+    s.utterance.sounded_like = kind
 
 
 def on_transcribed(s: State, words: TurnWords, now: float) -> None:
@@ -159,6 +163,11 @@ def adopt(s: State, now: float, ended: ev.SpeechStopped | None = None) -> None:
         if ended is None and overlap:
             ended = ev.SpeechStopped(overlap.voiced_ms, round((now - overlap.quiet_since) * 1000))
         end_piece(s, ended or ev.SpeechStopped(0), now)
+
+
+def _believed(event: ev.UtteranceRead) -> UtteranceKind | None:
+    """Return what a reading is taken for."""
+    return UtteranceKind.OTHER if event.words in IN_DOUBT else event.kind
 
 
 def _adopt_command(s: State, now: float) -> None:
