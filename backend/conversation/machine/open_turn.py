@@ -135,7 +135,7 @@ def assess(s: State, now: float) -> None:
                 caller_pauses_ms=tuple(s.caller_pauses_ms),
                 sentence_end=turn.sentence_end,
                 reading=turn.reading.words if turn.reading and turn.pieces <= 1 else None,
-                reply_ms=s.clock.usual_reply_ms,
+                reply_ms=s.clock.usual_reply_ms if turn.discarded < DISCARDED_PER_TURN else 0,
             ),
             s.limits.style,
         )
