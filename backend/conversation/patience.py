@@ -10,7 +10,7 @@ fits decides; its waits are in `WAIT_MS`.
     filled pause        | the last words are "um", "let me see", "hold on"                      |     2000 |    2800
     self-correction     | the last words take something back: "on Tuesday, no", "I mean"        |     1500 |    2100
     number under way    | digits are dictated, fewer than a telephone or card number has        |     1500 |    2200
-    number may go on    | as many digits as a postcode, an order or a short number has          |      870 |    1600
+    number may go on    | as many digits as a postcode, an order or a short number has          |      880 |    1600
     number complete     | 10, 11 or 16 digits, or the year of a date                            |      700 |    1100
     spelling under way  | single letters, half an e-mail address, or we asked for an address    |     1500 |    2200
     address complete    | an e-mail address with its end: "dot com"                             |      600 |    1000
@@ -23,7 +23,7 @@ fits decides; its waits are in `WAIT_MS`.
     complete statement  | surely complete                                                       |      540 |     900
     could be corrected  | sure or rather complete, and ends in a day, a number, a place         |      850 |    1000
     rather complete     | the detectors think it complete                                       |      850 |    1000
-    may go on           | the detectors cannot tell: "my internet is down"; one thing of a list |      870 |    1300
+    may go on           | the detectors cannot tell: "my internet is down"; one thing of a list |      880 |    1300
     sentence goes on    | the detectors think it incomplete: "I would like to book a table"     |     1150 |    1700
 
 The last six rows go by the sum of what the detectors say (`backend.conversation.detectors`, `SURE`): a classifier over
@@ -137,7 +137,7 @@ WAIT_MS: dict[Reason, tuple[int, int]] = {
     Reason.FILLED_PAUSE: (2000, 2800),
     Reason.SELF_CORRECTION: (1500, 2100),
     Reason.NUMBER: (1500, 2200),
-    Reason.NUMBER_MAY_GO_ON: (870, 1600),
+    Reason.NUMBER_MAY_GO_ON: (880, 1600),
     Reason.NUMBER_COMPLETE: (700, 1100),
     Reason.SPELLING: (1500, 2200),
     Reason.ADDRESS_COMPLETE: (600, 1000),
@@ -150,7 +150,7 @@ WAIT_MS: dict[Reason, tuple[int, int]] = {
     Reason.STATEMENT: (540, 900),
     Reason.CORRECTABLE: (850, 1000),
     Reason.RATHER_COMPLETE: (850, 1000),
-    Reason.MAY_GO_ON: (870, 1300),
+    Reason.MAY_GO_ON: (880, 1300),
     Reason.GOES_ON: (1150, 1700),
 }
 """The wait of each reason, in milliseconds: (balanced, patient)."""
@@ -160,11 +160,11 @@ SURE = {"question": 1.1, "yes-no question": 1.1, "request": 1.75, "statement": 2
 """Log odds from which a turn is surely complete, by the kind of sentence."""
 RATHER, DOUBTFUL = 1.1, -0.5
 """Log odds from which a turn is rather complete, and below which it goes on."""
-OWN_PAUSES_MOST_MS = (870, 1600)
-REPLY_WITH_WORDS_MS = 480
-"""A reply that is asked for as soon as the words are known (some 410 ms after the last sound) sounds this long after
-the Responder's time, and a voice that begins by then is noticed."""
-SLOW_REPLY_MOST_MS = (890, 1000)
+OWN_PAUSES_MOST_MS = (880, 1600)
+REPLY_WITH_WORDS_MS = 550
+"""A reply that is asked for as soon as the words are known comes some 410 ms later than the Responder takes; a voice
+that begins by then is noticed within 140 ms."""
+SLOW_REPLY_MOST_MS = (890, 1050)
 """What is waited for at most because the Responder is slow: mostly, and where the last words could be corrected."""
 IN_DOUBT = frozenset({Reason.UNKNOWN, Reason.CORRECTABLE, Reason.RATHER_COMPLETE, Reason.MAY_GO_ON})
 """Reasons that the caller's own pauses may lengthen; to wait longer after what is surely complete makes every answer
