@@ -27,11 +27,11 @@ fits decides; its waits are in `WAIT_MS`.
     sentence goes on    | the detectors think it incomplete: "I would like to book a table"     |     1150 |    1700
 
 The last six rows go by the sum of what the detectors say (`backend.conversation.detectors`, `SURE`): a classifier over
-the words and whatever else is put there. Then comes what only lengthens: where the reason is `IN_DOUBT`, nobody who has
+the words and whatever else is put there. Then comes what only lengthens. Where the reason is `IN_DOUBT`, nobody who has
 made pauses within turns is cut off in one of the length this caller is used to (`own pauses`), up to
-`OWN_PAUSES_MOST_MS`. And where the Responder usually takes so long that a reply asked for with the words would come
-later anyway, what is in doubt is waited for about as long (`slow reply`): patience that costs next to nothing. The
-eager style waits 300 ms for everything.
+`OWN_PAUSES_MOST_MS`, or after a short order that could be corrected (`OWN_PAUSE_IN_ORDER_MS`). And where the Responder
+usually takes so long that a reply asked for with the words would come later anyway, what is in doubt is waited for
+about as long (`slow reply`): patience that costs next to nothing. The eager style waits 300 ms for everything.
 """
 
 from __future__ import annotations
@@ -161,6 +161,10 @@ SURE = {"question": 1.1, "yes-no question": 1.1, "request": 1.75, "statement": 2
 RATHER, DOUBTFUL = 1.1, -0.5
 """Log odds from which a turn is rather complete, and below which it goes on."""
 OWN_PAUSES_MOST_MS = (880, 1600)
+OWN_PAUSE_IN_ORDER_MS = 950
+"""The wait after a short order or statement that could be corrected, for who has paused within a turn in this call."""
+PAUSING_MS = 300
+"""Shorter pauses are breaths."""
 REPLY_WITH_WORDS_MS = 550
 """A reply that is asked for as soon as the words are known comes some 410 ms later than the Responder takes; a voice
 that begins by then is noticed within 140 ms."""
@@ -204,6 +208,8 @@ _ASKED_WHOLE = re.compile(
     r"|when (do|does|did|will) (it|you|they|we|he|she) (open|close|start|begin|end|leave|arrive|come|finish|stop))"
 )
 """Questions that end in their verb, whose object has been asked for: "how much does it cost"."""
+_SHORT = 7
+"""Words: what a longer order ends in is one of several things that it says."""
 _SHORT_ANSWER = 4
 """Words: "in the morning" answers, "for the party we need coffee" begins."""
 _ORDERING = _set("order bring buy add need")
@@ -277,9 +283,8 @@ def patience(context: PauseContext, style: EndpointingStyle) -> Patience:
     wait_ms = WAIT_MS[reason][patient]
     if reason is Reason.UNKNOWN and context.expected in (Expected.NUMBER, Expected.SPELLING):
         wait_ms = EXPECTING_MS[patient]
-    if reason in IN_DOUBT and len(context.caller_pauses_ms) > 1:
-        usual = sorted(context.caller_pauses_ms)[-(-len(context.caller_pauses_ms) * 4 // 5) - 1]
-        own_ms = min(usual + 100, OWN_PAUSES_MOST_MS[patient])
+    if reason in IN_DOUBT:
+        own_ms = _own_pauses_ms(context, patient=patient)
         if own_ms > wait_ms:
             wait_ms, reason = own_ms, Reason.OWN_PAUSES
     if reason in HELD_FOR_SLOW and context.reply_ms:
@@ -288,6 +293,18 @@ def patience(context: PauseContext, style: EndpointingStyle) -> Patience:
         if free_ms > wait_ms:
             wait_ms, reason = free_ms, Reason.SLOW_REPLY
     return Patience(wait_ms, reason)
+
+
+def _own_pauses_ms(context: PauseContext, *, patient: bool) -> int:
+    """Return how long to wait by this caller's pauses so far; 0 where they say nothing."""
+    pauses = sorted(context.caller_pauses_ms)
+    sentence = last_sentence(context.words or "")
+    pausing = pauses and pauses[-1] >= PAUSING_MS
+    order_ms = OWN_PAUSE_IN_ORDER_MS if pausing and len(sentence) <= _SHORT and could_be_corrected(sentence) else 0
+    if len(pauses) < 2:
+        return order_ms
+    usual = pauses[-(-len(pauses) * 4 // 5) - 1]
+    return max(order_ms, min(usual + 100, OWN_PAUSES_MOST_MS[patient]))
 
 
 def _reason(context: PauseContext) -> Reason:

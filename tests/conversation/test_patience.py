@@ -235,6 +235,23 @@ def test_no_wait_takes_back_what_was_said_and_a_wait_does_not() -> None:
     assert balanced("I went there on Monday and there was no wait").reason != Reason.SELF_CORRECTION
 
 
+@pytest.mark.parametrize(
+    ("words", "pauses_ms", "wait_ms", "reason"),
+    [
+        ("Send it to my office", (), 850, Reason.CORRECTABLE),
+        ("Send it to my office", (200, 180), 850, Reason.CORRECTABLE),
+        ("Send it to my office", (400,), 950, Reason.OWN_PAUSES),
+        ("Send it to my office", (400, 1200, 1100), 950, Reason.OWN_PAUSES),
+        ("Turn off the lights please", (400,), 480, Reason.REQUEST),
+    ],
+)
+def test_who_has_paused_within_a_turn_is_waited_for_longer_after_a_short_order(
+    words: str, pauses_ms: tuple[int, ...], wait_ms: int, reason: Reason
+) -> None:
+    said = PauseContext(words, sentence_end=-0.3, caller_pauses_ms=pauses_ms)
+    assert patience(said, BALANCED) == Patience(wait_ms, reason)
+
+
 def test_a_question_mark_means_more_than_a_full_stop_and_a_missing_one_means_going_on() -> None:
     waits = [balanced(f"What is the weather{mark}").wait_ms for mark in "?. "]
     assert waits == sorted(waits) and waits[0] < waits[-1]
