@@ -21,7 +21,7 @@ fits decides; its waits are in `WAIT_MS`.
     complete question   | surely complete, and a question                                       |      420 |     700
     complete request    | surely complete: "turn off the lights please"                         |      480 |     800
     complete statement  | surely complete                                                       |      540 |     900
-    could be corrected  | sure or rather complete, and ends in a day, a number, a place         |      850 |    1000
+    could be corrected  | surely complete; it ends in a day, a number, a choice or a place       |      760 |    1000
     rather complete     | the detectors think it complete                                       |      850 |    1000
     may go on           | the detectors cannot tell: "my internet is down"; one thing of a list |      880 |    1300
     sentence goes on    | the detectors think it incomplete: "I would like to book a table"     |     1150 |    1700
@@ -148,7 +148,7 @@ WAIT_MS: dict[Reason, tuple[int, int]] = {
     Reason.QUESTION: (420, 700),
     Reason.REQUEST: (480, 800),
     Reason.STATEMENT: (540, 900),
-    Reason.CORRECTABLE: (850, 1000),
+    Reason.CORRECTABLE: (760, 1000),
     Reason.RATHER_COMPLETE: (850, 1000),
     Reason.MAY_GO_ON: (880, 1300),
     Reason.GOES_ON: (1150, 1700),
@@ -388,10 +388,10 @@ def _judged(context: PauseContext, text: str, sentence: list[str], *, more: bool
     is_sure = odds >= SURE[kind]
     if more or (odds < RATHER and not is_sure):
         return Reason.MAY_GO_ON
-    if could_be_corrected(sentence):
-        return Reason.CORRECTABLE
     if not is_sure:
         return Reason.RATHER_COMPLETE
+    if could_be_corrected(sentence):
+        return Reason.CORRECTABLE
     if kind == "fragment":
         return Reason.QUICK_ANSWER if len(sentence) <= _SHORT_ANSWER else Reason.STATEMENT
     return Reason.QUESTION if "question" in kind else Reason.REQUEST if kind == "request" else Reason.STATEMENT
