@@ -107,7 +107,7 @@ _ARRANGING = _set(
 )
 """What "could you" asks to be done, not to be told."""
 _OWN_NAME = re.compile(r"\bname('s| is) (\w+ ?){1,2}$")
-_TELLING = _set("tell explain describe know help understand")
+_EXPLAINING = _set("tell explain describe know help understand")
 """Requests to be told something; what they end in is the assistant's to say."""
 _TAKEN_BACK = re.compile(r"\w (no|sorry|i mean|or rather|actually|make that)\b")
 _SHORT_STATEMENT = 7
@@ -203,7 +203,7 @@ def could_be_corrected(words: list[str]) -> bool:
     if kind == "statement":
         tells = _OWN_NAME.search(said) or not _VALUE_PLACED.search(_classes_said(words))
         return len(words) <= _SHORT_STATEMENT and bool(tells or _WISH.search(said))
-    return kind == "request" and _TELLING.isdisjoint(words)
+    return kind == "request" and _EXPLAINING.isdisjoint(words)
 
 
 def _lacks_is(words: list[str]) -> bool:

@@ -10,7 +10,7 @@ fits decides; its waits are in `WAIT_MS`.
     filled pause        | the last words are "um", "let me see", "hold on"                      |     2000 |    2800
     self-correction     | the last words take something back: "on Tuesday, no", "I mean"        |     1500 |    2100
     number under way    | digits are dictated, fewer than a telephone or card number has        |     1500 |    2200
-    number may go on    | as many digits as a postcode, an order or a short number has          |      870 |    1600
+    number may go on    | as many digits as a postcode, an order or a short number has          |      880 |    1600
     number complete     | 10, 11 or 16 digits, or the year of a date                            |      700 |    1100
     spelling under way  | single letters, half an e-mail address, or we asked for an address    |     1500 |    2200
     address complete    | an e-mail address with its end: "dot com"                             |      600 |    1000
@@ -21,17 +21,17 @@ fits decides; its waits are in `WAIT_MS`.
     complete question   | surely complete, and a question                                       |      420 |     700
     complete request    | surely complete: "turn off the lights please"                         |      480 |     800
     complete statement  | surely complete                                                       |      540 |     900
-    could be corrected  | sure or rather complete, and ends in a day, a number, a place         |      850 |    1000
+    could be corrected  | surely complete; it ends in a day, a number, a choice or a place       |      760 |    1000
     rather complete     | the detectors think it complete                                       |      850 |    1000
-    may go on           | the detectors cannot tell: "my internet is down"; one thing of a list |      870 |    1300
+    may go on           | the detectors cannot tell: "my internet is down"; one thing of a list |      880 |    1300
     sentence goes on    | the detectors think it incomplete: "I would like to book a table"     |     1150 |    1700
 
 The last six rows go by the sum of what the detectors say (`backend.conversation.detectors`, `SURE`): a classifier over
-the words and whatever else is put there. Then comes what only lengthens: where the reason is `IN_DOUBT`, nobody who has
+the words and whatever else is put there. Then comes what only lengthens. Where the reason is `IN_DOUBT`, nobody who has
 made pauses within turns is cut off in one of the length this caller is used to (`own pauses`), up to
-`OWN_PAUSES_MOST_MS`. And where the Responder usually takes so long that a reply asked for with the words would come
-later anyway, what is in doubt is waited for about as long (`slow reply`): patience that costs next to nothing. The
-eager style waits 300 ms for everything.
+`OWN_PAUSES_MOST_MS`, or after a short order that could be corrected (`OWN_PAUSE_IN_ORDER_MS`). And where the Responder
+usually takes so long that a reply asked for with the words would come later anyway, what is in doubt is waited for
+about as long (`slow reply`): patience that costs next to nothing. The eager style waits 300 ms for everything.
 """
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ WAIT_MS: dict[Reason, tuple[int, int]] = {
     Reason.FILLED_PAUSE: (2000, 2800),
     Reason.SELF_CORRECTION: (1500, 2100),
     Reason.NUMBER: (1500, 2200),
-    Reason.NUMBER_MAY_GO_ON: (870, 1600),
+    Reason.NUMBER_MAY_GO_ON: (880, 1600),
     Reason.NUMBER_COMPLETE: (700, 1100),
     Reason.SPELLING: (1500, 2200),
     Reason.ADDRESS_COMPLETE: (600, 1000),
@@ -148,9 +148,9 @@ WAIT_MS: dict[Reason, tuple[int, int]] = {
     Reason.QUESTION: (420, 700),
     Reason.REQUEST: (480, 800),
     Reason.STATEMENT: (540, 900),
-    Reason.CORRECTABLE: (850, 1000),
+    Reason.CORRECTABLE: (760, 1000),
     Reason.RATHER_COMPLETE: (850, 1000),
-    Reason.MAY_GO_ON: (870, 1300),
+    Reason.MAY_GO_ON: (880, 1300),
     Reason.GOES_ON: (1150, 1700),
 }
 """The wait of each reason, in milliseconds: (balanced, patient)."""
@@ -160,11 +160,15 @@ SURE = {"question": 1.1, "yes-no question": 1.1, "request": 1.75, "statement": 2
 """Log odds from which a turn is surely complete, by the kind of sentence."""
 RATHER, DOUBTFUL = 1.1, -0.5
 """Log odds from which a turn is rather complete, and below which it goes on."""
-OWN_PAUSES_MOST_MS = (870, 1600)
-REPLY_WITH_WORDS_MS = 480
-"""A reply that is asked for as soon as the words are known (some 410 ms after the last sound) sounds this long after
-the Responder's time, and a voice that begins by then is noticed."""
-SLOW_REPLY_MOST_MS = (890, 1000)
+OWN_PAUSES_MOST_MS = (880, 1600)
+OWN_PAUSE_IN_ORDER_MS = 950
+"""The wait after a short order or statement that could be corrected, for who has paused within a turn in this call."""
+PAUSING_MS = 300
+"""Shorter pauses are breaths."""
+REPLY_WITH_WORDS_MS = 550
+"""A reply that is asked for as soon as the words are known comes some 410 ms later than the Responder takes; a voice
+that begins by then is noticed within 140 ms."""
+SLOW_REPLY_MOST_MS = (890, 1050)
 """What is waited for at most because the Responder is slow: mostly, and where the last words could be corrected."""
 IN_DOUBT = frozenset({Reason.UNKNOWN, Reason.CORRECTABLE, Reason.RATHER_COMPLETE, Reason.MAY_GO_ON})
 """Reasons that the caller's own pauses may lengthen; to wait longer after what is surely complete makes every answer
@@ -204,6 +208,8 @@ _ASKED_WHOLE = re.compile(
     r"|when (do|does|did|will) (it|you|they|we|he|she) (open|close|start|begin|end|leave|arrive|come|finish|stop))"
 )
 """Questions that end in their verb, whose object has been asked for: "how much does it cost"."""
+_SHORT = 7
+"""Words: what a longer order ends in is one of several things that it says."""
 _SHORT_ANSWER = 4
 """Words: "in the morning" answers, "for the party we need coffee" begins."""
 _ORDERING = _set("order bring buy add need")
@@ -277,9 +283,8 @@ def patience(context: PauseContext, style: EndpointingStyle) -> Patience:
     wait_ms = WAIT_MS[reason][patient]
     if reason is Reason.UNKNOWN and context.expected in (Expected.NUMBER, Expected.SPELLING):
         wait_ms = EXPECTING_MS[patient]
-    if reason in IN_DOUBT and len(context.caller_pauses_ms) > 1:
-        usual = sorted(context.caller_pauses_ms)[-(-len(context.caller_pauses_ms) * 4 // 5) - 1]
-        own_ms = min(usual + 100, OWN_PAUSES_MOST_MS[patient])
+    if reason in IN_DOUBT:
+        own_ms = _own_pauses_ms(context, patient=patient)
         if own_ms > wait_ms:
             wait_ms, reason = own_ms, Reason.OWN_PAUSES
     if reason in HELD_FOR_SLOW and context.reply_ms:
@@ -288,6 +293,18 @@ def patience(context: PauseContext, style: EndpointingStyle) -> Patience:
         if free_ms > wait_ms:
             wait_ms, reason = free_ms, Reason.SLOW_REPLY
     return Patience(wait_ms, reason)
+
+
+def _own_pauses_ms(context: PauseContext, *, patient: bool) -> int:
+    """Return how long to wait by this caller's pauses so far; 0 where they say nothing."""
+    pauses = sorted(context.caller_pauses_ms)
+    sentence = last_sentence(context.words or "")
+    pausing = pauses and pauses[-1] >= PAUSING_MS
+    order_ms = OWN_PAUSE_IN_ORDER_MS if pausing and len(sentence) <= _SHORT and could_be_corrected(sentence) else 0
+    if len(pauses) < 2:
+        return order_ms
+    usual = pauses[-(-len(pauses) * 4 // 5) - 1]
+    return max(order_ms, min(usual + 100, OWN_PAUSES_MOST_MS[patient]))
 
 
 def _reason(context: PauseContext) -> Reason:
@@ -371,10 +388,10 @@ def _judged(context: PauseContext, text: str, sentence: list[str], *, more: bool
     is_sure = odds >= SURE[kind]
     if more or (odds < RATHER and not is_sure):
         return Reason.MAY_GO_ON
-    if could_be_corrected(sentence):
-        return Reason.CORRECTABLE
     if not is_sure:
         return Reason.RATHER_COMPLETE
+    if could_be_corrected(sentence):
+        return Reason.CORRECTABLE
     if kind == "fragment":
         return Reason.QUICK_ANSWER if len(sentence) <= _SHORT_ANSWER else Reason.STATEMENT
     return Reason.QUESTION if "question" in kind else Reason.REQUEST if kind == "request" else Reason.STATEMENT

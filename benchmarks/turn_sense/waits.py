@@ -103,11 +103,13 @@ def _call(call: Call, provider_ms: int, style: EndpointingStyle) -> Iterator[Jud
         said, discarded = "", 0
         for piece, pause_ms in zip(spoken.pieces, [*spoken.pauses_ms, 0], strict=True):
             said = f"{said} {piece.lower()}".strip()
-            unknown = PauseContext(expected=expected, caller_pauses_ms=tuple(caller_pauses[-16:]), reply_ms=reply_ms)
+            may = discarded < DISCARDED_PER_TURN
+            unknown = PauseContext(
+                expected=expected, caller_pauses_ms=tuple(caller_pauses[-16:]), reply_ms=reply_ms if may else 0
+            )
             early = patience(unknown, style)
             verdict = patience(replace(unknown, words=said, sentence_end=_sentence_end(said)), style)
             likely_over = scene.prompt.endswith("?") or len(said) * character_ms >= LONG_TURN_MS
-            may = discarded < DISCARDED_PER_TURN
             over_ms = max(WORDS_KNOWN_MS, verdict.wait_ms - RELEASE_MS + LATE_MS)
             if (
                 may

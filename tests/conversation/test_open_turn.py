@@ -260,7 +260,7 @@ def test_a_slow_responder_gives_who_may_go_on_more_time_and_is_asked_all_the_sam
     played = len(talk.all(do.Play))
     talk.wait(0.02)
     assert len(talk.all(do.Play)) == played, "it has been silent for 820 ms, and the Responder took 500 before"
-    talk.wait(0.2)
+    talk.wait(0.25)
     assert len(talk.all(do.Play)) == played + 1
     talk.tell(ev.PlaybackStarted("i-r2"))
     assert talk.published(TurnMeasured)[-1].reason == "slow reply"

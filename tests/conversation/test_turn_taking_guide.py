@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from backend.conversation.patience import (
-    OWN_PAUSES_MOST_MS,
+    OWN_PAUSE_IN_ORDER_MS,
     SLOW_REPLY_MOST_MS,
     WAIT_MS,
     EndpointingStyle,
@@ -22,7 +22,7 @@ ROWS = re.findall(r"^\| ([a-z, -]+) \| (.*) \| (?:up to )?([\d.]+) s \|$", GUIDE
 """Of each row its reasons, examples, and balanced wait in seconds."""
 ELSEWHERE = {
     "hesitation": 2500,
-    "own pauses": OWN_PAUSES_MOST_MS[0],
+    "own pauses": OWN_PAUSE_IN_ORDER_MS,
     "slow reply": SLOW_REPLY_MOST_MS[1],
 }
 """Reasons that are not in `WAIT_MS`."""

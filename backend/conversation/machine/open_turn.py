@@ -42,7 +42,7 @@ WHOLE_TURNS = 3
 """Turns in a row without a pause after which the next one is expected to have none either; a call begins with that."""
 LONG_TURN_MS = 2700
 """Speech after which a pause is more likely to be the end of a turn than not."""
-PREPARE_WAIT_MS = 890
+PREPARE_WAIT_MS = 960
 """A turn that is waited for longer than this will probably go on: its reply is asked for at the second moment. (What is
 waited for longer only because the Responder is slow is none.)"""
 RELEASE_MS = 15
@@ -135,7 +135,7 @@ def assess(s: State, now: float) -> None:
                 caller_pauses_ms=tuple(s.caller_pauses_ms),
                 sentence_end=turn.sentence_end,
                 reading=turn.reading.words if turn.reading and turn.pieces <= 1 else None,
-                reply_ms=s.clock.usual_reply_ms,
+                reply_ms=s.clock.usual_reply_ms if turn.discarded < DISCARDED_PER_TURN else 0,
             ),
             s.limits.style,
         )
