@@ -38,6 +38,7 @@ _GUIDE = re.compile(
 )
 _CATCH_ALL = re.compile(r"\banything else\b|\bno other\b|^(?:general )?knowledge$|^general", re.IGNORECASE)
 _NAME = re.compile(r"(?<=[\w,;:] )(?!I\b)[A-Z](?=[a-z])[\w.'’-]*")
+_SHORTENED = re.compile(r"\b(what|how|who|where|when|that|there|it|here)['’]s\b", re.IGNORECASE)
 _WORD = re.compile(r"[a-zA-Z]{2,}")
 _ENDING = re.compile(r"(?<=\w{3})(?:ing|ed|es|s|e)$")
 _COMMON = frozenset(
@@ -246,7 +247,7 @@ def _phrases(text: str) -> frozenset[str]:
 
 
 def _unnamed(text: str) -> str:
-    return _NAME.sub("", TIME.sub("", text))
+    return _NAME.sub("", TIME.sub("", _SHORTENED.sub(r"\1 is", text)))
 
 
 def _letters(text: str) -> str:

@@ -168,8 +168,10 @@ class PooledUtterance:
         return not self._decoded.is_spare and self._is_covered(self._decoded.length)
 
     def _is_free(self) -> bool:
-        """Return whether a decoding may begin: none is under way, or a spare one, which cannot be final."""
-        return self._decoding is None or (self._decoding_spare and self._is_paused())
+        """Return whether a decoding may begin: none is under way, or in a pause one that cannot be final."""
+        if self._decoding is None:
+            return True
+        return self._is_paused() and (self._decoding_spare or not self._is_covered(self._decoding_length))
 
     def _is_due(self) -> bool:
         nothing_new = self._pauses.voice_end <= self._decoded.length and not self._decoded.is_spare

@@ -10,7 +10,7 @@ from itertools import pairwise
 SPACE = "▁"
 """Begins the first piece of each word."""
 OLD_SPELLING = re.compile(r"\b(to)-(?=day\b|morrow\b|night\b)", re.IGNORECASE)
-MARKS = frozenset(mark.encode() for mark in ".,?!;:")
+MARKS = frozenset(mark.encode() for mark in ".,?!;:'")
 MOST_WORDS = 20_000
 """Words whose tokens are kept."""
 
@@ -21,8 +21,8 @@ class Tokens:
     def __init__(self, file: bytes) -> None:
         self._pieces = _read(file)
         self._numbers = {piece.decode(errors="replace"): number for number, piece in enumerate(self._pieces)}
-        self.begins = [piece[:3].decode(errors="replace")[:1] == SPACE or piece in MARKS for piece in self._pieces]
-        """Whether a token begins a word, or stands for itself."""
+        self.begins = [piece.startswith(SPACE.encode()) or piece[:1] in MARKS for piece in self._pieces]
+        """Whether a token begins a word, or what stands for itself: a mark, or the end of "it's"."""
         self._of_word = lru_cache(MOST_WORDS)(self._split)
 
     def __repr__(self) -> str:

@@ -19,8 +19,8 @@ from backend.media.wav import read_wav
 from benchmarks.speech import spoken, trimmed
 from local_responder.recognition import moonshine_files
 from local_responder.recognition.base import RecognitionFailed
-from local_responder.recognition.moonshine_model import OLD_SPELLING
 from local_responder.recognition.pooled import PooledRecognizer
+from local_responder.recognition.tokens import OLD_SPELLING
 from local_responder.speech_pool import PoolLimits, SpeechPool
 
 pytestmark = [
