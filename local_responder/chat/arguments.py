@@ -53,9 +53,10 @@ _QUESTIONS = {
     "values": "I need all its numbers with their units, for example eighty kilos and one meter eighty.",
 }
 _OF_SHARES = re.compile(
-    r"(?:how|what|where|is|are|was|were|did|do|does|has|have|tell|give|check|show|i|me|my|our|their|it|they|own|please|"
-    r"now|today|and|the|an?|of|for|on|in|at|or|much|many|stocks?|shares?|prices?|value|quote|market|exchange|portfolio|"
-    r"worth|doing|trad(?:e|ing)|stand|close|up|down|go|gone|losing|gaining|rising|falling|money|one)$",
+    r"(?:how|what|where|is|are|was|were|did|do|does|has|have|tell|give|check|show|would|like|know|hear|you|i|me|my|our|"
+    r"it|they|their|own|please|now|today|again|moment|and|the|an?|of|for|on|in|at|to|or|much|many|one|stocks?|shares?|"
+    r"prices?|costs?|value|quote|market|exchange|portfolio|worth|money|doing|trad(?:e|ing)|stand|close|up|down|go|gone|"
+    r"losing|gaining|rising|fall(?:en|ing))$",
     re.IGNORECASE,
 )
 """Words in a question about shares that name no company: recognition often writes a name in lower case."""
@@ -203,7 +204,7 @@ def _is_name(field: Mapping[str, Any]) -> bool:
 
 def _companies(plain: str) -> list[str]:
     """Return what is left of a question about shares without the words that such questions are made of."""
-    words = re.findall(r"[\w&.-]+", re.sub(r"['’]s\b", "", TIME.sub("", plain)))
+    words = re.findall(r"[\w&.-]+", re.sub(r"['’](?:s|d)\b", "", TIME.sub("", plain)))
     runs = groupby(words, key=lambda word: bool(_OF_SHARES.match(word)))
     return [" ".join(run) for is_common, run in runs if not is_common]
 

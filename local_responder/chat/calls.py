@@ -41,7 +41,10 @@ def _cued(asked: Asked, name: str, group: Group) -> bool | None:
         return all(value_of(field, asked, fields[field]) for field in strict)
     own_words = words_of(name.replace("_", " ")) - ACTIONS
     is_named = any(own.startswith(word) for own in own_words for word in words_of(asked.plain))
-    return is_named or wish_of(asked.plain, group).action in ("snooze", "resolve") or None
+    takes_anything = "text" in fields and "title" not in fields  # and therefore waits to be named
+    return (
+        is_named or wish_of(asked.plain, group).action in ("snooze", "resolve") or (False if takes_anything else None)
+    )
 
 
 def calls_for(asked: Asked, functions: Sequence[Function]) -> Thought:
