@@ -146,9 +146,9 @@ def value_of(name: str, asked: Asked, function: Function, wish: Wish | None = No
             return _ARTICLE.sub("", wish.subject) if wish.action else topic_of(asked.sentence)
         case _ if _is_name(field):
             return places_in(asked.sentence)[:1]
-        case _ if name == "number" or ("default" not in field and field.get("type") == "integer"):
-            number = re.search(r"\d+", digits(TIME.sub("", asked.plain)))
-            return int(number[0]) if number else None
+        case _ if name == "number" or ("default" not in field and field.get("type") in ("integer", "number")):
+            number = re.search(r"\d+(\.\d+)?", digits(TIME.sub("", asked.plain)))
+            return (float(number[0]) if number[1] else int(number[0])) if number else None
     return None
 
 
