@@ -53,9 +53,10 @@ _QUESTIONS = {
     "values": "I need all its numbers with their units, for example eighty kilos and one meter eighty.",
 }
 _OF_SHARES = re.compile(
-    r"(?:how|what|where|is|are|was|were|did|do|does|has|have|tell|give|check|show|i|me|my|our|their|it|they|own|please|"
-    r"now|today|and|the|an?|of|for|on|in|at|or|much|many|stocks?|shares?|prices?|value|quote|market|exchange|portfolio|"
-    r"worth|doing|trad(?:e|ing)|stand|close|up|down|go|gone|losing|gaining|rising|falling|money|one)$",
+    r"(?:how|what|where|is|are|was|were|did|do|does|has|have|tell|give|check|show|would|like|know|hear|you|i|me|my|our|"
+    r"it|they|their|own|please|now|today|again|moment|and|the|an?|of|for|on|in|at|to|or|much|many|one|stocks?|shares?|"
+    r"prices?|costs?|value|quote|market|exchange|portfolio|worth|money|doing|trad(?:e|ing)|stand|close|up|down|go|gone|"
+    r"losing|gaining|rising|fall(?:en|ing))$",
     re.IGNORECASE,
 )
 """Words in a question about shares that name no company: recognition often writes a name in lower case."""
@@ -145,9 +146,9 @@ def value_of(name: str, asked: Asked, function: Function, wish: Wish | None = No
             return _ARTICLE.sub("", wish.subject) if wish.action else topic_of(asked.sentence)
         case _ if _is_name(field):
             return places_in(asked.sentence)[:1]
-        case _ if name == "number" or ("default" not in field and field.get("type") == "integer"):
-            number = re.search(r"\d+", digits(TIME.sub("", asked.plain)))
-            return int(number[0]) if number else None
+        case _ if name == "number" or ("default" not in field and field.get("type") in ("integer", "number")):
+            number = re.search(r"\d+(\.\d+)?", digits(TIME.sub("", asked.plain)))
+            return (float(number[0]) if number[1] else int(number[0])) if number else None
     return None
 
 
@@ -203,7 +204,7 @@ def _is_name(field: Mapping[str, Any]) -> bool:
 
 def _companies(plain: str) -> list[str]:
     """Return what is left of a question about shares without the words that such questions are made of."""
-    words = re.findall(r"[\w&.-]+", re.sub(r"['’]s\b", "", TIME.sub("", plain)))
+    words = re.findall(r"[\w&.-]+", re.sub(r"['’](?:s|d)\b", "", TIME.sub("", plain)))
     runs = groupby(words, key=lambda word: bool(_OF_SHARES.match(word)))
     return [" ".join(run) for is_common, run in runs if not is_common]
 

@@ -7,6 +7,7 @@ A tool offers actions: those its field `action` allows, or the one in its name; 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -39,9 +40,17 @@ def _cued(asked: Asked, name: str, group: Group) -> bool | None:
     fields = {field: function for function in group.values() for field in fields_of(function)}
     if strict := fields.keys() & {"expression", "score"}:
         return all(value_of(field, asked, fields[field]) for field in strict)
-    own_words = words_of(name.replace("_", " ")) - ACTIONS
-    is_named = any(own.startswith(word) for own in own_words for word in words_of(asked.plain))
-    return is_named or wish_of(asked.plain, group).action in ("snooze", "resolve") or None
+    said = {form for word in re.findall(r"\w+", asked.plain.lower()) for form in (word, word.removesuffix("s"))}
+    is_named = all(any(_is_form(part, form) for form in said) for part in {*name.split("_")} - ACTIONS)
+    takes_anything = "text" in fields and "title" not in fields  # and therefore waits to be named
+    if is_named or wish_of(asked.plain, group).action in ("snooze", "resolve"):
+        return True
+    return False if takes_anything else None
+
+
+def _is_form(part: str, word: str) -> bool:
+    """Return whether a word is that part of a tool's name but for its ending: "remind" calls for `reminders`."""
+    return part.startswith(word) and len(part) - len(word) <= (3 if len(word) > 3 else 0)
 
 
 def calls_for(asked: Asked, functions: Sequence[Function]) -> Thought:

@@ -24,7 +24,10 @@ TOPICS_KEPT = 6
 """Questions named in the notes of a caller, the newest last."""
 WORDS_KEPT = 12
 """Words kept of one question."""
-INSTRUCTION = "Work the whole task out with your tools, then deliver the result."
+_PARTS = {
+    "You plan the work of an executor": "Work the whole task out with your tools, then deliver the result.",
+    "You check an answer before it is given": "CORRECT",  # rules would only work it out the same way once more
+}
 _TASK = re.compile(
     r'^You carry out (?:instructions, one at a time|the whole task)\b[\s\S]*^The task as a whole \(data\):\n(".*")$',
     re.MULTILINE,
@@ -39,9 +42,7 @@ _FEELINGS = (("praise", r"\b(?:great|well done|love it)\b"), ("complaint", r"\b(
 
 def part_played(known: str) -> str | None:
     """What a critic or a planner says; None for everybody else."""
-    if "You check an answer before it is given" in known:
-        return "CORRECT"  # rules that worked the answer out would only work it out the same way
-    return INSTRUCTION if "You plan the work of an executor" in known else None
+    return next((said for begun, said in _PARTS.items() if begun in known), None)
 
 
 def task_of(known: str) -> str | None:

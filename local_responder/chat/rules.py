@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from itertools import takewhile
 from typing import Any
 
 from local_responder.chat.asked import Asked
@@ -69,12 +70,8 @@ def _results(messages: Sequence[Message]) -> list[tuple[str, str]]:
     """The newest round's tool results, if it is our turn to go on: the tool's name and the result's text."""
     calls = [call for message in messages for call in message.get("tool_calls") or []]
     names = {call.get("id"): (call.get("function") or {}).get("name", "") for call in calls}
-    results: list[tuple[str, str]] = []
-    for message in reversed(messages):
-        if message.get("role") != "tool":
-            break
-        results.append((names.get(message.get("tool_call_id"), ""), text_of(message.get("content"))))
-    return results[::-1]
+    newest = [*takewhile(lambda each: each.get("role") == "tool", reversed(messages))][::-1]
+    return [(names.get(each.get("tool_call_id"), ""), text_of(each.get("content"))) for each in newest]
 
 
 def _last_user(messages: Sequence[Message]) -> str:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import itertools
-import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from local_responder.dialogue import wording
 from local_responder.dialogue.remembering import Said
 from local_responder.dialogue.routing import Routing
 from local_responder.dialogue.understanding import Question, understand
@@ -60,12 +60,9 @@ class Conversation:
 
     def asked(self, routing: Routing) -> Question | None:
         """The last question that was put to a specialist."""
-        for arguments in reversed(self.calls):
-            try:
-                values = json.loads(arguments)
+        for values in map(wording.read, reversed(self.calls)):
+            if isinstance(values, dict) and {routing.domain_field, routing.query_field} <= values.keys():
                 return Question(values[routing.domain_field], values[routing.query_field])
-            except (ValueError, KeyError, TypeError):
-                continue
         wish = understand(self.last("user"), routing.specialists)
         return wish if isinstance(wish, Question) else None
 

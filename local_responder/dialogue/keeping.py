@@ -38,11 +38,9 @@ _RULES: tuple[tuple[str, str, str], ...] = (
                     r"keep|give|tell|address)\b.+)"),
     (MEMORY, "create", r"(?:remember|keep in mind|don't forget|do not forget)(?:\s*[:,]|\s+that)?\s+"
                        r"(?P<about>(?!(?:to|me|when|what|where|who|how|why|if|this|that|it|us)\b|my name$).+)"),
-    (MEMORY, "search", r"what (?:do|can) you (?:know|remember|tell me) (?:about|of) "
-                       rf"{_ELSEWHERE}(?P<about>(?:me|my|our|us)\b.*)"),
+    (MEMORY, "search", r"(?:what (?:do|can) you (?:know|remember|tell me) (?:about|of)|do you (?:know|remember)|"
+                       rf"(?:what|who|where|when)(?:'s| is| are| was)) {_ELSEWHERE}(?P<about>(?:me|my|our|us)\b.*)"),
     (MEMORY, "search", r"what (?:do you remember|did i tell you|have i told you)(?: (?:about|of) (?P<about>.+))?"),
-    (MEMORY, "search", r"(?:(?:what|who|where|when)(?:'s| is| are| was)|do you (?:know|remember)) "
-                       rf"{_ELSEWHERE}(?P<about>my .+)"),
     (MEMORY, "delete", r"forget (?:that|it|this|about (?:that|it)|what i (?:just )?(?:said|told you))"),
     (MEMORY, "delete", r"forget (?:what|all|everything) (?:that )?(?:you know|i (?:have )?(?:told|said to) you) "
                        r"about (?P<about>.+)"),

@@ -16,9 +16,7 @@ FOLLOW_UP_WORDS = 5
 """Words of a fragment, at most."""
 QUESTIONS_AT_ONCE = 3
 """Questions of one sentence that are answered one by one."""
-_BEGINS = (
-    r"(?:what|who(?:m|se)?|where|when|why|how|which|am|is(?! \d)|are|was|were|do|does|did|can|could|will|would|should)"
-)
+_BEGINS = r"(?:what|who(?:m|se)?|where|when|why|how|which|am|is(?! \d)|are|was|were|do|does|did|can|could|will|would)"
 _NEXT_QUESTION = re.compile(
     r"(?:[,;]?\s+and(?:\s+(?:also|then))?\s+|[,?.!]\s+(?:and\s+|also\s+)?)"
     rf"(?=(?:{_BEGINS}|(?:tell|give|read|show|remind) me|calculate|translate|look up|research)\b)",
@@ -45,8 +43,8 @@ _LEAD = re.compile(
 )
 """What may be said before a question: it is the question that is answered. "Thanks for the news" holds none."""
 ASKS = re.compile(
-    rf"\?|^(?:and |so |please |um |uh |well )*(?:{_BEGINS}|tell|explain|describe|give|show|read|list|check|find|search|"
-    r"look|calculate|translate|any|in|convert|spell|define|name|recommend|suggest|compare|"
+    rf"\?|^(?:and |so |please |um |uh |well )*(?:{_BEGINS}|should|tell|explain|describe|give|show|read|list|check|find|"
+    r"search|look|calculate|translate|any|in|convert|spell|define|name|recommend|suggest|compare|"
     r"i(?:'d like| would like| want) to (?:know|hear))\b",
     re.IGNORECASE,
 )

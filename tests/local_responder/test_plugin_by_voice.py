@@ -48,7 +48,7 @@ MANIFEST = Manifest(
 )
 
 @tool("paint", "Litres of paint for a wall.")
-async def paint(color: Literal["white", "blue", "red"], square_meters: int) -> Result:
+async def paint(color: Literal["white", "blue", "red"], square_meters: float) -> Result:
     return Result({"liters": square_meters / 8, "paint": color})
 """
 QUESTIONS = (
@@ -59,6 +59,8 @@ QUESTIONS = (
      "Ferry: from Ostend at half past nine; day: Friday."),
     (PAINT, "How many liters of blue paint do I need for a wall of forty square meters?",
      {"color": "blue", "square_meters": 40}, "Liters: 5.0; paint: blue."),
+    (PAINT, "How much red paint does my wall of 12.5 square meters need?", {"color": "red", "square_meters": 12.5},
+     "Liters: 1.5625; paint: red."),
 )  # fmt: skip
 
 
@@ -101,6 +103,8 @@ def test_what_it_cannot_do_without_is_asked_back_for(tmp_path: Path) -> None:
     _, tool, _ = loaded(tmp_path, FERRIES)
     assert answer("When does the next ferry leave Calais?", tool).text == "On which day?"
     assert answer("When does the ferry leave tomorrow?", tool).text == "Which harbour do you mean?"
+    _, tool, _ = loaded(tmp_path, PAINT)
+    assert answer("How much paint does a wall of ten square meters need?", tool).text == "Which color do you mean?"
 
 
 @pytest.mark.slow

@@ -1,0 +1,38 @@
+"""What is installed for serving needs no part under the GPL: neither speech nor anything else."""
+
+from __future__ import annotations
+
+import re
+from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
+
+REQUIREMENTS = (Path(__file__).resolve().parents[1] / "requirements.txt").read_text()
+GPL = re.compile(r"(?<!L)(?<!Lesser )\b(?:AGPL|GPL|GNU (?:Affero )?General Public)")
+LEAST = 50
+"""Packages that must have been looked at; the others are for other systems."""
+
+
+def licences(package: str) -> list[str]:
+    """What a package says of its licence: an expression, a text's beginning, or classifiers."""
+    told = distribution(package).metadata
+    classifiers = [each for each in told.get_all("Classifier", []) if each.startswith("License")]
+    return [told.get("License-Expression", ""), told.get("License", "")[:80], *classifiers]
+
+
+def test_no_package_for_serving_is_under_the_gpl() -> None:
+    looked_at, under_gpl = 0, []
+    for name in re.findall(r"^([\w.-]+)(?:\[\S+\])?==", REQUIREMENTS, re.MULTILINE):
+        try:
+            told = licences(name)
+        except PackageNotFoundError:
+            continue
+        looked_at += 1
+        under_gpl += [(name, each) for each in told if GPL.search(each)]
+    assert looked_at >= LEAST
+    assert not under_gpl
+
+
+def test_a_licence_is_known_by_each_of_its_ways_to_be_written() -> None:
+    assert GPL.search("GPL-3.0-or-later") and GPL.search("GNU General Public License v3 (GPLv3)")
+    assert not GPL.search("LGPL-3.0-or-later") and not GPL.search("MIT")
+    assert not GPL.search("GNU Lesser General Public License v3 or later (LGPLv3+)")
