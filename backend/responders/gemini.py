@@ -164,10 +164,13 @@ class GeminiResponder(Responder):
                 await connection.receive_messages(self._on_message)
             if self._crossing:
                 await asyncio.wait([self._crossing])
+            if self._closing and not self._failure:
+                return
+            if self._failure or connection is self._connection:
+                for event in self._codec.lost():
+                    self._report(event)
             if self._failure:
                 raise self._failure
-            if self._closing:
-                return
             if connection is self._connection:
                 raise ResponderUnavailable("The Responder's connection broke.")
 

@@ -399,6 +399,10 @@ class GeminiCodec:
             audio_received_ms=milliseconds(received_bytes),
         )
 
+    def lost(self) -> list[ResponderEvent]:
+        """Return what is to be reported where the session breaks: of the caller's words there will be no more."""
+        return self._transcribed_as_far()
+
     def _transcribed_as_far(self) -> list[ResponderEvent]:
         """Close the words of the caller's turn if there are any; they may come at any time, and without an end."""
         return self._transcribed() if self._user_words else []

@@ -150,6 +150,7 @@ class LiveResponder(Responder):
             on_event(self._early.popleft())
         with contextlib.suppress(ConnectionClosed):  # in the middle of a message
             await self._connection.receive_messages(self._on_message)
+        self._report_all(self._codec.lost())
         if self._failure:
             raise self._failure
         if not self._closing:

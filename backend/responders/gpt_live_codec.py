@@ -270,6 +270,10 @@ class LiveCodec:
                 return _complained(event.error or LiveError())
         return []
 
+    def lost(self) -> list[ResponderEvent]:
+        """Return what is to be reported where the connection breaks: of the caller's words there will be no more."""
+        return self._words.close_as_far()
+
     def deadline(self) -> float | None:
         """Return when `expire` has something to do."""
         due = [self._words.whole_at()]

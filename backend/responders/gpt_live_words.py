@@ -88,6 +88,10 @@ class LiveWords:
         item, self._item = self._item, ""
         return [ev.UserTranscribed(item, self._item_words.strip())] if item else []
 
+    def close_as_far(self) -> list[ResponderEvent]:
+        """Take the open item's words for whole if there are any."""
+        return self.close() if self._item_words else []
+
     def whole_at(self) -> float | None:
         """Return when the open item's words count as whole; None without one."""
         if not self._item:

@@ -58,6 +58,10 @@ REST = script(ANSWERED)
 """How every connection behaves that follows on another."""
 
 
+HANGS: dict[str, Any] = {"turns": [{"hear": QUESTION, "reply": {"hang": True}}], "fallback": {"hang": True}}
+"""A connection on which no answer ever comes, in however many pieces the question is heard."""
+
+
 async def asks(line: GauntletCall) -> None:
     """Ask, and be answered."""
     await line.ask()
@@ -183,7 +187,7 @@ HAPPENINGS = (
     ),
     Happening(
         "refused for 8 s, an answer owed",
-        script({"hang": True}),
+        HANGS,
         waits_for_the_provider,
         ONE,
         alone=True,
@@ -193,7 +197,7 @@ HAPPENINGS = (
     Happening("refused for 8 s, asked meanwhile", REST, asks_while_the_provider_is_away, ONE, alone=True, away_s=8),
     Happening(
         "refused for 60 s, an answer owed",
-        script({"hang": True}),
+        HANGS,
         waits_for_the_provider,
         ONE,
         alone=True,

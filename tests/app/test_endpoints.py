@@ -69,7 +69,7 @@ async def test_who_may_find_the_turns_is_what_all_providers_have_in_common() -> 
 def test_a_server_is_refused_where_nobody_would_find_the_turns() -> None:
     keys = {"XAI__API_KEY": "k", "QWEN__API_KEY": "k", "OPENAI_API_KEY": "k", "VAD__ENABLED": "false"}
     refused = pytest.raises(AssertionError, match="nobody finds the turns of calls with qwen")
-    with refused, running_server(RESPONDERS="xai,qwen", **keys):
+    with refused, running_server(None, RESPONDERS="xai,qwen", **keys):
         pass
 
 

@@ -64,14 +64,14 @@ async def test_the_end_of_a_connection_is_crossed_unheard() -> None:
                 for unheard in ("responder_changed", "error", "session_ended"):
                     assert not call.all_told(unheard)
     assert peer.refused == []
-    [handle] = [each.setup.session_resumption.handle for _, each in peer.received if resumes(each)]
-    assert handle in peer.sessions, "it is the same session"
+    handles = [handle for _, message in peer.received if (handle := resumed(message))]
+    assert len(handles) == 1 and handles[0] in peer.sessions, "it is the same session"
 
 
-def resumes(message: ClientMessage) -> bool:
-    """Whether a message goes on with a session."""
+def resumed(message: ClientMessage) -> str | None:
+    """The handle of the session that a message goes on with, if it does."""
     asked = message.setup.session_resumption if message.setup else None
-    return bool(asked and asked.handle)
+    return asked.handle if asked else None
 
 
 def turns(message: dict[str, Any]) -> list[dict[str, Any]]:

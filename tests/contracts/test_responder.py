@@ -260,6 +260,17 @@ async def test_an_expired_connection_asks_for_another(provider: Connect, peer: O
         assert made.failure and made.failure.retryable
 
 
+async def test_what_the_caller_has_said_is_told_before_a_connection_that_breaks_in_the_answer(
+    provider: Connect, peer: OfflinePeer
+) -> None:
+    reply = {"text": "It is a long story.", "tone": {"ms": 3000}, "pace": 1, "drop_after_ms": 100}
+    async with replying(provider, peer, reply) as made:
+        await ask(made)
+        await made.until(lambda: made.failure)
+        heard = "hello" if made.responder.capabilities.transcribes else ""
+        assert [event.text for event in made.all(ev.UserTranscribed)] == [heard]
+
+
 async def test_closing_twice_leaves_no_task_behind(provider: Connect, peer: OfflinePeer) -> None:
     before = len(asyncio.all_tasks())
     async with replying(provider, peer) as made:

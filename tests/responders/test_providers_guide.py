@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from math import isfinite
 from pathlib import Path
+
+from pydantic import BaseModel
 
 from backend.responders.base import Capabilities
 from backend.responders.gemini_codec import CAPABILITIES as GEMINI
@@ -13,6 +16,7 @@ from backend.responders.qwen import CAPABILITIES as QWEN
 from backend.responders.self_hosted import CODECS as SERVERS
 from backend.responders.self_hosted import LOCALAI, SPEECH_TO_SPEECH, VLLM_OMNI
 from backend.responders.xai import CAPABILITIES as XAI
+from backend.settings.settings import load_settings
 
 OTHERS = {"xai": XAI, "qwen": QWEN, "gemini": GEMINI, "gpt_live": GPT_LIVE} | {
     "speech_to_speech": SPEECH_TO_SPEECH,
@@ -51,6 +55,19 @@ def test_the_table_of_providers_is_that_of_their_records() -> None:
     for number, model in enumerate(models, 1):
         rows = column(OTHERS.get(model) or capabilities_of(model))
         assert [row[number] for row in rest[: len(rows)]] == rows
+
+
+def test_the_guides_name_settings_that_there_are() -> None:
+    sections = {
+        name: type(part).model_fields for name, part in load_settings(_env_file=None) if isinstance(part, BaseModel)
+    }
+    named = {
+        (section.lower(), field.lower())
+        for guide in ("providers", "failover", "gauntlet")
+        for section, field in re.findall(r"\b([A-Z_]+?)__([A-Z_]+)\b", (GUIDE.parent / f"{guide}.md").read_text())
+    }
+    assert len(named) > 20
+    assert [each for each in named if each[1] not in sections[each[0]]] == []
 
 
 def test_neither_the_call_nor_the_turn_machine_names_a_provider() -> None:
