@@ -178,7 +178,7 @@ def token(
 def tour(context: typer.Context) -> None:
     """Show every Thinker at work, without a key or a network.
 
-    It needs no microphone either: the questions are typed, and spoken from sound files.
+    It needs no microphone either: the questions are typed, and spoken by a computer voice.
     """
     raise typer.Exit(subprocess.call([sys.executable, "-m", "demo.tour", *context.args]))
 

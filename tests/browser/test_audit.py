@@ -147,7 +147,7 @@ async def test_what_is_opened_during_a_call_is_accessible(browser: Browser, look
             await assert_accessible(tab.page, f"{opened} during a call")
             await tab.page.keyboard.press("Escape")
         await tab.press("mute")
-        await tab.sees("floor", "Muted")
+        await tab.sees("state", "Connected, muted")
         await assert_accessible(tab.page, "muted")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import AsyncIterator
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -84,10 +85,19 @@ async def test_two_questions_of_one_sentence_get_two_answers_in_order_and_sample
         words = " ".join(await said(tab))
         assert -1 < words.index("In Seattle it is") < words.index(SAMPLE) < words.index("13.8 billion")
         assert words.count(SAMPLE) == 1
-        await ask(tab, "Am I free on Monday?", "Monday")
         await ask(tab, "What's the weather in Xyzzyville?", "Xyzzyville")
         last = (await said(tab))[-1]
         assert "degrees" not in last and SAMPLE not in last, "nobody knows that there is such a place"
+
+
+async def test_who_asks_for_a_day_is_told_of_that_day(browser: Browser) -> None:
+    busy, free = ((datetime.now() + timedelta(days)).strftime("%A") for days in (2, 3))
+    async with real_server() as url, tab_in(browser, complaints="expected") as tab:
+        await tab.open(url)
+        await connect_silently(tab)
+        await ask(tab, f"Put the dentist in my calendar for {busy} at three.", "It is in your calendar")
+        await ask(tab, f"Am I free on {busy}?", f"Dentist, {busy}")
+        await ask(tab, f"Am I free on {free}?", "There is nothing in your calendar")
 
 
 async def test_words_typed_while_the_caller_speaks_are_answered_after_what_is_said(tmp_path: Path) -> None:
@@ -118,7 +128,7 @@ async def test_a_server_that_dies_in_mid_sentence_leaves_nothing_on_the_page_tha
                 await tab.open(url)
                 await tab.connect()
                 await tab.sees("floor", "Speaking", 30_000)
-                await tab.page.locator("[data-testid=entry-assistant][data-state=live]").wait_for(timeout=30_000)
+                await tab.page.locator("[data-testid=entry-assistant][data-state=done]").last.wait_for(timeout=30_000)
                 process.kill()
                 await process.wait()
                 await tab.sees("state", "Reconnecting…", 15_000)

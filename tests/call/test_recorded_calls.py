@@ -123,7 +123,7 @@ async def test_nothing_is_recorded_without_consent_and_not_where_the_operator_ha
         await call.speak(20)
         assert call.told("recording") == [] and store.writer.active == ()
     async with placed_call() as call:
-        with pytest.raises(BadRequest, match="not recorded here"):
+        with pytest.raises(BadRequest, match="not recorded on this server"):
             call.live.record(True)
     async with placed_call(recordings=store) as call:
         call.session.share()  # somebody takes part with the session's token alone

@@ -181,6 +181,6 @@ async def test_a_stranger_is_told_why(kind: str, peer: OfflinePeer, script: str)
             told = await page.told()
     if kind == "websocket":
         (fault,) = [data for _, name, data in told if name == "error" and "closed" not in str(data)]
-        assert "does not admit strangers" in fault["data"]["error"] and fault["data"]["fatal"]
+        assert "requires a token" in fault["data"]["error"] and fault["data"]["fatal"]
     else:
         assert "401" in refused, refused

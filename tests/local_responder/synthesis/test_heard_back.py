@@ -8,6 +8,7 @@ from importlib.util import find_spec
 
 import pytest
 
+from local_responder.chat.telling import SAMPLE
 from local_responder.recognition.jobs import Hearing, decode_heard, encode
 from local_responder.synthesis.verbalize.verbalizer import verbalize
 from local_responder.synthesis.voice import speak
@@ -41,6 +42,14 @@ def test_words_that_are_spoken_are_heard_again() -> None:
     pairs = [(words(text), words(heard(recognise, speak(text)))) for text in SPOKEN]
     wrong = sum(distance(said, again) for said, again in pairs)
     assert wrong <= MOST_WRONG * sum(len(said) for said, _ in pairs), pairs
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(find_spec("moonshine_cpp") is None, reason="the recogniser has no package for this machine")
+def test_that_an_answer_was_sample_data_is_said_so_that_it_is_heard() -> None:
+    from local_responder.recognition.moonshine import load
+
+    assert words(heard(load(), speak(SAMPLE))) == words(SAMPLE)
 
 
 def heard(recognise: Callable[[bytes], Iterator[bytes]], pcm: bytes) -> str:
