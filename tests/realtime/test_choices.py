@@ -9,7 +9,7 @@ import pytest
 from websockets.exceptions import InvalidStatus
 
 from backend.access.keys import ApiKeys
-from tests.realtime.test_websocket import QUESTION, TONE, ask, write
+from tests.realtime.test_websocket import INSTEAD, QUESTION, TONE, ask, write
 from tests.support.offline_peer import OfflinePeer
 from tests.support.realtime_client import Json, realtime_client
 from tests.support.running_server import RunningServer, running_server
@@ -85,8 +85,8 @@ async def test_no_voice_interrupts_where_that_is_chosen(peer: OfflinePeer, runni
         await client.update(audio=detection(interrupt_response=False))
         await ask(client)
         await client.told("response.output_audio.delta")
-        await asyncio.sleep(0.5)
-        await client.say(speech("no, that is enough now, please stop") + silence(300))
+        await asyncio.sleep(2.0)  # who goes on sooner goes on with the turn
+        await client.say(speech(INSTEAD) + silence(300))
         done = (await client.told("response.done", within_s=12))["response"]
         assert done["status"] == "completed"
         assert abs(len(client.sound[done["output"][0]["id"]]) / 48 - 5000) < 40

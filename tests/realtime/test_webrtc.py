@@ -15,7 +15,7 @@ from openai import AsyncOpenAI
 from websockets.exceptions import InvalidStatus
 
 from tests.realtime.sidebands import SCRIPT, act_beside
-from tests.realtime.test_websocket import QUESTION, TONE, WEATHER_TOOL, ask, write
+from tests.realtime.test_websocket import INSTEAD, QUESTION, TONE, WEATHER_TOOL, ask, write
 from tests.support.offline_peer import OfflinePeer
 from tests.support.realtime_client import realtime_client
 from tests.support.realtime_peer import RealtimePeer, place, realtime_peer
@@ -96,7 +96,7 @@ async def test_a_reply_is_interrupted_by_voice_and_by_its_client(peer: OfflinePe
         await write(client, "Tell me a story")
         await client.told("output_audio_buffer.started")
         await asyncio.sleep(0.5)
-        await client.say(speech("no, that is enough now, please stop") + silence(900))
+        await client.say(speech(INSTEAD) + silence(900))
         done = (await client.told("response.done"))["response"]
         assert (done["status"], done["status_details"]["reason"]) == ("cancelled", "turn_detected")
         assert (await client.told("output_audio_buffer.cleared"))["response_id"] == done["id"]

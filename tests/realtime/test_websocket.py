@@ -15,6 +15,8 @@ from tests.support.speech import silence, speech
 from tests.support.tones import pitch
 
 QUESTION = "what is the weather in Seattle"
+INSTEAD = "I would rather hear about the moon now"
+"""Said over a reply, without a pause: on a busy machine the pieces of a sentence may become turns of their own."""
 TONE: dict[str, Any] = {"hz": 440, "ms": 1000}
 WEATHER_TOOL = {
     "type": "function",
