@@ -17,9 +17,9 @@ syllable does not outlast the voice. Three levels are followed:
 - The *others' level* is the same of voices that were not accepted; it is forgotten `FORGET_FRAMES` after the last of
   them. A caller who turns out `below_db` louder than the voice accepted so far makes that one another's.
 
-The *room* is the louder of the others and of what the floor tells, where others are known only if that is clearly louder:
-then more people have come in. A voice begins some way up from the room to the caller, and never more than `below_db`
-below the caller; it goes on down to a lower limit, and `HOLD_FRAMES` below that where the two are near each other or
+The *room* is the louder of the others and of what the floor tells; where others are known, the floor must be clearly
+louder: then more people have come in. A voice begins some way up from the room to the caller, and never more than
+`below_db` below the caller; it goes on down to a lower limit, and `HOLD_FRAMES` below that where the two are near each other or
 nobody else is known of: a caller's weak syllables are nearer to the room than anything others say, and too much
 forwarded is better than too little.
 
