@@ -19,9 +19,9 @@ syllable does not outlast the voice. Three levels are followed:
 
 The *room* is the louder of the others and of what the floor tells; where others are known, the floor must be clearly
 louder: then more people have come in. A voice begins some way up from the room to the caller, and never more than
-`below_db` below the caller; it goes on down to a lower limit, and `HOLD_FRAMES` below that where the two are near each other or
-nobody else is known of: a caller's weak syllables are nearer to the room than anything others say, and too much
-forwarded is better than too little.
+`below_db` below the caller; it goes on down to a lower limit, and `HOLD_FRAMES` below that where the two are near each
+other or nobody else is known of: a caller's weak syllables are nearer to the room than anything others say, and too
+much forwarded is better than too little.
 
 A caller who has become quiet for good (who whispers, or has moved away) must not stay unheard. A rejected talker
 therefore gets a *trial*, one accepted utterance, after `WAIT_FRAMES` of quiet, as when somebody has asked and waits for
