@@ -17,10 +17,11 @@ syllable does not outlast the voice. Three levels are followed:
 - The *others' level* is the same of voices that were not accepted; it is forgotten `FORGET_FRAMES` after the last of
   them. A caller who turns out `below_db` louder than the voice accepted so far makes that one another's.
 
-The *room* is the louder of the others and of what the floor tells. A voice begins some way up from the room to the
-caller, and never more than `below_db` below the caller; it goes on down to a lower limit, and `HOLD_FRAMES` below that
-where the two are near each other or nobody else is known of: a caller's weak syllables are nearer to the room than
-anything others say, and too much forwarded is better than too little.
+The *room* is the louder of the others and of what the floor tells; where others are known, the floor must be clearly
+louder: then more people have come in. A voice begins some way up from the room to the caller, and never more than
+`below_db` below the caller; it goes on down to a lower limit, and `HOLD_FRAMES` below that where the two are near each
+other or nobody else is known of: a caller's weak syllables are nearer to the room than anything others say, and too
+much forwarded is better than too little.
 
 A caller who has become quiet for good (who whispers, or has moved away) must not stay unheard. A rejected talker
 therefore gets a *trial*, one accepted utterance, after `WAIT_FRAMES` of quiet, as when somebody has asked and waits for
@@ -60,6 +61,8 @@ QUIETEST_FLOOR_DBFS: Final = -70.0
 LOUDEST_FLOOR_DBFS: Final = -24.0
 BABBLE_DB: Final = 6.0
 """Decibels by which what most of a steady room stays below is louder than its floor."""
+LOUDER_DB: Final = 2.0
+"""Decibels by which the floor has to tell of a louder room than the others are, for the room to have become louder."""
 STANDS_OUT_DB: Final = 3.0
 """Decibels above the steady part of the room from which a voice may begin."""
 FIRST_DB: Final = 5.0
@@ -169,8 +172,9 @@ class NearVoice:
         """The level that most of what is not the caller stays below."""
         if self.others_dbfs is None or self._is_callers_own:
             return self.floor_dbfs + BABBLE_DB
-        if self._others_frames < LEARNT_FRAMES:
-            return max(self.floor_dbfs + BABBLE_DB, self.others_dbfs)
+        by_floor = self.floor_dbfs + BABBLE_DB
+        if self._others_frames < LEARNT_FRAMES or by_floor > self.others_dbfs + LOUDER_DB:
+            return max(by_floor, self.others_dbfs)
         return self.others_dbfs
 
     @property

@@ -139,6 +139,16 @@ def test_a_question_in_babble_begins_and_ends_with_the_caller(below: int) -> Non
     assert len(one.utterances) == 3
 
 
+def test_a_room_that_becomes_louder_does_not_keep_a_question_from_ending() -> None:
+    """The others were at -42; more come in, no more than 8 dB below the caller."""
+    one = listener()
+    one.play(babble(4, -42), talk(2, -22, room=-42), babble(4, -42), quiet(1), babble(4, -31))
+    asked = one.now
+    one.play(talk(2, -22, room=-31), babble(6, -31))
+    assert [began for began, ended in one.utterances if ended > asked] == pytest.approx([asked], abs=0.1)
+    assert one.utterances[-1][1] <= asked + 2 + 0.6
+
+
 def test_a_voice_8_db_below_the_callers_is_not_the_callers() -> None:
     one = listener()
     one.play(quiet(2), talk(3, -22), quiet(1))
