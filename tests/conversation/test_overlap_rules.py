@@ -283,6 +283,21 @@ def test_what_may_be_the_beginning_of_oh_okay_is_read_again_before_it_ends_the_r
     assert talk.floor() is Floor.USER
 
 
+@pytest.mark.parametrize(("words", "at_once"), [("be quiet", False), ("okay stop", True)])
+def test_a_command_after_an_agreement_that_it_does_not_begin_with_is_read_again(words: str, at_once: bool) -> None:
+    """Of "got it" the reader heard "be quiet" at the second look."""
+    talk = replying()
+    talk.tell(ev.SpeechStarted())
+    talk.wait(0.32)
+    talk.tell(ev.UtteranceRead(UtteranceKind.AGREEMENT, "okay", partial=True))
+    talk.wait(0.12)
+    talk.tell(ev.UtteranceRead(UtteranceKind.COMMAND, words, partial=True))
+    assert (talk.floor() is Floor.USER) == at_once
+    talk.wait(0.12)
+    talk.tell(ev.UtteranceRead(UtteranceKind.COMMAND, words, partial=True))
+    assert talk.floor() is Floor.USER
+
+
 def test_a_stop_whose_last_sound_comes_while_it_is_read_ends_the_reply() -> None:
     talk = replying()
     talk.say(240)

@@ -25,7 +25,7 @@ from backend.conversation.machine.moves import forget_words, release_hold, settl
 from backend.conversation.machine.open_turn import NOT_WORDS, discard_prepared, follows_false_start
 from backend.conversation.machine.pieces import end_piece, take_over
 from backend.conversation.machine.playback import bring_back
-from backend.conversation.machine.state import Deadlines, Floor, Overlap, State, TurnWords
+from backend.conversation.machine.state import Deadlines, Floor, Overlap, State, TurnWords, Utterance
 from backend.conversation.utterances import UtteranceKind, kind_of
 
 MURMURS = frozenset({UtteranceKind.AGREEMENT, *NOT_WORDS})
@@ -85,17 +85,17 @@ def on_read_partly(s: State, event: ev.UtteranceRead, now: float) -> None:
         return
     kind = _believed(event)
     if kind is UtteranceKind.COMMAND:
-        if not (s.utterance.partial_readings < UNSURE_READINGS and event.words.startswith(LIKE_A_MURMUR)):
+        if not _is_unsure(s.utterance, event.words):
             _adopt_command(s, now)
     elif kind is UtteranceKind.OTHER and follows_false_start(s, s.utterance.began):
         adopt(s, now)
     elif kind is UtteranceKind.OTHER:
-        if s.utterance.sounded_like in NOT_WORDS:
+        if s.utterance.sounded_like and s.utterance.sounded_like.kind in NOT_WORDS:
             s.utterance.may_last_ms = s.limits.doubt_max_ms  # "how much ..." is "hm" at first; so are some murmurs
     elif kind in MURMURS:
         last = s.utterance.partial_readings == len(s.limits.read_partly_at_ms)
         s.utterance.may_last_ms = s.limits.long_murmur_max_ms if last else s.limits.murmur_max_ms
-    s.utterance.sounded_like = kind
+    s.utterance.sounded_like = event
 
 
 def on_transcribed(s: State, words: TurnWords, now: float) -> None:
@@ -168,6 +168,14 @@ def adopt(s: State, now: float, ended: ev.SpeechStopped | None = None) -> None:
 def _believed(event: ev.UtteranceRead) -> UtteranceKind | None:
     """Return what a reading is taken for."""
     return UtteranceKind.OTHER if event.words in IN_DOUBT else event.kind
+
+
+def _is_unsure(utterance: Utterance, words: str) -> bool:
+    """Return whether a command that is found in a voice which sounds on may be part of a murmur: it is read again."""
+    if words.startswith(LIKE_A_MURMUR):
+        return utterance.partial_readings < UNSURE_READINGS
+    before = utterance.sounded_like
+    return before is not None and before.kind is UtteranceKind.AGREEMENT and not words.startswith(before.words)
 
 
 def _adopt_command(s: State, now: float) -> None:

@@ -15,7 +15,6 @@ from backend.conversation.page_events import AnswerMeasured, FloorChanged, PageE
 from backend.conversation.patience import Expected, SpeechEnding, expected_answer
 from backend.conversation.spoken import SpokenItem, SpokenItems
 from backend.conversation.turn_clock import TurnClock
-from backend.conversation.utterances import UtteranceKind
 
 IDLE = "idle"
 """The one reason for leaving that the caller can still talk us out of."""
@@ -91,8 +90,8 @@ class Utterance:
     """All of it, said over a reply, was committed."""
     partial_readings: int = 0
     """Times the reader was asked what has been said so far, while the voice sounds."""
-    sounded_like: UtteranceKind | None = None
-    """What the latest of these took it for."""
+    sounded_like: UtteranceRead | None = None
+    """The latest of their answers."""
     may_last_ms: int = 0
     """It said a murmur: the speech after which it takes the floor nevertheless."""
 
