@@ -12,10 +12,10 @@ import logging
 from collections.abc import AsyncIterator, Iterator
 from time import monotonic
 
+from backend.conversation.utterances import UtteranceKind, phrases
 from backend.media.frame import BYTES_PER_MS
 from local_responder.dialogue.base import Sentence
 from local_responder.engines import Engines
-from local_responder.expectation import expectation_of
 from local_responder.realtime.items import Item
 from local_responder.realtime.parts import (
     Audio,
@@ -39,6 +39,13 @@ log = logging.getLogger(__name__)
 
 CHUNK_MS = 100
 """Milliseconds of audio in one delta."""
+SAID_ALONE = tuple(
+    phrase.capitalize() + mark
+    for kind in (UtteranceKind.AGREEMENT, UtteranceKind.COMMAND)
+    for phrase in phrases(kind)
+    for mark in ("", ".")
+)
+"""What somebody most often says who says a word or two into a reply: a murmur, or a word that ends it."""
 PUNCTUATION = ".,?!;:"
 """What may change behind a word as long as no other follows it."""
 
@@ -70,11 +77,11 @@ class VoiceSession:
 
     # --- what the caller says -----------------------------------------------------------------------
 
-    def listen(self, instructions: str, prompt: str) -> AsyncIterator[Transcript]:
+    def listen(self) -> AsyncIterator[Transcript]:
         """Begin an utterance; its words come as soon as no more sound is likely to change them."""
         self.discard()
-        expectation = expectation_of(instructions, prompt, over_reply=monotonic() < self._sounds_until)
-        self._utterance, self._early = self._engines.recognizer.start(expectation), ""
+        over_reply = monotonic() < self._sounds_until
+        self._utterance, self._early = self._engines.recognizer.start(SAID_ALONE if over_reply else ()), ""
         return self._settled(self._utterance)
 
     def feed(self, pcm: bytes) -> None:

@@ -1,7 +1,6 @@
 """Word error rates by voice and noise, and how long a transcript takes: `python -m benchmarks.recognition`.
 
-Error rates are of the process's own engine, told what the Thinkers say of themselves, as in a call, and fed as fast as
-it computes; times are of utterances fed in real time, with
+Error rates are of the process's own engine, fed as fast as it computes; times are of utterances fed in real time, with
 the commit `COMMIT_MS` after the last sound, as the server commits. `--sphinx` measures the fallback.
 """
 
@@ -23,8 +22,6 @@ from backend.media.frame import BYTES_PER_MS, FRAME_BYTES, FRAME_MS
 from backend.media.wav import read_wav
 from benchmarks.recognition.sounds import NOISES, Spoken, spoken
 from benchmarks.recognition.word_errors import errors
-from benchmarks.routing.__main__ import GUIDE
-from local_responder.expectation import expectation_of
 from local_responder.recognition.choose import MOONSHINE, SPHINX, limits
 from local_responder.recognition.moonshine_files import PACKAGE
 from local_responder.recognition.pooled import PooledRecognizer
@@ -32,7 +29,6 @@ from local_responder.speech_pool import SpeechPool
 
 COMMIT_MS = 300
 LONGEST_TIMED_MS = 5000
-EXPECTED = expectation_of(GUIDE)
 RECORDED = "Ever tried. Ever failed. No matter. Try again. Fail again. Fail better."
 """What the recording in moonshine-cpp says."""
 
@@ -67,7 +63,7 @@ async def word_errors(recognizer: PooledRecognizer, share: int, *, show: bool) -
     wrong: dict[tuple[str, str], int] = defaultdict(int)
     words: dict[tuple[str, str], int] = defaultdict(int)
     for each in spoken(share):
-        utterance = recognizer.start(EXPECTED)
+        utterance = recognizer.start()
         utterance.feed(each.pcm)
         heard = await utterance.finish()
         found, of = errors(each.text, heard)
@@ -88,7 +84,7 @@ async def word_errors(recognizer: PooledRecognizer, share: int, *, show: bool) -
 async def recorded(recognizer: PooledRecognizer) -> None:
     """Print the errors in the one recording that an installed package ships."""
     path = metadata.distribution(PACKAGE).locate_file("moonshine_cpp/test-data/beckett.wav")
-    utterance = recognizer.start(EXPECTED)
+    utterance = recognizer.start()
     utterance.feed(read_wav(Path(str(path))))
     found, of = errors(RECORDED, await utterance.finish())
     print(f"\nRecorded speech (10 s): {found} of {of} words wrong.\n")
@@ -123,7 +119,7 @@ async def one_call(recognizer: PooledRecognizer, utterances: Sequence[Spoken]) -
     took: list[float] = []
     loop = asyncio.get_running_loop()
     for each in utterances:
-        utterance, began = recognizer.start(EXPECTED), loop.time()
+        utterance, began = recognizer.start(), loop.time()
         ends = each.end_ms + COMMIT_MS
         for at_ms in range(0, ends, FRAME_MS):
             await asyncio.sleep(began + (at_ms + FRAME_MS) / 1000 - loop.time())

@@ -156,7 +156,7 @@ def main() -> int:
 
 def _report_spoken(console: Console, name: str, *, shown: bool) -> int:
     table, everything = Table("voices", "right Thinker", "and right arguments"), list[Outcome]()
-    for family, heard in heard_by_family(SETS[name], GUIDE).items():
+    for family, heard in heard_by_family(SETS[name]).items():
         outcomes = [outcome_of(asked, words) for asked, words in zip(SETS[name], heard, strict=True)]
         everything += outcomes
         if shown:

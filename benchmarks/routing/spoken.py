@@ -8,26 +8,21 @@ from collections.abc import Sequence
 
 from benchmarks.recognition.sounds import in_quiet
 from benchmarks.routing.asked import Asked
-from local_responder.expectation import expectation_of
 from local_responder.recognition.choose import open_recognizer
-from local_responder.recognition.expected import Expectation
 
 
-def heard_by_family(questions: Sequence[Asked], instructions: str) -> dict[str, list[str]]:
-    """Return, for each voice family, the transcripts of the questions, in their order.
-
-    The `instructions` are those of the session, which tell recognition what may be said.
-    """
-    return asyncio.run(_heard([each.words for each in questions], expectation_of(instructions)))
+def heard_by_family(questions: Sequence[Asked]) -> dict[str, list[str]]:
+    """Return, for each voice family, the transcripts of the questions, in their order."""
+    return asyncio.run(_heard([each.words for each in questions]))
 
 
-async def _heard(texts: Sequence[str], expected: Expectation) -> dict[str, list[str]]:
+async def _heard(texts: Sequence[str]) -> dict[str, list[str]]:
     recognizer, pool = open_recognizer()
     transcripts: dict[str, list[str]] = defaultdict(list)
     try:
         await pool.wait_until_ready()
         for each in in_quiet(texts):
-            utterance = recognizer.start(expected)
+            utterance = recognizer.start()
             utterance.feed(each.pcm)
             transcripts[each.family].append(await utterance.finish())
     finally:

@@ -209,6 +209,9 @@ class SceneBrain:
         for trouble in list[Trouble]():
             yield trouble
 
+    def silenced(self) -> None:
+        """What was cut is known from the scene."""
+
     def listen(self) -> AsyncIterator[Transcript]:
         """No words before the commit."""
         return nothing_early()

@@ -100,21 +100,6 @@ class Routing:
         return json.dumps(values, ensure_ascii=False)
 
 
-def examples_in(instructions: str) -> list[str]:
-    """Return what the specialists' callers might say, by the specialists' own account."""
-    return [text for told in _GUIDE.finditer(instructions) for text in _examples(told)]
-
-
-def with_names_as(mark: str, sentence: str) -> str:
-    """Return a sentence with a mark for each name in it, which is no day and no month."""
-    times = [found.span() for found in TIME.finditer(sentence)]
-
-    def marked(name: re.Match[str]) -> str:
-        return name[0] if any(begin < name.end() and name.start() < end for begin, end in times) else mark
-
-    return _NAME.sub(marked, sentence)
-
-
 def routing_of(tools: Sequence[Mapping[str, Any]], instructions: str = "") -> Routing | None:
     """Return the first tool with an enumeration to choose from and a text to fill."""
     told = {found["domain"]: found for found in _GUIDE.finditer(instructions)}
@@ -221,11 +206,7 @@ def router_of(specialists: tuple[Specialist, ...]) -> Router:
 def _specialist(domain: str, told: re.Match[str] | None) -> Specialist:
     if told is None:
         return Specialist(domain)
-    return Specialist(domain, told["description"], _examples(told))
-
-
-def _examples(told: re.Match[str]) -> tuple[str, ...]:
-    return tuple(re.findall(r"“(.*?)”", told["examples"]))
+    return Specialist(domain, told["description"], tuple(re.findall(r"“(.*?)”", told["examples"])))
 
 
 def _sharpened(alike: NDArray[Any]) -> NDArray[np.float64]:

@@ -202,13 +202,10 @@ class Realtime:
         else:
             self._buffer.keep_last(prefix_ms(self.session.turn_detection or {}))
 
-    def _opened(self, item_id: str) -> Open:
-        return Open(item_id, self.session.instructions, self.session.transcription_prompt)
-
     def _feed(self) -> Effects:
         if not self._utterance:
             self._utterance = self._spoken_item or self.ids.new("item")
-            yield self._opened(self._utterance)
+            yield Open(self._utterance)
         if pcm := self._buffer.unfed():
             yield Feed(pcm)
 
@@ -239,7 +236,7 @@ class Realtime:
         fed = self._buffer.fed
         pcm = self._buffer.take()
         if not self._utterance:
-            yield self._opened(item_id)
+            yield Open(item_id)
         if rest := pcm[fed:]:
             yield Feed(rest)
         self._utterance = ""

@@ -41,10 +41,6 @@ class Open:
     """An utterance begins; `item_id` is the item that it will become."""
 
     item_id: str
-    instructions: str = ""
-    """The session's, which tell what callers may ask for."""
-    prompt: str = ""
-    """What the client says of the words to be transcribed."""
 
 
 @dataclass(frozen=True, slots=True)

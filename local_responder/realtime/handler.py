@@ -17,11 +17,8 @@ class Handler(Protocol):
         """Troubles of the connection as a whole; usually none."""
         ...
 
-    def listen(self, instructions: str, prompt: str) -> AsyncIterator[Transcript]:
-        """An utterance begins: words of it, as soon as they are certain, until it is committed or discarded.
-
-        The session's `instructions` and the `prompt` for transcription tell what may be said.
-        """
+    def listen(self) -> AsyncIterator[Transcript]:
+        """An utterance begins: words of it, as soon as they are certain, until it is committed or discarded."""
         ...
 
     def feed(self, pcm: bytes) -> None:

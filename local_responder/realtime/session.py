@@ -102,12 +102,6 @@ class Session:
         return self._shown["audio"]["input"]["transcription"] is not None
 
     @property
-    def transcription_prompt(self) -> str:
-        """What the client says of the words to be transcribed; empty: nothing."""
-        given = self._shown["audio"]["input"]["transcription"] or {}
-        return str(given.get("prompt") or "")
-
-    @property
     def gives_logprobs(self) -> bool:
         """Whether the client asked how sure transcripts are."""
         return LOGPROBS in (self._shown.get("include") or ())

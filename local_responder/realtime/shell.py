@@ -139,8 +139,8 @@ class Connection:
         """Carry out the core's effects, in order and without waiting."""
         for effect in effects:
             match effect:
-                case Open(item_id, instructions, prompt):
-                    self._group.create_task(self._hear_early(item_id, self._handler.listen(instructions, prompt)))
+                case Open(item_id):
+                    self._group.create_task(self._hear_early(item_id, self._handler.listen()))
                 case Feed(pcm):
                     self._handler.feed(pcm)
                 case Discard():

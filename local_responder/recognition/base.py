@@ -6,9 +6,6 @@ from collections.abc import AsyncIterator
 from typing import Protocol
 
 from backend.errors import PeerError
-from local_responder.recognition.expected import Expectation
-
-NOTHING = Expectation()
 
 
 class RecognitionFailed(PeerError):
@@ -50,6 +47,6 @@ class Recognizer(Protocol):
         """What the page shows, e.g. "Moonshine base"."""
         ...
 
-    def start(self, expected: Expectation = NOTHING) -> Utterance:
-        """Begin an utterance; what is `expected` helps where the recognizer can use it."""
+    def start(self, expected: tuple[str, ...] = ()) -> Utterance:
+        """Begin an utterance; `expected` is what it most often is, if it is brief."""
         ...

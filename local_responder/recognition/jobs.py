@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import msgspec
 
-from local_responder.recognition.expected import Expectation
-
 
 class Hearing(msgspec.Struct, array_like=True, frozen=True):
     """Audio to transcribe."""
@@ -14,8 +12,8 @@ class Hearing(msgspec.Struct, array_like=True, frozen=True):
     """24 kHz mono PCM16."""
     draft: tuple[int, ...] = ()
     """The tokens of an earlier, shorter part of it; empty where the engine gave none."""
-    expected: Expectation | None = None
-    """What is likely to be said; None: words for the page only, which are computed as quickly as possible."""
+    expected: tuple[str, ...] | None = None
+    """What it most often is, if it is brief; None: words for the page, which are computed as quickly as possible."""
 
 
 class Heard(msgspec.Struct, array_like=True, frozen=True):

@@ -10,7 +10,7 @@ import numpy as np
 
 from backend.media.frame import BYTES_PER_MS, SAMPLE_RATE
 from backend.media.resample import resample
-from local_responder.recognition.expected import Expectation, Expected
+from local_responder.recognition.expected import Expected
 from local_responder.recognition.jobs import Heard, decode_hearing, encode
 from local_responder.recognition.moonshine_model import RATE, Decoded, MoonshineModel, Samples
 from local_responder.recognition.tokens import Tokens
@@ -32,8 +32,6 @@ FASTEST = 4.5
 
 BRIEF = 1100 * BYTES_PER_MS
 """Bytes with what is kept on either side, of some 700 ms of voice: one word or two."""
-BRIEF_WEIGHT = 0.8
-"""How much it counts what is usually said alone: its sound is all there is, and murmurs have little of it."""
 
 
 class MoonshineEngine:
@@ -66,16 +64,16 @@ def recognise(model: MoonshineModel, payload: bytes) -> Iterator[bytes]:
         return
     yield b""
     samples = prepared(pcm)
-    expected = hearing.expected and _expected(hearing.expected, model.tokens, is_brief=len(pcm) <= BRIEF)
+    expected = None
+    if hearing.expected is not None:
+        expected = _expected(hearing.expected if len(pcm) <= BRIEF else (), model.tokens)
     for decoded in model.transcribe(samples, hearing.draft, expected):
         yield encode(_heard(model, decoded, len(samples) / RATE)) if decoded else b""
 
 
 @lru_cache(maxsize=8)
-def _expected(expectation: Expectation, tokens: Tokens, *, is_brief: bool) -> Expected:
-    if is_brief and expectation.alone:
-        return Expected(Expectation(expectation.alone), tokens, BRIEF_WEIGHT)
-    return Expected(expectation, tokens)
+def _expected(phrases: tuple[str, ...], tokens: Tokens) -> Expected:
+    return Expected(phrases, tokens)
 
 
 def _heard(model: MoonshineModel, decoded: Decoded, seconds: float) -> Heard:

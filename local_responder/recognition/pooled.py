@@ -19,8 +19,7 @@ from time import monotonic
 
 from backend.media.frame import BYTES_PER_MS, FRAME_BYTES
 from backend.runtime.supervisor import cancel_all
-from local_responder.recognition.base import NOTHING, RecognitionFailed, Utterance
-from local_responder.recognition.expected import Expectation
+from local_responder.recognition.base import RecognitionFailed, Utterance
 from local_responder.recognition.jobs import Heard, Hearing, decode_heard, encode
 from local_responder.recognition.pauses import PauseTracker
 from local_responder.speech_pool import SpeechPool, SpeechPoolFailed
@@ -55,7 +54,7 @@ class PooledRecognizer:
     def __repr__(self) -> str:
         return f"PooledRecognizer({self.name}, {self._pool!r})"
 
-    def start(self, expected: Expectation = NOTHING) -> Utterance:
+    def start(self, expected: tuple[str, ...] = ()) -> Utterance:
         """Begin an utterance, for a call of its own."""
         return PooledUtterance(self._pool, expected)
 
@@ -73,7 +72,7 @@ class _Part:
 class PooledUtterance:
     """What is appended between two commits."""
 
-    def __init__(self, pool: SpeechPool, expected: Expectation = NOTHING) -> None:
+    def __init__(self, pool: SpeechPool, expected: tuple[str, ...] = ()) -> None:
         self._pool = pool
         self._expected = expected
         self._call = f"utterance {next(_numbers)}"

@@ -9,7 +9,7 @@ from itertools import pairwise
 
 SPACE = "▁"
 """Begins the first piece of each word."""
-OLD_SPELLING = re.compile(r"\b(to)-(?=day\b|morrow\b|night\b)", re.IGNORECASE)
+OLD_SPELLING = re.compile(r"\b(to(?=-(?:day|morrow|night)\b)|good(?=[ -]bye\b))[ -]", re.IGNORECASE)
 MARKS = frozenset(mark.encode() for mark in ".,?!;:'")
 MOST_WORDS = 20_000
 """Words whose tokens are kept."""
@@ -29,7 +29,7 @@ class Tokens:
         return f"Tokens({len(self._pieces)})"
 
     def text(self, tokens: Sequence[int]) -> str:
-        """Return the words of tokens, with "tomorrow" as one writes it now: the model has read old books."""
+        """Return the words of tokens, "tomorrow" and "goodbye" as one writes them now: the model has read old books."""
         joined = b"".join(self._pieces[token] for token in tokens if token < len(self._pieces))
         words = joined.decode(errors="replace").replace(SPACE, " ").strip()
         return OLD_SPELLING.sub(r"\1", words)

@@ -189,3 +189,6 @@ async def test_a_job_that_fails_fails_the_utterance_with_a_hint() -> None:
 
 async def test_the_models_old_spelling_of_days_is_made_new() -> None:
     assert OLD_SPELLING.sub(r"\1", "To-morrow, to-night, or another to-do?") == "Tomorrow, tonight, or another to-do?"
+    assert OLD_SPELLING.sub(r"\1", "Good bye, good-bye, goodbye, a good by-product.") == (
+        "Goodbye, goodbye, goodbye, a good by-product."
+    )

@@ -12,10 +12,9 @@ from local_responder.realtime.effects import Answer, Discard, Feed, Listen, Open
 from local_responder.realtime.items import Item
 from local_responder.realtime.parts import Audio, Begin, Call, End, Transcript, TranscriptDone, TranscriptFailed, Words
 from local_responder.realtime.response import Order
-from local_responder.recognition.base import NOTHING, RecognitionFailed
-from local_responder.recognition.expected import Expectation
+from local_responder.recognition.base import RecognitionFailed
 from local_responder.synthesis.base import Piece, SynthesisFailed
-from local_responder.voice_session import VoiceSession, with_pause
+from local_responder.voice_session import SAID_ALONE, VoiceSession, with_pause
 from tests.local_responder.talking import a_core, append, ask, events, said, tell
 
 SECOND = bytes(48_000)
@@ -55,9 +54,9 @@ class Listener:
 
     def __init__(self, *utterances: HeardText) -> None:
         self._utterances = iter(utterances)
-        self.expected: list[Expectation] = []
+        self.expected: list[tuple[str, ...]] = []
 
-    def start(self, expected: Expectation = NOTHING) -> HeardText:
+    def start(self, expected: tuple[str, ...] = ()) -> HeardText:
         self.expected.append(expected)
         return next(self._utterances)
 
@@ -110,21 +109,21 @@ def an_order(core: Realtime) -> Order:
 async def test_words_are_told_while_the_caller_speaks_and_are_never_taken_back() -> None:
     utterance = HeardText(["what", "what is", "what is the", "what was the weather", "what is the weather in"], "")
     heard = session(utterance)
-    early = [part.delta async for part in heard.listen("", "")]
+    early = [part.delta async for part in heard.listen()]
     assert "".join(early) == "what is the weather"
 
 
 async def test_punctuation_behind_the_last_word_told_may_still_change() -> None:
     heard = session(HeardText(["Hello. what", "Hello, what is the"], ""))
-    assert "".join([part.delta async for part in heard.listen("", "")]) == "Hello, what is"
+    assert "".join([part.delta async for part in heard.listen()]) == "Hello, what is"
 
 
 async def test_the_rest_of_the_transcript_follows_the_commit() -> None:
     heard = session(HeardText(["what is the"], "What is the weather?"), HeardText(["what is the"], "what is the time"))
-    early = [part async for part in heard.listen("", "")]
+    early = [part async for part in heard.listen()]
     parts = [part async for part in heard.hear(Item("a", "message"), SECOND)]
     assert early == [Transcript("what is")] and parts == [TranscriptDone("What is the weather?")]
-    assert [part async for part in heard.listen("", "")] == [Transcript("what is")]
+    assert [part async for part in heard.listen()] == [Transcript("what is")]
     parts = [part async for part in heard.hear(Item("b", "message"), SECOND)]
     assert parts == [Transcript(" the time"), TranscriptDone("what is the time")]
 
@@ -132,7 +131,7 @@ async def test_the_rest_of_the_transcript_follows_the_commit() -> None:
 async def test_a_failed_recognition_is_told_and_the_reply_goes_on() -> None:
     dialogue = Answering(Sentence("Pardon?"))
     heard = session(HeardText([], RecognitionFailed("gone")), dialogue=dialogue)
-    heard.listen("", "")
+    heard.listen()
     core = a_core()
     append(core, SECOND)
     listens = [each for each in tell(core, "input_audio_buffer.commit") if isinstance(each, Listen)]
@@ -144,10 +143,10 @@ async def test_a_failed_recognition_is_told_and_the_reply_goes_on() -> None:
 async def test_sound_goes_to_the_utterance_and_a_cleared_one_is_given_up() -> None:
     first, second = HeardText([], ""), HeardText([], "")
     heard = session(first, second)
-    heard.listen("", "")
+    heard.listen()
     heard.feed(SECOND)
     heard.discard()
-    heard.listen("", "")
+    heard.listen()
     heard.feed(SECOND[:2])
     assert (first.fed, first.cancelled, second.fed, second.cancelled) == (SECOND, True, bytes(2), False)
 
@@ -155,7 +154,7 @@ async def test_sound_goes_to_the_utterance_and_a_cleared_one_is_given_up() -> No
 async def test_a_reply_waits_for_the_transcript_of_what_it_answers() -> None:
     dialogue = Answering(Sentence("Hello."))
     heard = session(HeardText([], "hi"), dialogue=dialogue)
-    heard.listen("", "")
+    heard.listen()
     core = a_core()
     append(core, SECOND)
     [listen] = [each for each in tell(core, "input_audio_buffer.commit") if isinstance(each, Listen)]
@@ -207,13 +206,13 @@ async def test_a_voice_that_fails_ends_the_reply_as_failed() -> None:
 async def test_a_word_into_a_reply_is_expected_to_be_a_murmur_until_the_client_has_cut_it() -> None:
     listener = Listener(*(HeardText([], "") for _ in range(3)))
     heard = VoiceSession(Engines(listener, Answering(Sentence("Well, that is a long story.")), Speaker()))
-    heard.listen("", "")
+    heard.listen()
     async for _part in heard.answer(ask(a_core())):
         pass
-    heard.listen("", "")
+    heard.listen()
     heard.silenced()
-    heard.listen("", "")
-    assert [bool(each.alone) for each in listener.expected] == [False, True, False]
+    heard.listen()
+    assert listener.expected == [(), SAID_ALONE, ()]
 
 
 def test_a_client_that_cuts_a_reply_silences_it() -> None:
@@ -222,14 +221,6 @@ def test_a_client_that_cuts_a_reply_silences_it() -> None:
     item = next(each for each in core.conversation if each.role == "assistant")
     effects = tell(core, "conversation.item.truncate", item_id=item.id, content_index=0, audio_end_ms=100)
     assert Silenced() in effects
-
-
-def test_instructions_and_prompt_of_the_session_are_told_with_an_utterance() -> None:
-    core = a_core()
-    audio = {"input": {"transcription": {"model": "any", "prompt": "Tampere"}, "turn_detection": None}}
-    tell(core, "session.update", session={"type": "realtime", "instructions": "Be brief.", "audio": audio})
-    opened = append(core, SECOND)[0]
-    assert isinstance(opened, Open) and (opened.instructions, opened.prompt) == ("Be brief.", "Tampere")
 
 
 def test_a_truncated_reply_keeps_the_words_that_were_heard() -> None:

@@ -65,7 +65,7 @@ class ScriptedHandler:
             await _wait(self._script.drop_after_ms)
             yield Drop()
 
-    def listen(self, instructions: str, prompt: str) -> AsyncIterator[Transcript]:
+    def listen(self) -> AsyncIterator[Transcript]:
         """No words before the commit."""
         return nothing_early()
 
