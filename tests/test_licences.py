@@ -14,9 +14,9 @@ LEAST = 50
 
 def licences(package: str) -> list[str]:
     """What a package says of its licence: an expression, a text's beginning, or classifiers."""
-    told = distribution(package).metadata
-    classifiers = [each for each in told.get_all("Classifier", []) if each.startswith("License")]
-    return [told.get("License-Expression", ""), told.get("License", "")[:80], *classifiers]
+    told = distribution(package).metadata.json
+    classifiers = [each for each in told.get("classifier", []) if each.startswith("License")]
+    return [str(told.get("license_expression", "")), str(told.get("license", ""))[:80], *classifiers]
 
 
 def test_no_package_for_serving_is_under_the_gpl() -> None:

@@ -112,8 +112,8 @@ def test_what_it_cannot_do_without_is_asked_back_for(tmp_path: Path) -> None:
 async def test_a_question_for_it_that_is_spoken_in_a_real_call_is_answered_aloud(tmp_path: Path) -> None:
     plugins = tmp_path / "plugins"
     plugins.mkdir()
-    (plugins / "ferries.py").write_text(FERRIES)
+    (plugins / "painting.py").write_text(PAINT)
     with running_server(PLUGIN_FOLDERS=str(plugins)) as server:
-        words, said, _ = await talk(server, QUESTIONS[0][1], tmp_path)
-    assert "ferry" in words
-    assert "from Calais at half past nine; day: tomorrow" in said
+        words, said, _ = await talk(server, QUESTIONS[2][1], tmp_path)
+    assert "blue paint" in words
+    assert QUESTIONS[2][3] in said
