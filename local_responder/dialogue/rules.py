@@ -20,7 +20,7 @@ from local_responder.dialogue.obeying import obeyed
 from local_responder.dialogue.remembering import remembered
 from local_responder.dialogue.routing import Specialist, router_of, routing_of
 from local_responder.dialogue.small_talk import Talk
-from local_responder.dialogue.understanding import Question, questions_in, understand
+from local_responder.dialogue.understanding import PREPOSITION, Question, questions_in, understand
 from local_responder.realtime.parts import Call
 from local_responder.realtime.response import Order
 
@@ -90,7 +90,7 @@ def respond(
     specialists = routing.specialists if routing else NOBODY
     last = conversation.asked(routing) if routing else None
     wish = understand(whole(conversation.newest, conversation.of("user")), specialists, last)
-    fragment = len(conversation.newest.split()) <= FRAGMENT_WORDS
+    fragment = len(conversation.newest.split()) <= FRAGMENT_WORDS or PREPOSITION.match(conversation.newest)
     if len(conversation.utterances) > 1 and (
         wish in (Talk.OTHER, Talk.NOTHING) or (fragment and isinstance(wish, Question))
     ):

@@ -54,7 +54,7 @@ _FRAGMENT = re.compile(
 )
 _CLAUSE = re.compile(rf"{_BEGINS}\b", re.IGNORECASE)
 _OBJECT = re.compile(r"(?:(?<=\b(?:in|of|on|at) )|(?<=\bfor )|(?<=\babout ))[^?.!,]+(?=[?.!]?$)")
-_PREPOSITION = re.compile(r"^(?:in|of|on|at|for|about|with)\s+", re.IGNORECASE)
+PREPOSITION = re.compile(r"^(?:in|of|on|at|for|about|with)\s+", re.IGNORECASE)
 
 
 def understand(words: str, specialists: Sequence[Specialist], last: Question | None = None) -> Talk | Question:
@@ -111,7 +111,7 @@ def completed(words: str, before: str) -> str:
     body = before.strip(" .?!")
     if TIME.fullmatch(rest):
         return f"{TIME.sub('', body).strip(' ,')} {rest}{end}"
-    name = _PREPOSITION.sub("", rest)
+    name = PREPOSITION.sub("", rest)
     if names := names_in(body):
         return name.join(body.rsplit(names[-1], 1)) + end
     if about := _OBJECT.search(body):

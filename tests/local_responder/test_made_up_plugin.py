@@ -18,10 +18,8 @@ from local_responder.chat.rules import think
 from local_responder.dialogue.conversation import of_messages
 from local_responder.dialogue.rules import respond
 from tests.local_responder.orders import MANIFESTS
-from tests.local_responder.test_spoken_and_heard_again import talk
 from tests.support.agents import toolbox
 from tests.support.consent import tool_context
-from tests.support.running_server import running_server
 
 FERRIES = """
 from typing import Annotated
@@ -105,15 +103,3 @@ def test_what_it_cannot_do_without_is_asked_back_for(tmp_path: Path) -> None:
     assert answer("When does the ferry leave tomorrow?", tool).text == "Which harbour do you mean?"
     _, tool, _ = loaded(tmp_path, PAINT)
     assert answer("How much paint does a wall of ten square meters need?", tool).text == "Which color do you mean?"
-
-
-@pytest.mark.slow
-@pytest.mark.realtime
-async def test_a_question_for_it_that_is_spoken_in_a_real_call_is_answered_aloud(tmp_path: Path) -> None:
-    plugins = tmp_path / "plugins"
-    plugins.mkdir()
-    (plugins / "painting.py").write_text(PAINT)
-    with running_server(PLUGIN_FOLDERS=str(plugins)) as server:
-        words, said, _ = await talk(server, QUESTIONS[2][1], tmp_path)
-    assert "blue paint" in words
-    assert QUESTIONS[2][3] in said
