@@ -126,7 +126,7 @@ class GrantCheck:
 
     def _refusal(self, principal: Principal, grant: Grant) -> CallerError:
         if principal.credential not in ("none", "cookie"):
-            return Forbidden(f"This token or key does not allow {grant}.", hint="Ask the operator for one that does.")
+            return Forbidden(f"This token or key does not grant {grant}.", hint="Ask the operator for one that does.")
         ways = {"oidc": "sign in at /auth/login", "key": "send a token signed by one of API_KEYS"}
         hint = " or ".join(words for mode, words in ways.items() if mode in self._access.modes)
         return NotAdmitted("This server requires a token.", hint=f"{hint[:1].upper()}{hint[1:]}.")

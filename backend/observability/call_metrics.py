@@ -12,6 +12,7 @@ from collections import Counter as Tally
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from statistics import median
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.metrics_core import CounterMetricFamily, Metric
@@ -310,9 +311,9 @@ class RecentMetrics:
 
 
 def _middle(values: Iterable[float]) -> Middle:
-    """Return median and 95th percentile by nearest rank, of one value at least."""
+    """Return the median as the page computes it, and the 95th percentile by nearest rank, of one value at least."""
     ordered = sorted(values)
-    return Middle(*(round(ordered[math.ceil(share / 100 * len(ordered)) - 1]) for share in (50, 95)))
+    return Middle(math.floor(median(ordered) + 0.5), round(ordered[math.ceil(0.95 * len(ordered)) - 1]))
 
 
 def merged(pages: Iterable[tuple[str, str]]) -> str:
