@@ -85,7 +85,8 @@ async def test_no_voice_interrupts_where_that_is_chosen(
     by_secret: bool, peer: OfflinePeer, running: RunningServer
 ) -> None:
     await peer.follow({"turns": [STORY, {"hear": "Stop.", "reply": "Yes?"}]})
-    chosen, key = {"type": "realtime", "audio": detection(interrupt_response=False)}, "any-key"
+    chosen: Json = {"type": "realtime", "audio": detection(interrupt_response=False)}
+    key = "any-key"
     if by_secret:
         async with AsyncOpenAI(api_key=key, base_url=f"{running.url}/v1") as program:
             key = (await program.realtime.client_secrets.create(session=chosen)).value  # type: ignore[arg-type]
