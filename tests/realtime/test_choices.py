@@ -6,6 +6,7 @@ import asyncio
 from typing import Any
 
 import pytest
+from openai import AsyncOpenAI
 from websockets.exceptions import InvalidStatus
 
 from backend.access.keys import ApiKeys
@@ -79,10 +80,19 @@ async def test_any_voice_interrupts_where_that_is_chosen(peer: OfflinePeer, runn
         await client.told("conversation.item.truncated")
 
 
-async def test_no_voice_interrupts_where_that_is_chosen(peer: OfflinePeer, running: RunningServer) -> None:
+@pytest.mark.parametrize("by_secret", [False, True])
+async def test_no_voice_interrupts_where_that_is_chosen(
+    by_secret: bool, peer: OfflinePeer, running: RunningServer
+) -> None:
     await peer.follow({"turns": [STORY, {"hear": "Stop.", "reply": "Yes?"}]})
-    async with realtime_client(running.url) as client:
-        await client.update(audio=detection(interrupt_response=False))
+    chosen: Json = {"type": "realtime", "audio": detection(interrupt_response=False)}
+    key = "any-key"
+    if by_secret:
+        async with AsyncOpenAI(api_key=key, base_url=f"{running.url}/v1") as program:
+            key = (await program.realtime.client_secrets.create(session=chosen)).value  # type: ignore[arg-type]
+    async with realtime_client(running.url, key=key) as client:
+        if not by_secret:
+            await client.update(audio=chosen["audio"])
         await ask(client)
         await client.told("response.output_audio.delta")
         await asyncio.sleep(2.0)  # who goes on sooner goes on with the turn

@@ -47,6 +47,8 @@ TURNS = {
     ]
 }
 SLACK_MS = 160
+ATTEMPTS = 3
+"""Calls, on a machine that stalls."""
 YIELDS_WITHIN_MS = 2_500
 HEARD_WITHIN_MS = 400
 """How far what the provider is told may be from what was heard: buffers on the way, and this test's own looking."""
@@ -111,26 +113,52 @@ class Ear:
             await asyncio.sleep(0.01)
 
 
+class SplitInTwo(AssertionError):
+    """A sentence became two turns, and took a turn too many of the script: the machine stalled while it was said."""
+
+
+async def keep_the_rules(way: str, peer: OfflinePeer, server: RunningServer, sip_port: int) -> None:
+    """Place the call. Raises `AssertionError`, and `SplitInTwo` where the script was out of step."""
+    await peer.follow(TURNS)
+    said = 0
+    try:
+        async with WAYS[way](server.url, sip_port) as line:
+            ear = Ear(line)
+            await ear.listen_for(1.0)
+            line.say(speech(QUESTION))
+            said += 1
+            await ear.heard(answer_ms=SHORT_MS - 60)
+            await ear.listen_for(0.5)
+            line.say(speech(REQUEST))
+            said += 1
+            await ear.heard(story_ms=2_500)  # who goes on sooner goes on with the turn
+
+            line.say(speech(INSTEAD))
+            said += 1
+            said_at = time.monotonic()
+            await ear.heard(answer_ms=SHORT_MS + 1_000)
+            assert 1000 * (ear.story_at - said_at) < YIELDS_WITHIN_MS
+            line.say(speech("uh")[: 48 * 150] + silence(200))  # a cough, which does not end the answer
+            said += 1
+            await ear.heard(answer_ms=SHORT_MS + LONG_MS - SLACK_MS)
+            await ear.listen_for(1.0)
+            assert abs(ear.answer_ms - SHORT_MS - LONG_MS) < SLACK_MS, "each answer is heard once, and whole"
+        received = (await peer.connections())[-1]["received"]
+        cuts = [each["event"]["audio_end_ms"] for each in received if each["type"] == "conversation.item.truncate"]
+        assert len(cuts) == 1 and abs(cuts[0] - ear.story_ms) < HEARD_WITHIN_MS, (cuts, ear.story_ms)
+    except AssertionError as error:
+        received = (await peer.connections())[-1]["received"]
+        if sum(each["type"] == "input_audio_buffer.commit" for each in received) > said:
+            raise SplitInTwo(str(error)) from error
+        raise
+
+
 @pytest.mark.parametrize("way", WAYS)
 async def test_a_call_keeps_the_rules(way: str, peer: OfflinePeer, server: RunningServer, sip_port: int) -> None:
-    await peer.follow(TURNS)
-    async with WAYS[way](server.url, sip_port) as line:
-        ear = Ear(line)
-        await ear.listen_for(1.0)
-        line.say(speech(QUESTION))
-        await ear.heard(answer_ms=SHORT_MS - 60)
-        await ear.listen_for(0.5)
-        line.say(speech(REQUEST))
-        await ear.heard(story_ms=2_500)  # who goes on sooner goes on with the turn
-
-        line.say(speech(INSTEAD))
-        said_at = time.monotonic()
-        await ear.heard(answer_ms=SHORT_MS + 1_000)
-        assert 1000 * (ear.story_at - said_at) < YIELDS_WITHIN_MS
-        line.say(speech("uh")[: 48 * 150] + silence(200))  # a cough, which does not end the answer
-        await ear.heard(answer_ms=SHORT_MS + LONG_MS - SLACK_MS)
-        await ear.listen_for(1.0)
-        assert abs(ear.answer_ms - SHORT_MS - LONG_MS) < SLACK_MS, "each answer is heard once, and whole"
-    received = (await peer.connections())[-1]["received"]
-    cuts = [each["event"]["audio_end_ms"] for each in received if each["type"] == "conversation.item.truncate"]
-    assert len(cuts) == 1 and abs(cuts[0] - ear.story_ms) < HEARD_WITHIN_MS, (cuts, ear.story_ms)
+    for attempt in range(1, ATTEMPTS + 1):
+        try:
+            await keep_the_rules(way, peer, server, sip_port)
+            break
+        except SplitInTwo:
+            if attempt == ATTEMPTS:
+                raise

@@ -137,6 +137,8 @@ class ClientProtocol:
         """Act on the call from now on; what was decided before it ran is carried out now."""
         self.control = control
         control.choose(self.session.options)
+        if not self.session.interruptions:
+            control.allow_interruptions(False)
         early, self._early = self._early, []
         for event in early:
             control.submit(event)
