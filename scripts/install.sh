@@ -175,7 +175,7 @@ install_openai_tests() {
   folder=$(mktemp -d)
   say "Installing the OpenAI client's own tests into $openai_tests"
   grep -A2 '^openai==' requirements.txt >"$folder/pinned.txt"
-  if pip download --no-deps --no-binary :all: --require-hashes --dest "$folder" -r "$folder/pinned.txt" >/dev/null &&
+  if pip download --no-deps --no-binary openai --require-hashes --dest "$folder" -r "$folder/pinned.txt" >/dev/null &&
     mkdir -p "$folder/unpacked" && tar -xzf "$folder"/openai-*.tar.gz --strip-components=1 -C "$folder/unpacked"; then
     rm -rf .venv/openai-tests
     mkdir .venv/openai-tests
