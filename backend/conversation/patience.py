@@ -23,7 +23,7 @@ fits decides; its waits are in `WAIT_MS`.
     complete statement  | surely complete                                                       |      540 |     900
     could be corrected  | surely complete; it ends in a day, a number, a choice or a place       |      760 |    1000
     rather complete     | the detectors think it complete                                       |      850 |    1000
-    may go on           | the detectors cannot tell: "my internet is down"; one thing of a list |      880 |    1300
+    may go on           | the detectors cannot tell: "my internet is down"; one thing of a list |      870 |    1300
     sentence goes on    | the detectors think it incomplete: "I would like to book a table"     |     1150 |    1700
 
 The last six rows go by the sum of what the detectors say (`backend.conversation.detectors`, `SURE`): a classifier over
@@ -150,7 +150,7 @@ WAIT_MS: dict[Reason, tuple[int, int]] = {
     Reason.STATEMENT: (540, 900),
     Reason.CORRECTABLE: (760, 1000),
     Reason.RATHER_COMPLETE: (850, 1000),
-    Reason.MAY_GO_ON: (880, 1300),
+    Reason.MAY_GO_ON: (870, 1300),
     Reason.GOES_ON: (1150, 1700),
 }
 """The wait of each reason, in milliseconds: (balanced, patient)."""
@@ -160,7 +160,7 @@ SURE = {"question": 1.1, "yes-no question": 1.1, "request": 1.75, "statement": 2
 """Log odds from which a turn is surely complete, by the kind of sentence."""
 RATHER, DOUBTFUL = 1.1, -0.5
 """Log odds from which a turn is rather complete, and below which it goes on."""
-OWN_PAUSES_MOST_MS = (880, 1600)
+OWN_PAUSES_MOST_MS = (870, 1600)
 OWN_PAUSE_IN_ORDER_MS = 950
 """The wait after a short order or statement that could be corrected, for who has paused within a turn in this call."""
 PAUSING_MS = 300
