@@ -4,7 +4,7 @@
  */
 
 import { ApiError } from "./api.js";
-import { t } from "./texts.js";
+import { saysAsServer, t } from "./texts.js";
 
 /**
  * @typedef {import("./texts.js").Key} Key
@@ -49,9 +49,9 @@ export function requestFailure(error, now) {
   if (error.status === 0) return navigator.onLine ? UNREACHABLE : OFFLINE;
   if (error.status === 429 || (error.status === 503 && error.retryAfterS !== null)) return serverFull(error, now);
   if (error.status === 404) return SESSION_GONE;
-  if (error.status === 403) return { ...REFUSED, hint: error.hint || REFUSED.hint };
-  const title = error.status >= 500 ? SERVER_ERROR.title : error.message;
-  return { ...SERVER_ERROR, title, hint: error.hint || SERVER_ERROR.hint };
+  if (error.status === 403) return { ...REFUSED, hint: saysAsServer(error.hint) || REFUSED.hint };
+  const title = error.status >= 500 ? "" : saysAsServer(error.message);
+  return { ...SERVER_ERROR, title: title || SERVER_ERROR.title, hint: saysAsServer(error.hint) || SERVER_ERROR.hint };
 }
 
 const REFUSED = failure("refused", "failure.refused", ["retry"]);
@@ -66,8 +66,8 @@ const LONG_WAIT_S = 120;
 /** @param {ApiError} error @param {number} now @returns {Failure} */
 function serverFull(error, now) {
   const seconds = error.retryAfterS ?? 15;
-  const hint = seconds > LONG_WAIT_S ? error.hint || t("failure.server_full.later") : SERVER_FULL.hint;
-  return { ...SERVER_FULL, title: error.message || SERVER_FULL.title, hint, retryAt: now + seconds * 1000 };
+  const hint = seconds > LONG_WAIT_S ? saysAsServer(error.hint) || t("failure.server_full.later") : SERVER_FULL.hint;
+  return { ...SERVER_FULL, title: saysAsServer(error.message) || SERVER_FULL.title, hint, retryAt: now + seconds * 1000 };
 }
 
 /** @param {unknown} error @returns {Failure} */
@@ -113,13 +113,24 @@ export const PICTURE_UNSEEN = failure("picture-unseen", "failure.picture_unseen"
 export const PICTURE_UNREADABLE = failure("picture-unreadable", "failure.picture_unreadable", ["dismiss"]);
 
 /**
- * A problem the server reports while the call continues, in the server's words.
- * @param {{message: string, hint?: string}} data
+ * A problem the server reports while the call continues: in the page's words where it names one, else in the server's.
+ * @param {{message: string, hint?: string, problem?: string}} data
  * @returns {Failure}
  */
-export function reportedError({ message, hint }) {
-  return { kind: "reported-by-server", title: message, hint: hint || "", ways: ["dismiss"] };
+export function reportedError({ message, hint, problem = "" }) {
+  const said = { title: message, hint: hint || "" };
+  const words = problem === "responder_complained" ? { title: t("problem.responder_complained"), hint: message } : said;
+  return PROBLEMS[problem] ?? { kind: "reported-by-server", ...words, ways: ["dismiss"] };
 }
+
+/** @type {Record<string, Failure>} */
+const PROBLEMS = {
+  call_failed: failure("reported-by-server", "failure.error", ["dismiss"], "failure.server_error.hint"),
+  no_reply: failure("reported-by-server", "problem.no_reply", ["dismiss"]),
+  reply_too_long: failure("reported-by-server", "problem.reply_too_long", ["dismiss"]),
+  responder_lost: failure("reported-by-server", "problem.responder_lost", ["dismiss"]),
+  responder_gone: failure("reported-by-server", "failure.voice_gone", ["dismiss"], "failure.server_error.hint"),
+};
 
 /** The failure that ended a session, if any. @param {string} reason @returns {Failure | null} */
 export function sessionEndedFailure(reason) {

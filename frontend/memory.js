@@ -1,7 +1,7 @@
 /** Requests to read, change and erase what the server knows about the user. The store receives the outcome. */
 
 import { ApiError, deleteMe, getMe, patchMe } from "./api.js";
-import { t } from "./texts.js";
+import { saysAsServer, t } from "./texts.js";
 
 export class Memory {
   /** @param {import("./store.js").Store} store @param {() => void} onErased */
@@ -66,5 +66,5 @@ export class Memory {
 function inWords(error) {
   if (!(error instanceof ApiError)) throw error;
   if (error.status === 0) return t("memory.unreachable");
-  return `${error.message} ${error.hint}`.trim();
+  return saysAsServer(`${error.message} ${error.hint}`.trim()) || [t("failure.server_error"), t("failure.server_error.hint")].join(" ");
 }

@@ -81,6 +81,11 @@ export function tOf(group, name) {
   return key in texts ? t(/** @type {Key} */ (key)) : name;
 }
 
+/** Words of the server, which are in English; nothing where the page is in another language. @param {string} words */
+export function saysAsServer(words) {
+  return shownLanguage() === "en" ? words : "";
+}
+
 /** @param {number} count */
 function pluralOf(count) {
   return new Intl.PluralRules(locale).select(count);

@@ -178,7 +178,7 @@ class CallEngine:
                 for task in tasks:
                     task.cancel()
         except* Exception:
-            self._publish(page.ErrorShown("The call failed.", "Call again; the server's log says why."))
+            self._publish(page.ErrorShown("The call failed.", "Call again; the server's log says why.", "call_failed"))
             raise
         finally:
             await self._clean_up()
@@ -204,7 +204,7 @@ class CallEngine:
             reason = "network_lost"
         except MediaFailed as error:
             log.exception("call %s: its audio failed", self._session.id[:6])
-            self._publish(page.ErrorShown(str(error), error.hint))
+            self._publish(page.ErrorShown(str(error), error.hint, "call_failed"))
             reason = "error"
         self.dispatch(ev.TransportClosed(reason))
 
@@ -542,7 +542,7 @@ class CallEngine:
             case do.Play(item, pcm):
                 if not transport.play(item, pcm) and item != self._cut_item:
                     self._cut_item = item
-                    self._publish(page.ErrorShown("The reply is too long.", "Its end was cut."))
+                    self._publish(page.ErrorShown("The reply is too long.", "Its end was cut.", "reply_too_long"))
             case do.PlayClip(clip):
                 transport.play(command.item, clip_audio(clip))
             case do.HoldPlayback():

@@ -17,6 +17,10 @@ ThinkerStage = Literal["routed", "working", "complete", "failed", "stale", "canc
 """`stale`: the answer came after the caller had taken a new turn, or was never spoken."""
 NoticeState = Literal["waiting", "speaking", "told"]
 ToolStage = Literal["started", "finished", "failed"]
+Problem = Literal[
+    "call_failed", "no_reply", "reply_too_long", "responder_complained", "responder_lost", "responder_gone"
+]
+"""What may go wrong in a call, for a page that says it in the reader's language."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,6 +271,8 @@ class ErrorShown(PageEvent):
 
     message: str
     hint: str
+    problem: Problem | Literal[""] = ""
+    """Empty where only the words tell."""
 
 
 @dataclass(frozen=True, slots=True)

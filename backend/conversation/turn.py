@@ -258,7 +258,7 @@ def _dispatch(s: State, event: ev.Event, now: float) -> None:
         case ev.ResponderGone(_, refused):
             connection.on_gone(s, refused, now)
         case ev.ProviderComplained(code, message):
-            s.publish(ErrorShown(message, f"The Responder reported {code}; the call goes on."))
+            s.publish(ErrorShown(message, f"The Responder reported {code}; the call goes on.", "responder_complained"))
         case ev.HangUpRequested(reason):
             ending.on_hang_up_requested(s, reason, now)
         case ev.TransportClosed(reason):

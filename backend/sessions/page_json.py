@@ -114,6 +114,8 @@ def _data(event: page.PageEvent) -> Json:
                 found = {"result": result.result, "source": result.source, "citations": as_json(result.citations)}
             about = {"task_id": task_id, "event": change, "kind": kind, "instruction": instruction}
             return {**about, **_if_any(detail=detail), **found}
+        case page.ErrorShown(message, hint, problem):
+            return {"message": message, "hint": hint, **_if_any(problem=problem)}
         case page.ChatTurnFinished(reply):
             return dict(reply)
         case _:

@@ -88,7 +88,7 @@ export interface Events {
   recording: { recording_id: string; on: boolean; reason: string };
   "confirmation.asked": { id: string; conversation_id: string; tool: string; arguments: Record<string, unknown>; expires_at: number };
   "confirmation.answered": { id: string; conversation_id: string; agreed: boolean };
-  error: { message: string; hint?: string };
+  error: { message: string; hint?: string; problem?: string };
   gap: { missed: number };
   session_ended: { reason: string };
 }

@@ -218,6 +218,13 @@ export default {
   "failure.operator": "Die Betreiber dieses Servers haben den Anruf beendet.",
   "failure.error": "Der Anruf endete wegen eines Fehlers im Server.",
   "failure.proof": "Die Seite konnte dem Server nicht beweisen, dass sie kein Roboter ist.",
+  "problem.no_reply": "Die Antwort ist fehlgeschlagen.",
+  "problem.no_reply.hint": "Fragen Sie noch einmal. Der Anruf geht weiter.",
+  "problem.reply_too_long": "Die Antwort ist zu lang.",
+  "problem.reply_too_long.hint": "Ihr Ende wurde abgeschnitten.",
+  "problem.responder_complained": "Der Sprachdienst meldet ein Problem.",
+  "problem.responder_lost": "Die Verbindung zum Sprachdienst ist abgebrochen.",
+  "problem.responder_lost.hint": "Sie wird neu aufgebaut. Der Anruf geht weiter.",
 
   // activity
   "thinkers.title": "Thinker",

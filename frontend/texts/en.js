@@ -218,6 +218,13 @@ export default {
   "failure.operator": "The people who run this server ended the call.",
   "failure.error": "The call ended because of an error in the server.",
   "failure.proof": "The page could not prove to the server that it is not a robot.",
+  "problem.no_reply": "The reply failed.",
+  "problem.no_reply.hint": "Ask again. The call goes on.",
+  "problem.reply_too_long": "The reply is too long.",
+  "problem.reply_too_long.hint": "Its end was cut.",
+  "problem.responder_complained": "The voice service reported a problem.",
+  "problem.responder_lost": "The connection to the voice service broke.",
+  "problem.responder_lost.hint": "Connecting again. The call goes on.",
 
   // activity
   "thinkers.title": "Thinkers",

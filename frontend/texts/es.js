@@ -218,6 +218,13 @@ export default {
   "failure.operator": "Quienes gestionan este servidor han terminado la llamada.",
   "failure.error": "La llamada terminó por un error del servidor.",
   "failure.proof": "La página no pudo demostrar al servidor que no es un robot.",
+  "problem.no_reply": "La respuesta ha fallado.",
+  "problem.no_reply.hint": "Pregunta otra vez. La llamada continúa.",
+  "problem.reply_too_long": "La respuesta es demasiado larga.",
+  "problem.reply_too_long.hint": "Se ha cortado el final.",
+  "problem.responder_complained": "El servicio de voz ha comunicado un problema.",
+  "problem.responder_lost": "Se ha perdido la conexión con el servicio de voz.",
+  "problem.responder_lost.hint": "Conectando de nuevo. La llamada continúa.",
 
   // activity
   "thinkers.title": "Thinkers",

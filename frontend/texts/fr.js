@@ -218,6 +218,13 @@ export default {
   "failure.operator": "Les responsables de ce serveur ont mis fin à l'appel.",
   "failure.error": "L'appel s'est terminé à cause d'une erreur du serveur.",
   "failure.proof": "La page n'a pas pu prouver au serveur qu'elle n'est pas un robot.",
+  "problem.no_reply": "La réponse a échoué.",
+  "problem.no_reply.hint": "Redemandez. L'appel continue.",
+  "problem.reply_too_long": "La réponse est trop longue.",
+  "problem.reply_too_long.hint": "La fin a été coupée.",
+  "problem.responder_complained": "Le service vocal signale un problème.",
+  "problem.responder_lost": "La connexion au service vocal a été perdue.",
+  "problem.responder_lost.hint": "Reconnexion en cours. L'appel continue.",
 
   // activity
   "thinkers.title": "Thinkers",

@@ -218,6 +218,13 @@ export default {
   "failure.operator": "サーバーの運営者が通話を終了しました。",
   "failure.error": "サーバーのエラーのため、通話が終了しました。",
   "failure.proof": "ロボットではないことをサーバーに証明できませんでした。",
+  "problem.no_reply": "応答できませんでした。",
+  "problem.no_reply.hint": "もう一度たずねてください。通話は続いています。",
+  "problem.reply_too_long": "応答が長すぎます。",
+  "problem.reply_too_long.hint": "最後の部分は省かれました。",
+  "problem.responder_complained": "音声サービスから問題が報告されました。",
+  "problem.responder_lost": "音声サービスとの接続が切れました。",
+  "problem.responder_lost.hint": "再接続しています。通話は続いています。",
 
   // activity
   "thinkers.title": "Thinker",

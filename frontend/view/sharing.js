@@ -1,7 +1,7 @@
 /** Sharing what was said: a link that anybody may read by, for some days, and all of the user's links to be revoked. */
 
 import { ApiError, deleteLink, getLinks, postLink } from "../api.js";
-import { dateTime, t } from "../texts.js";
+import { dateTime, saysAsServer, t } from "../texts.js";
 import { button, icon, make, named, part, setText } from "./dom.js";
 
 /** @typedef {{id: string, conversation_id: string, path: string, shared_at: number, expires_at: number}} Link */
@@ -119,7 +119,8 @@ class Sharing {
       return await asked;
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
-      setText(this.said, error.status === 404 ? t("past.gone") : error.status === 422 ? [error.message, error.hint].join(" ") : t("share.failed"));
+      const why = error.status === 422 ? saysAsServer([error.message, error.hint].join(" ")) : "";
+      setText(this.said, error.status === 404 ? t("past.gone") : why || t("share.failed"));
       return null;
     }
   }

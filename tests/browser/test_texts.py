@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterator
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, Route
 
+from backend.conversation.page_events import Problem
 from tests.support.browser import Tab, launched, tab_in
 from tests.support.page import FRONTEND
-from tests.support.standin import SESSION, StandIn, standing_in
+from tests.support.standin import SESSION, StandIn, refusal, standing_in
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 
@@ -32,6 +33,16 @@ UNTRANSLATED = """() => {
   return words.map((each) => each.trim()).filter((each) => /[A-Za-z]{3}/.test(each) && !each.includes("⟦"));
 }"""
 """What shows and is none of the marked texts. What the server names, and what was said, is the server's."""
+
+
+SAID_IN_GERMAN: dict[Problem, str] = {
+    "call_failed": "Der Anruf endete wegen eines Fehlers im Server.",
+    "no_reply": "Die Antwort ist fehlgeschlagen.",
+    "reply_too_long": "Die Antwort ist zu lang.",
+    "responder_complained": "Der Sprachdienst meldet ein Problem.",
+    "responder_lost": "Die Verbindung zum Sprachdienst ist abgebrochen.",
+    "responder_gone": "Der Sprachdienst antwortet nicht.",
+}
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -118,6 +129,26 @@ async def test_the_page_speaks_the_browsers_language(
         await tab.sees("turn-pauses", asked)
 
 
-async def begin(tab: Tab) -> None:
-    await tab.press("connect")
+async def test_what_goes_wrong_is_told_in_the_pages_language(browser: Browser) -> None:
+    said = {"message": "Something in English.", "hint": "More in English."}
+    async with standing_in() as server, tab_in(browser, language="de-DE", complaints="expected") as tab:
+        server.offer_refusal = refusal(422, said["message"], said["hint"])
+        await tab.page.goto(f"{server.url}/?raw=1")
+        await tab.press("connect")
+        await tab.sees("notice", "Der Server konnte nicht antworten.")
+        assert "English" not in await tab.page.get_by_test_id("notice").inner_text()
+        await begin(tab, "way-retry")
+        for problem in get_args(Problem):
+            server.publish("error", **said, problem=problem)
+            await tab.sees("notice", SAID_IN_GERMAN[problem])
+            hint_is_theirs = problem == "responder_complained"  # in the provider's own words
+            assert ("Something in English" in await tab.page.get_by_test_id("notice").inner_text()) is hint_is_theirs
+            await tab.press("way-dismiss")
+        server.publish("error", **said)
+        await tab.sees("notice", said["message"])
+        await tab.sees("notice", said["hint"])
+
+
+async def begin(tab: Tab, by: str = "connect") -> None:
+    await tab.press(by)
     await tab.page.locator("body[data-phase=connected]").wait_for()

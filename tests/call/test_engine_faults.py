@@ -185,4 +185,5 @@ async def test_a_fault_in_the_audio_path_ends_the_call_in_order_and_is_shown() -
         assert call.told("error")[-1] == {
             "message": "This call's audio failed (ValueError).",
             "hint": "Call again; the server's log says why.",
+            "problem": "call_failed",
         }

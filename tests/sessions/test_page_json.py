@@ -169,6 +169,11 @@ EXAMPLES: list[tuple[PageEvent, str, dict[str, Any]]] = [
     (IdleNudged(15), "session_idle_nudge", {"idle_s": 15}),
     (IdleDisconnected(60), "session_idle_disconnect", {"idle_s": 60}),
     (ErrorShown("It failed.", "Try again."), "error", {"message": "It failed.", "hint": "Try again."}),
+    (
+        ErrorShown("It failed.", "Try again.", "call_failed"),
+        "error",
+        {"message": "It failed.", "hint": "Try again.", "problem": "call_failed"},
+    ),
     (EventsMissed(4), "gap", {"missed": 4}),
     (ThinkerChanged("c1", "stale"), "thinker", {"call_id": "c1", "event": "stale"}),
     (ThinkerChanged("c1", "routed", WORK), "thinker", {"call_id": "c1", "event": "routed", **SHOWN_WORK}),

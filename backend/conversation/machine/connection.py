@@ -26,7 +26,7 @@ def on_lost(s: State, now: float) -> None:
     s.lost_at = now
     s.waits_said = 0
     happened = "The connection to the Responder broke." if s.started else "The Responder cannot be reached yet."
-    s.publish(page.ErrorShown(happened, "Connecting again; the call goes on."))
+    s.publish(page.ErrorShown(happened, "Connecting again; the call goes on.", "responder_lost"))
     s.publish(page.ResponderChanged("lost"))
     early_words.take_back(s)
     if s.floor is Floor.PAUSING:
@@ -67,7 +67,7 @@ def on_restored(s: State, event: ev.ResponderRestored, now: float) -> None:
 
 def on_gone(s: State, refused: bool, now: float) -> None:
     """End the call with a sentence that says so: no new connection can be made."""
-    s.publish(page.ErrorShown("The Responder cannot be reached.", "Call again in a moment."))
+    s.publish(page.ErrorShown("The Responder cannot be reached.", "Call again in a moment.", "responder_gone"))
     leave(s, "responder_refused" if refused else "responder_gone", Clip.LOST, now)
 
 

@@ -112,7 +112,7 @@ def leave_mute(s: State, purpose: Purpose, now: float) -> bool:
 
 def apologise(s: State, why: str) -> None:
     """Let the caller hear, and the page show, that there will be no answer."""
-    s.publish(page.ErrorShown(f"The reply failed ({why}).", "Ask again; the call goes on."))
+    s.publish(page.ErrorShown(f"The reply failed ({why}).", "Ask again; the call goes on.", "no_reply"))
     play_clip(s, Clip.SORRY)
 
 
