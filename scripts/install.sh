@@ -220,7 +220,8 @@ if [ "$level" = test ]; then
     install_clients
     [ ! -d .venv-clients ] || echo "$wanted_of_clients" >.venv-clients/.ready
   fi
-  openai_tests=.venv/openai-tests/$(sed -n 's/^openai==\([0-9.]*\).*/\1/p' requirements.txt)
+  [[ $(grep -m1 '^openai==' requirements.txt) =~ ==([0-9.]+) ]]
+  openai_tests=.venv/openai-tests/${BASH_REMATCH[1]}
   [ -d "$openai_tests" ] || install_openai_tests
   wanted_of_page=$(cat package.json package-lock.json | sha256sum)
   stamp=.venv/.ready-to-check-the-page

@@ -1,4 +1,4 @@
-"""`tour --only reminder`: "remind me in ten seconds", said in a real call; spoken there when it is due."""
+"""`tour --only reminder`: "please remind me in ten seconds", said in a real call; spoken there when it is due."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from demo.tour.toured_server import toured_server
 from demo.tour.visit import Visit, visiting
 from demo.tour.voice import spoken, voice_name
 
-QUESTION = "Remind me in ten seconds to take the bread out."
+QUESTION = "Please remind me in ten seconds to take the bread out."
 WITHIN_S = 90.0
 TOLD_WITHIN_S = 40.0
 """Seconds from the answer until the reminder has been heard."""

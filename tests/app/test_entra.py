@@ -188,7 +188,7 @@ async def test_nobody_there_is_told_within_the_time_of_a_connection() -> None:
 @pytest.mark.parametrize("settings", [{"client_secret": "s"}, SECRET | {"managed_identity": True}])
 async def test_half_a_way_is_refused_when_the_server_starts(settings: dict[str, Any]) -> None:
     async with AsyncExitStack() as stack:
-        with pytest.raises(SetupError, match="not complete"):
+        with pytest.raises(SetupError, match="incomplete"):
             await open_tokens(AzureOpenAISettings.model_validate(settings), stack)
 
 

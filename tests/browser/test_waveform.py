@@ -107,7 +107,7 @@ async def test_silence_takes_the_colours_of_the_theme_that_is_chosen_during_a_ca
         await tab.press("open-settings")
         await tab.page.get_by_test_id("settings-theme").select_option("light")
         seen.append(await tab.page.evaluate("testColours()"))
-        await tab.page.get_by_test_id("settings-theme").select_option("")
+        await tab.page.get_by_test_id("settings-theme").select_option("system")
         dark, light = seen
         assert dark[::2] == dark[1::2] and light[::2] == light[1::2] and dark != light
         await tab.page.emulate_media(color_scheme="light")  # the browser tells of it before it paints next

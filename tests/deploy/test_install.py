@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 import time
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -65,6 +66,7 @@ class Machine:
         (self.checkout / ".venv-clients").mkdir()
         self._stamp("../.venv-clients/.ready", (CLIENTS,))
         (self.checkout / "node_modules" / "typescript").mkdir(parents=True)
+        (self.checkout / ".venv" / "openai-tests" / version("openai")).mkdir(parents=True)
 
     def has_python_without_wheel_of(self, *packages: str, builds: bool) -> None:
         """A new Python for which some packages have no wheel; `builds`: they can be built from source."""

@@ -196,7 +196,7 @@ ACCEPT = {"accept": "application/json, text/event-stream"}
         ("/mcp/external/", {"authorization": f"Bearer {INNER}"}, 403, "/mcp/"),
         ("/mcp/external/", {"authorization": f"Bearer {STRANGERS}", "x-on-behalf-of": "ada"}, 403, "x-on-behalf-of"),
         ("/mcp/copilot/", {"authorization": f"Bearer {ADAS}", "x-on-behalf-of": "bob"}, 403, "x-on-behalf-of"),
-        ("/mcp/", {"authorization": f"Bearer {INNER}", "x-on-behalf-of": "a b"}, 422, "user id"),
+        ("/mcp/", {"authorization": f"Bearer {INNER}", "x-on-behalf-of": "a b"}, 422, "user ID"),
     ],
 )
 async def test_an_endpoint_refuses_whoever_has_no_token_for_it(
@@ -206,9 +206,8 @@ async def test_an_endpoint_refuses_whoever_has_no_token_for_it(
         for each in (path, path.rstrip("/")):
             response = await browser.post(each, json=BODY, headers=ACCEPT | headers)
             assert response.status_code == status
-            assert message_of(response) and hint.lower() in response.json()["error"]["hint"].lower() + message_of(
-                response
-            )
+            said = f"{message_of(response)} {response.json()['error']['hint']}"
+            assert message_of(response) and hint.lower() in said.lower()
 
 
 @pytest.mark.parametrize("kind", ["copilot", "external"])

@@ -60,7 +60,7 @@ async def test_a_secret_opens_the_realtime_endpoint_for_any_page_and_nothing_els
             assert (await page.get("/api/sessions")).status_code == 401
             assert (await page.post("/api/multiturn", json={"message": "Hi"})).status_code == 401
             again = await page.post(SECRETS, json={"session": SESSION})
-            assert again.status_code == 403 and "makes no other" in again.json()["error"]["message"]
+            assert again.status_code == 403 and "cannot create another" in again.json()["error"]["message"]
             asked = {"origin": "https://anywhere.example", "access-control-request-method": "POST"}
             preflight = await page.options("/v1/realtime/calls", headers=asked)
             assert preflight.headers["access-control-allow-origin"] == "https://anywhere.example"
