@@ -35,7 +35,7 @@ LEARNED_KINDS = "qcsal"
 PENALTY, DROP_BELOW = 3.0, 0.15
 RARE = 4
 """A feature of fewer cuts is not learned."""
-WORDS_KNOWN_MS = 410
+WORDS_KNOWN_MS = 430
 """A provider's transcript of a piece comes about this long after the last voice."""
 Vector = NDArray[np.float64]
 

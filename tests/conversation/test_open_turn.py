@@ -16,7 +16,7 @@ from tests.conversation.talk import Talk, replying
 def test_input_is_committed_before_the_turn_is_over_so_that_its_words_are_known() -> None:
     talk = Talk()
     talk.say()
-    talk.wait(0.07)
+    talk.wait(0.09)
     assert not talk.all(do.CommitInput)
     talk.wait(0.02)
     assert len(talk.all(do.CommitInput)) == 1

@@ -24,8 +24,8 @@ PYTHON = Path(__file__).parents[2] / ".venv-clients" / "bin" / "python"
 ENDS_WITHIN_S = 110
 SAID = {
     "question": "what is the weather in Seattle",
-    "story": "will you read me a long long poem now",
-    "stop": "I would rather hear about the moon now",
+    "story": "please tell me a long story",
+    "stop": "no, that is enough now, please stop",
 }
 """Sentences without a pause: where a client's machine stalls, a piece of one would be taken for a turn of its own."""
 STORY_MS = 12_000

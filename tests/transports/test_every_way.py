@@ -22,7 +22,7 @@ from tests.support.speech import silence, speech
 from tests.support.tones import pitch
 from tests.support.waiting import until
 
-pytestmark = [pytest.mark.slow, pytest.mark.realtime]
+pytestmark = [pytest.mark.slow, pytest.mark.realtime, pytest.mark.alone]
 
 ANSWER_HZ, STORY_HZ, BETWEEN_HZ = 880, 440, 660
 SHORT_MS, LONG_MS, STORY_MS = 600, 4_000, 12_000
