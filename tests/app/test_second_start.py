@@ -52,7 +52,7 @@ async def test_a_second_start_serves_its_page_at_once_and_tells_what_it_still_lo
             await until(lambda: answers("/readyz"), LOADED_WITHIN_S)
             assert await answers("/")
             ready_s = time.monotonic() - began
-            await until(lambda: "Warm-up    over after" in log.read_text(), LOADED_WITHIN_S)
+            await until(lambda: "Warm-up    done after" in log.read_text(), LOADED_WITHIN_S)
             assert (await http.get("/api/config")).json()["loading"] == []
     finally:
         await stop(process)

@@ -218,7 +218,10 @@ async def test_a_form_that_is_none_is_refused(running: RunningServer) -> None:
         asked = [
             (client.post("/v1/realtime/calls", json={"sdp": "v=0"}), "offer is missing"),
             (client.post("/v1/realtime/calls", files={"session": (None, "{}")}), "no field `sdp`"),
-            (client.post("/v1/realtime/calls", files={"sdp": (None, "v=0"), "session": (None, "[")}), "not a JSON object"),
+            (
+                client.post("/v1/realtime/calls", files={"sdp": (None, "v=0"), "session": (None, "[")}),
+                "not a JSON object",
+            ),
             (place(client, "v=0", "any-key", {"tools": 7}), "tools"),
         ]
         for answer, why in asked:
