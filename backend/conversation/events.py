@@ -331,7 +331,7 @@ class OutOfBandProgress(ResponderEvent):
 
 @dataclass(frozen=True, slots=True)
 class OutOfBandRefused(ResponderEvent):
-    """There will be nothing, or nothing more, of the response asked for as `request`."""
+    """The Responder sends nothing, or nothing more, of the response asked for as `request`."""
 
     request: str
     code: str
