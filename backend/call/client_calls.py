@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 
 from backend.conversation import events as ev
+from backend.conversation.commands import RunThinker
 
 ANSWER_WITHIN_S = 120.0
 """Seconds a program has to carry out a tool call."""
@@ -18,18 +19,24 @@ class ClientCalls:
     The turn machine ignores the failure of a call that was answered.
     """
 
-    def __init__(self, dispatch: Callable[[ev.Event], None], within_s: float = ANSWER_WITHIN_S) -> None:
+    def __init__(self, handles: Callable[[str], bool], dispatch: Callable[[ev.Event], None]) -> None:
+        """`handles` tells whether a tool of that name is the program's, as of now."""
+        self.handles = handles
         self._dispatch = dispatch
-        self._within_s = within_s
         self._timers: dict[str, asyncio.TimerHandle] = {}
 
     def __repr__(self) -> str:
         return f"ClientCalls({len(self._timers)} given)"
 
-    def wait(self, call: str) -> None:
+    def run(self, command: RunThinker) -> None:
         """Wait for the answer to a tool call from now on."""
         loop = asyncio.get_running_loop()
-        self._timers[call] = loop.call_later(self._within_s, self._fail, call)
+        self._timers[command.call] = loop.call_later(ANSWER_WITHIN_S, self._fail, command.call)
+
+    def cancel(self, call: str) -> None:
+        """Wait for an answer no longer."""
+        if timer := self._timers.pop(call, None):
+            timer.cancel()
 
     def close(self) -> None:
         """Wait for nothing any more."""

@@ -29,7 +29,7 @@ from backend.call.provider_calls import ProviderCalls
 from backend.call.record import CallRecord
 from backend.call.recorder import CallRecorder
 from backend.call.responder_link import ResponderLink
-from backend.call.tool_calls import CallView, ToolCallDispatcher
+from backend.call.tool_calls import CallView, ToolCallDispatcher, ToolCallRunner
 from backend.call.usage import CallUsage
 from backend.call.utterance_tap import UtteranceTap
 from backend.conversation import commands as do
@@ -120,11 +120,12 @@ class CallEngine:
             publish=self._publish,
             record=self._record,
             history=self._history.tail,
+            traced=self._trace.thinker,
         )
         self._tool_calls = ToolCallDispatcher(dependencies.thinkers, view, dependencies.metrics)
         spend, metrics = dependencies.spent, dependencies.metrics
         self._usage = CallUsage(session.id, lambda: self._link.about, spend, metrics, self._publish)
-        self._client_calls = ClientCalls(self.dispatch)
+        self._client_calls = ClientCalls(self._is_client_tool, self.dispatch)
         self._provider_calls = ProviderCalls(self.dispatch, self._execute, self._agree, lambda: self._machine.turn)
         self._out_of_band = OutOfBandResponses(self.dispatch, self._usage.on_reply)
         self._answers = AnswerListener(session, dependencies.take_answer)
@@ -141,6 +142,9 @@ class CallEngine:
         )
         phone = PhoneView(transport, lambda: self._machine.turn, self.dispatch, self._publish, self._type_if_live)
         self._phone = PhoneCall(phone, dependencies.transfers)
+        # those who carry out tool calls: the first that handles a tool does, and the last handles any
+        self._runners: tuple[ToolCallRunner, ...]
+        self._runners = (self._provider_calls, self._phone, self._client_calls, self._tool_calls)
         self._subscription: Subscription | None = None
         self._mode = dependencies.mode(UserProfile())
         self._recalled: Literal["kept", "unavailable"] = "kept"
@@ -562,21 +566,11 @@ class CallEngine:
                 self._tap.read(partial)
             case do.EstimateSentenceEnd(words):
                 self._tap.estimate(words)
-            case do.RunThinker(call, name, arguments) if self._provider_calls.handles(name):
-                self._provider_calls.run(call, name, arguments)
-            case do.CancelThinker(call) if self._provider_calls.knows(call):
-                self._provider_calls.cancel(call)
-            case do.RunThinker(call, name, arguments) if self._phone.handles(name):
-                self._phone.run(call, name, arguments)
-            case do.CancelThinker(call) if self._phone.knows(call):
-                self._phone.cancel(call)
-            case do.RunThinker(call, name) if self._options and self._options.is_client_tool(name):
-                self._client_calls.wait(call)
-            case do.RunThinker(call, name, arguments, unsure):
-                with self._trace.thinker(call):
-                    self._tool_calls.run(call, name, arguments, unsure=unsure)
+            case do.RunThinker(_, name):
+                next(runner for runner in self._runners if runner.handles(name)).run(command)
             case do.CancelThinker(call):
-                self._tool_calls.cancel(call)
+                for runner in self._runners:
+                    runner.cancel(call)
             case do.Remember(role, text):
                 message_id = self._history.add(role, text)
                 self._post_turn.on_message(role, text, message_id)
@@ -647,6 +641,9 @@ class CallEngine:
         due = self._ends_at if deadline is None else min(deadline, self._ends_at)
         if due != float("inf") and not self._over.is_set():
             self._alarm.set(due)
+
+    def _is_client_tool(self, name: str) -> bool:
+        return self._options is not None and self._options.is_client_tool(name)
 
     async def _agree(self, tool: str, arguments: Json) -> str:
         """Return why the provider may not make a call; empty: the caller has agreed to it."""

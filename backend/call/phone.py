@@ -15,6 +15,7 @@ import msgspec
 
 from backend.call.keys import KeyCollector, key_words
 from backend.conversation import page_events as page
+from backend.conversation.commands import RunThinker
 from backend.conversation.events import Event, ThinkerFailed, ThinkerFinished, TransportClosed
 from backend.errors import LineFailed
 from backend.responders.base import Briefing, ToolSchema
@@ -102,10 +103,11 @@ class PhoneCall:
         """Return whether that tool call is one of the line's: no Thinker works on it, and the page is told nothing."""
         return call_id in self._calls
 
-    def run(self, call_id: str, name: str, arguments: str) -> None:
+    def run(self, command: RunThinker) -> None:
         """Begin to carry out a tool call; its outcome is dispatched once, unless the call ends with it."""
+        call_id, name = command.call, command.name
         self._calls.add(call_id)
-        task = asyncio.create_task(self._run(call_id, name, arguments), name=f"line {name}")
+        task = asyncio.create_task(self._run(call_id, name, command.arguments), name=f"line {name}")
         self._tasks[call_id] = task
         task.add_done_callback(lambda _: self._tasks.pop(call_id, None))
 

@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 from backend.conversation import events as ev
-from backend.conversation.commands import PROVIDER_TOOL, AnswerApproval
+from backend.conversation.commands import PROVIDER_TOOL, AnswerApproval, RunThinker
 from backend.responders.mcp_items import ASKS, arguments_of
 from backend.runtime.json_objects import Json
 from backend.runtime.supervisor import cancel_all
@@ -66,8 +66,9 @@ class ProviderCalls:
         """Whether text of others has entered the caller's latest turn, with the result of a call."""
         return self._ran_in == self._turn()
 
-    def run(self, call: str, name: str, arguments: str) -> None:
+    def run(self, command: RunThinker) -> None:
         """Wait for a call's end, or answer the question about one; the outcome is dispatched once."""
+        call, name = command.call, command.name
         self._known.add(call)
         if not name.startswith(ASKS):
             self._ran_in = self._turn()
@@ -76,7 +77,7 @@ class ProviderCalls:
                 return
             self._wait(call, ENDS_WITHIN_S, ev.ThinkerFailed(call, LATE))
             return
-        asking = self._ask(call, name.removeprefix(ASKS), arguments_of(arguments))
+        asking = self._ask(call, name.removeprefix(ASKS), arguments_of(command.arguments))
         task = self._asking[call] = asyncio.create_task(asking, name="ask about a provider's call")
         task.add_done_callback(lambda _: self._asking.pop(call, None))
 

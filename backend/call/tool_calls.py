@@ -1,11 +1,17 @@
-"""The tool calls of one voice call: each goes to the Thinker dispatcher, and comes back as one turn-machine event."""
+"""The tool calls of one voice call: each goes to the Thinker dispatcher, and comes back as one turn-machine event.
+
+Three others carry out the calls that are no Thinker's, by the same protocol, `ToolCallRunner`: the telephone line
+(`phone.py`), the Responder's provider (`provider_calls.py`) and the caller's program (`client_calls.py`).
+"""
 
 from __future__ import annotations
 
 import asyncio
 import json
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
+from typing import Protocol
 
 from msgspec import Struct
 
@@ -13,7 +19,7 @@ from backend.call.delegations import ALREADY, Delegations, read_task
 from backend.call.record import CallRecord
 from backend.call.topic import topic_of
 from backend.citations import as_json
-from backend.conversation.commands import DELEGATE
+from backend.conversation.commands import DELEGATE, RunThinker
 from backend.conversation.events import ThinkerFailed, ThinkerFinished
 from backend.conversation.page_events import ThinkerChanged, ThinkerStage
 from backend.errors import BadRequest, NotFound
@@ -36,6 +42,19 @@ ThinkerEvent = ThinkerFinished | ThinkerFailed
 OUTCOMES = frozenset({"complete", "failed", "stale"})
 
 
+class ToolCallRunner(Protocol):
+    """Carries out the calls of some tools; the outcome of each is dispatched once, unless it is cancelled."""
+
+    def handles(self, name: str) -> bool:
+        """Return whether calls of the tool of that name are carried out here."""
+
+    def run(self, command: RunThinker) -> None:
+        """Begin to carry out a tool call."""
+
+    def cancel(self, call: str) -> None:
+        """Stop the work on a tool call; of one that is not carried out here, do nothing."""
+
+
 class CallView(Struct, frozen=True):
     """The parts of a voice call that its tool calls need, read at the moment they are needed."""
 
@@ -53,6 +72,8 @@ class CallView(Struct, frozen=True):
     """Keeps calls and their outcomes."""
     history: Callable[[], Sequence[PastMessage]] = tuple
     """Returns what was said in the call so far."""
+    traced: Callable[[str], AbstractContextManager[object]] = nullcontext
+    """Returns a block whose tasks belong to the trace of a tool call."""
 
 
 class ToolCallDispatcher:
@@ -81,11 +102,16 @@ class ToolCallDispatcher:
     def _working(self) -> list[ThinkerCall]:
         return [call for call in self._calls.values() if call.working]
 
-    def run(self, call_id: str, name: str, arguments: str, *, unsure: bool = False) -> None:
-        """Begin to work on a tool call. Its outcome is dispatched once, unless it is cancelled.
+    def handles(self, name: str) -> bool:
+        """Return True: a tool that nobody else knows is a Thinker's, or the model is told that there is none."""
+        return True
 
-        With `unsure`, what it would write is read back to the caller first.
-        """
+    def run(self, command: RunThinker) -> None:
+        """Begin to work on a tool call; if it is unsure, what it would write is read back to the caller first."""
+        with self._call.traced(command.call):
+            self._run(command.call, command.name, command.arguments, command.unsure)
+
+    def _run(self, call_id: str, name: str, arguments: str, unsure: bool) -> None:
         call = ThinkerCall(
             call_id,
             self._call.question("", "", unsure),

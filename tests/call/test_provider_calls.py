@@ -13,7 +13,7 @@ import pytest
 from backend.call import provider_calls
 from backend.call.provider_calls import LATE, LOST, ProviderCalls
 from backend.conversation import events as ev
-from backend.conversation.commands import AnswerApproval
+from backend.conversation.commands import AnswerApproval, RunThinker
 from backend.errors import SetupError
 from backend.responders.mcp_items import read_servers
 from backend.tools.confirmations import HEARD_AFTER_S
@@ -136,21 +136,21 @@ async def test_a_call_is_over_once_however_early_its_end_comes_and_late_where_no
     answers: list[AnswerApproval] = []
     calls = ProviderCalls(told.append, answers.append, agree, lambda: 1)
     calls.on_event(ev.ProviderToolEnded("early"))
-    calls.run("early", "mcp:call:files.find", "{}")
-    calls.run("soon", "mcp:call:files.find", "{}")
+    calls.run(RunThinker("early", "mcp:call:files.find", "{}"))
+    calls.run(RunThinker("soon", "mcp:call:files.find", "{}"))
     calls.on_event(ev.ProviderToolEnded("soon", error="The disk is away."))
     calls.on_event(ev.ProviderToolEnded("soon", error="The disk is away."))
     assert told == [ev.ThinkerFinished("early", "{}"), ev.ThinkerFailed("soon", "The disk is away.")]
     assert calls.untrusted
     monkeypatch.setattr(provider_calls, "BEGINS_WITHIN_S", 0.02)
     monkeypatch.setattr(provider_calls, "ENDS_WITHIN_S", 0.02)
-    calls.run("never", "mcp:call:files.find", "{}")
-    calls.run("asked", "mcp:ask:files.delete", "not JSON")
+    calls.run(RunThinker("never", "mcp:call:files.find", "{}"))
+    calls.run(RunThinker("asked", "mcp:ask:files.delete", "not JSON"))
     await until(lambda: len(told) == 4)
     assert set(told[2:]) == {ev.ThinkerFailed("never", LATE), ev.ThinkerFinished("asked", "{}")}
     assert answers == [AnswerApproval("asked", approve=True)]
     monkeypatch.setattr(provider_calls, "ENDS_WITHIN_S", 60)
-    calls.run("broken", "mcp:call:files.find", "{}")
+    calls.run(RunThinker("broken", "mcp:call:files.find", "{}"))
     calls.on_lost()
     assert told[-1] == ev.ThinkerFailed("broken", LOST)
     await calls.close()

@@ -12,6 +12,7 @@ import pytest
 from backend.call import tool_calls
 from backend.call.record import CallRecord
 from backend.call.tool_calls import CALL_LIMIT, REMEMBERED_LIMIT, CallView, ThinkerEvent, ToolCallDispatcher
+from backend.conversation.commands import RunThinker
 from backend.conversation.events import ThinkerFailed, ThinkerFinished
 from backend.conversation.page_events import ThinkerChanged, ToolProgress
 from backend.errors import NoAnswer
@@ -92,7 +93,7 @@ class OneCall:
     async def raw(self, name: str, arguments: str) -> ThinkerEvent:
         """The same with whatever the model wrote."""
         before = len(self.outcomes)
-        self.calls.run(f"c{before}", name, arguments)
+        self.calls.run(RunThinker(f"c{before}", name, arguments))
         await settle()
         [event] = self.outcomes[before:]
         return event
@@ -177,7 +178,7 @@ async def test_a_thinker_that_breaks_fails_without_giving_anything_away(caplog: 
 
 async def test_a_cancelled_call_is_stopped_told_to_nobody_and_counted() -> None:
     call = OneCall()
-    call.calls.run("c0", TOOL, '{"domain": "slow", "query": "why"}')
+    call.calls.run(RunThinker("c0", TOOL, '{"domain": "slow", "query": "why"}'))
     await settle()
     assert "1 working" in repr(call.calls)
     call.calls.cancel("c0")
@@ -190,7 +191,7 @@ async def test_a_cancelled_call_is_stopped_told_to_nobody_and_counted() -> None:
 async def test_too_many_at_once_are_refused_and_the_page_is_told_why() -> None:
     call = OneCall()
     for number in range(CALL_LIMIT):
-        call.calls.run(f"slow{number}", TOOL, '{"domain": "slow", "query": "why"}')
+        call.calls.run(RunThinker(f"slow{number}", TOOL, '{"domain": "slow", "query": "why"}'))
     event = await call.call("good")
     assert isinstance(event, ThinkerFailed) and "Too many" in event.reason
     work = call.calls.settled(ThinkerChanged("c0", "failed")).work
@@ -219,7 +220,7 @@ async def test_a_late_answer_that_is_to_be_dropped_is_answered_without_its_conte
     domain: str, moved_on: bool, wanted: bool
 ) -> None:
     call = OneCall()
-    call.calls.run("c0", TOOL, json.dumps({"domain": domain, "query": "why"}))
+    call.calls.run(RunThinker("c0", TOOL, json.dumps({"domain": domain, "query": "why"})))
     await settle()
     call.turn += moved_on
     call.answered.set()
@@ -233,10 +234,10 @@ async def test_a_late_answer_that_is_to_be_dropped_is_answered_without_its_conte
 async def test_the_filler_is_that_of_the_thinker_at_work() -> None:
     call = OneCall()
     assert call.calls.filler() == ""
-    call.calls.run("c0", TOOL, '{"domain": "passing", "query": "why"}')
+    call.calls.run(RunThinker("c0", TOOL, '{"domain": "passing", "query": "why"}'))
     await settle()
     assert call.calls.filler() == "Nearly there."
-    call.calls.run("c1", TOOL, '{"domain": "slow", "query": "why"}')
+    call.calls.run(RunThinker("c1", TOOL, '{"domain": "slow", "query": "why"}'))
     await settle()
     assert call.calls.filler() == "", "a newer question is not filled with an older one's words"
     call.calls.cancel("c1")
@@ -258,7 +259,7 @@ async def test_old_work_is_forgotten_and_still_has_a_page_event() -> None:
 async def test_closing_stops_everything() -> None:
     call = OneCall()
     for number in range(3):
-        call.calls.run(f"c{number}", TOOL, '{"domain": "slow", "query": "why"}')
+        call.calls.run(RunThinker(f"c{number}", TOOL, '{"domain": "slow", "query": "why"}'))
     await settle()
     await call.calls.close()
     assert call.outcomes == [] and call.counted("slow", "cancelled") == 3
@@ -278,7 +279,7 @@ async def test_closing_does_not_wait_for_a_thinker_that_will_not_stop(monkeypatc
 
     call = OneCall()
     call.calls = call.over(thinkers(deaf=deaf))
-    call.calls.run("c0", TOOL, '{"domain": "deaf", "query": "why"}')
+    call.calls.run(RunThinker("c0", TOOL, '{"domain": "deaf", "query": "why"}'))
     await settle()
     async with asyncio.timeout(1):
         await call.calls.close()

@@ -11,6 +11,7 @@ from fakeredis import FakeAsyncRedis
 
 from backend.call.record import CallRecord
 from backend.call.tool_calls import CallView, ThinkerEvent, ToolCallDispatcher
+from backend.conversation.commands import RunThinker
 from backend.conversation.events import ThinkerFailed, ThinkerFinished
 from backend.conversation.page_events import ThinkerChanged
 from backend.observability.call_metrics import CallMetrics
@@ -63,7 +64,7 @@ class OneCall:
 
     def ask(self, domain: str, **more: Any) -> None:
         arguments = json.dumps({"domain": domain, "query": "Why is the sky blue?", **more})
-        self.calls.run(f"call-{domain}", "route_to_thinker", arguments)
+        self.calls.run(RunThinker(f"call-{domain}", "route_to_thinker", arguments))
 
     async def event(self) -> ThinkerEvent:
         async with asyncio.timeout(2):

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from backend.conversation.commands import RunThinker
 from backend.errors import ModelUnavailable, ResponderUnavailable
 from backend.responders.base import PastMessage
 from backend.storage.memory import MemoryJob
@@ -125,8 +126,8 @@ async def test_questions_put_to_thinkers_are_counted_by_topic() -> None:
         return Answer("Yes.", "model")
 
     async with placed_call(thinkers=thinkers(chess=think), remembering=memory) as call:
-        call.live._tool_calls.run("c1", "route_to_thinker", '{"domain": "chess", "query": "why"}')
-        call.live._tool_calls.run("c2", "route_to_thinker", '{"domain": "chess", "query": ""}')
+        call.live._tool_calls.run(RunThinker("c1", "route_to_thinker", '{"domain": "chess", "query": "why"}'))
+        call.live._tool_calls.run(RunThinker("c2", "route_to_thinker", '{"domain": "chess", "query": ""}'))
         await settle()
         await written(call, memory)
     assert (await load_profile(memory, "ada")).signals.topics == {"chess": 1}
