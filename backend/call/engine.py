@@ -1,9 +1,10 @@
 """One voice call: the engine around the turn machine.
 
-Two tasks run for a call, and a timer. One has the transport hand over the caller's frames, scores them and sends what
-is speech to the Responder; the other receives the Responder's events; the timer fires at the machine's deadlines. Each
-dispatches events to the turn machine, whose commands are carried out in one `match`, at once: nothing in here that
-touches audio ever waits for anything but its own source. `run` owns the tasks and cleans up after them.
+Two tasks run for a call, and a timer. One has the transport hand over the caller's frames to the uplink, which sends
+what is speech to the Responder (`uplink.py`); the other receives the Responder's events; the timer fires at the
+machine's deadlines. Each dispatches events to the turn machine, whose commands are carried out in one `match`, at once:
+nothing in here that touches audio ever waits for anything but its own source. `run` owns the tasks and cleans up after
+them.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from backend.call.record import CallRecord
 from backend.call.recorder import CallRecorder
 from backend.call.responder_link import ResponderLink
 from backend.call.tool_calls import CallView, ToolCallDispatcher, ToolCallRunner
+from backend.call.uplink import TurnFinder, Uplink
 from backend.call.usage import CallUsage
 from backend.call.utterance_tap import UtteranceTap
 from backend.conversation import commands as do
@@ -49,9 +51,6 @@ from backend.errors import (
     ResponderUnavailable,
     TransportLost,
 )
-from backend.media.endpointing import ClientEndpointing, Endpointing, LocalEndpointing, ProviderEndpointing
-from backend.media.frame import Frame
-from backend.media.prosody import Prosody
 from backend.notifications.dispatcher import Subscription
 from backend.observability.call_metrics import VAD_DECISIONS
 from backend.runtime.faults import call_listener
@@ -100,18 +99,22 @@ class CallEngine:
             dependencies.recording_notice,
         )
         self._history = CallHistory(session.owner, session.conversation_id, self._enqueue, self._record.on_message)
-        self._prosody = Prosody()
-        self._voiced = False  # a voice sounds, and has not paused
-        self._replying = False  # a reply is spoken, so that it matters whose voice is heard
-        self._muffled = False  # the voice under way, as the machine knows it
-        self._suspected = False  # the same of a voice that may be beginning
         self._tap = UtteranceTap(dependencies.reader, self.dispatch)
         patience_s, lasts_s = dependencies.line_patience_s, dependencies.connection_max_s
         self._link = ResponderLink(
             dependencies.providers, self._history, self._on_link_event, self._is_at_rest, patience_s, lasts_s
         )
         self._machine = TurnMachine(self.limits)
-        self._endpointing = self._open_endpointing()
+        self._uplink = Uplink(
+            self._finder,
+            dependencies.open_endpointing,
+            session,
+            self._link,
+            self.dispatch,
+            echo=self._echo,
+            recorder=self._recorder,
+            tap=self._tap,
+        )
         view = CallView(
             question=self._question,
             turn=lambda: self._machine.turn,
@@ -167,7 +170,6 @@ class CallEngine:
     async def run(self) -> str:
         """Run the call to its end and return the reason. A fault is shown on the page, and raised after cleaning up."""
         self._session.call = self
-        self._session.levels = self._endpointing.levels
         self._transport.listen_to_playback(self.dispatch)
         self._transport.watch_played(self._echo.played)
         if self._session.follower:
@@ -201,7 +203,7 @@ class CallEngine:
                 each.cancel()
         reason = "disconnected"
         try:
-            await self._transport.receive_frames(self._on_frame)
+            await self._transport.receive_frames(self._uplink.on_frame)
         except NeverConnected:
             reason = "never_connected"
         except TransportLost:
@@ -211,37 +213,6 @@ class CallEngine:
             self._publish(page.ErrorShown(str(error), error.hint, "call_failed"))
             reason = "error"
         self.dispatch(ev.TransportClosed(reason))
-
-    def _on_frame(self, frame: Frame) -> None:
-        """Score one frame of the microphone; send what is speech, and dispatch what it means for the turn."""
-        frame = self._echo.clean(frame)
-        if self._recorder.is_recording:
-            self._recorder.on_frame(frame)
-        for result in self._endpointing.process(frame):
-            if not isinstance(result, bytes):
-                self._on_speech(result)
-                continue
-            if self._voiced:
-                self._prosody.append(result)
-            if self._tap.recording:
-                self._tap.on_frame(result)
-            if self._replying and self._endpointing.muffled is not self._muffled:
-                self._muffled = not self._muffled
-                self.dispatch(ev.VoiceMuffled(self._muffled))
-            if responder := self._link.connection:
-                responder.send_audio(result)
-        if (self._endpointing.suspected and self._replying) is not self._suspected:
-            self._suspected = not self._suspected
-            self.dispatch(ev.VoiceSuspected(self._suspected))
-
-    def _on_speech(self, event: ev.SpeechEvent) -> None:
-        """Dispatch what endpointing reports; an end is told with how the voice ended."""
-        self._voiced = isinstance(event, ev.SpeechStarted | ev.SpeechResumed)
-        self._muffled &= not isinstance(event, ev.SpeechStarted)
-        self._tap.on_event(event)
-        if isinstance(event, ev.SpeechStopped):
-            event = replace(event, ending=self._prosody.ending())
-        self.dispatch(event)
 
     async def _converse(self) -> None:
         """Brief the Responder with what is known of the caller, connect it, and receive its events.
@@ -282,7 +253,7 @@ class CallEngine:
                 conversation_id=session.conversation_id,
                 history=self._recalled,
                 transport=session.transport,
-                hearing=self._endpointing.name,
+                hearing=self._uplink.hearing,
                 responder=about.responder,
                 model=about.model,
                 offline=about.offline,
@@ -305,8 +276,7 @@ class CallEngine:
             self._provider_calls.on_event(event)
             return
         if isinstance(event, ev.ResponderLost | ev.ResponderRestored):
-            for spoken in self._endpointing.follow_line(stands=isinstance(event, ev.ResponderRestored)):
-                self._on_speech(spoken)
+            self._uplink.follow_line(stands=isinstance(event, ev.ResponderRestored))
         if isinstance(event, ev.ResponderRestored):
             self._follow_endpointer()
         self.dispatch(event)
@@ -316,14 +286,8 @@ class CallEngine:
 
     def _follow_endpointer(self) -> None:
         """Have turns found by who can with the model that serves the call now, which another may not have done."""
-        local = isinstance(self._endpointing, LocalEndpointing)
-        if isinstance(self._endpointing, ClientEndpointing) or local is (self.limits.endpointing == "local"):
-            return
-        if isinstance(self._endpointing, LocalEndpointing):
-            for spoken in self._endpointing.finish():
-                self._on_speech(spoken)
-        self.dispatch(ev.OptionsChanged(self.limits, self._options is None or self._options.answers))
-        self._change_endpointing()
+        if self._uplink.follow_finder(self._finder):
+            self.dispatch(ev.OptionsChanged(self.limits, self._options is None or self._options.answers))
 
     def _begin_to_listen(self) -> None:
         """Take what the caller says and types from here on, and what was typed before."""
@@ -363,17 +327,10 @@ class CallEngine:
         if self._options is None:
             self.dispatch(ev.OptionsChanged(self.limits, answered=True))
 
-    def _open_endpointing(self) -> Endpointing:
-        if self._options and not self._options.detects_turns:
-            return ClientEndpointing()
-        if self.limits.endpointing == "provider":
-            return ProviderEndpointing(self._dependencies.open_endpointing)
-        return self._dependencies.open_endpointing()
-
-    def _change_endpointing(self) -> None:
-        self._endpointing.close()
-        self._endpointing = self._open_endpointing()
-        self._session.levels = self._endpointing.levels
+    @property
+    def _finder(self) -> TurnFinder:
+        """Who is to find the caller's turns."""
+        return self.limits.endpointing if self._options is None or self._options.detects_turns else "client"
 
     async def _clean_up(self) -> None:
         """Release tasks and sockets, and record the call; each step is taken though another raises.
@@ -393,7 +350,7 @@ class CallEngine:
             self._link.close,
             self._transport.close,
             lambda: self._recorder.close(reason),
-            self._endpointing.close,
+            self._uplink.close,
             lambda: setattr(session, "call", None),
             lambda: self._subscription.close() if self._subscription else None,
             lambda: self._learner.close(reason),
@@ -445,7 +402,7 @@ class CallEngine:
         if self._link.briefing is not None:
             self._brief()
         if before is None or before.finds_turns_as != options.finds_turns_as:
-            self._change_endpointing()
+            self._uplink.change_finder(self._finder)
 
     def submit(self, event: ev.Event) -> None:
         """Take what the caller's program has decided; before the Responder is there, it is kept for it."""
@@ -610,7 +567,7 @@ class CallEngine:
             case page.UsageCounted():
                 self._record.on_usage(event)
             case page.FloorChanged(floor):
-                self._replying = floor in DURING_REPLY
+                self._uplink.over_reply = floor in DURING_REPLY
             case page.ReplyFailed():
                 log.warning("call %s: a reply did not come whole: %s", self._session.id[:6], event)
                 self._dependencies.metrics.on_event(event)

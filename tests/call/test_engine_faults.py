@@ -164,7 +164,7 @@ async def test_every_step_of_cleaning_up_is_taken_though_others_raise(monkeypatc
         for owner, step in (
             (call.live._tool_calls, "close"),
             (call.transport, "close"),
-            (call.live._endpointing, "close"),
+            (call.live._uplink, "close"),
             (call.live._learner, "close"),
             (call.live._post_turn, "close"),
         ):

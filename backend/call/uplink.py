@@ -1,0 +1,136 @@
+"""The uplink of one call: each frame of the microphone goes to the Responder, if it is speech, and to those who listen.
+
+What a frame means for the turn is dispatched as an event: speech begins, pauses or ends, and while a reply is spoken,
+the voice is suspected or muffled. Nothing in here waits, since every 20 ms of every call pass through it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Literal
+
+from backend.call.recorder import CallRecorder
+from backend.call.responder_link import ResponderLink
+from backend.call.utterance_tap import UtteranceTap
+from backend.conversation import events as ev
+from backend.media.echo import EchoGuard
+from backend.media.endpointing import ClientEndpointing, Endpointing, LocalEndpointing, ProviderEndpointing
+from backend.media.frame import Frame
+from backend.media.prosody import Prosody
+from backend.responders.base import Endpointer
+from backend.sessions.registry import Session
+
+TurnFinder = Endpointer | Literal["client"]
+"""Who finds where the caller's turns begin and end: our detector, the Responder's provider, or the caller's program."""
+
+
+class Uplink:
+    """One call's way in for the caller's voice. `session.levels` always shows the scores of the detector in use."""
+
+    def __init__(
+        self,
+        finder: TurnFinder,
+        open_local: Callable[[], LocalEndpointing],
+        session: Session,
+        link: ResponderLink,
+        dispatch: Callable[[ev.Event], None],
+        *,
+        echo: EchoGuard,
+        recorder: CallRecorder,
+        tap: UtteranceTap,
+    ) -> None:
+        self._open_local = open_local
+        self._session = session
+        self._link = link
+        self._dispatch = dispatch
+        self._echo = echo
+        self._recorder = recorder
+        self._tap = tap
+        self._prosody = Prosody()
+        self.over_reply = False
+        """Whether a reply is spoken, so that it matters whose voice is heard."""
+        self._voiced = False  # a voice sounds, and has not paused
+        self._muffled = False  # the voice under way, as the machine knows it
+        self._suspected = False  # the same of a voice that may be beginning
+        self._endpointing = self._open(finder)
+
+    def __repr__(self) -> str:
+        return f"Uplink({self._endpointing!r})"
+
+    @property
+    def hearing(self) -> str:
+        """The name of the detector in use."""
+        return self._endpointing.name
+
+    def on_frame(self, frame: Frame) -> None:
+        """Score one frame of the microphone; send what is speech, and dispatch what it means for the turn."""
+        frame = self._echo.clean(frame)
+        if self._recorder.is_recording:
+            self._recorder.on_frame(frame)
+        for result in self._endpointing.process(frame):
+            if isinstance(result, bytes):
+                self._on_voice(result)
+            else:
+                self._on_speech(result)
+        if (self._endpointing.suspected and self.over_reply) is not self._suspected:
+            self._suspected = not self._suspected
+            self._dispatch(ev.VoiceSuspected(self._suspected))
+
+    def follow_line(self, *, stands: bool) -> None:
+        """Note that the connection to the provider is lost, or stands again."""
+        for spoken in self._endpointing.follow_line(stands=stands):
+            self._on_speech(spoken)
+
+    def follow_finder(self, finder: TurnFinder) -> bool:
+        """Have turns found by `finder`; return whether that is a change. Speech under way for our detector ends."""
+        if finder == self._finder:
+            return False
+        if isinstance(self._endpointing, LocalEndpointing):
+            for spoken in self._endpointing.finish():
+                self._on_speech(spoken)
+        self.change_finder(finder)
+        return True
+
+    def change_finder(self, finder: TurnFinder) -> None:
+        """Have turns found by `finder` from the next frame on; of speech under way nothing more is told."""
+        self._endpointing.close()
+        self._endpointing = self._open(finder)
+
+    def close(self) -> None:
+        """Release the detector. Safe to call twice."""
+        self._endpointing.close()
+
+    def _open(self, finder: TurnFinder) -> Endpointing:
+        self._finder = finder
+        endpointing: Endpointing
+        match finder:
+            case "client":
+                endpointing = ClientEndpointing()
+            case "provider":
+                endpointing = ProviderEndpointing(self._open_local)
+            case "local":
+                endpointing = self._open_local()
+        self._session.levels = endpointing.levels
+        return endpointing
+
+    def _on_voice(self, frame: Frame) -> None:
+        """Send a frame of speech, or of the silence around it."""
+        if self._voiced:
+            self._prosody.append(frame)
+        if self._tap.recording:
+            self._tap.on_frame(frame)
+        if self.over_reply and self._endpointing.muffled is not self._muffled:
+            self._muffled = not self._muffled
+            self._dispatch(ev.VoiceMuffled(self._muffled))
+        if responder := self._link.connection:
+            responder.send_audio(frame)
+
+    def _on_speech(self, event: ev.SpeechEvent) -> None:
+        """Dispatch what endpointing reports; an end is told with how the voice ended."""
+        self._voiced = isinstance(event, ev.SpeechStarted | ev.SpeechResumed)
+        self._muffled &= not isinstance(event, ev.SpeechStarted)
+        self._tap.on_event(event)
+        if isinstance(event, ev.SpeechStopped):
+            event = replace(event, ending=self._prosody.ending())
+        self._dispatch(event)
