@@ -14,25 +14,20 @@ import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Literal
 
 from backend.call.answers import AnswerListener
-from backend.call.call_trace import CallTrace
 from backend.call.client_calls import ClientCalls
 from backend.call.dependencies import CallDependencies
-from backend.call.history import CallHistory, save_summary
+from backend.call.listeners import CallListeners
 from backend.call.out_of_band import OutOfBandResponses
 from backend.call.phone import PhoneCall, PhoneView
-from backend.call.post_turn import PostTurnHook
 from backend.call.prompts import CallerBackground, clip_audio, filler_hint
 from backend.call.provider_calls import ProviderCalls
-from backend.call.record import CallRecord
 from backend.call.recorder import CallRecorder
 from backend.call.responder_link import ResponderLink
 from backend.call.tool_calls import CallView, ToolCallDispatcher, ToolCallRunner
 from backend.call.uplink import TurnFinder, Uplink
-from backend.call.usage import CallUsage
 from backend.call.utterance_tap import UtteranceTap
 from backend.conversation import commands as do
 from backend.conversation import events as ev
@@ -52,7 +47,6 @@ from backend.errors import (
     TransportLost,
 )
 from backend.notifications.dispatcher import Subscription
-from backend.observability.call_metrics import VAD_DECISIONS
 from backend.runtime.faults import call_listener
 from backend.runtime.json_objects import Json
 from backend.runtime.timer import Alarm
@@ -61,7 +55,6 @@ from backend.thinkers.base import Question
 from backend.tools.base import ToolContext, ToolRights
 from backend.transports.base import Transport
 from backend.users.profile import UserProfile
-from backend.users.profile_learner import ProfileLearner
 
 log = logging.getLogger(__name__)
 
@@ -85,10 +78,16 @@ class CallEngine:
         self._now = asyncio.get_running_loop().time  # the clock of the machine's deadlines
         self._options = session.options
         self._background = CallerBackground()
+        self._mode = dependencies.mode(UserProfile())
+        self._listeners = CallListeners(
+            dependencies,
+            session,
+            about=lambda: self._link.about,
+            mode=lambda: self._mode,
+            publish=self._publish,
+            refresh=self._brief_again,
+        )
         self._echo = dependencies.open_echo_guard()
-        self._trace = CallTrace(dependencies.tracer, session)
-        self._enqueue = partial(call_listener, "memory writes", dependencies.enqueue)
-        self._record = CallRecord(dependencies.ledger, session, lambda: self._link.about.model)
         self._recorder = CallRecorder(
             dependencies.recordings,
             session,
@@ -98,11 +97,10 @@ class CallEngine:
             self.dispatch,
             dependencies.recording_notice,
         )
-        self._history = CallHistory(session.owner, session.conversation_id, self._enqueue, self._record.on_message)
         self._tap = UtteranceTap(dependencies.reader, self.dispatch)
         patience_s, lasts_s = dependencies.line_patience_s, dependencies.connection_max_s
         self._link = ResponderLink(
-            dependencies.providers, self._history, self._on_link_event, self._is_at_rest, patience_s, lasts_s
+            dependencies.providers, self._listeners.history, self._on_link_event, self._is_at_rest, patience_s, lasts_s
         )
         self._machine = TurnMachine(self.limits)
         self._uplink = Uplink(
@@ -121,35 +119,21 @@ class CallEngine:
             turn_age_ms=lambda: self._machine.turn_age_ms(self._now()),
             dispatch=self.dispatch,
             publish=self._publish,
-            record=self._record,
-            history=self._history.tail,
-            traced=self._trace.thinker,
+            record=self._listeners.record,
+            history=self._listeners.history.tail,
+            traced=self._listeners.trace.thinker,
         )
         self._tool_calls = ToolCallDispatcher(dependencies.thinkers, view, dependencies.metrics)
-        spend, metrics = dependencies.spent, dependencies.metrics
-        self._usage = CallUsage(session.id, lambda: self._link.about, spend, metrics, self._publish)
         self._client_calls = ClientCalls(self._is_client_tool, self.dispatch)
         self._provider_calls = ProviderCalls(self.dispatch, self._execute, self._agree, lambda: self._machine.turn)
-        self._out_of_band = OutOfBandResponses(self.dispatch, self._usage.on_reply)
+        self._out_of_band = OutOfBandResponses(self.dispatch, self._listeners.usage.on_reply)
         self._answers = AnswerListener(session, dependencies.take_answer)
-        self._learner = ProfileLearner(
-            dependencies.learning, session.id, session.owner, self._enqueue, self._brief_again
-        )
-        self._post_turn = PostTurnHook(
-            dependencies.thinkers.registry.dependencies.pipeline,
-            session.owner,
-            session.conversation_id,
-            mode=lambda: self._mode,
-            enqueue=self._enqueue,
-            record=self._record.amend,
-        )
         phone = PhoneView(transport, lambda: self._machine.turn, self.dispatch, self._publish, self._type_if_live)
         self._phone = PhoneCall(phone, dependencies.transfers)
         # those who carry out tool calls: the first that handles a tool does, and the last handles any
         self._runners: tuple[ToolCallRunner, ...]
         self._runners = (self._provider_calls, self._phone, self._client_calls, self._tool_calls)
         self._subscription: Subscription | None = None
-        self._mode = dependencies.mode(UserProfile())
         self._recalled: Literal["kept", "unavailable"] = "kept"
         self._connected = asyncio.Event()
         self._early: deque[ev.Event] = deque(maxlen=EARLY_LIMIT)
@@ -242,7 +226,7 @@ class CallEngine:
         if session.continues:
             earlier = await self._dependencies.earlier(session.owner, session.conversation_id)
             self._recalled = "unavailable" if earlier is None else "kept"
-            self._history.prepend(earlier or ())
+            self._listeners.history.prepend(earlier or ())
 
     def _on_connected(self) -> None:
         session, about = self._session, self._link.about
@@ -353,12 +337,7 @@ class CallEngine:
             self._uplink.close,
             lambda: setattr(session, "call", None),
             lambda: self._subscription.close() if self._subscription else None,
-            lambda: self._learner.close(reason),
-            lambda: self._post_turn.close(reason),
-            lambda: save_summary(self._enqueue, session, reason),
-            lambda: self._record.close(reason),
-            lambda: self._dependencies.metrics.session_ended(reason),
-            lambda: self._trace.close(reason),
+            *self._listeners.endings(reason),
         ]
         cancelled: asyncio.CancelledError | None = None
         for step in steps:
@@ -476,15 +455,11 @@ class CallEngine:
                 else:
                     if self._recorder.is_recording:
                         self._recorder.on_event(queued)
-                    if decision := VAD_DECISIONS.get(type(queued)):
-                        self._dependencies.metrics.vad_decided(decision)
                     commands = self._machine.receive(queued, self._now())
-                if isinstance(queued, ev.ReplyFinished):
-                    self._usage.on_reply(queued)
+                if not isinstance(queued, ev.ReplyAudio):
+                    self._listeners.on_event(queued, self._machine.turn)
                 if isinstance(queued, ABOUT_OUT_OF_BAND):
                     self._out_of_band.on_event(queued)
-                if not isinstance(queued, ev.ReplyAudio):
-                    self._trace.on_turn(self._machine.turn, queued)
                 if self._session.follower:
                     call_listener("a call's steps", self._session.follower.follow, queued, commands)
                 for command in commands:
@@ -529,12 +504,9 @@ class CallEngine:
                 for runner in self._runners:
                     runner.cancel(call)
             case do.Remember(role, text):
-                message_id = self._history.add(role, text)
-                self._post_turn.on_message(role, text, message_id)
-                if not self._session.shared:
-                    self._learner.on_message(role, text)
-                    if role == "user":
-                        self._answers.on_words(text)
+                self._listeners.on_message(role, text)
+                if role == "user" and not self._session.shared:
+                    self._answers.on_words(text)
             case do.NoticeDelivered(notice):
                 if self._subscription:
                     self._subscription.mark_delivered(notice)
@@ -553,34 +525,19 @@ class CallEngine:
                 responder.send(fitting)
 
     def _publish(self, event: page.PageEvent) -> None:
-        """Report `event` to the metrics, the hooks, the trace and the page, completed with what the machine lacks."""
+        """Show `event` on the page, completed with what the machine lacks, and tell the listeners of it."""
         match event:
             case page.ThinkerChanged(call_id) if self._phone.knows(call_id) or self._provider_calls.knows(call_id):
                 return
             case page.ThinkerChanged(work=None):
                 event = self._tool_calls.settled(event)
-            case page.ThinkerChanged(stage="routed", work=page.ThinkerWork(domain)):
-                self._learner.on_question(domain)
             case page.NoticeChanged() if self._subscription:
                 event = self._subscription.shown(event)
-                self._record.on_notice(event)
-            case page.UsageCounted():
-                self._record.on_usage(event)
             case page.FloorChanged(floor):
                 self._uplink.over_reply = floor in DURING_REPLY
-            case page.ReplyFailed():
-                log.warning("call %s: a reply did not come whole: %s", self._session.id[:6], event)
-                self._dependencies.metrics.on_event(event)
-            case page.TurnMeasured() | page.AnswerMeasured():
-                self._dependencies.metrics.on_event(event)
-                self._record.on_measured(event)
-            case page.ReplyDiscarded() | page.MurmurHeard():
-                self._dependencies.metrics.on_event(event)
-        if isinstance(event, page.ThinkerChanged):
-            self._post_turn.on_thinker(event)
         if self._recorder.is_recording:
             self._recorder.on_page_event(event)
-        self._trace.on_event(event)
+        self._listeners.on_page_event(event)
         self._session.publish(event)
 
     # --- time -----------------------------------------------------------------------------------------

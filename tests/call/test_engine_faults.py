@@ -138,7 +138,7 @@ async def test_a_call_goes_on_with_a_conversation_begun_by_text_and_adds_to_it()
     ]
 
 
-async def test_a_conversation_that_cannot_be_read_costs_its_words_and_the_page_is_told() -> None:
+async def test_a_conversation_that_cannot_be_read_costs_its_words_and_the_page_is_listeners() -> None:
     memory = FakeMemory()
     async with placed_call(remembering=memory, conversation="c1") as call:
         assert call.told("session_started")[0]["history"] == "kept"
@@ -165,8 +165,8 @@ async def test_every_step_of_cleaning_up_is_taken_though_others_raise(monkeypatc
             (call.live._tool_calls, "close"),
             (call.transport, "close"),
             (call.live._uplink, "close"),
-            (call.live._learner, "close"),
-            (call.live._post_turn, "close"),
+            (call.live._listeners._learner, "close"),
+            (call.live._listeners._post_turn, "close"),
         ):
             monkeypatch.setattr(owner, step, broken)
         call.transport.finish(None)
