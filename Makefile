@@ -39,7 +39,7 @@ fmt: install-test ## Format, and mend what the linter can
 fuzz: install-test ## Try for ten minutes each what strangers, visitors and operators may send
 	@FUZZ_SECONDS=600 .venv/bin/python -m pytest -rP tests/outside/test_openapi_document.py
 
-bench: install-test ## Measure what docs/performance.md tells
+bench: install-test ## Measure one call and eight at once; three minutes
 	@.venv/bin/python -m benchmarks.calls
 
 gauntlet: install-test ## Drive every provider through everything that can go wrong; under ten minutes
