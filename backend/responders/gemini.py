@@ -30,8 +30,8 @@ from backend.responders.realtime import (
     CONNECT_WITHIN_S,
     MAX_MESSAGE_BYTES,
     OUTBOX_LIMIT,
-    SEND_WITHIN_S,
     Message,
+    Outbox,
     RealtimeConnection,
 )
 
@@ -115,7 +115,7 @@ class GeminiResponder(Responder):
         self._endpoint = endpoint
         self._connection = connection
         self._codec = codec
-        self._outbox: deque[bytes] = deque()
+        self._outbox = Outbox(connection)
         self._on_event: OnEvent | None = None
         self._early: deque[ResponderEvent] = deque(maxlen=OUTBOX_LIMIT)  # of before anybody received events
         self._closing = False
@@ -124,7 +124,6 @@ class GeminiResponder(Responder):
         self._deadline: asyncio.TimerHandle | None = None
         self._after_call: asyncio.TimerHandle | None = None
         self._crossing: asyncio.Task[None] | None = None
-        self._waiting: asyncio.Task[None] | None = None
 
     def __repr__(self) -> str:
         state = "closing" if self._closing else "crossing" if self._crossing else "open"
@@ -179,16 +178,11 @@ class GeminiResponder(Responder):
         for timer in (self._deadline, self._after_call):
             if timer:
                 timer.cancel()
-        tasks = [task for task in (self._crossing, self._waiting) if task]
-        for task in tasks:
-            task.cancel()
-        if tasks:
-            await asyncio.wait(tasks)
-        try:
-            async with asyncio.timeout(CLOSE_WITHIN_S):
-                await self._connection.close()
-        except TimeoutError:
-            self._connection.transport.abort()
+        if self._crossing:
+            self._crossing.cancel()
+            await asyncio.wait([self._crossing])
+        await self._outbox.close()
+        await self._connection.close_soon()
 
     def _report(self, event: ResponderEvent) -> None:
         if self._on_event:
@@ -224,7 +218,7 @@ class GeminiResponder(Responder):
     def _cross_if_idle(self) -> None:
         quiet = self._codec.idle and not self._outbox and not self._crossing and not self._closing
         if self._wants_crossing and quiet and self._codec.handle:
-            self._wants_crossing = False
+            self._wants_crossing, self._outbox.held = False, True
             crossing = self._cross(self._codec.setup())
             self._crossing = asyncio.create_task(crossing, name="gemini crosses to another connection")
 
@@ -242,34 +236,12 @@ class GeminiResponder(Responder):
         former, self._connection = self._connection, following
         self._crossing = None
         former.transport.abort()  # nothing is under way there
-        self._flush()
+        self._outbox.move_to(following)
 
     def _fail(self, reason: str) -> None:
         self._failure = ResponderUnavailable(reason)
         self._connection.transport.abort()
 
     def _send(self, messages: Sequence[bytes]) -> None:
-        if len(self._outbox) + len(messages) > OUTBOX_LIMIT:
+        if not self._outbox.put(*messages):
             self._fail("Gemini takes nothing any more.")
-            return
-        self._outbox.extend(messages)
-        if not (self._waiting or self._crossing):
-            self._flush()
-
-    def _flush(self) -> None:
-        """Write as much as the network takes."""
-        while self._outbox and not self._connection.paused:
-            self._connection.write(self._outbox.popleft())
-        if self._outbox and not self._closing:
-            self._waiting = asyncio.create_task(self._wait(), name="gemini waits for the network")
-
-    async def _wait(self) -> None:
-        try:
-            async with asyncio.timeout(SEND_WITHIN_S):
-                await self._connection.drain()
-        except (OSError, TimeoutError):
-            self._connection.transport.abort()
-        else:
-            self._waiting = None
-            if not self._crossing:
-                self._flush()

@@ -24,8 +24,8 @@ from backend.responders.realtime import (
     CONNECT_WITHIN_S,
     MAX_MESSAGE_BYTES,
     OUTBOX_LIMIT,
-    SEND_WITHIN_S,
     Message,
+    Outbox,
     RealtimeConnection,
 )
 
@@ -110,7 +110,7 @@ class LiveResponder(Responder):
         self._connection = connection
         self._codec = codec
         self._loop = asyncio.get_running_loop()
-        self._outbox: deque[bytes] = deque()
+        self._outbox = Outbox(connection)
         self._on_event: OnEvent | None = None
         self._early: deque[ResponderEvent] = deque(maxlen=OUTBOX_LIMIT)  # of before anybody received events
         self._closing = False
@@ -118,7 +118,6 @@ class LiveResponder(Responder):
         self._tick_at = self._loop.time()
         self._ticking = self._loop.call_soon(self._tick)
         self._alarm: asyncio.TimerHandle | None = None
-        self._waiting: asyncio.Task[None] | None = None  # for the network, while it is behind
 
     def __repr__(self) -> str:
         return f"LiveResponder({'closing' if self._closing else 'open'}, {len(self._outbox)} to send)"
@@ -132,17 +131,17 @@ class LiveResponder(Responder):
         return len(self._outbox)
 
     def send_audio(self, frame: Frame) -> None:
-        self._send(self._codec.append(frame, self._loop.time()))
+        self._outbox.put(*self._codec.append(frame, self._loop.time()))
 
     def send(self, command: ResponderCommand) -> None:
         messages, events = self._codec.encode(command, self._loop.time())
-        self._send(messages)
+        self._outbox.put(*messages)
         for event in events:  # later, since whoever sends is in the middle of something
             self._loop.call_soon(self._report, event)
         self._set_alarm()
 
     def brief(self, briefing: Briefing) -> None:
-        self._send(self._codec.brief(briefing))
+        self._outbox.put(*self._codec.brief(briefing))
 
     async def receive_events(self, on_event: OnEvent) -> None:
         self._on_event = on_event
@@ -161,15 +160,9 @@ class LiveResponder(Responder):
         self._ticking.cancel()
         if self._alarm:
             self._alarm.cancel()
-        if self._waiting:
-            self._waiting.cancel()
-            await asyncio.wait([self._waiting])
+        await self._outbox.close()
         self._connection.write(b'{"type":"session.close"}')  # its time costs until then
-        try:
-            async with asyncio.timeout(CLOSE_WITHIN_S):
-                await self._connection.close()
-        except TimeoutError:
-            self._connection.transport.abort()
+        await self._connection.close_soon()
 
     def _on_message(self, text: Message) -> None:
         if self._failure or self._closing:
@@ -211,32 +204,7 @@ class LiveResponder(Responder):
     def _tick(self) -> None:
         """Send the silence that is due, ten times a second."""
         now = self._loop.time()
-        self._send(self._codec.keep_time(now))
+        self._outbox.put(*self._codec.keep_time(now))
         self._tick_at = max(self._tick_at + TICK_S, now)
         if not (self._closing or self._failure):
             self._ticking = self._loop.call_at(self._tick_at, self._tick)
-
-    def _send(self, messages: Sequence[bytes]) -> None:
-        if len(self._outbox) + len(messages) > OUTBOX_LIMIT:
-            self._connection.transport.abort()  # the reader sees the connection break, and a new one is made
-            return
-        self._outbox.extend(messages)
-        if self._waiting is None:
-            self._flush()
-
-    def _flush(self) -> None:
-        """Write as much as the network takes."""
-        while self._outbox and not self._connection.paused:
-            self._connection.write(self._outbox.popleft())
-        if self._outbox and not self._closing:
-            self._waiting = asyncio.create_task(self._wait(), name="gpt-live waits for the network")
-
-    async def _wait(self) -> None:
-        try:
-            async with asyncio.timeout(SEND_WITHIN_S):
-                await self._connection.drain()
-        except (OSError, TimeoutError):
-            self._connection.transport.abort()
-        else:
-            self._waiting = None
-            self._flush()

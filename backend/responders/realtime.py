@@ -162,12 +162,11 @@ class RealtimeResponder(Responder):
     def __init__(self, connection: RealtimeConnection, codec: RealtimeCodec) -> None:
         self._connection = connection
         self._codec = codec
-        self._outbox: deque[bytes | bytearray] = deque()
+        self._outbox = Outbox(connection, codec.append)
         self._append_bytes = APPEND_BYTES[codec.briefing.endpointing]
         self._piece = bytearray()  # audio not yet long enough to be sent
         self._on_event: OnEvent | None = None
         self._closing = False
-        self._waiting: asyncio.Task[None] | None = None  # for the network, while it is behind
 
     def __repr__(self) -> str:
         state = "closing" if self._closing else "open"
@@ -190,12 +189,12 @@ class RealtimeResponder(Responder):
     def send(self, command: ResponderCommand) -> None:
         self._enqueue_piece()
         for message in self._codec.messages(command):
-            self._enqueue(message)
+            self._outbox.put(message)
         if self._codec.released:  # not at once: the call is in the midst of carrying out its commands
             asyncio.get_running_loop().call_soon(self._release)
 
     def brief(self, briefing: Briefing) -> None:
-        self._enqueue(self._codec.brief(briefing, first=False))
+        self._outbox.put(self._codec.brief(briefing, first=False))
 
     async def receive_events(self, on_event: OnEvent) -> None:
         failure: ResponderUnavailable | None = None
@@ -220,14 +219,8 @@ class RealtimeResponder(Responder):
 
     async def close(self) -> None:
         self._closing = True
-        if self._waiting:
-            self._waiting.cancel()
-            await asyncio.wait([self._waiting])  # unlike awaiting it, this keeps our own cancellation apart from its
-        try:
-            async with asyncio.timeout(CLOSE_WITHIN_S):
-                await self._connection.close()
-        except TimeoutError:
-            self._connection.transport.abort()
+        await self._outbox.close()
+        await self._connection.close_soon()
 
     def _release(self) -> None:
         """Report what the codec had held back until it was asked for."""
@@ -238,29 +231,66 @@ class RealtimeResponder(Responder):
 
     def _enqueue_piece(self) -> None:
         """Send the audio collected so far."""
-        if not self._piece:
-            return
-        last = self._outbox[-1] if self._outbox else None
-        if isinstance(last, bytearray) and len(last) < APPEND_LIMIT_BYTES:
-            last += self._piece
-        else:
-            self._enqueue(self._piece)
-        self._piece = bytearray()
+        if self._piece:
+            self._outbox.put_audio(self._piece)
+            self._piece = bytearray()
 
-    def _enqueue(self, message: bytes | bytearray) -> None:
-        if len(self._outbox) >= OUTBOX_LIMIT:
-            self._connection.transport.abort()  # the reader sees the connection break, and a new one is made
-            return
-        self._outbox.append(message)
+
+class Outbox:
+    """The messages that the network has not taken yet, in order: bounded in length, and in the time they may wait.
+
+    A connection that takes nothing is broken off: its reader sees that, and a new one is made.
+    """
+
+    def __init__(self, connection: RealtimeConnection, append: Callable[[bytearray], bytes] = bytes) -> None:
+        """`append` makes a message of audio."""
+        self._connection = connection
+        self._append = append
+        self._messages: deque[bytes | bytearray] = deque()
+        self._waiting: asyncio.Task[None] | None = None  # for the network, while it is behind
+        self._closing = False
+        self.held = False
+        """Whether everything waits for another connection."""
+
+    def __len__(self) -> int:
+        return len(self._messages)
+
+    def put(self, *messages: bytes | bytearray) -> bool:
+        """Send messages; return False when too many wait, which breaks the connection off."""
+        if len(self._messages) + len(messages) > OUTBOX_LIMIT:
+            self._connection.transport.abort()
+            return False
+        self._messages.extend(messages)
         if self._waiting is None:
             self._flush()
+        return True
+
+    def put_audio(self, pcm: bytearray) -> None:
+        """Send audio; behind a slow network it is joined, in pieces of at most 200 ms."""
+        last = self._messages[-1] if self._messages else None
+        if isinstance(last, bytearray) and len(last) < APPEND_LIMIT_BYTES:
+            last += pcm
+        else:
+            self.put(pcm)
+
+    def move_to(self, connection: RealtimeConnection) -> None:
+        """Send over another connection from now on, and what was held first."""
+        self._connection, self.held = connection, False
+        self._flush()
+
+    async def close(self) -> None:
+        """Send nothing more."""
+        self._closing = True
+        if self._waiting:
+            self._waiting.cancel()
+            await asyncio.wait([self._waiting])  # unlike awaiting it, this keeps our own cancellation apart from its
 
     def _flush(self) -> None:
         """Write as much as the network takes."""
-        while self._outbox and not self._connection.paused:
-            message = self._outbox.popleft()
-            self._connection.write(message if isinstance(message, bytes) else self._codec.append(message))
-        if self._outbox and not self._closing:
+        while self._messages and not (self.held or self._connection.paused):
+            message = self._messages.popleft()
+            self._connection.write(message if isinstance(message, bytes) else self._append(message))
+        if self._messages and not (self.held or self._closing):
             self._waiting = asyncio.create_task(self._wait(), name="responder waits for the network")
 
     async def _wait(self) -> None:
@@ -288,6 +318,14 @@ class RealtimeConnection(ClientConnection):
         if self.protocol.state is State.OPEN:
             self.protocol.send_text(text)
             self.send_data()
+
+    async def close_soon(self) -> None:
+        """Close in order, or break off what takes too long."""
+        try:
+            async with asyncio.timeout(CLOSE_WITHIN_S):
+                await self.close()
+        except TimeoutError:
+            self.transport.abort()
 
     async def next_message(self) -> bytes:
         """Return the next message, while nobody receives them. Raises `ConnectionClosed`."""
