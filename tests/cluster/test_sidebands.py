@@ -13,10 +13,10 @@ import pytest
 from websockets.exceptions import InvalidStatus
 
 from tests.budgets.test_two_processes import two_servers
-from tests.realtime.sidebands import SCRIPT, act_beside
+from tests.realtime.sidebands import SCRIPT, act_beside, following, refusal
 from tests.realtime.test_webrtc import with_secret
 from tests.support.offline_peer import OfflinePeer, running_peer
-from tests.support.realtime_client import RealtimeClient, realtime_client
+from tests.support.realtime_client import RealtimeClient
 from tests.support.realtime_peer import RealtimePeer
 from tests.support.running_server import RunningServer
 
@@ -32,25 +32,20 @@ def peer() -> Iterator[OfflinePeer]:
 
 
 @asynccontextmanager
-async def call_at(
-    one: RunningServer, other: RunningServer
-) -> AsyncIterator[tuple[RealtimePeer, RealtimeClient, str, str]]:
-    """A call at `one`, a program at `other` that follows it, and what opens it."""
-    async with with_secret(one) as (client, secret):
-        query = f"call_id={client.call_id}"
-        async with realtime_client(other.url, key=secret, query=query) as beside:
-            assert (await beside.told("session.created"))["session"]["id"] == f"sess_{client.call_id[4:]}"
-            yield client, beside, secret, query
+async def call_at(one: RunningServer, other: RunningServer) -> AsyncIterator[tuple[RealtimePeer, RealtimeClient, str]]:
+    """A call at `one`, a program at `other` that follows it, and the secret of both."""
+    async with with_secret(one) as (client, secret), following(other, client, secret) as beside:
+        yield client, beside, secret
 
 
 @asynccontextmanager
-async def there_again(other: RunningServer, secret: str, query: str) -> AsyncIterator[RealtimeClient]:
+async def there_again(other: RunningServer, call: RealtimePeer, secret: str) -> AsyncIterator[RealtimeClient]:
     """Follow once there is room: that programs have left is told to the call's process."""
     async with AsyncExitStack() as stack:
         async with asyncio.timeout(LEFT_WITHIN_S):
             while True:
                 try:
-                    client = await stack.enter_async_context(realtime_client(other.url, key=secret, query=query))
+                    client = await stack.enter_async_context(following(other, call, secret))
                     break
                 except InvalidStatus as refused:
                     assert refused.response.status_code == 429
@@ -61,7 +56,7 @@ async def there_again(other: RunningServer, secret: str, query: str) -> AsyncIte
 async def test_it_follows_and_acts_as_if_it_were_there(peer: OfflinePeer) -> None:
     await peer.follow(SCRIPT)
     with two_servers(peer, SHARE_SESSIONS="true") as (one, other):
-        async with call_at(one, other) as (client, beside, secret, query):
+        async with call_at(one, other) as (client, beside, secret):
             await act_beside(client, beside)
             await beside.socket.send(b"no text")
             assert (await beside.told("error", count=2))["error"]["code"] == "invalid_event"
@@ -71,12 +66,9 @@ async def test_it_follows_and_acts_as_if_it_were_there(peer: OfflinePeer) -> Non
 
             async with AsyncExitStack() as stack:
                 for _ in range(3):
-                    await stack.enter_async_context(realtime_client(other.url, key=secret, query=query))
-                with pytest.raises(InvalidStatus) as refused:
-                    await stack.enter_async_context(realtime_client(other.url, key=secret, query=query))
-                assert refused.value.response.status_code == 429
-            async with there_again(other, secret, query) as again:
-                await again.told("session.created")
+                    await stack.enter_async_context(following(other, client, secret))
+                assert (await refusal(other, client.call_id, secret)).status_code == 429
+            async with there_again(other, client, secret) as again:
                 await client.connection.close()
                 async with asyncio.timeout(NOTICED_WITHIN_S):
                     await again.socket.wait_closed()
@@ -86,7 +78,7 @@ async def test_it_follows_and_acts_as_if_it_were_there(peer: OfflinePeer) -> Non
 
 async def test_it_is_let_go_when_the_calls_process_dies(peer: OfflinePeer) -> None:
     with two_servers(peer, SHARE_SESSIONS="true") as (one, other):
-        async with call_at(one, other) as (_, beside, _, _):
+        async with call_at(one, other) as (_, beside, _):
             for child in psutil.Process(one.pid).children(recursive=True):
                 child.kill()
             os.kill(one.pid, signal.SIGKILL)

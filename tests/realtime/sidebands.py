@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
+import pytest
+from websockets.exceptions import InvalidStatus
+from websockets.http11 import Response
+
 from tests.realtime.test_websocket import QUESTION, TONE, WEATHER_TOOL, ask
-from tests.support.realtime_client import RealtimeClient
+from tests.support.realtime_client import RealtimeClient, realtime_client
 from tests.support.realtime_peer import RealtimePeer
+from tests.support.running_server import RunningServer
 
 SCRIPT: dict[str, Any] = {
     "turns": [
@@ -17,6 +24,22 @@ SCRIPT: dict[str, Any] = {
         }
     ]
 }
+
+
+@asynccontextmanager
+async def following(server: RunningServer, client: RealtimePeer, key: str) -> AsyncIterator[RealtimeClient]:
+    """A program that follows the client's call at this server; raises `InvalidStatus` when it may not."""
+    async with realtime_client(server.url, key=key, query=f"call_id={client.call_id}") as beside:
+        assert (await beside.told("session.created"))["session"]["id"] == f"sess_{client.call_id[4:]}"
+        yield beside
+
+
+async def refusal(server: RunningServer, call_id: str, key: str) -> Response:
+    """The answer to a program that may not follow a call."""
+    with pytest.raises(InvalidStatus) as refused:
+        async with realtime_client(server.url, key=key, query=f"call_id={call_id}"):
+            pass
+    return refused.value.response
 
 
 async def act_beside(client: RealtimePeer, beside: RealtimeClient) -> None:

@@ -12,12 +12,10 @@ import httpx2
 import numpy as np
 import pytest
 from openai import AsyncOpenAI
-from websockets.exceptions import InvalidStatus
 
-from tests.realtime.sidebands import SCRIPT, act_beside
+from tests.realtime.sidebands import SCRIPT, act_beside, following, refusal
 from tests.realtime.test_websocket import INSTEAD, QUESTION, TONE, WEATHER_TOOL, ask, write
 from tests.support.offline_peer import OfflinePeer
-from tests.support.realtime_client import realtime_client
 from tests.support.realtime_peer import RealtimePeer, place, realtime_peer
 from tests.support.running_server import RunningServer
 from tests.support.speech import silence, speech
@@ -142,37 +140,28 @@ async def test_audio_by_events_is_refused_and_the_call_goes_on(peer: OfflinePeer
 async def test_a_program_beside_the_client_follows_and_acts(peer: OfflinePeer, running: RunningServer) -> None:
     await peer.follow(SCRIPT)
     async with with_secret(running) as (client, secret):
-        query = f"call_id={client.call_id}"
-        async with realtime_client(running.url, key=secret, query=query) as beside:
-            assert (await beside.told("session.created"))["session"]["id"] == f"sess_{client.call_id[4:]}"
+        async with following(running, client, secret) as beside:
             await act_beside(client, beside)
             assert not beside.of("response.output_audio.delta")
         said = [each["transcript"] for each in beside.of("response.output_audio_transcript.done")]
         assert said == ["It rains."]
         await client.update(instructions="Go on without anybody beside you.")
-        async with realtime_client(running.url, key=secret, query=query) as beside:
-            await beside.told("session.created")
+        async with following(running, client, secret) as beside:
             async with AsyncOpenAI(api_key=secret, base_url=f"{running.url}/v1") as program:
                 await program.realtime.calls.hangup(client.call_id)
             async with asyncio.timeout(5):
                 await beside.socket.wait_closed()
             assert beside.socket.close_code == 1000
         await until(lambda: client.connection.connectionState == "closed")
-        with pytest.raises(InvalidStatus) as over:
-            async with realtime_client(running.url, key=secret, query=query):
-                pass
-        assert over.value.response.status_code == 404
+        assert (await refusal(running, client.call_id, secret)).status_code == 404
 
 
 async def test_nobody_else_reaches_a_call(peer: OfflinePeer, running: RunningServer) -> None:
     async with with_secret(running) as (client, _), AsyncOpenAI(api_key="x", base_url=f"{running.url}/v1") as program:
         strange = (await program.realtime.client_secrets.create(session=SESSION)).value  # type: ignore[arg-type]
         for key, call_id in ((strange, client.call_id), ("any-key", client.call_id), (strange, "rtc_nothing")):
-            with pytest.raises(InvalidStatus) as refused:
-                async with realtime_client(running.url, key=key, query=f"call_id={call_id}"):
-                    pass
-            assert refused.value.response.status_code == 404
-            assert b"No such session." in (refused.value.response.body or b"")
+            refused = await refusal(running, call_id, key)
+            assert refused.status_code == 404 and b"No such session." in (refused.body or b"")
             async with httpx2.AsyncClient(base_url=running.url, trust_env=False) as stranger:
                 path = f"/v1/realtime/calls/{call_id}/hangup"
                 answer = await stranger.post(path, headers={"authorization": f"Bearer {key}"})
@@ -182,14 +171,9 @@ async def test_nobody_else_reaches_a_call(peer: OfflinePeer, running: RunningSer
 
 async def test_at_most_four_programs_follow_one_call(peer: OfflinePeer, running: RunningServer) -> None:
     async with with_secret(running) as (client, secret), contextlib.AsyncExitStack() as stack:
-        query = f"call_id={client.call_id}"
         for _ in range(4):
-            beside = await stack.enter_async_context(realtime_client(running.url, key=secret, query=query))
-            await beside.told("session.created")
-        with pytest.raises(InvalidStatus) as refused:
-            async with realtime_client(running.url, key=secret, query=query):
-                pass
-        assert refused.value.response.status_code == 429
+            await stack.enter_async_context(following(running, client, secret))
+        assert (await refusal(running, client.call_id, secret)).status_code == 429
 
 
 AUDIO_ALONE = "v=0\r\nm=audio 9 UDP/TLS/RTP/SAVPF 111\r\na=rtpmap:111 opus/48000/2\r\n"
