@@ -174,8 +174,7 @@ class TurnMachine:
 def _dispatch(s: State, event: ev.Event, now: float) -> None:
     """Pass `event` to the part of the machine that it concerns."""
     match event:
-        case ev.ReplyText():
-            replies.on_text(s, event, now)
+        # the caller's voice, and its words
         case ev.SpeechStarted():
             speech.on_started(s, now)
         case ev.SpeechPaused(voiced_ms):
@@ -192,19 +191,21 @@ def _dispatch(s: State, event: ev.Event, now: float) -> None:
             speech.on_read(s, event, now)
         case ev.SentenceEndEstimated():
             words.on_sentence_end(s, event, now)
-        case ev.InterruptionsSwitched(allowed):
-            s.interruptible = allowed
-            s.publish(InterruptionsChanged(allowed))
         case ev.InputCommitted():
             words.on_committed(s, event)
         case ev.UserTranscriptGrew(item, delta):
             words.on_transcript_grew(s, item, delta)
         case ev.UserTranscribed():
             words.on_transcribed(s, event, now)
+        # what the caller types and chooses
         case ev.TextTyped():
             typed.on_typed(s, event, now)
+        case ev.InterruptionsSwitched(allowed):
+            s.interruptible = allowed
+            s.publish(InterruptionsChanged(allowed))
         case ev.OptionsChanged(limits, answered):
             s.limits, s.answers = limits, answered
+        # what the caller's program decides
         case ev.InputHandedIn():
             client.on_input_handed_in(s, now)
         case ev.InputDropped():
@@ -215,20 +216,30 @@ def _dispatch(s: State, event: ev.Event, now: float) -> None:
             client.on_tool_answered(s, call, output)
         case ev.ReplyRequested(hint):
             client.on_reply_requested(s, hint, now)
+        case ev.ReplyCalledOff():
+            client.on_reply_called_off(s, now)
         case ev.OutOfBandRequested(request, response):
             s.commands.append(do.CreateOutOfBand(request, response))
         case ev.OutOfBandProgress() | ev.OutOfBandRefused():
             return  # nothing of it is spoken
-        case ev.ReplyCalledOff():
-            client.on_reply_called_off(s, now)
+        # replies, and what is heard of them
         case ev.ReplyStarted():
             replies.on_started(s, event, now)
+        case ev.ReplyText():
+            replies.on_text(s, event, now)
         case ev.MessageFinished():
             replies.on_message_finished(s, event, now)
         case ev.ReplyFinished():
             replies.on_finished(s, event, now)
         case ev.ReplyRefused():
             replies.on_refused(s, event, now)
+        case ev.PlaybackStarted(item):
+            playback.on_playback_started(s, item, now)
+        case ev.PlaybackDrained(item, played_ms):
+            playback.on_drained(s, item, played_ms, now)
+        case ev.PlaybackFlushed():
+            playback.on_flushed(s, event)
+        # tool calls
         case ev.ToolCalled():
             thinkers.on_tool_called(s, event, now)
         case ev.ThinkerFinished():
@@ -239,16 +250,12 @@ def _dispatch(s: State, event: ev.Event, now: float) -> None:
             thinkers.on_dismissed(s, call, now)
         case ev.LateAnswerWanted(call, output):
             thinkers.on_late_answer_wanted(s, call, output, now)
+        # notices
         case ev.NoticeArrived(notice, text, interruptible):
             s.commands += s.notices.arrive(notice, text, interruptible)
         case ev.NoticeWithdrawn(notice):
             s.notices.withdraw(notice)
-        case ev.PlaybackStarted(item):
-            playback.on_playback_started(s, item, now)
-        case ev.PlaybackDrained(item, played_ms):
-            playback.on_drained(s, item, played_ms, now)
-        case ev.PlaybackFlushed():
-            playback.on_flushed(s, event)
+        # the call and its connections
         case ev.CallStarted():
             silence.on_call_started(s, now)
         case ev.ResponderLost():
