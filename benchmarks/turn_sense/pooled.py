@@ -1,7 +1,7 @@
 """Several runs in one table: `python -m benchmarks.turn_sense.pooled FILE…`, of files that `--keep` wrote.
 
-A cell of one run has 15 to 60 plays, so that one play more or less is 2 to 7 %. Here every figure is of all plays of all
-runs together; beside it stands that of each seed.
+A cell of one run has 15 to 60 plays, so that one play more or less is 2 to 7 %. Here every figure is of all plays of
+all runs together; beside it stands that of each seed.
 """
 
 from __future__ import annotations
