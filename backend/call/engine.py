@@ -35,7 +35,6 @@ from backend.conversation import page_events as page
 from backend.conversation.call_options import CallOptions
 from backend.conversation.commands import Purpose
 from backend.conversation.limits import TurnLimits
-from backend.conversation.machine.state import Floor
 from backend.conversation.patience import EndpointingStyle
 from backend.conversation.turn import TurnMachine
 from backend.errors import (
@@ -58,7 +57,6 @@ from backend.users.profile import UserProfile
 
 log = logging.getLogger(__name__)
 
-DURING_REPLY = frozenset({Floor.ASSISTANT, Floor.HELD})
 EARLY_LIMIT = 256
 """Typed messages, and a program's decisions, kept for a Responder that is still being connected; older ones go."""
 STYLES = frozenset(EndpointingStyle)
@@ -534,7 +532,7 @@ class CallEngine:
             case page.NoticeChanged() if self._subscription:
                 event = self._subscription.shown(event)
             case page.FloorChanged(floor):
-                self._uplink.over_reply = floor in DURING_REPLY
+                self._uplink.on_floor(floor)
         if self._recorder.is_recording:
             self._recorder.on_page_event(event)
         self._listeners.on_page_event(event)

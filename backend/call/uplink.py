@@ -1,7 +1,7 @@
 """The uplink of one call: each frame of the microphone goes to the Responder, if it is speech, and to those who listen.
 
-What a frame means for the turn is dispatched as an event: speech begins, pauses or ends, and while a reply is spoken,
-the voice is suspected or muffled. Nothing in here waits, since every 20 ms of every call pass through it.
+What a frame means for the turn is dispatched as an event: speech begins, pauses or ends, a voice is suspected before
+that, or is muffled. Nothing in here waits, since every 20 ms of every call pass through it.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from backend.call.recorder import CallRecorder
 from backend.call.responder_link import ResponderLink
 from backend.call.utterance_tap import UtteranceTap
 from backend.conversation import events as ev
+from backend.conversation.machine.state import Floor
 from backend.media.echo import EchoGuard
 from backend.media.endpointing import ClientEndpointing, Endpointing, LocalEndpointing, ProviderEndpointing
 from backend.media.frame import Frame
@@ -21,6 +22,7 @@ from backend.media.prosody import Prosody
 from backend.responders.base import Endpointer
 from backend.sessions.registry import Session
 
+DURING_REPLY = frozenset({Floor.ASSISTANT, Floor.HELD})
 TurnFinder = Endpointer | Literal["client"]
 """Who finds where the caller's turns begin and end: our detector, the Responder's provider, or the caller's program."""
 
@@ -48,8 +50,8 @@ class Uplink:
         self._recorder = recorder
         self._tap = tap
         self._prosody = Prosody()
-        self.over_reply = False
-        """Whether a reply is spoken, so that it matters whose voice is heard."""
+        self._over_reply = False  # a reply is spoken, so that it matters whose voice is heard
+        self._in_pause = False  # the caller may go on, or has finished
         self._voiced = False  # a voice sounds, and has not paused
         self._muffled = False  # the voice under way, as the machine knows it
         self._suspected = False  # the same of a voice that may be beginning
@@ -73,9 +75,14 @@ class Uplink:
                 self._on_voice(result)
             else:
                 self._on_speech(result)
-        if (self._endpointing.suspected and self.over_reply) is not self._suspected:
+        if self._suspects() is not self._suspected:
             self._suspected = not self._suspected
             self._dispatch(ev.VoiceSuspected(self._suspected))
+
+    def on_floor(self, floor: str) -> None:
+        """Note who has the floor: one of `Floor`."""
+        self._over_reply = floor in DURING_REPLY
+        self._in_pause = floor == Floor.PAUSING
 
     def follow_line(self, *, stands: bool) -> None:
         """Note that the connection to the provider is lost, or stands again."""
@@ -114,13 +121,19 @@ class Uplink:
         self._session.levels = endpointing.levels
         return endpointing
 
+    def _suspects(self) -> bool:
+        """Return whether a voice may be beginning; in a pause any sound near the caller's level may be one."""
+        if self._over_reply:
+            return self._endpointing.suspected
+        return self._in_pause and self._endpointing.near_sound
+
     def _on_voice(self, frame: Frame) -> None:
         """Send a frame of speech, or of the silence around it."""
         if self._voiced:
             self._prosody.append(frame)
         if self._tap.recording:
             self._tap.on_frame(frame)
-        if self.over_reply and self._endpointing.muffled is not self._muffled:
+        if self._over_reply and self._endpointing.muffled is not self._muffled:
             self._muffled = not self._muffled
             self._dispatch(ev.VoiceMuffled(self._muffled))
         if responder := self._link.connection:
