@@ -554,6 +554,8 @@ class CallEngine:
         if due != float("inf") and not self._over.is_set():
             self._alarm.set(due)
 
+    # --- what those who carry out tool calls ask of the call --------------------------------------------
+
     def _is_client_tool(self, name: str) -> bool:
         return self._options is not None and self._options.is_client_tool(name)
 

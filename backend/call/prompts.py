@@ -144,28 +144,35 @@ def brief(
         guide = thinkers.guide("voice")
         calling.append(ROUTING.format(tool=tool.name, guide=guide))
         delegating.append(DELEGATING.format(guide=guide))
-    parts: list[str] = []
-    if instructions := caller.profile.instructions:
-        parts.append(standing(instructions))
-    known = {
-        "preferences": caller.profile.preferences.of_user(),
-        "facts": list(caller.profile.facts),
-        "summary": caller.profile.summary,
-        "conversations_before_this_one": caller.profile.signals.session_count,
-        "long_work": list(caller.tasks),
-    }
-    if given := {name: part for name, part in known.items() if part}:
-        parts.append(KNOWN.format(facts=quoted(given)))
+    known = _known(caller)
     purposes = dict(PURPOSES)
     if greeting:
         purposes[Purpose.GREETING] = (
             f"Open the call. Say exactly this, and nothing else: {json.dumps(greeting, ensure_ascii=False)}"
         )
-    words_calling, words_delegating = ("\n\n".join([*first, *own, *parts]) for own in (calling, delegating))
+    words_calling, words_delegating = ("\n\n".join([*first, *own, *known]) for own in (calling, delegating))
     briefing = Briefing(words_calling, tools, endpointing, purposes, words_delegating)
     if options:
         return _given(options, briefing)
     return replace(briefing, voice=preferences.voice, speed=preferences.speed)
+
+
+def _known(caller: CallerBackground) -> list[str]:
+    """Return how the caller wants to be answered, and what is known of them."""
+    profile = caller.profile
+    parts: list[str] = []
+    if instructions := profile.instructions:
+        parts.append(standing(instructions))
+    known = {
+        "preferences": profile.preferences.of_user(),
+        "facts": list(profile.facts),
+        "summary": profile.summary,
+        "conversations_before_this_one": profile.signals.session_count,
+        "long_work": list(caller.tasks),
+    }
+    if given := {name: part for name, part in known.items() if part}:
+        parts.append(KNOWN.format(facts=quoted(given)))
+    return parts
 
 
 def _given(options: CallOptions, briefing: Briefing) -> Briefing:
