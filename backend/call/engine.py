@@ -17,25 +17,24 @@ from dataclasses import replace
 from typing import Literal
 
 from backend.call.answers import AnswerListener
+from backend.call.caller import Caller
 from backend.call.client_calls import ClientCalls
 from backend.call.dependencies import CallDependencies
 from backend.call.listeners import CallListeners
 from backend.call.out_of_band import OutOfBandResponses
 from backend.call.phone import PhoneCall, PhoneView
-from backend.call.prompts import CallerBackground, clip_audio, filler_hint
+from backend.call.prompts import clip_audio, filler_hint
 from backend.call.provider_calls import ProviderCalls
 from backend.call.recorder import CallRecorder
 from backend.call.responder_link import ResponderLink
 from backend.call.tool_calls import CallView, ToolCallDispatcher, ToolCallRunner
-from backend.call.uplink import TurnFinder, Uplink
+from backend.call.uplink import Uplink
 from backend.call.utterance_tap import UtteranceTap
 from backend.conversation import commands as do
 from backend.conversation import events as ev
 from backend.conversation import page_events as page
 from backend.conversation.call_options import CallOptions
 from backend.conversation.commands import Purpose
-from backend.conversation.limits import TurnLimits
-from backend.conversation.patience import EndpointingStyle
 from backend.conversation.turn import TurnMachine
 from backend.errors import (
     BadRequest,
@@ -47,11 +46,9 @@ from backend.errors import (
 )
 from backend.notifications.dispatcher import Subscription
 from backend.runtime.faults import call_listener
-from backend.runtime.json_objects import Json
 from backend.runtime.timer import Alarm
 from backend.sessions.registry import Session
 from backend.thinkers.base import Question
-from backend.tools.base import ToolContext, ToolRights
 from backend.transports.base import Transport
 from backend.users.profile import UserProfile
 
@@ -59,7 +56,6 @@ log = logging.getLogger(__name__)
 
 EARLY_LIMIT = 256
 """Typed messages, and a program's decisions, kept for a Responder that is still being connected; older ones go."""
-STYLES = frozenset(EndpointingStyle)
 NEEDS_RESPONDER = (ev.MessageAdded, ev.ReplyRequested, ev.OutOfBandRequested, ev.InputHandedIn, ev.ToolAnswered)
 """The decisions of a program that mean nothing before the Responder is there."""
 ABOUT_OUT_OF_BAND = (ev.OutOfBandProgress, ev.OutOfBandRefused, ev.ResponderLost)
@@ -74,17 +70,22 @@ class CallEngine:
         self._session = session
         self._transport = transport
         self._now = asyncio.get_running_loop().time  # the clock of the machine's deadlines
-        self._options = session.options
-        self._background = CallerBackground()
-        self._mode = dependencies.mode(UserProfile())
+
+        # whose call it is, and who is told of it
+        self._caller = Caller(dependencies, session, lambda wanted: self._link.endpointer(wanted))
         self._listeners = CallListeners(
             dependencies,
             session,
             about=lambda: self._link.about,
-            mode=lambda: self._mode,
+            mode=lambda: self._caller.mode,
             publish=self._publish,
             refresh=self._brief_again,
         )
+        self._answers = AnswerListener(session, dependencies.take_answer)
+        self._subscription: Subscription | None = None
+        self._recalled: Literal["kept", "unavailable"] = "kept"
+
+        # the way of the sound
         self._echo = dependencies.open_echo_guard()
         self._recorder = CallRecorder(
             dependencies.recordings,
@@ -100,9 +101,9 @@ class CallEngine:
         self._link = ResponderLink(
             dependencies.providers, self._listeners.history, self._on_link_event, self._is_at_rest, patience_s, lasts_s
         )
-        self._machine = TurnMachine(self.limits)
+        self._machine = TurnMachine(self._caller.limits)
         self._uplink = Uplink(
-            self._finder,
+            self._caller.finder,
             dependencies.open_endpointing,
             session,
             self._link,
@@ -111,6 +112,10 @@ class CallEngine:
             recorder=self._recorder,
             tap=self._tap,
         )
+        self._out_of_band = OutOfBandResponses(self.dispatch, self._listeners.usage.on_reply)
+        self._cut_item = ""
+
+        # those who carry out tool calls: the first that handles a tool does, and the last handles any
         view = CallView(
             question=self._question,
             turn=lambda: self._machine.turn,
@@ -122,24 +127,22 @@ class CallEngine:
             traced=self._listeners.trace.thinker,
         )
         self._tool_calls = ToolCallDispatcher(dependencies.thinkers, view, dependencies.metrics)
-        self._client_calls = ClientCalls(self._is_client_tool, self.dispatch)
-        self._provider_calls = ProviderCalls(self.dispatch, self._execute, self._agree, lambda: self._machine.turn)
-        self._out_of_band = OutOfBandResponses(self.dispatch, self._listeners.usage.on_reply)
-        self._answers = AnswerListener(session, dependencies.take_answer)
+        self._client_calls = ClientCalls(self._caller.is_client_tool, self.dispatch)
+        self._provider_calls = ProviderCalls(
+            self.dispatch, self._execute, self._caller.agree, lambda: self._machine.turn
+        )
         phone = PhoneView(transport, lambda: self._machine.turn, self.dispatch, self._publish, self._type_if_live)
         self._phone = PhoneCall(phone, dependencies.transfers)
-        # those who carry out tool calls: the first that handles a tool does, and the last handles any
         self._runners: tuple[ToolCallRunner, ...]
         self._runners = (self._provider_calls, self._phone, self._client_calls, self._tool_calls)
-        self._subscription: Subscription | None = None
-        self._recalled: Literal["kept", "unavailable"] = "kept"
+
+        # events on their way to the machine, and the end
         self._connected = asyncio.Event()
         self._early: deque[ev.Event] = deque(maxlen=EARLY_LIMIT)
         self._alarm = Alarm(self._on_deadline)
         self._ends_at = self._now() + dependencies.max_s if dependencies.max_s else float("inf")
         self._queue: deque[ev.Event | None] = deque()
         self._dispatching = False
-        self._cut_item = ""
         self._over = asyncio.Event()
         self._reason = "error"
         self._failure: Exception | None = None
@@ -201,15 +204,14 @@ class CallEngine:
 
         It costs money from its connection on, so a caller who never comes is never connected.
         """
-        owner = self._session.owner
         if not self._session.shared:
-            self._background, _ = await asyncio.gather(self._dependencies.background(owner), self._recall())
+            await asyncio.gather(self._caller.load(), self._recall())
         if self._link.briefing is None:  # else the profile has changed meanwhile, and this one is older
             self._brief()
-            self._mode = self._dependencies.mode(self._background.profile)
+            self._caller.use_mode()
             self._use_preferences()
-        if self._options is None:
-            self._link.prefer(self._background.profile.preferences.responder)
+        if self._caller.options is None:
+            self._link.prefer(self._caller.preferences.responder)
         await self._transport.wait_arrived()
         try:
             await self._link.run(self._on_connected)
@@ -268,8 +270,8 @@ class CallEngine:
 
     def _follow_endpointer(self) -> None:
         """Have turns found by who can with the model that serves the call now, which another may not have done."""
-        if self._uplink.follow_finder(self._finder):
-            self.dispatch(ev.OptionsChanged(self.limits, self._options is None or self._options.answers))
+        if self._uplink.follow_finder(self._caller.finder):
+            self.dispatch(ev.OptionsChanged(self._caller.limits, self._caller.is_answered))
 
     def _begin_to_listen(self) -> None:
         """Take what the caller says and types from here on, and what was typed before."""
@@ -280,39 +282,18 @@ class CallEngine:
     def _brief_again(self, profile: UserProfile) -> None:
         """Show the page that the profile has changed, and brief the Responder again where it matters to it."""
         self._publish(page.UserContextChanged())
-        self._mode = self._dependencies.mode(profile)
-        self._background = replace(self._background, profile=profile)
+        self._caller.learn(profile)
         self._use_preferences()
         self._brief()
 
     def _brief(self) -> None:
         """Brief the Responder with what is known of the caller, their program's wishes, and the tools of their line."""
-        briefing = self._dependencies.brief(self._background, self._options)
-        self._link.brief(self._phone.brief(briefing))
-
-    @property
-    def limits(self) -> TurnLimits:
-        """The limits of this call: the server's, as its caller or their program has changed them."""
-        usual = self._dependencies.limits
-        limits = replace(usual, interruptible=self._session.interruptions)
-        if self._options:
-            limits = self._options.limits(limits)
-        if self._options is None or self._options.detects_turns:
-            limits = replace(limits, endpointing=self._link.endpointer(limits.endpointing))
-        if self._options:
-            return limits
-        chosen = self._background.profile.preferences.turn_patience
-        return replace(limits, style=EndpointingStyle(chosen) if chosen in STYLES else usual.style)
+        self._link.brief(self._phone.brief(self._caller.briefing()))
 
     def _use_preferences(self) -> None:
         """Take turns as the caller has chosen; a program that has chosen itself is not overruled."""
-        if self._options is None:
-            self.dispatch(ev.OptionsChanged(self.limits, answered=True))
-
-    @property
-    def _finder(self) -> TurnFinder:
-        """Who is to find the caller's turns."""
-        return self.limits.endpointing if self._options is None or self._options.detects_turns else "client"
+        if self._caller.options is None:
+            self.dispatch(ev.OptionsChanged(self._caller.limits, answered=True))
 
     async def _clean_up(self) -> None:
         """Release tasks and sockets, and record the call; each step is taken though another raises.
@@ -373,13 +354,13 @@ class CallEngine:
 
     def choose(self, options: CallOptions) -> None:
         """Go on with what the caller's program has chosen, in this turn or from the next on."""
-        before, self._options = self._options, options
+        before, self._caller.options = self._caller.options, options
         self._session.options = options
-        self.dispatch(ev.OptionsChanged(self.limits, options.answers))
+        self.dispatch(ev.OptionsChanged(self._caller.limits, options.answers))
         if self._link.briefing is not None:
             self._brief()
         if before is None or before.finds_turns_as != options.finds_turns_as:
-            self._uplink.change_finder(self._finder)
+            self._uplink.change_finder(self._caller.finder)
 
     def submit(self, event: ev.Event) -> None:
         """Take what the caller's program has decided; before the Responder is there, it is kept for it."""
@@ -538,6 +519,10 @@ class CallEngine:
         self._listeners.on_page_event(event)
         self._session.publish(event)
 
+    def _question(self, domain: str, query: str, unsure: bool) -> Question:
+        untrusted = self._tool_calls.untrusted or self._provider_calls.untrusted
+        return self._caller.question(domain, query, untrusted=untrusted, unsure=unsure)
+
     # --- time -----------------------------------------------------------------------------------------
 
     def _on_deadline(self) -> None:
@@ -553,23 +538,3 @@ class CallEngine:
         due = self._ends_at if deadline is None else min(deadline, self._ends_at)
         if due != float("inf") and not self._over.is_set():
             self._alarm.set(due)
-
-    # --- what those who carry out tool calls ask of the call --------------------------------------------
-
-    def _is_client_tool(self, name: str) -> bool:
-        return self._options is not None and self._options.is_client_tool(name)
-
-    async def _agree(self, tool: str, arguments: Json) -> str:
-        """Return why the provider may not make a call; empty: the caller has agreed to it."""
-        session, rights = self._session, ToolRights(self._session.reach, untrusted=True)
-        user = "" if session.shared else session.owner
-        context = ToolContext(user, session.conversation_id, client="voice", rights=rights)
-        return await self._dependencies.agree(context, tool, arguments)
-
-    def _question(self, domain: str, query: str, unsure: bool) -> Question:
-        session = self._session
-        untrusted = self._tool_calls.untrusted or self._provider_calls.untrusted
-        rights = ToolRights(session.reach, untrusted=untrusted, unsure=unsure)
-        conversation = session.conversation_id
-        user = "" if session.shared else session.owner
-        return Question(domain, query, session.id, user, mode=self._mode, conversation_id=conversation, rights=rights)

@@ -1,0 +1,110 @@
+"""What one call knows of its caller, and what they or their program have chosen: limits, briefing and rights follow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from backend.call.dependencies import CallDependencies
+from backend.call.prompts import CallerBackground
+from backend.call.uplink import TurnFinder
+from backend.conversation.call_options import CallOptions
+from backend.conversation.limits import TurnLimits
+from backend.conversation.patience import EndpointingStyle
+from backend.responders.base import Briefing, Endpointer
+from backend.runtime.json_objects import Json
+from backend.sessions.registry import Session
+from backend.thinkers.base import Question
+from backend.tools.base import ToolContext, ToolRights
+from backend.users.profile import Preferences, UserProfile
+
+STYLES = frozenset(EndpointingStyle)
+
+
+class Caller:
+    """The caller of one call. Nothing is known of one who takes part with the session's token alone."""
+
+    def __init__(
+        self, dependencies: CallDependencies, session: Session, endpointer: Callable[[Endpointer], Endpointer]
+    ) -> None:
+        """`endpointer` tells who can find turns with the model that serves the call now."""
+        self._dependencies = dependencies
+        self._session = session
+        self._endpointer = endpointer
+        self._background = CallerBackground()
+        self.options: CallOptions | None = session.options
+        """What the caller's program has chosen; None: there is none, and the caller's own preferences count."""
+        self.mode = dependencies.mode(UserProfile())
+
+    def __repr__(self) -> str:
+        return f"Caller({'a program' if self.options else 'a person'}, mode {self.mode.name})"
+
+    @property
+    def user(self) -> str:
+        """The user's id; empty where nothing of the owner's own may be used."""
+        return "" if self._session.shared else self._session.owner
+
+    @property
+    def preferences(self) -> Preferences:
+        """What the caller has chosen for every call."""
+        return self._background.profile.preferences
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether each turn is answered; otherwise the caller's program asks for replies."""
+        return self.options is None or self.options.answers
+
+    @property
+    def limits(self) -> TurnLimits:
+        """The limits of this call: the server's, as its caller or their program has changed them."""
+        usual, options = self._dependencies.limits, self.options
+        limits = replace(usual, interruptible=self._session.interruptions)
+        if options:
+            limits = options.limits(limits)
+        if options is None or options.detects_turns:
+            limits = replace(limits, endpointing=self._endpointer(limits.endpointing))
+        if options:
+            return limits
+        chosen = self.preferences.turn_patience
+        return replace(limits, style=EndpointingStyle(chosen) if chosen in STYLES else usual.style)
+
+    @property
+    def finder(self) -> TurnFinder:
+        """Who is to find the caller's turns."""
+        return self.limits.endpointing if self.options is None or self.options.detects_turns else "client"
+
+    async def load(self) -> None:
+        """Find out what is known of the caller, within half a second."""
+        self._background = await self._dependencies.background(self._session.owner)
+
+    def use_mode(self) -> None:
+        """Go by the mode in the profile."""
+        self.mode = self._dependencies.mode(self._background.profile)
+
+    def learn(self, profile: UserProfile) -> None:
+        """Take a profile that has changed."""
+        self._background = replace(self._background, profile=profile)
+        self.use_mode()
+
+    def briefing(self) -> Briefing:
+        """Return the Responder's briefing: what is known of the caller, and their program's wishes."""
+        return self._dependencies.brief(self._background, self.options)
+
+    def is_client_tool(self, name: str) -> bool:
+        """Return whether the caller's program carries out the tool of that name."""
+        return self.options is not None and self.options.is_client_tool(name)
+
+    def question(self, domain: str, query: str, *, untrusted: bool, unsure: bool) -> Question:
+        """Return a question of the caller's, with their rights; see `ToolRights` for the flags."""
+        session = self._session
+        rights = ToolRights(session.reach, untrusted=untrusted, unsure=unsure)
+        conversation = session.conversation_id
+        return Question(
+            domain, query, session.id, self.user, mode=self.mode, conversation_id=conversation, rights=rights
+        )
+
+    async def agree(self, tool: str, arguments: Json) -> str:
+        """Return why the provider may not make a call by itself; empty: the caller has agreed to it."""
+        rights = ToolRights(self._session.reach, untrusted=True)
+        context = ToolContext(self.user, self._session.conversation_id, client="voice", rights=rights)
+        return await self._dependencies.agree(context, tool, arguments)
