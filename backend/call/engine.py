@@ -513,7 +513,7 @@ class CallEngine:
             case page.NoticeChanged() if self._subscription:
                 event = self._subscription.shown(event)
             case page.FloorChanged(floor):
-                self._uplink.on_floor(floor)
+                self._uplink.floor = floor
         if self._recorder.is_recording:
             self._recorder.on_page_event(event)
         self._listeners.on_page_event(event)

@@ -50,8 +50,8 @@ class Uplink:
         self._recorder = recorder
         self._tap = tap
         self._prosody = Prosody()
-        self._over_reply = False  # a reply is spoken, so that it matters whose voice is heard
-        self._in_pause = False  # the caller may go on, or has finished
+        self.floor: str = Floor.LISTENING
+        """Who has the floor, one of `Floor`: over a reply it matters whose voice is heard."""
         self._voiced = False  # a voice sounds, and has not paused
         self._muffled = False  # the voice under way, as the machine knows it
         self._suspected = False  # the same of a voice that may be beginning
@@ -78,11 +78,6 @@ class Uplink:
         if self._suspects() is not self._suspected:
             self._suspected = not self._suspected
             self._dispatch(ev.VoiceSuspected(self._suspected))
-
-    def on_floor(self, floor: str) -> None:
-        """Note who has the floor: one of `Floor`."""
-        self._over_reply = floor in DURING_REPLY
-        self._in_pause = floor == Floor.PAUSING
 
     def follow_line(self, *, stands: bool) -> None:
         """Note that the connection to the provider is lost, or stands again."""
@@ -123,9 +118,9 @@ class Uplink:
 
     def _suspects(self) -> bool:
         """Return whether a voice may be beginning; in a pause any sound near the caller's level may be one."""
-        if self._over_reply:
+        if self.floor in DURING_REPLY:
             return self._endpointing.suspected
-        return self._in_pause and self._endpointing.near_sound
+        return self.floor == Floor.PAUSING and self._endpointing.near_sound
 
     def _on_voice(self, frame: Frame) -> None:
         """Send a frame of speech, or of the silence around it."""
@@ -133,7 +128,7 @@ class Uplink:
             self._prosody.append(frame)
         if self._tap.recording:
             self._tap.on_frame(frame)
-        if self._over_reply and self._endpointing.muffled is not self._muffled:
+        if self.floor in DURING_REPLY and self._endpointing.muffled is not self._muffled:
             self._muffled = not self._muffled
             self._dispatch(ev.VoiceMuffled(self._muffled))
         if responder := self._link.connection:
