@@ -74,12 +74,7 @@ class CallEngine:
         # whose call it is, and who is told of it
         self._caller = Caller(dependencies, session, lambda wanted: self._link.endpointer(wanted))
         self._listeners = CallListeners(
-            dependencies,
-            session,
-            about=lambda: self._link.about,
-            mode=lambda: self._caller.mode,
-            publish=self._publish,
-            refresh=self._brief_again,
+            dependencies, session, self._caller, lambda: self._link.about, self._publish, self._brief_again
         )
         self._answers = AnswerListener(session, dependencies.take_answer)
         self._subscription: Subscription | None = None
@@ -87,14 +82,9 @@ class CallEngine:
 
         # the way of the sound
         self._echo = dependencies.open_echo_guard()
+        recordings, notice = dependencies.recordings, dependencies.recording_notice
         self._recorder = CallRecorder(
-            dependencies.recordings,
-            session,
-            transport,
-            self._echo.played,
-            self._publish,
-            self.dispatch,
-            dependencies.recording_notice,
+            recordings, session, transport, self._echo.played, self._publish, self.dispatch, notice
         )
         self._tap = UtteranceTap(dependencies.reader, self.dispatch)
         patience_s, lasts_s = dependencies.line_patience_s, dependencies.connection_max_s
@@ -103,14 +93,7 @@ class CallEngine:
         )
         self._machine = TurnMachine(self._caller.limits)
         self._uplink = Uplink(
-            self._caller.finder,
-            dependencies.open_endpointing,
-            session,
-            self._link,
-            self.dispatch,
-            echo=self._echo,
-            recorder=self._recorder,
-            tap=self._tap,
+            dependencies, session, self._caller.finder, self._link, self.dispatch, self._echo, self._recorder, self._tap
         )
         self._out_of_band = OutOfBandResponses(self.dispatch, self._listeners.usage.on_reply)
         self._cut_item = ""
@@ -118,7 +101,7 @@ class CallEngine:
         # those who carry out tool calls: the first that handles a tool does, and the last handles any
         view = CallView(
             question=self._question,
-            turn=lambda: self._machine.turn,
+            turn=self._turn,
             turn_age_ms=lambda: self._machine.turn_age_ms(self._now()),
             dispatch=self.dispatch,
             publish=self._publish,
@@ -128,10 +111,8 @@ class CallEngine:
         )
         self._tool_calls = ToolCallDispatcher(dependencies.thinkers, view, dependencies.metrics)
         self._client_calls = ClientCalls(self._caller.is_client_tool, self.dispatch)
-        self._provider_calls = ProviderCalls(
-            self.dispatch, self._execute, self._caller.agree, lambda: self._machine.turn
-        )
-        phone = PhoneView(transport, lambda: self._machine.turn, self.dispatch, self._publish, self._type_if_live)
+        self._provider_calls = ProviderCalls(self.dispatch, self._execute, self._caller.agree, self._turn)
+        phone = PhoneView(transport, self._turn, self.dispatch, self._publish, self._type_if_live)
         self._phone = PhoneCall(phone, dependencies.transfers)
         self._runners: tuple[ToolCallRunner, ...]
         self._runners = (self._provider_calls, self._phone, self._client_calls, self._tool_calls)
@@ -518,6 +499,9 @@ class CallEngine:
             self._recorder.on_page_event(event)
         self._listeners.on_page_event(event)
         self._session.publish(event)
+
+    def _turn(self) -> int:
+        return self._machine.turn
 
     def _question(self, domain: str, query: str, unsure: bool) -> Question:
         untrusted = self._tool_calls.untrusted or self._provider_calls.untrusted

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from backend.call.call_trace import CallTrace
+from backend.call.caller import Caller
 from backend.call.dependencies import CallDependencies
 from backend.call.history import CallHistory, save_summary
 from backend.call.post_turn import PostTurnHook
@@ -22,7 +23,6 @@ from backend.observability.call_metrics import VAD_DECISIONS
 from backend.responders.failover import ResponderInfo
 from backend.runtime.faults import call_listener
 from backend.sessions.registry import Session
-from backend.users.modes import Mode
 from backend.users.profile import UserProfile
 from backend.users.profile_learner import ProfileLearner
 
@@ -36,9 +36,8 @@ class CallListeners:
         self,
         dependencies: CallDependencies,
         session: Session,
-        *,
+        caller: Caller,
         about: Callable[[], ResponderInfo],
-        mode: Callable[[], Mode],
         publish: Callable[[page.PageEvent], None],
         refresh: Callable[[UserProfile], None],
     ) -> None:
@@ -56,7 +55,7 @@ class CallListeners:
             dependencies.thinkers.registry.dependencies.pipeline,
             owner,
             conversation_id,
-            mode=mode,
+            mode=lambda: caller.mode,
             enqueue=self._enqueue,
             record=self.record.amend,
         )

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Literal
 
+from backend.call.dependencies import CallDependencies
 from backend.call.recorder import CallRecorder
 from backend.call.responder_link import ResponderLink
 from backend.call.utterance_tap import UtteranceTap
@@ -32,17 +33,16 @@ class Uplink:
 
     def __init__(
         self,
-        finder: TurnFinder,
-        open_local: Callable[[], LocalEndpointing],
+        dependencies: CallDependencies,
         session: Session,
+        finder: TurnFinder,
         link: ResponderLink,
         dispatch: Callable[[ev.Event], None],
-        *,
         echo: EchoGuard,
         recorder: CallRecorder,
         tap: UtteranceTap,
     ) -> None:
-        self._open_local = open_local
+        self._open_local = dependencies.open_endpointing
         self._session = session
         self._link = link
         self._dispatch = dispatch
