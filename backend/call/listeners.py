@@ -65,7 +65,7 @@ class CallListeners:
 
     def on_event(self, event: ev.Event | None, turn: int) -> None:
         """Take an event (None: a deadline) that has brought the turn machine to that turn."""
-        if decision := VAD_DECISIONS.get(type(event)):
+        if event and (decision := VAD_DECISIONS.get(type(event))):
             self._metrics.vad_decided(decision)
         if isinstance(event, ev.ReplyFinished):
             self.usage.on_reply(event)
