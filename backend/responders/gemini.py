@@ -31,7 +31,7 @@ from backend.responders.realtime import (
     MAX_MESSAGE_BYTES,
     OUTBOX_LIMIT,
     Message,
-    Outbox,
+    MessageOutbox,
     RealtimeConnection,
 )
 
@@ -115,7 +115,7 @@ class GeminiResponder(Responder):
         self._endpoint = endpoint
         self._connection = connection
         self._codec = codec
-        self._outbox = Outbox(connection)
+        self._outbox = MessageOutbox(connection)
         self._on_event: OnEvent | None = None
         self._early: deque[ResponderEvent] = deque(maxlen=OUTBOX_LIMIT)  # of before anybody received events
         self._closing = False

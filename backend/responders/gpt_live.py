@@ -25,7 +25,7 @@ from backend.responders.realtime import (
     MAX_MESSAGE_BYTES,
     OUTBOX_LIMIT,
     Message,
-    Outbox,
+    MessageOutbox,
     RealtimeConnection,
 )
 
@@ -110,7 +110,7 @@ class LiveResponder(Responder):
         self._connection = connection
         self._codec = codec
         self._loop = asyncio.get_running_loop()
-        self._outbox = Outbox(connection)
+        self._outbox = MessageOutbox(connection)
         self._on_event: OnEvent | None = None
         self._early: deque[ResponderEvent] = deque(maxlen=OUTBOX_LIMIT)  # of before anybody received events
         self._closing = False

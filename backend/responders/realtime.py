@@ -162,7 +162,7 @@ class RealtimeResponder(Responder):
     def __init__(self, connection: RealtimeConnection, codec: RealtimeCodec) -> None:
         self._connection = connection
         self._codec = codec
-        self._outbox = Outbox(connection, codec.append)
+        self._outbox = MessageOutbox(connection, codec.append)
         self._append_bytes = APPEND_BYTES[codec.briefing.endpointing]
         self._piece = bytearray()  # audio not yet long enough to be sent
         self._on_event: OnEvent | None = None
@@ -236,7 +236,7 @@ class RealtimeResponder(Responder):
             self._piece = bytearray()
 
 
-class Outbox:
+class MessageOutbox:
     """The messages that the network has not taken yet, in order: bounded in length, and in the time they may wait.
 
     A connection that takes nothing is broken off: its reader sees that, and a new one is made.
@@ -251,6 +251,9 @@ class Outbox:
         self._closing = False
         self.held = False
         """Whether everything waits for another connection."""
+
+    def __repr__(self) -> str:
+        return f"MessageOutbox({len(self)} to send{', held' if self.held else ''})"
 
     def __len__(self) -> int:
         return len(self._messages)
