@@ -47,18 +47,24 @@ def test_an_onset_settles_it() -> None:
     assert not suspicion.stands and followed(suspicion, 0.3) == [True], "without a rest"
 
 
+def noticed(local: LocalEndpointing) -> tuple[bool, bool]:
+    """Whether a voice is suspected, and whether the latest frame is near the caller's level."""
+    return local.suspected, local.near_sound
+
+
 def test_a_soft_first_sound_of_a_known_caller_is_suspected_in_a_quiet_room() -> None:
     quiet, voice, soft, far = SILENCE, loud(6000), loud(1000), loud(300)
     scores = [*[0.0] * 160, *[0.9] * 60, *[0.0] * 60, 0.3, *[0.0] * 110, 0.3]
     local = LocalEndpointing(Saying(*scores), Segmenter(0, 0, 3), threshold=0.7, near=NearVoice())
     for frame in [*[quiet] * 160, *[voice] * 60, *[quiet] * 60]:
         local.process(frame)
-        assert not local.suspected and not local.near_sound
+        assert noticed(local) == (False, False)
     local.process(far)
-    assert not local.suspected and not local.near_sound, "26 dB below the caller"
+    assert noticed(local) == (False, False), "26 dB below the caller"
     for _ in range(110):
         local.process(quiet)
-    assert not local.process(soft) and local.suspected and local.near_sound, "16 dB below"
+    assert not local.process(soft)
+    assert noticed(local) == (True, True), "16 dB below"
 
 
 def test_a_near_sound_is_told_for_its_frame_only_whatever_the_detector_thinks_of_it() -> None:
@@ -68,12 +74,12 @@ def test_a_near_sound_is_told_for_its_frame_only_whatever_the_detector_thinks_of
     for frame in [*[quiet] * 160, *[voice] * 60, *[quiet] * 60]:
         local.process(frame)
     local.process(soft)
-    assert local.near_sound and not local.suspected
+    assert noticed(local) == (False, True)
     local.process(quiet)
-    assert not local.near_sound
+    assert noticed(local) == (False, False)
     local.process(voice)
     local.process(voice)
-    assert not local.near_sound, "a voice has begun"
+    assert noticed(local) == (False, False), "a voice has begun"
 
 
 def test_nothing_is_suspected_of_a_caller_who_is_not_known() -> None:
