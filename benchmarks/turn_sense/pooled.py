@@ -35,15 +35,24 @@ class Kept(msgspec.Struct, frozen=True):
 def pooled(runs: Sequence[Kept]) -> list[Row]:
     """The rows of all runs together; beside each figure those of the seeds, in the order of `runs`."""
     providers_ms = sorted({each for run in runs for each in run.providers_ms})
-    apart = [{(row.what, row.provider): row for row in rows(run.spent, run.outcomes, providers_ms)} for run in runs]
+    apart = [_named(rows(run.spent, run.outcomes, providers_ms)) for run in runs]
     together = rows(
         [each for run in runs for each in run.spent], [each for run in runs for each in run.outcomes], providers_ms
     )
-    return [replace(row, beside=_beside(row, apart)) for row in together]
+    return [replace(row, beside=_beside([each.get(name) for each in apart])) for name, row in _named(together).items()]
 
 
-def _beside(row: Row, apart: Sequence[dict[tuple[str, str], Row]]) -> str:
-    found = [each.get((row.what, row.provider)) for each in apart]
+def _named(found: Sequence[Row]) -> dict[tuple[str, str, str], Row]:
+    """Each row by what it belongs to, itself, and its provider: "… with holes" stands below several others."""
+    named: dict[tuple[str, str, str], Row] = {}
+    above = ""
+    for row in found:
+        above = above if row.what.startswith("…") else row.what
+        named[above, row.what, row.provider] = row
+    return named
+
+
+def _beside(found: Sequence[Row | None]) -> str:
     return "; ".join("–" if each is None else f"{each.shown} of {each.count}" for each in found)
 
 
