@@ -226,9 +226,15 @@ class CallEngine:
                 self.dispatch(ev.VoiceMuffled(self._muffled))
             if responder := self._link.connection:
                 responder.send_audio(result)
-        if (self._endpointing.suspected and self._replying) is not self._suspected:
+        if self._suspects() is not self._suspected:
             self._suspected = not self._suspected
             self.dispatch(ev.VoiceSuspected(self._suspected))
+
+    def _suspects(self) -> bool:
+        """Return whether a voice may be beginning; in a pause any sound near the caller's level may be one."""
+        if self._replying:
+            return self._endpointing.suspected
+        return self._endpointing.near_sound and self._machine.floor is Floor.PAUSING
 
     def _on_speech(self, event: ev.SpeechEvent) -> None:
         """Dispatch what endpointing reports; an end is told with how the voice ended."""

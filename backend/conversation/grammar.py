@@ -187,15 +187,9 @@ def could_be_corrected(words: list[str]) -> bool:
     "could you send it to my office") or of a short statement ("i'd like the large one", "the meeting is at two").
     What ends in "please" is confirmed by that, what was corrected once is right now, and a question holds no value.
     """
-    if not words:
+    if not ends_in_a_value(words):
         return False
     kind, said = kind_of(words), " ".join(words)
-    if (
-        words[-1] in _VAGUE
-        or _TAKEN_BACK.search(said)
-        or not (_OWN_NAME.search(said) or _VALUE.search(_classes_said(words)))
-    ):
-        return False
     if kind == "yes-no question":
         opening = next((index for index, word in enumerate(words) if word in ("can", "could", "would", "will")), None)
         asked = [] if opening is None else [word for word in words[opening + 1 :] if word not in ("please", "also")]
@@ -204,6 +198,17 @@ def could_be_corrected(words: list[str]) -> bool:
         tells = _OWN_NAME.search(said) or not _VALUE_PLACED.search(_classes_said(words))
         return len(words) <= _SHORT_STATEMENT and bool(tells or _WISH.search(said))
     return kind == "request" and _EXPLAINING.isdisjoint(words)
+
+
+def ends_in_a_value(words: list[str]) -> bool:
+    """Return whether the words end in a day, a time, a number, a name, a choice or a place that was not taken back yet.
+
+    The place may be one that nobody chooses: "i am on the wrong train".
+    """
+    if not words or words[-1] in _VAGUE:
+        return False
+    said = " ".join(words)
+    return not _TAKEN_BACK.search(said) and bool(_OWN_NAME.search(said) or _VALUE.search(_classes_said(words)))
 
 
 def _lacks_is(words: list[str]) -> bool:

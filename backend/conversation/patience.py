@@ -24,11 +24,12 @@ fits decides; its waits are in `WAIT_MS`.
     could be corrected  | surely complete; it ends in a day, a number, a choice or a place       |      760 |    1000
     rather complete     | the detectors think it complete                                       |      850 |    1000
     may go on           | the detectors cannot tell: "my internet is down"; one thing of a list |      870 |    1300
+    value may change    | either, of a short statement that ends in a value: "I have two bags"  |      960 |    1300
     sentence goes on    | the detectors think it incomplete: "I would like to book a table"     |     1150 |    1700
 
-The last six rows go by the sum of what the detectors say (`backend.conversation.detectors`, `SURE`): a classifier over
-the words and whatever else is put there. Then comes what only lengthens. Where the reason is `IN_DOUBT`, nobody who has
-made pauses within turns is cut off in one of the length this caller is used to (`own pauses`), up to
+The last seven rows go by the sum of what the detectors say (`backend.conversation.detectors`, `SURE`): a classifier
+over the words and whatever else is put there. Then comes what only lengthens. Where the reason is `IN_DOUBT`, nobody
+who has made pauses within turns is cut off in one of the length this caller is used to (`own pauses`), up to
 `OWN_PAUSES_MOST_MS`, or after a short order that could be corrected (`OWN_PAUSE_IN_ORDER_MS`). And where the Responder
 usually takes so long that a reply asked for with the words would come later anyway, what is in doubt is waited for
 about as long (`slow reply`): patience that costs next to nothing. The eager style waits 300 ms for everything.
@@ -45,7 +46,15 @@ from enum import StrEnum
 from functools import cache
 
 from backend.conversation import detectors
-from backend.conversation.grammar import classify, could_be_corrected, kind_of, last_sentence, trails_off, words_of
+from backend.conversation.grammar import (
+    classify,
+    could_be_corrected,
+    ends_in_a_value,
+    kind_of,
+    last_sentence,
+    trails_off,
+    words_of,
+)
 
 
 class EndpointingStyle(StrEnum):
@@ -88,6 +97,7 @@ class Reason(StrEnum):
     CORRECTABLE = "could be corrected"
     RATHER_COMPLETE = "rather complete"
     MAY_GO_ON = "may go on"
+    VALUE_MAY_CHANGE = "value may change"
     GOES_ON = "sentence goes on"
     OWN_PAUSES = "own pauses"
     SLOW_REPLY = "slow reply"
@@ -151,6 +161,7 @@ WAIT_MS: dict[Reason, tuple[int, int]] = {
     Reason.CORRECTABLE: (760, 1000),
     Reason.RATHER_COMPLETE: (850, 1000),
     Reason.MAY_GO_ON: (870, 1300),
+    Reason.VALUE_MAY_CHANGE: (960, 1300),
     Reason.GOES_ON: (1150, 1700),
 }
 """The wait of each reason, in milliseconds: (balanced, patient)."""
@@ -161,7 +172,7 @@ SURE = {"question": 1.1, "yes-no question": 1.1, "request": 1.75, "statement": 2
 RATHER, DOUBTFUL = 1.1, -0.5
 """Log odds from which a turn is rather complete, and below which it goes on."""
 OWN_PAUSES_MOST_MS = (870, 1600)
-OWN_PAUSE_IN_ORDER_MS = 950
+OWN_PAUSE_IN_ORDER_MS = 960
 """The wait after a short order or statement that could be corrected, for who has paused within a turn in this call."""
 PAUSING_MS = 300
 """Shorter pauses are breaths."""
@@ -170,7 +181,9 @@ REPLY_WITH_WORDS_MS = 550
 that begins by then is noticed within 140 ms."""
 SLOW_REPLY_MOST_MS = (890, 1050)
 """What is waited for at most because the Responder is slow: mostly, and where the last words could be corrected."""
-IN_DOUBT = frozenset({Reason.UNKNOWN, Reason.CORRECTABLE, Reason.RATHER_COMPLETE, Reason.MAY_GO_ON})
+IN_DOUBT = frozenset(
+    {Reason.UNKNOWN, Reason.CORRECTABLE, Reason.RATHER_COMPLETE, Reason.MAY_GO_ON, Reason.VALUE_MAY_CHANGE}
+)
 """Reasons that the caller's own pauses may lengthen; to wait longer after what is surely complete makes every answer
 late for the sake of a few corrections."""
 HELD_FOR_SLOW = IN_DOUBT | {Reason.OWN_PAUSES, Reason.NUMBER_MAY_GO_ON}
@@ -386,10 +399,10 @@ def _judged(context: PauseContext, text: str, sentence: list[str], *, more: bool
         return Reason.GOES_ON
     kind = kind_of(sentence)
     is_sure = odds >= SURE[kind]
-    if more or (odds < RATHER and not is_sure):
-        return Reason.MAY_GO_ON
-    if not is_sure:
-        return Reason.RATHER_COMPLETE
+    if more or not is_sure:
+        if kind == "statement" and len(sentence) <= _SHORT and ends_in_a_value(sentence):
+            return Reason.VALUE_MAY_CHANGE
+        return Reason.MAY_GO_ON if more or odds < RATHER else Reason.RATHER_COMPLETE
     if could_be_corrected(sentence):
         return Reason.CORRECTABLE
     if kind == "fragment":

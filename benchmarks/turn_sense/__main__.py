@@ -10,6 +10,7 @@ turn_sense              this: the command line
     calls               a process of its own: real callers, by WebRTC or telephone, that play the scenes
   hearing, judge        which reply sounded when; what became of each scene
   table, tradeoff       the rows with their goals; speaking into pauses against waiting, drawn
+  pooled                a program of its own: several runs that were kept as one, since a cell of one has few plays
   waits                 a program of its own: what the table of patience makes of the words alone, in seconds
 
 A call is 8 to 10 scenes of one caller, one after another, as in life: the server may learn their level and pauses.
@@ -28,8 +29,9 @@ from rich.console import Console
 
 from benchmarks import processes
 from benchmarks.turn_sense import draw, render
-from benchmarks.turn_sense.judge import Outcome, judged
+from benchmarks.turn_sense.judge import Outcome, judged, spent
 from benchmarks.turn_sense.plan import Call, Kind
+from benchmarks.turn_sense.pooled import Kept
 from benchmarks.turn_sense.run import Run, run
 from benchmarks.turn_sense.table import Row, rows, table
 from benchmarks.turn_sense.tradeoff import drawing
@@ -62,7 +64,8 @@ def main() -> int:
             tell = console.log if options.verbose else _silent
             made = run(calls, Path(folder), options.at_once, settings, tell, telephone=options.telephone)
             outcomes = [each for call in made.calls for each in judged(call, render.read(Path(folder), call.call))]
-            found, by_style[style] = rows(made, outcomes, providers), outcomes
+            costs = [spent(call) for call in made.calls]
+            found, by_style[style] = rows(costs, outcomes, providers), outcomes
             title = f"ENDPOINTING={style}" if style else f"Turn sense, seed {options.seed}"
             title += ", by telephone (G.711 at 8 kHz both ways)" if options.telephone else ""
             console.print(table(found, title))
@@ -70,6 +73,8 @@ def main() -> int:
             _examples(console, found, EXAMPLES if not options.verbose else len(outcomes), options.verbose)
             if options.json:
                 options.json.write_text(_as_json(found, outcomes))
+            if options.keep:
+                options.keep.write_bytes(Kept(options.seed, providers, costs, outcomes).encoded())
         if options.svg:
             options.svg.write_text(drawing(by_style, providers, f"Turn sense, seed {options.seed}"))
     console.print(f"It took {time.monotonic() - began:.0f} s.", highlight=False)
@@ -143,6 +148,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--at-once", type=int, default=AT_ONCE, help="calls at once")
     parser.add_argument("--verbose", action="store_true", help="tell every scene that failed")
     parser.add_argument("--json", type=Path, help="write the figures and all scenes to a file")
+    parser.add_argument("--keep", type=Path, help="keep what was judged in a file, for benchmarks.turn_sense.pooled")
     parser.add_argument("--svg", type=Path, help="draw pauses spoken into against the wait, for each style")
     return parser.parse_args()
 

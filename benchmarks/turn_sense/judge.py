@@ -86,6 +86,27 @@ class Outcome:
     """What was said, when, and what was heard."""
 
 
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What one call's replies cost, and those of them that were thrown away."""
+
+    provider_ms: int
+    said: int
+    """Things said."""
+    thrown: int
+    thrown_tokens: int
+    tokens: int
+    """Of all replies."""
+
+
+def spent(made: Made) -> Spent:
+    """Count a call's replies."""
+    thrown = thrown_away(made.log, made.sound)
+    said = sum(len(played.said) for played in made.played)
+    tokens = sum(reply.tokens for reply in made.log.replies)
+    return Spent(made.call.provider_ms, said, len(thrown), sum(reply.tokens for reply in thrown), tokens)
+
+
 def judged(made: Made, clips: Sequence[Sequence[Clip]]) -> Iterator[Outcome]:
     """Every scene of a call that was begun."""
     scenes = {scene.number: (scene, its) for scene, its in zip(made.call.scenes, clips, strict=True)}

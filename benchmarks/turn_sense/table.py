@@ -9,9 +9,8 @@ from dataclasses import dataclass, field
 from rich.table import Table
 
 from benchmarks.turn_sense.draw import ANNOUNCED
-from benchmarks.turn_sense.judge import HOLE_S, LONG_HOLE_S, Outcome, quantile, rate, thrown_away
+from benchmarks.turn_sense.judge import HOLE_S, LONG_HOLE_S, Outcome, Spent, quantile, rate
 from benchmarks.turn_sense.plan import FINISHED, PAUSES_MS, TAKES_FLOOR, TURNS, Kind
-from benchmarks.turn_sense.run import Run
 
 AT_ONCE_MS, SLOW_MS = 0, 500
 """The providers for which there are goals."""
@@ -55,7 +54,7 @@ class Row:
         return "" if self.goal is None else f"{'≥' if self.least else '≤'} {self.goal:g} {self.unit}".strip()
 
 
-def rows(run: Run, outcomes: Sequence[Outcome], providers_ms: Sequence[int]) -> list[Row]:
+def rows(spent: Sequence[Spent], outcomes: Sequence[Outcome], providers_ms: Sequence[int]) -> list[Row]:
     """Everything that can be said."""
     clear = [each for each in outcomes if not each.void]
     found: list[Row] = []
@@ -64,7 +63,7 @@ def rows(run: Run, outcomes: Sequence[Outcome], providers_ms: Sequence[int]) -> 
         found += _spoken_into(turns, provider)
         found += _answers(turns, provider)
     for provider in providers_ms:
-        found.append(_thrown(run, clear, provider))
+        found.append(_thrown([each for each in spent if each.provider_ms == provider], provider))
     found += _during_replies(clear)
     found += _rooms(clear)
     found.append(_void(outcomes))
@@ -132,15 +131,12 @@ def _latency(what: str, provider: str, answered: Sequence[Outcome], goals: Seque
         yield Row(f"{what}, p{100 * share:.0f}", provider, len(values), p, "ms", goal, failed=slow)
 
 
-def _thrown(run: Run, clear: Sequence[Outcome], provider: int) -> Row:
-    calls = [made for made in run.calls if made.call.provider_ms == provider]
-    thrown = [reply for made in calls for reply in thrown_away(made.log, made.sound)]
-    said = sum(len(played.said) for made in calls for played in made.played)
-    tokens = sum(reply.tokens for reply in thrown)
-    all_tokens = sum(reply.tokens for made in calls for reply in made.log.replies)
+def _thrown(spent: Sequence[Spent], provider: int) -> Row:
+    said, thrown = sum(each.said for each in spent), sum(each.thrown for each in spent)
+    tokens, all_tokens = sum(each.thrown_tokens for each in spent), sum(each.tokens for each in spent)
     beside = f"{tokens / max(said, 1):.0f} tokens a turn, {100 * tokens / max(all_tokens, 1):.0f} % of all"
     what = "replies prepared and thrown away, per turn"
-    return Row(what, f"{provider} ms", said, len(thrown) / said if said else None, "", 0.35, beside=beside)
+    return Row(what, f"{provider} ms", said, thrown / said if said else None, "", 0.35, beside=beside)
 
 
 def _during_replies(clear: Sequence[Outcome]) -> Iterator[Row]:

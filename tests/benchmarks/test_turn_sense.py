@@ -7,6 +7,7 @@ import random
 from pathlib import Path
 from types import SimpleNamespace
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -16,9 +17,10 @@ from benchmarks import speech
 from benchmarks.heard import Heard
 from benchmarks.turn_sense import draw, provider, render, texts, waits
 from benchmarks.turn_sense.hearing import HeardReply, Sound, _measured
-from benchmarks.turn_sense.judge import Outcome, _into_reply, _turn, judged
+from benchmarks.turn_sense.judge import Outcome, Pause, Spent, _into_reply, _turn, judged, spent
 from benchmarks.turn_sense.pausing import split
 from benchmarks.turn_sense.plan import Clip, ClipSpec, Kind, Played, Reply, Scene, Spoken, Word
+from benchmarks.turn_sense.pooled import Kept, pooled
 from benchmarks.turn_sense.provider import TONES_HZ, CallState, tone
 from benchmarks.turn_sense.run import run
 from benchmarks.turn_sense.table import rows
@@ -165,6 +167,24 @@ def test_the_drawing_shows_what_a_fixed_wait_would_give() -> None:
     assert "balanced 500 ms, 0 %" in svg
 
 
+def test_several_runs_are_judged_by_all_their_plays_with_each_beside() -> None:
+    def kept(seed: int, *spoken_into: bool) -> Kept:
+        outcomes = [_outcome(Kind.PAUSE) for _ in spoken_into]
+        for outcome, into in zip(outcomes, spoken_into, strict=True):
+            outcome.pauses.append(Pause(600, into))
+            outcome.silent = math.inf
+        run = Kept(seed, [0], [Spent(0, len(outcomes), 1, 50, 200)], outcomes)
+        again = msgspec.msgpack.decode(run.encoded(), type=Kept)
+        assert again == run
+        return again
+
+    found = {row.what: row for row in pooled([kept(1, True, False), kept(2, False, False, False)])}
+    paused = found["spoken into a mid-sentence pause of 600 ms"]
+    assert paused.count == 5 and paused.value == pytest.approx(20) and paused.met is False
+    assert paused.beside == "50 % of 2; 0 % of 3"
+    assert found["replies prepared and thrown away, per turn"].value == pytest.approx(0.4)
+
+
 @pytest.mark.slow
 @pytest.mark.realtime
 def test_scenes_are_played_in_real_calls_and_judged(tmp_path: Path) -> None:
@@ -181,4 +201,7 @@ def test_scenes_are_played_in_real_calls_and_judged(tmp_path: Path) -> None:
     outcomes = [each for call in made.calls for each in judged(call, render.read(tmp_path, call.call))]
     assert {each.scene.kind for each in outcomes} == {Kind.CORRECTION, Kind.COMMAND}
     assert not any(each.void for each in outcomes)
-    assert rows(made, outcomes, (0,))
+    costs = [spent(call) for call in made.calls]
+    assert rows(costs, outcomes, (0,))
+    kept = Kept(5, [0], costs, outcomes)
+    assert msgspec.msgpack.decode(kept.encoded(), type=Kept) == kept

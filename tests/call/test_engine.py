@@ -10,11 +10,15 @@ from backend.conversation import commands as do
 from backend.conversation import events as ev
 from backend.conversation import page_events as page
 from backend.conversation.limits import TurnLimits
+from backend.conversation.machine.open_turn import SUSPECTED_S
+from backend.conversation.patience import EndpointingStyle
 from backend.media.echo import EchoGuard
+from backend.media.endpointing import LocalEndpointing
 from backend.media.frame import SILENCE, Frame
+from backend.media.segmenter import Segmenter
 from backend.testing.memory import FakeMemory
 from tests.call.engine_steps import TOOL, begin_reply, finish_reply, play_out, type_and_answer
-from tests.call.world import TONE, placed_call, settle, think_at_once, thinkers
+from tests.call.world import TONE, LoudnessVad, placed_call, settle, think_at_once, thinkers
 from tests.support.tones import loudness_db
 
 
@@ -60,6 +64,25 @@ async def test_the_callers_voice_reaches_the_responder_before_it_is_committed(mo
         monkeypatch.setattr(call.responder, "send", lambda command: order.append(type(command).__name__))
         await call.speak(10, then_silent=3)
     assert order == ["frame"] * 10 + ["CommitInput", "CreateReply"]
+
+
+async def test_a_sound_near_the_callers_level_keeps_a_reply_back_in_a_pause_and_is_told_nowhere_else() -> None:
+    endpointing = LocalEndpointing(LoudnessVad(), Segmenter(0, 0, 3), 0.5)
+    limits = TurnLimits(style=EndpointingStyle.BALANCED, idle_nudge_s=0, idle_disconnect_s=0)
+    async with placed_call(limits=limits, open_endpointing=lambda: endpointing) as call:
+        endpointing._near_sound = True
+        await call.speak(0, then_silent=1)
+        assert not call.live._suspected, "nothing is said or prepared"
+        endpointing._near_sound = False
+        await call.speak(30, then_silent=3)
+        due = call.live._machine.deadline()
+        endpointing._near_sound = True
+        await call.speak(0, then_silent=1)
+        assert call.told("floor")[-1] == {"floor": "pausing"} and due is not None
+        assert call.live._machine.deadline() == pytest.approx(due + SUSPECTED_S)
+        endpointing._near_sound = False
+        await call.speak(0, then_silent=1)
+        assert call.live._machine.deadline() == due
 
 
 async def test_the_first_frame_of_speech_turns_the_reply_down_at_once() -> None:

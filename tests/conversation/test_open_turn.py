@@ -6,7 +6,7 @@ import pytest
 
 from backend.conversation import commands as do
 from backend.conversation import events as ev
-from backend.conversation.machine.open_turn import CREDIT_PER_TURN
+from backend.conversation.machine.open_turn import CREDIT_PER_TURN, SUSPECTED_S
 from backend.conversation.machine.state import Floor
 from backend.conversation.page_events import ReplyDiscarded, TranscriptCompleted, TranscriptInterrupted, TurnMeasured
 from backend.conversation.utterances import UtteranceKind
@@ -35,6 +35,45 @@ def test_a_prepared_reply_sounds_when_the_turn_is_believed_over_and_not_before()
     assert not talk.all(do.Play)
     talk.wait(0.01)
     assert talk.all(do.Play) and talk.floor() is Floor.ASSISTANT, "so that it is heard after 700 ms"
+
+
+def test_a_prepared_reply_is_kept_back_a_moment_for_a_voice_that_may_be_beginning() -> None:
+    talk = Talk()
+    talk.say()
+    talk.stop()
+    talk.answer()
+    talk.wait(0.37)
+    talk.tell(ev.VoiceSuspected(True))
+    talk.wait(0.06)
+    talk.tell(ev.SpeechStarted(), ev.VoiceSuspected(False))
+    talk.wait(0.3)
+    assert not talk.all(do.Play) and talk.floor() is Floor.USER, "the caller has gone on, and heard nothing"
+
+
+def test_a_suspicion_that_comes_to_nothing_keeps_no_reply_back() -> None:
+    talk = Talk()
+    talk.say()
+    talk.stop()
+    talk.answer()
+    talk.wait(0.37)
+    talk.tell(ev.VoiceSuspected(True))
+    talk.wait(0.06)
+    assert not talk.all(do.Play)
+    talk.tell(ev.VoiceSuspected(False))
+    talk.wait(0)
+    assert talk.all(do.Play)
+
+
+def test_a_suspicion_that_stands_keeps_the_reply_back_for_a_tenth_of_a_second() -> None:
+    talk = Talk()
+    talk.say()
+    talk.stop()
+    talk.answer()
+    talk.tell(ev.VoiceSuspected(True))
+    talk.wait(0.384 + SUSPECTED_S)
+    assert not talk.all(do.Play)
+    talk.wait(0.002)
+    assert talk.all(do.Play)
 
 
 def test_words_that_complete_a_question_bring_the_reply_at_once() -> None:

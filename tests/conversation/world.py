@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 from backend.conversation import commands as do
 from backend.conversation import events as ev
+from backend.conversation.machine.open_turn import SUSPECTED_S
 from backend.conversation.machine.state import Floor
 from backend.conversation.page_events import ThinkerChanged
 from backend.conversation.utterances import UtteranceKind
@@ -42,8 +43,13 @@ class World(Surroundings):
         suspected = amount % 2 == 0 and not self.speaking
         if suspected is not self.suspected and not self.closed:
             self.suspected = True  # the machine may still be turned down while it hears of the end
+            before = self.machine.deadline()
             self.tell(ev.VoiceSuspected(suspected))
             self.suspected = suspected
+            after = self.machine.deadline()
+            if before is not None and after is not None:
+                longer = SUSPECTED_S if suspected else 0.0
+                assert after <= before + longer + 1e-9, "a suspicion kept something back for too long"
 
     def pause(self, amount: int) -> None:
         """Fall silent for a moment; where nobody speaks, something sounds like the beginning of a voice."""

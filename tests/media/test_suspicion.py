@@ -53,12 +53,27 @@ def test_a_soft_first_sound_of_a_known_caller_is_suspected_in_a_quiet_room() -> 
     local = LocalEndpointing(Saying(*scores), Segmenter(0, 0, 3), threshold=0.7, near=NearVoice())
     for frame in [*[quiet] * 160, *[voice] * 60, *[quiet] * 60]:
         local.process(frame)
-        assert not local.suspected
+        assert not local.suspected and not local.near_sound
     local.process(far)
-    assert not local.suspected, "26 dB below the caller"
+    assert not local.suspected and not local.near_sound, "26 dB below the caller"
     for _ in range(110):
         local.process(quiet)
-    assert not local.process(soft) and local.suspected, "16 dB below"
+    assert not local.process(soft) and local.suspected and local.near_sound, "16 dB below"
+
+
+def test_a_near_sound_is_told_for_its_frame_only_whatever_the_detector_thinks_of_it() -> None:
+    quiet, voice, soft = SILENCE, loud(6000), loud(1000)
+    scores = [*[0.0] * 160, *[0.9] * 60, *[0.0] * 60, 0.01, 0.0, *[0.9] * 2]
+    local = LocalEndpointing(Saying(*scores), Segmenter(0, 0, 3), threshold=0.7, near=NearVoice())
+    for frame in [*[quiet] * 160, *[voice] * 60, *[quiet] * 60]:
+        local.process(frame)
+    local.process(soft)
+    assert local.near_sound and not local.suspected
+    local.process(quiet)
+    assert not local.near_sound
+    local.process(voice)
+    local.process(voice)
+    assert not local.near_sound, "a voice has begun"
 
 
 def test_nothing_is_suspected_of_a_caller_who_is_not_known() -> None:

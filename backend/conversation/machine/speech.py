@@ -53,7 +53,12 @@ def on_started(s: State, now: float, murmured_ms: int = 0) -> None:
 
 
 def on_suspected(s: State, suspected: bool) -> None:
-    """Turn down what is being played for a voice that may be beginning, and up again where none began."""
+    """Turn down what is being played for a voice that may be beginning, and up again where none began.
+
+    While the caller pauses, nothing is played yet: the reply is kept back for a moment longer.
+    """
+    if s.open:
+        s.open.suspected = suspected and s.floor is Floor.PAUSING
     if not suspected:
         end_suspicion(s)
     elif s.floor is Floor.ASSISTANT and s.may_interrupt and s.may_duck and s.utterance is None:

@@ -192,6 +192,8 @@ class OpenTurn:
     """The moment of the caller's last sound."""
     over_at: float = 0.0
     """The second moment, at which the turn is believed over, while the floor is PAUSING."""
+    suspected: bool = False
+    """A voice may be beginning: the turn is held open a little longer than that."""
     wait_ms: int = 0
     reason: str = ""
     reading: UtteranceRead | None = None
