@@ -161,6 +161,11 @@ class InputHandedIn(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class InputCommitWanted(Event):
+    """The caller's program wants what was said so far to be an item; turns still end where they are found to end."""
+
+
+@dataclass(frozen=True, slots=True)
 class InputDropped(Event):
     """The caller's program does not want the audio to be heard that was sent since the last turn."""
 

@@ -208,6 +208,8 @@ def _dispatch(s: State, event: ev.Event, now: float) -> None:
         # what the caller's program decides
         case ev.InputHandedIn():
             client.on_input_handed_in(s, now)
+        case ev.InputCommitWanted():
+            client.on_input_commit_wanted(s, now)
         case ev.InputDropped():
             client.on_input_dropped(s, now)
         case ev.MessageAdded():

@@ -35,6 +35,8 @@ class World(Surroundings):
             self.owed_since = None
             self.tell(ev.SpeechStarted())
             self.suspect(1)
+        elif amount % 4 == 0:  # the caller's program commits what is being said
+            self.tell(ev.InputCommitWanted())
 
     def suspect(self, amount: int) -> None:
         """A voice may be beginning, or that came to nothing; an onset settles it."""

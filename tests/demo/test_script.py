@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import re
+import time
 from pathlib import Path
 
 import pytest
 from pydantic import BaseModel
 
-from demo.offline.script.handler import words_of
+from demo.offline.script.handler import ScriptedHandler, words_of
 from demo.offline.script.schema import (
     CallSpec,
     ChatReply,
@@ -24,6 +26,8 @@ from demo.offline.script.schema import (
     parse,
 )
 from demo.offline.script.sound import sound_of
+from local_responder.realtime.items import Item
+from tests.support.speech import tone
 
 
 def test_words_may_stand_for_a_reply_and_for_hearing() -> None:
@@ -89,3 +93,25 @@ def test_every_field_is_documented() -> None:
     models: list[type[BaseModel]] = [Script, Turn, Reply, Tone, Chirp, Hearing, CallSpec, ErrorSpec, ChatReply]
     missing = [name for model in models for name in model.model_fields if not re.search(rf"\b{name}\b", page)]
     assert missing == []
+
+
+async def test_a_sentence_that_comes_in_pieces_is_one_turn_where_its_sound_is_known(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    hearing = {"text": "what is the weather in Seattle", "voiced_ms": 1000}
+    turns = [{"hear": hearing, "reply": "Sunny."}, {"hear": "thanks", "reply": "Sure."}]
+    handler = ScriptedHandler(parse(json.dumps({"turns": turns})).for_connection(1, None), lambda _: b"")
+
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    now = 100.0
+
+    async def hear(loud: int, after_s: float = 0.5) -> str:
+        nonlocal now
+        now += after_s
+        pcm = tone(400, loud) + bytes(48 * 300)
+        handler.feed(pcm)
+        parts = [part async for part in handler.hear(Item("i", "message"), pcm)]
+        return parts[-1].text  # type: ignore[union-attr]
+
+    assert [await hear(500), await hear(460)] == ["what is the", "weather in Seattle"]
+    assert [await hear(200, 1.5), await hear(200)] == ["thanks", "thanks"]

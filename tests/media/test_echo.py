@@ -125,6 +125,17 @@ def test_a_voice_over_a_tone_is_no_echo_of_it(hertz: int) -> None:
     assert all(after is before for after, before in zip(cleaned, microphone, strict=True))
 
 
+@pytest.mark.parametrize("near_at_ms", [800, 1000, 1200, 1500])
+def test_a_voice_soon_after_a_short_tone_is_no_echo_of_it(near_at_ms: int) -> None:
+    time_s = np.arange(600 * SAMPLE_RATE // 1000) / SAMPLE_RATE
+    played = pcm_of(8000 * np.sin(2 * np.pi * 660 * time_s))
+    for said in ("Will you read me a long long poem now?", "I would rather hear about the moon now."):
+        for voice in ("slt", "rms"):
+            guard = make_guard()
+            call(guard, played, [SILENCE] * (near_at_ms // FRAME_MS) + cut_frames(speech(said, voice)))
+            assert guard.delay_ms is None
+
+
 @pytest.mark.parametrize("near_at_ms", [700, 900, 1100, 1300])
 def test_a_voice_over_a_rising_tone_is_no_echo_of_it(near_at_ms: int) -> None:
     time_s = np.arange(8 * SAMPLE_RATE) / SAMPLE_RATE

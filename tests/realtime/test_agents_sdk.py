@@ -6,6 +6,7 @@ The page is given a client secret by its own server, as the SDK asks for; the mi
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -21,6 +22,7 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from backend.access.keys import ApiKeys
+from tests.realtime.test_howto import HOWTO
 from tests.realtime.test_websocket import QUESTION
 from tests.support.browser import chromium
 from tests.support.http_server import serve
@@ -61,8 +63,8 @@ PAGE = """<!doctype html><html lang="en"><title>Keeper</title><link rel="icon" h
     .map(({ content }) => content.map(({ text, transcript }) => text ?? transcript ?? "").join(" "));
   window.ready = true;
 </script>"""
-OVER_WEBRTC = """(sdk) => new sdk.OpenAIRealtimeWebRTC({ baseUrl: "SERVER/v1/realtime/calls" })"""
-OVER_WEBSOCKET = """(sdk) => new sdk.OpenAIRealtimeWebSocket({ url: "SERVER/v1/realtime?model=gpt-realtime-2" })"""
+OVER_WEBRTC, OVER_WEBSOCKET = re.findall(r"`new (OpenAIRealtime\w+\(.*?\))`", HOWTO.read_text())
+"""The how-to's lines."""
 
 
 @pytest.fixture(scope="module")
@@ -91,10 +93,11 @@ async def site(running: RunningServer) -> AsyncIterator[str]:
         yield url.replace("127.0.0.1", "localhost")
 
 
-async def begin(page: Page, url: str, transport: str, server: str) -> None:
+async def begin(page: Page, url: str, transport: str, running: RunningServer) -> None:
+    host = running.url.removeprefix("http://")
     await page.goto(url)
     await page.wait_for_function("window.ready")
-    await page.evaluate(f"begin({transport.replace('SERVER', server)})")
+    await page.evaluate(f"begin((sdk) => new sdk.{transport.replace('localhost:8000', host)})")
 
 
 async def event(page: Page, type_: str, count: int = 1) -> dict[str, Any]:
@@ -127,7 +130,7 @@ async def test_over_webrtc_it_speaks_hears_calls_a_tool_and_interrupts(
     ]
     await peer.follow({"turns": turns})
     async with site(keyed) as url, chromium(speaks=wav) as tab:
-        await begin(tab.page, url, OVER_WEBRTC, keyed.url)
+        await begin(tab.page, url, OVER_WEBRTC, keyed)
         shown = (await event(tab.page, "session.updated"))["session"]
         assert [tool["name"] for tool in shown["tools"]] == ["look_outside"]
         await event(tab.page, "output_audio_buffer.started")
@@ -157,7 +160,7 @@ async def test_over_a_websocket_it_is_answered_calls_a_tool_and_interrupts(
     turns = [{"reply": {"calls": [call]}, "after_results": [story]}, {"reply": {"text": "All right."}}]
     await peer.follow({"turns": turns})
     async with site(keyed) as url, chromium() as tab:
-        await begin(tab.page, url, OVER_WEBSOCKET, keyed.url.replace("http", "ws", 1))
+        await begin(tab.page, url, OVER_WEBSOCKET, keyed)
         await tab.page.evaluate("session.sendMessage('What is the weather?')")
         await tab.page.wait_for_function("window.bytes > 24_000")
         assert await tab.page.evaluate("calls") == ["north"]

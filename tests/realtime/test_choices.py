@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 from typing import Any
 
 import pytest
@@ -113,6 +114,49 @@ async def test_a_client_may_ask_for_each_reply_itself(peer: OfflinePeer, running
         await client.send("response.create")
         done = (await client.told("response.done"))["response"]
         assert done["output"][0]["content"][0]["transcript"] == "It is sunny."
+
+
+async def test_a_turn_that_is_found_here_may_be_committed_as_well(peer: OfflinePeer, running: RunningServer) -> None:
+    await peer.follow({"turns": [SUNNY]})
+    async with realtime_client(running.url) as client:
+        await client.update(audio=detection())
+        await client.send("input_audio_buffer.commit", event_id="mine")
+        error = (await client.told("error"))["error"]
+        assert (error["code"], error["event_id"]) == ("input_audio_buffer_commit_empty", "mine")
+        await client.say(silence(200) + speech(QUESTION))
+        await client.send("input_audio_buffer.commit")
+        committed = await client.told("input_audio_buffer.committed")
+        words = await client.told("conversation.item.input_audio_transcription.completed")
+        assert (words["item_id"], words["transcript"]) == (committed["item_id"], QUESTION)
+        await client.say(silence(900))
+        done = (await client.told("response.done"))["response"]
+        assert done["output"][0]["content"][0]["transcript"] == "It is sunny."
+        assert len(client.of("input_audio_buffer.committed")) == 1, "the end of the turn commits nothing more"
+
+        await client.send("input_audio_buffer.commit")  # what has been sent since is silence
+        silent = await client.told("input_audio_buffer.committed", count=2)
+        words = await client.told("conversation.item.input_audio_transcription.completed", count=2)
+        assert (words["item_id"], words["transcript"]) == (silent["item_id"], "")
+        await asyncio.sleep(0.3)
+        assert len(client.of("response.created")) == len(client.of("error")) == 1
+    received = (await peer.connections())[-1]["received"]
+    assert sum(each["type"] == "input_audio_buffer.commit" for each in received) == 1
+
+
+async def test_a_client_that_hands_its_turn_in_at_once_is_heard(peer: OfflinePeer, running: RunningServer) -> None:
+    await peer.follow({"turns": [SUNNY]})
+    async with realtime_client(running.url) as client:
+        question = base64.b64encode(speech(QUESTION)).decode()
+        await client.send("session.update", session={"type": "realtime", "audio": {"input": {"turn_detection": None}}})
+        await client.send("input_audio_buffer.append", audio=question)
+        await client.send("input_audio_buffer.commit")
+        await client.send("response.create")
+        done = (await client.told("response.done"))["response"]
+        assert done["output"][0]["content"][0]["transcript"] == "It is sunny." and not client.of("error")
+    received = (await peer.connections())[-1]["received"]
+    types = [each["type"] for each in received]
+    sent = sum(each.get("audio_bytes", 0) for each in received[: types.index("input_audio_buffer.commit")])
+    assert abs(sent - len(speech(QUESTION))) < 960, "the question is committed once it is there"
 
 
 async def test_what_was_appended_may_be_dropped(peer: OfflinePeer, running: RunningServer) -> None:

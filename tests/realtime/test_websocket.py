@@ -137,7 +137,7 @@ async def test_what_is_wrong_gets_an_error_and_the_session_goes_on(peer: Offline
         ('{"type": "conversation.item.create"}', "missing_required_parameter"),
         ('{"type": "conversation.item.delete", "item_id": "nobody"}', "item_delete_invalid_item_id"),
         ('{"type": "response.cancel"}', "response_cancel_not_active"),
-        ('{"type": "input_audio_buffer.commit"}', "invalid_value"),
+        ('{"type": "input_audio_buffer.commit"}', "input_audio_buffer_commit_empty"),
         ('{"type": "response.create", "response": {"metadata": 3}}', "invalid_value"),
         (
             '{"type": "response.create", "response": {"input": [{"type": "item_reference", "id": "x"}]}}',

@@ -11,7 +11,9 @@ from backend.conversation import commands as do
 from backend.conversation import events as ev
 from backend.conversation import page_events as page
 from backend.conversation.commands import Purpose
+from backend.conversation.machine import overlap
 from backend.conversation.machine.connection import send_typed
+from backend.conversation.machine.open_turn import commit_piece, note_rest
 from backend.conversation.machine.pieces import begin_turn
 from backend.conversation.machine.state import Floor, State, ToolCallState, TurnWords
 from backend.conversation.machine.thinkers import submit
@@ -29,6 +31,25 @@ def on_input_handed_in(s: State, now: float) -> None:
     s.owed_since = None
     s.words.append(TurnWords(pieces=1, over=True))
     s.commands.append(do.CommitInput())
+
+
+def on_input_commit_wanted(s: State, now: float) -> None:
+    """Commit what is being said, over a reply too; where nothing is, or all of it is committed, do nothing."""
+    voice = s.utterance
+    if voice is None or s.lost_at is not None or voice.sounded_ms(now) < s.limits.turn_min_ms:  # shorter is noise
+        return
+    if s.floor is Floor.HELD:
+        overlap.adopt(s, now)
+    if s.floor is not Floor.USER or s.open is None:
+        return
+    note_rest(s, voice.sounded_ms(now))
+    if not s.open.uncommitted:
+        return
+    commit_piece(s)
+    if s.limits.endpointing == "provider":
+        s.commands.append(do.CommitInput())
+    if voice.running_since is not None:
+        voice.committed_ms = voice.sounded_ms(now)
 
 
 def on_input_dropped(s: State, now: float) -> None:

@@ -100,6 +100,14 @@ def commit_piece(s: State) -> None:
         s.commands.append(do.CommitInput())
 
 
+def note_rest(s: State, sounded_ms: int) -> None:
+    """Note that a voice of which a part was committed while it sounded has lasted so long: is there more to commit?"""
+    voice = s.utterance
+    if s.open and voice and voice.committed_ms is not None and sounded_ms - voice.committed_ms >= s.limits.turn_min_ms:
+        voice.committed_ms = None
+        s.open.uncommitted = True
+
+
 def join_overlap(s: State) -> None:
     """Take what was said and committed over a reply for a piece of the open turn."""
     overlap, s.overlap, turn = s.overlap, None, s.open

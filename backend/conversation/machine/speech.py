@@ -11,6 +11,7 @@ from backend.conversation.machine.open_turn import (
     commit_piece,
     is_early,
     note_pause,
+    note_rest,
     open_turn,
     reassess,
     reopen,
@@ -74,6 +75,7 @@ def on_paused(s: State, voiced_ms: int, now: float) -> None:
         s.utterance.asked_to_read = False
     if s.floor is Floor.USER and s.open:
         s.open.quiet_since = now - FRAME_S
+        note_rest(s, voiced_ms)
 
 
 def on_resumed(s: State, voiced_ms: int, now: float) -> None:

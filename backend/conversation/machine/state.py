@@ -94,6 +94,12 @@ class Utterance:
     """The latest of their answers."""
     may_last_ms: int = 0
     """It said a murmur: the speech after which it takes the floor nevertheless."""
+    committed_ms: int | None = None
+    """So much of it was committed while it sounded."""
+
+    def sounded_ms(self, now: float) -> int:
+        """Return how long it has lasted so far."""
+        return self.voiced_ms + (0 if self.running_since is None else round((now - self.running_since) * 1000))
 
     def reaches(self, needed_ms: int) -> float | None:
         """Return when it will have lasted `needed_ms`, murmurs aside, if it keeps on; None while it is paused."""

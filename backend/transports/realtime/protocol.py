@@ -156,7 +156,9 @@ class ClientProtocol:
         if isinstance(event, ev.OutOfBandProgress | ev.OutOfBandRefused) and (shown := self._out_of_band(event)):
             self.send(shown)
         for command in commands:
-            if isinstance(command, do.HangUp) and command.reason in LIMITS:
+            if isinstance(command, do.CommitInput):
+                self._uncommitted_ms = 0
+            elif isinstance(command, do.HangUp) and command.reason in LIMITS:
                 code, message = LIMITS[command.reason]
                 self._send_error(message, code, kind="server_error")
 
@@ -243,10 +245,6 @@ class ClientProtocol:
             self.on_ready()
 
     def _on_commit(self, fields: Json) -> None:
-        if self.session.turn_detection is not None:
-            raise ClientFault(
-                "Turns are found and committed by the server: set 'turn_detection' to null to commit them yourself."
-            )
         if self._uncommitted_ms < COMMIT_LEAST_MS:
             raise ClientFault(
                 f"Error committing input audio buffer: buffer too small. Expected at least {COMMIT_LEAST_MS}ms of "
@@ -254,7 +252,7 @@ class ClientProtocol:
                 code="input_audio_buffer_commit_empty",
             )
         self._uncommitted_ms = 0
-        self._submit(ev.InputHandedIn())
+        self._submit(ev.InputHandedIn() if self.session.turn_detection is None else ev.InputCommitWanted())
 
     def _on_clear(self, fields: Json) -> None:
         self._uncommitted_ms = 0

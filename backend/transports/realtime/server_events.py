@@ -9,6 +9,7 @@ order to fall silent, and a cough or "mm-hmm" over a reply is none.
     --------------------------------------  ------------------------------------------------------------
     FloorChanged to user, from user         input_audio_buffer.speech_started, .speech_stopped
     InputCommitted                          input_audio_buffer.committed, conversation.item.added, .done
+    InputCommitWanted, and nothing was said the same, without words
     UserTranscriptGrew, UserTranscribed     conversation.item.input_audio_transcription.*
     TranscriptDelta, Play, PlayClip         response.created, .output_item.added, .content_part.added, …
     RunThinker of a client's tool           response.function_call_arguments.*, .output_item.done
@@ -109,6 +110,8 @@ class CallTranslator:
                 self._asked = None
             case ev.InputCommitted(item):
                 self._on_committed(item)
+            case ev.InputCommitWanted() if do.CommitInput() not in commands:
+                self._on_nothing_said()
             case ev.UserTranscriptGrew(item, delta) if self.transcribes:
                 self._transcription("delta", item, delta=delta)
             case ev.UserTranscribed():
@@ -183,6 +186,15 @@ class CallTranslator:
                 "content": content,
             }
         )
+
+    def _on_nothing_said(self) -> None:
+        """Show an item without words: the client has committed audio in which the Responder was passed nothing."""
+        item_id = new_id("item")
+        self._commit(item_id)
+        self.items.note_transcript(item_id, "")
+        if self.transcribes:
+            usage = {"type": "duration", "seconds": 0}
+            self._transcription("completed", item_id, transcript="", usage=usage)
 
     def _on_silence(self, idle_ms: int) -> None:
         """Show that the client has been silent for so long: it is asked whether it is still there."""

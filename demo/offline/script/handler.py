@@ -1,7 +1,7 @@
 """A handler that does exactly what a script says, turn by turn.
 
-A turn is taken by each commit, and by each reply that finds typed text nobody answered yet (several items at once, such
-as a restored history, take one turn together).
+A turn is taken by each commit (where turns say how much sound they have, a voice that goes on takes none), and by each
+reply that finds typed text nobody answered yet (several items at once, such as a restored history, take one together).
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import json
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 
+from backend.media.frame import FRAME_BYTES, FRAME_MS
 from demo.offline.script.schema import ConnectionScript, ErrorSpec, Hearing, Reply, ServerCallSpec, Turn
 from demo.offline.script.sound import Sound, sound_of
 from local_responder.dialogue import wording
@@ -42,6 +43,11 @@ from local_responder.realtime.response import Order
 
 RESULTS = ("function_call_output", "mcp_call", "mcp_approval_response")
 """Items after which a reply tells a result."""
+GOES_ON_WITHIN_S = 1.1
+WHOLE = 0.9
+"""Of the sound that a turn takes: networks lose some."""
+LOUD = 800
+"""A sample (of 32,767) that is more than noise."""
 
 
 class ScriptedHandler:
@@ -54,6 +60,9 @@ class ScriptedHandler:
         self._turn: Turn | None = None
         self._answered = True
         self._results = 0
+        self._heard_ms = self._given = 0  # of this turn, and words of it that were told
+        self._joins = any(turn.hear.voiced_ms for turn in script.turns)
+        self._voice_began = self._voice_at = self._voice_ended = 0.0  # since the last commit; last; before it
         self._chosen: dict[str, Reply] = {}
         self._first_asked_at = 0.0
 
@@ -70,16 +79,33 @@ class ScriptedHandler:
         return nothing_early()
 
     def feed(self, pcm: bytes) -> None:
-        """The sound changes nothing."""
+        """Note when a voice sounds, where pieces of a sentence are put together."""
+        if self._joins and loud_ms(pcm):
+            self._voice_at = time.monotonic()
+            self._voice_began = self._voice_began or self._voice_at
 
     def discard(self) -> None:
         """Nor does its end."""
 
     def hear(self, item: Item, pcm: bytes) -> AsyncIterator[HearingPart]:
-        """Take the next turn and say what it heard."""
-        turn = self._take_turn()
+        """Take the next turn, or a further piece of this one, and say what it heard."""
+        goes_on = self._turn and self._turn.hear.voiced_ms and self._voice_began < self._voice_ended + GOES_ON_WITHIN_S
+        turn = self._turn if self._turn and goes_on else self._take_turn()
+        self._voice_began, self._voice_ended = 0.0, self._voice_at
+        self._answered = False
         item.turn = self._taken
-        return _hear(turn)
+        return _hear(turn, self._words_of_piece(turn.hear, pcm))
+
+    def _words_of_piece(self, hearing: Hearing, pcm: bytes) -> str:
+        """Return the words of a piece: all that were not given yet, or their share while there is more to come."""
+        if not hearing.voiced_ms:
+            return hearing.text
+        self._heard_ms += loud_ms(pcm)
+        words = words_of(hearing.text)
+        is_whole = self._heard_ms >= WHOLE * hearing.voiced_ms
+        upto = len(words) if is_whole else int(len(words) * self._heard_ms / hearing.voiced_ms)
+        given, self._given = self._given, max(self._given, upto)
+        return "".join(words[given:upto]).strip()
 
     def answer(self, order: Order) -> AsyncIterator[ReplyPart]:
         """Choose the reply, then make it."""
@@ -147,7 +173,7 @@ class ScriptedHandler:
         self._turn = turns[at] if turns else Turn()
         self._taken += 1
         self._answered = False
-        self._results = 0
+        self._results = self._heard_ms = self._given = 0
         return self._turn
 
     def _after_results(self, turn: Turn) -> Reply | None:
@@ -195,7 +221,14 @@ async def _server_call(spec: ServerCallSpec) -> AsyncIterator[ReplyPart]:
     yield ServerResult(spec.output, spec.error)
 
 
-async def _hear(turn: Turn) -> AsyncIterator[HearingPart]:
+def loud_ms(pcm: bytes) -> int:
+    """Return how many milliseconds of 24 kHz PCM16 are more than noise."""
+    whole = len(pcm) - len(pcm) % FRAME_BYTES
+    pieces = (memoryview(pcm)[at : at + FRAME_BYTES].cast("h") for at in range(0, whole, FRAME_BYTES))
+    return FRAME_MS * sum(max(piece) > LOUD or min(piece) < -LOUD for piece in pieces)
+
+
+async def _hear(turn: Turn, words: str) -> AsyncIterator[HearingPart]:
     if turn.error_on_commit:
         yield _complain(turn.error_on_commit)
     if turn.expire_on_commit:
@@ -205,18 +238,18 @@ async def _hear(turn: Turn) -> AsyncIterator[HearingPart]:
     if turn.hear.never:
         return
     await _wait(turn.hear.after_ms)
-    for part in _transcript(turn.hear):
+    for part in _transcript(turn.hear, words):
         yield part
 
 
-def _transcript(hearing: Hearing) -> Iterator[HearingPart]:
+def _transcript(hearing: Hearing, words: str) -> Iterator[HearingPart]:
     if hearing.fail:
         yield TranscriptFailed()
         return
     if hearing.word_by_word:
-        for piece in words_of(hearing.text):
+        for piece in words_of(words):
             yield Transcript(piece)
-    yield TranscriptDone(hearing.text)
+    yield TranscriptDone(words)
 
 
 async def _spoken(reply: Reply, sound: Sound, *, text_only: bool) -> AsyncIterator[ReplyPart]:

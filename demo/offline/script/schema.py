@@ -129,6 +129,9 @@ class Hearing(_Strict):
     """Transcription fails."""
     never: bool = False
     """No transcript ever comes."""
+    voiced_ms: Ms = 0
+    """The sound that all of it takes: where a voice goes on within a second, what it adds is a piece of this turn, and
+    each piece has its share of the words. 0: every commit is a turn of its own."""
 
 
 def _hearing(value: Any) -> Any:
