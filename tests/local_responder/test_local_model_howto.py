@@ -47,10 +47,10 @@ def says(messages: list[Json], tools: list[str]) -> Said:
     asked = str(last["content"]).lower()
     if "get_current_weather" in tools:
         return [("get_current_weather", {"location": "London", "unit": "celsius"})]
-    if "route_to_thinker" in tools and "weather" in asked:
-        return [("route_to_thinker", {"domain": "weather", "query": last["content"]})]
     if "story" in asked:
         return [STORY, 0.3, *([STORY, 0.1] * 8), 15.0, END]
+    if "route_to_thinker" in tools and "weather" in asked:
+        return [("route_to_thinker", {"domain": "weather", "query": last["content"]})]
     return ["Hello there."]
 
 
@@ -58,7 +58,7 @@ def _told(result: Any, *, is_tool: bool) -> str:
     """The Thinker's words for what its tool found; the call's for what the Thinker answered."""
     if is_tool:
         return f"The thermometer in {result['place']['name']} shows {result['current']['temperature']} degrees."
-    return str(result["answer"])
+    return str(result.get("answer", "One moment."))  # there is none while the Thinker is at work
 
 
 @asynccontextmanager
@@ -102,13 +102,13 @@ def typed(commands: str, folder: Path, given: dict[str, str]) -> subprocess.Pope
 
 async def asked(call: PlacedCall, question: str) -> None:
     """Ask by voice, and wait until the page shows what was understood."""
-    await call.say(silence(200) + await asyncio.to_thread(speak, question))
+    await call.say(silence(500) + await asyncio.to_thread(speak, question))
     await until(lambda: any(share_of_words(question, each) >= 0.8 for each in transcripts(call, "user")), 8)
 
 
 def transcripts(call: PlacedCall, role: str) -> list[str]:
-    """What the page shows of one side."""
-    return [each["content"] for each in call.all_told("transcript_done") if each["role"] == role]
+    """What one side has said: of the server's, what was heard to its end."""
+    return [each["content"] for each in call.all_told("transcript") if each["role"] == role]
 
 
 @pytest.mark.slow
@@ -122,8 +122,12 @@ async def test_its_three_commands_start_a_server_whose_calls_the_model_answers(t
         assert model.pulled == {"llama3.2:latest"}
         await until(lambda: model.asked != [], WARM_WITHIN_S)  # the model is loaded while the server starts
         async with placed_call(server, within_s=30) as call:
-            config = (await call.http.get("/api/config")).json()
-            assert "llama3.2" in json.dumps(config)
+
+            async def is_loaded() -> bool:
+                config = (await call.http.get("/api/config")).json()
+                return "llama3.2" in json.dumps(config) and config["loading"] == []
+
+            await until(is_loaded, WARM_WITHIN_S)
 
             await asked(call, "What is the weather in London?")
             done = await call.told("thinker", ANSWER_WITHIN_S, event="complete")
@@ -133,14 +137,14 @@ async def test_its_three_commands_start_a_server_whose_calls_the_model_answers(t
             await call.hears_nothing_for(1.5)
 
             heard = len(call.audible())
-            model.api.hung_up.clear()
             await asked(call, "Please tell me a story.")
             await until(lambda: len(call.audible()) > heard + 50, ANSWER_WITHIN_S)
-            assert not model.api.hung_up.is_set() and model.api.open  # it speaks while the model still streams
+            model.api.hung_up.clear()
+            assert model.api.open  # the model still streams what is being spoken
             await call.say(await asyncio.to_thread(speak, "Stop, that is enough."))
             await asyncio.wait_for(model.api.hung_up.wait(), 3)
             await call.hears_nothing_for(1.0)
-        assert STORY.strip() in " ".join(transcripts(call, "assistant"))
-        assert END not in json.dumps([event.data for event in call.events])
+        stories = [each for each in call.all_told("transcript_interrupted") if STORY.strip() in each["content"]]
+        assert stories and END not in json.dumps([event.data for event in call.events])
     assert model.faults == []
     assert {body["model"] for body in model.asked} == {"llama3.2"}
