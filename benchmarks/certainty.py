@@ -69,7 +69,8 @@ def main() -> None:
 
 
 def _heard(model: MoonshineModel, pcm: bytes) -> Heard:
-    return decode_heard([piece for piece in recognise(model, encode(Hearing(pcm))) if piece][-1])
+    hearing = Hearing(pcm, expected=())  # as what is final is decoded, by beam search
+    return decode_heard([piece for piece in recognise(model, encode(hearing)) if piece][-1])
 
 
 def _with_noise(pcm: bytes, noise_db: int | None, generator: np.random.Generator) -> bytes:

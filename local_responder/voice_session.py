@@ -46,6 +46,9 @@ SAID_ALONE = tuple(
     for mark in ("", ".")
 )
 """What somebody most often says who says a word or two into a reply: a murmur, or a word that ends it."""
+GAP_S = 0.25
+"""Seconds without sound after which what comes begins anew: clients send some silence behind what they have committed,
+which begins an utterance long before anybody speaks again."""
 PUNCTUATION = ".,?!;:"
 """What may change behind a word as long as no other follows it."""
 
@@ -56,6 +59,8 @@ class VoiceSession:
     def __init__(self, engines: Engines) -> None:
         self._engines = engines
         self._utterance: Utterance | None = None
+        self._fed_at = 0.0
+        """When sound was last handed to it, on the steady clock; 0: never."""
         self._early = ""
         """Words of the utterance that the client was told before its commit."""
         self._transcribed: dict[str, asyncio.Event] = {}
@@ -80,13 +85,16 @@ class VoiceSession:
     def listen(self) -> AsyncIterator[Transcript]:
         """Begin an utterance; its words come as soon as no more sound is likely to change them."""
         self.discard()
-        over_reply = monotonic() < self._sounds_until
-        self._utterance, self._early = self._engines.recognizer.start(SAID_ALONE if over_reply else ()), ""
+        self._utterance, self._fed_at, self._early = self._engines.recognizer.start(), 0.0, ""
         return self._settled(self._utterance)
 
     def feed(self, pcm: bytes) -> None:
-        """Hand the sound on."""
+        """Hand the sound on; what begins while a reply sounds is expected to be a murmur or a command."""
         if self._utterance:
+            now = monotonic()
+            if now - self._fed_at > GAP_S:
+                self._utterance.expect(SAID_ALONE if now < self._sounds_until else ())
+            self._fed_at = now
             self._utterance.feed(pcm)
 
     def discard(self) -> None:

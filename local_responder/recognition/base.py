@@ -21,6 +21,10 @@ class Utterance(Protocol):
         """Take 24 kHz mono PCM16 as it is appended; never blocks."""
         ...
 
+    def expect(self, phrases: tuple[str, ...]) -> None:
+        """Say what it most often is, if it is brief; nothing to begin with."""
+        ...
+
     def partials(self) -> AsyncIterator[str]:
         """Yield the whole transcript as far as it is known, each time it changes, until the utterance is over."""
         ...
@@ -47,6 +51,6 @@ class Recognizer(Protocol):
         """What the page shows, e.g. "Moonshine base"."""
         ...
 
-    def start(self, expected: tuple[str, ...] = ()) -> Utterance:
-        """Begin an utterance; `expected` is what it most often is, if it is brief."""
+    def start(self) -> Utterance:
+        """Begin an utterance."""
         ...

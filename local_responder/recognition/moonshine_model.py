@@ -90,12 +90,12 @@ class MoonshineModel:
         self._run.terminate = True
 
     def transcribe(
-        self, samples: Samples, draft: Sequence[int] = (), expected: Expected | None = None
+        self, samples: Samples, draft: Sequence[int] = (), searches: Sequence[Expected] = ()
     ) -> Iterator[Decoded | None]:
-        """Yield None after each step, so that the caller may stop, and the outcome at last.
+        """Yield None after each step, so that the caller may stop, and the outcome of each search when it is there.
 
-        `samples` are within ±1; `draft` are the tokens expected, in whole or in part. With `expected`, several
-        transcripts are followed side by side; else the likeliest token at each place is taken.
+        `samples` are within ±1; `draft` are the tokens expected, in whole or in part. Each search follows several
+        transcripts side by side; without any, the likeliest token at each place is taken.
         """
         self._run = ort.RunOptions()
         self._run.log_severity_level = FATAL  # to be stopped is no error
@@ -105,10 +105,10 @@ class MoonshineModel:
         yield None
         inputs = self._attended(vectors[0]) | dict.fromkeys(self._past, _value(np.zeros((1, HEADS, 0, HEAD_SIZE))))
         draft = draft[: most - 1]
-        if expected is None:
+        if not searches:
             yield from self._greedily(inputs, draft, most)
-        else:
-            yield from self._widely(inputs, draft, most, BeamSearch(expected))
+        for expected in searches:
+            yield from self._widely(dict(inputs), draft, most, BeamSearch(expected))
 
     def _greedily(self, inputs: Inputs, draft: Sequence[int], most: int) -> Iterator[Decoded | None]:
         tokens, chances, given = list[int](), list[float](), [START, *draft]

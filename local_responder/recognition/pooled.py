@@ -54,9 +54,9 @@ class PooledRecognizer:
     def __repr__(self) -> str:
         return f"PooledRecognizer({self.name}, {self._pool!r})"
 
-    def start(self, expected: tuple[str, ...] = ()) -> Utterance:
+    def start(self) -> Utterance:
         """Begin an utterance, for a call of its own."""
-        return PooledUtterance(self._pool, expected)
+        return PooledUtterance(self._pool)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +72,9 @@ class _Part:
 class PooledUtterance:
     """What is appended between two commits."""
 
-    def __init__(self, pool: SpeechPool, expected: tuple[str, ...] = ()) -> None:
+    def __init__(self, pool: SpeechPool) -> None:
         self._pool = pool
-        self._expected = expected
+        self._expected: tuple[str, ...] = ()
         self._call = f"utterance {next(_numbers)}"
         self._pcm = bytearray()
         self._pauses = PauseTracker()
@@ -91,6 +91,10 @@ class PooledUtterance:
 
     def __repr__(self) -> str:
         return f"PooledUtterance({self._call}, {len(self._pcm) // BYTES_PER_MS} ms, {self._pauses!r})"
+
+    def expect(self, phrases: tuple[str, ...]) -> None:
+        """Expect these phrases from the next decoding on."""
+        self._expected = phrases
 
     def feed(self, pcm: bytes) -> None:
         """Take audio; decode it where that is due."""

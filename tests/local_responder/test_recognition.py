@@ -22,6 +22,8 @@ from local_responder.recognition.base import RecognitionFailed
 from local_responder.recognition.pooled import PooledRecognizer
 from local_responder.recognition.tokens import OLD_SPELLING
 from local_responder.speech_pool import PoolLimits, SpeechPool
+from local_responder.voice_session import SAID_ALONE
+from tests.support.speech import speech
 
 pytestmark = [
     pytest.mark.asyncio(loop_scope="module"),
@@ -132,6 +134,24 @@ async def test_a_minute_in_which_nobody_speaks_has_no_words_and_needs_no_time(
 
 async def test_nothing_fed_is_nothing_said(moonshine: PooledRecognizer) -> None:
     assert await moonshine.start().finish() == ""
+
+
+@pytest.mark.parametrize(("said", "voice", "alone", "expected"), [
+    ("sure", "slt", "Share", "Sure"),
+    ("how much", "rms", "How much", "How much"),
+    ("what time", "rms", "What time", "What time"),
+])  # fmt: skip
+async def test_a_word_into_a_reply_is_heard_as_a_murmur_where_it_may_be_one(
+    moonshine: PooledRecognizer, said: str, voice: str, alone: str, expected: str
+) -> None:
+    sound = silence(200) + speech(said, voice) + silence(200)
+    heard = []
+    for phrases in ((), SAID_ALONE):
+        utterance = moonshine.start()
+        utterance.expect(phrases)
+        utterance.feed(sound)
+        heard.append(words(await utterance.finish()))
+    assert heard == [words(alone), words(expected)]
 
 
 @pytest.mark.slow

@@ -7,7 +7,9 @@ import pytest
 
 from local_responder.recognition.beam import BEHIND, WIDTH, BeamSearch
 from local_responder.recognition.expected import END, Expected
+from local_responder.recognition.moonshine import MOST_LOSS, chosen_of
 from local_responder.recognition.moonshine_files import TOKENS, find
+from local_responder.recognition.moonshine_model import Decoded
 from local_responder.recognition.tokens import Tokens
 
 VOCABULARY = 12
@@ -96,3 +98,11 @@ def test_nothing_was_said_only_where_that_is_likeliest(tokens: Tokens) -> None:
     search = BeamSearch(Expected((), tokens))
     assert search.extend(likely({END: 0.9, 5: 0.1})) == []
     assert search.best().tokens == ()
+
+
+@pytest.mark.parametrize(("loss", "is_taken"), [(MOST_LOSS - 0.1, True), (MOST_LOSS + 0.1, False)])
+def test_what_is_expected_gives_way_where_the_sound_speaks_against_it(loss: float, *, is_taken: bool) -> None:
+    free = Decoded((5, 6), -0.2)
+    expected = Decoded((7, 8, 9), (3 * -0.2 - loss) / 4)
+    assert chosen_of(free, expected) is (expected if is_taken else free)
+    assert chosen_of(free) is free

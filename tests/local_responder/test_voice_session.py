@@ -14,7 +14,7 @@ from local_responder.realtime.parts import Audio, Begin, Call, End, Transcript, 
 from local_responder.realtime.response import Order
 from local_responder.recognition.base import RecognitionFailed
 from local_responder.synthesis.base import Piece, SynthesisFailed
-from local_responder.voice_session import SAID_ALONE, VoiceSession, with_pause
+from local_responder.voice_session import GAP_S, SAID_ALONE, VoiceSession, with_pause
 from tests.local_responder.talking import a_core, append, ask, events, said, tell
 
 SECOND = bytes(48_000)
@@ -25,12 +25,16 @@ class HeardText:
 
     def __init__(self, partials: list[str], final: str | Exception) -> None:
         self.fed = b""
+        self.expected: tuple[str, ...] = ()
         self.cancelled = False
         self._partials = partials
         self._final = final
 
     def feed(self, pcm: bytes) -> None:
         self.fed += pcm
+
+    def expect(self, phrases: tuple[str, ...]) -> None:
+        self.expected = phrases
 
     async def partials(self) -> AsyncIterator[str]:
         for partial in self._partials:
@@ -54,10 +58,8 @@ class Listener:
 
     def __init__(self, *utterances: HeardText) -> None:
         self._utterances = iter(utterances)
-        self.expected: list[tuple[str, ...]] = []
 
-    def start(self, expected: tuple[str, ...] = ()) -> HeardText:
-        self.expected.append(expected)
+    def start(self) -> HeardText:
         return next(self._utterances)
 
 
@@ -204,15 +206,42 @@ async def test_a_voice_that_fails_ends_the_reply_as_failed() -> None:
 
 
 async def test_a_word_into_a_reply_is_expected_to_be_a_murmur_until_the_client_has_cut_it() -> None:
-    listener = Listener(*(HeardText([], "") for _ in range(3)))
+    before, over, after = (HeardText([], "") for _ in range(3))
+    listener = Listener(before, over, after)
     heard = VoiceSession(Engines(listener, Answering(Sentence("Well, that is a long story.")), Speaker()))
     heard.listen()
+    heard.feed(SECOND)
     async for _part in heard.answer(ask(a_core())):
         pass
     heard.listen()
+    heard.feed(SECOND)
     heard.silenced()
     heard.listen()
-    assert listener.expected == [(), SAID_ALONE, ()]
+    heard.feed(SECOND)
+    assert [each.expected for each in (before, over, after)] == [(), SAID_ALONE, ()]
+
+
+async def test_silence_sent_behind_a_commit_says_nothing_of_what_is_expected_once_somebody_speaks() -> None:
+    over, after = HeardText([], ""), HeardText([], "")
+    heard = VoiceSession(
+        Engines(Listener(over, after), Answering(Sentence("A very " + "long " * 40 + "story.")), Speaker())
+    )
+    heard.listen()
+    heard.feed(bytes(960))  # before the reply
+    async for _part in heard.answer(ask(a_core())):
+        pass
+    heard.feed(bytes(960))  # without a gap: still the same sound
+    assert over.expected == ()
+    await asyncio.sleep(GAP_S + 0.05)
+    heard.feed(SECOND)
+    assert over.expected == SAID_ALONE
+    heard.listen()
+    heard.feed(bytes(960))
+    assert after.expected == SAID_ALONE
+    heard.silenced()
+    await asyncio.sleep(GAP_S + 0.05)
+    heard.feed(SECOND)
+    assert after.expected == ()
 
 
 def test_a_client_that_cuts_a_reply_silences_it() -> None:

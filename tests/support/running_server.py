@@ -59,7 +59,7 @@ def running_server(
     with tempfile.TemporaryDirectory() as folder:
         process = _start(Path(folder), environment(Path(folder), peer) | env, prefix, options)
         try:
-            yield _when_ready(process, Path(folder))
+            yield when_ready(process, Path(folder))
         finally:
             end(process)
 
@@ -99,8 +99,8 @@ def _start(
         )
 
 
-def _when_ready(process: subprocess.Popen[bytes], folder: Path) -> RunningServer:
-    """Everything up to the line that says how to end it."""
+def when_ready(process: subprocess.Popen[bytes], folder: Path) -> RunningServer:
+    """Wait for everything up to the line that says how to end it; errors are in the folder's `stderr.log`."""
     assert process.stdout
     printed = ""
     deadline = time.monotonic() + READY_WITHIN_S
