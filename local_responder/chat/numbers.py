@@ -24,9 +24,10 @@ _PROBLEMS: tuple[tuple[str, str, str], ...] = (
     (rf"\b{_M}\b.*?\b{_M} ?(?:percent|%) (?:off|discount|less|cheaper)", "{0} * (100 - {1}) / 100", "That leaves {}."),
     (rf"{_M} {_SPEED}.*?\b{_M} hours?\b|{_M} hours?\b.*?\b{_M} {_SPEED}", "{0} * {1}", "The distance is {}."),
     (rf"^(?=.*\b(?:shared?|split|divide)\b).*\b{_M}\b\D*\b(?:among|between|by) {_M}", "{0} / {1}", "Each gets {}."),
+    (rf"\b{_M} [\w ]*?(?:share|split|divide)\b\D*{_M}", "{1} / {0}", "Each gets {}."),
 )
 _OPERATORS = {"plus": "+", "minus": "-", "times": "*", "multiplied by": "*", "x": "*", "divided by": "/", "over": "/"}
-_OPERATORS |= {"percent of": "/ 100 *", "% of": "/ 100 *"}
+_OPERATORS |= {"percent of": "/ 100 *", "% of": "/ 100 *", "half of": "0.5 *", "a quarter of": "0.25 *"}
 _OPERATOR = re.compile(rf" ?({'|'.join(_OPERATORS)}) (?=\$?\d)")
 _CALCULATION = re.compile(rf"{_M}(?: [-+*/] {_M})+")
 _LISTED = re.compile(r"(\w+)\(([\w, ]+)\)")

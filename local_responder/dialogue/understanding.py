@@ -22,7 +22,10 @@ _NEXT_QUESTION = re.compile(
     rf"(?=(?:{_BEGINS}|(?:tell|give|read|show|remind) me|calculate|translate|look up|research)\b)",
     re.IGNORECASE,
 )
-_LEANS = re.compile(r"\b(?:between|whether|if|he|she|they|it|him|her|them|his|their|its|one)\b(?!'s\b)", re.IGNORECASE)
+_LEANS = re.compile(
+    r"\b(?:between|whether|if|he|she|they|it|him|her|them|his|their|its|one|this)\b(?!'s\b)|^(?:i|i'm|my)\b",
+    re.IGNORECASE,
+)
 """Words by which a question cannot stand without the one before it."""
 
 

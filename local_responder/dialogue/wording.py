@@ -16,7 +16,9 @@ PURPOSES: dict[str, Sequence[str]] = {
 YES_OR_NO = "Please say yes or no."
 SMARTER = "With LOCAL_MODEL_URL or OPENAI_API_KEY set, a language model would answer."
 _COURTESIES = re.compile(
-    r"^(?:(?:yes|please|okay|ok|and|also|now|well|so|hey|(?:can|could|will|would) you)\b[\s,]*)+", re.IGNORECASE
+    r"^(?:(?:yes|please|okay|ok|and|also|now|well|so|hey|(?:can|could|will|would) you|make sure(?: that)? you|"
+    r"i(?:'d like| would like| want| need) to(?! (?:know|hear)\b))\b[\s,]*)+",
+    re.IGNORECASE,
 )
 _DICTATED = re.compile(r"[Ss]ay exactly(?: this)?[^\"]*(\"(?:[^\"\\]|\\.)*\")\s*\.?\s*$")
 
