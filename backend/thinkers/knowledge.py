@@ -38,6 +38,7 @@ MANIFEST = Manifest(
     phrases=(
         "Who wrote Hamlet?",
         "Suggest a name for a boat.",
+        "What's the difference in time between Paris and New York?",
         "Translate thank you into Spanish.",
         "What is the capital of France?",
         "What does this word mean?",

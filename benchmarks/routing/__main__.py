@@ -31,7 +31,9 @@ from benchmarks.routing.fresh import FRESH
 from benchmarks.routing.questions import held_out, tuned
 from benchmarks.routing.spoken import heard_by_family
 from local_responder.chat.rules import think
+from local_responder.dialogue import small_talk
 from local_responder.dialogue.conversation import of_messages
+from local_responder.dialogue.routing import router_of, routing_of
 from local_responder.dialogue.rules import respond
 
 MANIFESTS: dict[str, Manifest] = {
@@ -155,8 +157,11 @@ def main() -> int:
 
 
 def _report_spoken(console: Console, name: str, *, shown: bool) -> int:
+    routing = routing_of([ROUTE], GUIDE)
+    assert routing, "the tool has an enumeration and a text"
+    router = router_of((*routing.specialists, *small_talk.SPECIALISTS))
     table, everything = Table("voices", "right Thinker", "and right arguments"), list[Outcome]()
-    for family, heard in heard_by_family(SETS[name]).items():
+    for family, heard in heard_by_family(SETS[name], router).items():
         outcomes = [outcome_of(asked, words) for asked, words in zip(SETS[name], heard, strict=True)]
         everything += outcomes
         if shown:

@@ -24,7 +24,7 @@ _REPHRASED = (
 )
 _THING = r"(?:reminder|note|idea|issue|bug report|bug)"
 _CREATE = (
-    r"^(?:(?!what).*?\bremind me|.*\b(?:need|want|give me) a reminder|"
+    r"^(?:(?!what).*?\bremind me|.*\b(?:need|want|get|give me) a reminder|"
     r"(?:add|put|book|block|create|enter|new|plan|save|schedule|set(?: up)?|make|open(?! (?:issue|ticket).*\d)|file|"
     r"report|take|write|keep|note)\b"
     rf"(?: me)?(?:(?: an?)?(?: \w+)? {_THING}\b)?(?: for me)?(?: on github)?)\b"

@@ -16,7 +16,7 @@ Scores = Mapping[str, tuple[str, ...]]
 _N = r"(\d+(?:\.\d+)?)"
 _M = rf"\$?{_N}"
 _SPEED = r"(?:(?:miles?|kilometers?|km) (?:per|an) hour|mph|km/h)\b"
-_EACH = rf"\b{_M} [\w ]+? (?:costs?|for|at|are) {_M}\b.*?\b(?:each|apiece)\b"
+_EACH = rf"\b{_M} [\w ]+? (?:costs?|for|at|are|with|hold|have) {_M}\b.*?\b(?:each|apiece)\b"
 _PROBLEMS: tuple[tuple[str, str, str], ...] = (
     # what a sentence says, the expression of its numbers, and how the value is told
     (rf"{_EACH}.*\bchange\b.*?\b(?:from|for|out of|with) (?:a )?{_M}", "{2} - {0} * {1}", "The change is {}."),

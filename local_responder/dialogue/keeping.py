@@ -37,7 +37,8 @@ _RULES: tuple[tuple[str, str, str], ...] = (
     (PROMPT, "add", r"(?P<about>(?:always|never) (?:answer|speak|reply|respond|call|talk|use|say|begin|start|end|be|"
                     r"keep|give|tell|address)\b.+)"),
     (MEMORY, "create", r"(?P<about>.+?)[,.]? (?:please )?(?:remember|keep) (?:that|this|it)(?: in mind)?"),
-    (MEMORY, "create", r"(?:remember|keep in mind|don't forget|do not forget|you should know)(?:\s*[:,]|\s+that)?\s+"
+    (MEMORY, "create", r"(?:remember|keep in mind|don't forget|do not forget|you should know)"
+                       r"(?:(?:\s+this)?\s*[:,]|\s+that)?\s+"
                        r"(?P<about>(?!(?:to|me|when|what|where|who|how|why|if|this|that|it|us)\b|my name$).+)"),
     (MEMORY, "search", r"(?:what (?:do|can) you (?:know|remember|tell me) (?:about|of)|do you (?:know|remember)|"
                        rf"(?:what|who|where|when)(?:'s| is| are| was)) {_ELSEWHERE}(?:the \w+ of )?"

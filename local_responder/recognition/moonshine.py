@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
@@ -25,6 +27,8 @@ LOUDNESS = 0.06
 MOST_GAIN = 30.0
 FAINT_NOISE = np.random.default_rng(0).standard_normal(RATE // 10).astype(np.float32) / 1000
 """A tenth of a second at -60 dBFS."""
+MOST_OTHERS = 7
+"""Other transcripts that are told."""
 LEAST_ECHO = 4
 """Tokens from which a repeated beginning is the decoder's echo."""
 FASTEST = 4.5
@@ -64,10 +68,11 @@ def recognise(model: MoonshineModel, payload: bytes) -> Iterator[bytes]:
         return
     yield b""
     samples = prepared(pcm)
-    expected = None
-    if hearing.expected is not None:
-        expected = _expected(hearing.expected if len(pcm) <= BRIEF else (), model.tokens)
+    phrases = hearing.expected if len(pcm) <= BRIEF else hearing.expected and ()
+    expected = None if phrases is None else _expected(phrases, model.tokens)
     for decoded in model.transcribe(samples, hearing.draft, expected):
+        if decoded and phrases:  # what they are is expected, and nothing else is to be made of them
+            decoded = replace(decoded, others=())
         yield encode(_heard(model, decoded, len(samples) / RATE)) if decoded else b""
 
 
@@ -80,7 +85,16 @@ def _heard(model: MoonshineModel, decoded: Decoded, seconds: float) -> Heard:
     if not is_believable(decoded):
         return Heard()
     tokens = without_echo(decoded.tokens, seconds)
-    return Heard(model.tokens.text(tokens), tokens, decoded.least)
+    text, others = model.tokens.text(tokens), dict[str, tuple[str, float]]()
+    for each, less in decoded.others:
+        other = model.tokens.text(without_echo(each, seconds))
+        others.setdefault(_letters(other), (other, less))
+    others.pop(_letters(text), None)
+    return Heard(text, tokens, decoded.least, tuple(others.values())[:MOST_OTHERS])
+
+
+def _letters(text: str) -> str:
+    return re.sub(r"[^\w' ]", "", text.lower())
 
 
 def prepared(pcm: bytes) -> Samples:

@@ -9,7 +9,7 @@ import pytest
 from backend.thinkers.registry import guide
 from benchmarks.routing.__main__ import GOAL, SETS, outcome_of, rate
 from local_responder.dialogue import small_talk
-from local_responder.dialogue.routing import Phrases, Specialist
+from local_responder.dialogue.routing import Phrases, Specialist, router_of
 from local_responder.dialogue.small_talk import Talk
 from local_responder.dialogue.understanding import Question, completed, understand
 from tests.local_responder.orders import MANIFESTS, SPECIALISTS
@@ -36,6 +36,19 @@ def test_a_plugin_with_one_example_is_found_among_thinkers_with_many(words: str)
 
 def test_a_statement_for_nobody_in_particular_is_no_question() -> None:
     assert understand("I went to the cinema yesterday.", list(SPECIALISTS.values())) is Talk.OTHER
+
+
+@pytest.mark.parametrize(
+    ("heard", "said"),
+    [
+        ("And the science pair lines", "Any science headlines"),
+        ("Write down at the door needs a new lock", "Write down that the door needs a new lock"),
+    ],
+)
+def test_of_transcripts_that_sound_alike_the_one_that_callers_would_say_is_taken(heard: str, said: str) -> None:
+    router = router_of((*SPECIALISTS.values(), *small_talk.SPECIALISTS))
+    assert router.likeliest([(heard, 0.0), (said, -0.3)]) == said
+    assert router.likeliest([(heard, 0.0), (said, -20.0)]) == heard
 
 
 def test_sentences_share_phrases_by_their_rarity() -> None:
