@@ -35,7 +35,7 @@ _RULES: tuple[tuple[str, str, str], ...] = (
     (PROMPT, "add", r"(?:from now on|from here on|in future)[\s,]+(?P<about>.+)"),
     (PROMPT, "add", r"(?P<about>(?!what|why|how|who|when|where)\w.+?)[\s,]+from now on"),
     (PROMPT, "add", r"(?P<about>(?:always|never) (?:answer|speak|reply|respond|call|talk|use|say|begin|start|end|be|"
-                    r"keep|give|tell|address)\b.+)"),
+                    r"keep|give|tell|address|mention)\b.+)"),
     (MEMORY, "create", r"(?P<about>.+?)[,.]? (?:please )?(?:remember|keep) (?:that|this|it)(?: in mind)?"),
     (MEMORY, "create", r"(?:remember|keep in mind|don't forget|do not forget|you should know)"
                        r"(?:(?:\s+this)?\s*[:,]|\s+that)?\s+"

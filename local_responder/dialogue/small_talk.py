@@ -44,7 +44,7 @@ _PATTERNS: dict[Talk, str] = {
     Talk.GOODBYE: r"\b(?:good)?bye\b|\bsee you\b|\bhang up\b|\bgood ?night\W*$",
     Talk.STOP: (
         r"^(?:please )?(?:stop|wait|quiet|be quiet|shut up|enough|hold on|never mind)\b"
-        r"(?! (?:the|my|your)\b|.*\b(?:research|work|search))|"
+        r"(?!.*\b(?:research|work|search|reminder))|"
         r"^(?:please )?cancel\b(?: that| it| please)*\W*$"
     ),
     Talk.YES: r"^(?:yes|yeah|yep|sure|okay|ok|right|of course)\b\W*(?:please)?\W*$",
