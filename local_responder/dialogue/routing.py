@@ -32,9 +32,9 @@ LIKELY = 0.3
 """The score from which a sentence that asks for nothing is a question for whoever takes all others."""
 NAMED = 0.2
 """What it adds that a sentence holds a word of the domain's name."""
-SURENESS, WORDING = 1.0, 0.3
+SURENESS, WORDING = 1.0, 0.4
 """How much it counts whom a transcript is for, and how its words follow each other, its sound counting one."""
-STRANGE, NEUTRAL = -9.0, -7.0
+STRANGE, NEUTRAL = -9.0, -5.0
 """Logarithms of a word's probability: less counts as the first, and the second counts neither for nor against it."""
 SHRINKAGE = 0.1
 """How much less than exactly the sentences' own scores are met: less follows each of them, more what they share."""

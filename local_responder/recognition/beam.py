@@ -42,6 +42,7 @@ class BeamSearch:
 
     def __init__(self, expected: Expected) -> None:
         self._expected = expected
+        self._within = 0.0 if expected else WITHIN  # what is expected gains with each word, and would never end
         self.paths = [Path()]
         self._ended: list[Path] = []
 
@@ -63,7 +64,7 @@ class BeamSearch:
             or token == likely[row].argmax()  # a sound has words unless nothing is likelier
         ]
         found.sort(key=lambda each: -each[0].score)
-        least = max([found[0][0].score - BEHIND, *(path.score - WITHIN for path in self._ended)])
+        least = max([found[0][0].score - BEHIND, *map(self._bound, self._ended)])
         rows: list[int] = []
         paths: list[Path] = []
         for path, row in found:
@@ -71,7 +72,7 @@ class BeamSearch:
                 break
             if len(path.chances) > len(path.tokens):
                 self._ended.append(path)
-                least = max(least, path.score - WITHIN)
+                least = max(least, self._bound(path))
             else:
                 paths.append(path)
                 rows.append(row)
@@ -81,6 +82,10 @@ class BeamSearch:
     def likeliest(self) -> list[Path]:
         """Return the paths that have ended, the best first; where none has, the best of all."""
         return sorted(self._ended, key=lambda path: -path.score) or self.paths[:1]
+
+    def _bound(self, ended: Path) -> float:
+        """Return the score that others need beside one that has ended; where nothing was said, there are none."""
+        return ended.score - (self._within if ended.tokens else 0.0)
 
     def _longer(self, path: Path, token: int, chance: float) -> Path:
         worth, word = self._expected.worth(path.tokens, path.word, token)

@@ -35,6 +35,9 @@ class Expected:
     def __repr__(self) -> str:
         return f"Expected({self._runs!r})"
 
+    def __len__(self) -> int:
+        return len(self._runs)
+
     def worth(self, before: Sequence[int], word: float, token: int) -> tuple[float, float]:
         """Return what a token adds to a path after others, and the log-probability of the word it belongs to so far.
 

@@ -86,10 +86,11 @@ def _heard(model: MoonshineModel, decoded: Decoded, seconds: float) -> Heard:
         return Heard()
     tokens = without_echo(decoded.tokens, seconds)
     text, others = model.tokens.text(tokens), dict[str, tuple[str, float]]()
-    for each, less in decoded.others:
+    for each, less in decoded.others if text else ():
         other = model.tokens.text(without_echo(each, seconds))
         others.setdefault(_letters(other), (other, less))
-    others.pop(_letters(text), None)
+    for known in (_letters(text), ""):
+        others.pop(known, None)
     return Heard(text, tokens, decoded.least, tuple(others.values())[:MOST_OTHERS])
 
 
