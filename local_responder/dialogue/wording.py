@@ -99,14 +99,12 @@ def closed(text: str) -> str:
 
 def as_sentence(text: str) -> str:
     """With a capital and a full stop, unless it ends in a mark of its own."""
-    text = text.strip()
     return closed(text[:1].upper() + text[1:])
 
 
 def joined(names: Sequence[str], word: str = "and") -> str:
-    """'a, b and c', each once."""
-    distinct = list(dict.fromkeys(names))
-    return f" {word} ".join(filter(None, (", ".join(distinct[:-1]), *distinct[-1:])))
+    """'a, b and c'."""
+    return f" {word} ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
 
 
 def pick(choices: Sequence[str], turn: int) -> str:
