@@ -123,6 +123,8 @@ class VoiceSession:
     async def _finish(self, utterance: Utterance, early: str, known: asyncio.Event) -> AsyncIterator[HearingPart]:
         try:
             words = await utterance.finish()
+            if utterance.others:
+                words = await asyncio.to_thread(self._engines.dialogue.likeliest, [(words, 0.0), *utterance.others])
             if words.startswith(early) and words != early:
                 yield Transcript(words[len(early) :])
             yield TranscriptDone(words, utterance.log_probability)

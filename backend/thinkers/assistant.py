@@ -49,6 +49,8 @@ MANIFEST = Manifest(
     phrases=(
         "Don't let me forget to call Tom at five.",
         "Set a reminder for six o'clock.",
+        "Take down an idea, a shed in the yard.",
+        "When do I have to be at the station?",
         "Cancel the reminder about the bread.",
         "Write down that the car needs oil.",
         "What are my notes?",

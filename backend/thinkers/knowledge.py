@@ -37,6 +37,9 @@ MANIFEST = Manifest(
     takes_unknown=True,
     phrases=(
         "Who wrote Hamlet?",
+        "Suggest a name for a boat.",
+        "What's the difference in time between Paris and New York?",
+        "Translate thank you into Spanish.",
         "What is the capital of France?",
         "What does this word mean?",
         "Tell me about the history of dinosaurs.",

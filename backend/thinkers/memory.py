@@ -35,6 +35,10 @@ MANIFEST = Manifest(
     preferences=("name", "time_zone"),
     phrases=(
         "What do you know about me?",
+        "Never bring up football.",
+        "Who is my hairdresser?",
+        "How many pets do I have?",
+        "What's the name of my boss?",
         "What is my neighbor called?",
         "Forget my address.",
         "Speak louder from now on, and don't call me by my first name.",

@@ -33,6 +33,7 @@ MANIFEST = Manifest(
     history_turns=0,
     preferences=("time_zone",),
     phrases=(
+        "What do they say about the strike in Italy?",
         "What's new in politics?",
         "Are there any headlines about cars?",
         "Any technology news?",

@@ -26,6 +26,8 @@ MANIFEST = Manifest(
     phrases=(
         "Think carefully: what is eighty percent of two hundred?",
         "Think a puzzle through.",
+        "What weighs more, a sack of salt or a sack of straw? Think carefully.",
+        "If no fish can fly and some animals are fish, what follows? Think carefully.",
         "Think hard about this.",
         "Think it over carefully.",
         "Think this through with me.",

@@ -50,6 +50,12 @@ MANIFEST = Manifest(
     background=True,
     phrases=(
         "Do a thorough search on bicycles for me.",
+        "Do some digging on medieval bridges.",
+        "Investigate how cheese is made and write it up.",
+        "Collect information on language courses.",
+        "Search the web for a recipe for apple pie.",
+        "Get me a report on tidal power.",
+        "Go online and find a cottage by the sea.",
         "Give me a report on trains.",
         "Weigh the arguments for and against dams from several sources.",
         "Find out what experts say about it.",

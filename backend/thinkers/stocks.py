@@ -33,6 +33,9 @@ MANIFEST = Manifest(
     preferences=("time_zone",),
     phrases=(
         "How is the stock market doing?",
+        "Where does it stand today?",
+        "Give me a quote, please.",
+        "How much did it drop?",
         "Did Intel's stock rise or fall today?",
         "How much does one share of Disney cost?",
         "Is Nestlé up or down?",

@@ -35,6 +35,10 @@ MANIFEST = Manifest(
     preferences=("temperature_unit", "time_zone"),
     phrases=(
         "How cold is it outside?",
+        "Would I need a warm hat there?",
+        "What are conditions like out there?",
+        "What's it like outside?",
+        "What will it be like there in the evening?",
         "Is it going to snow this weekend?",
         "What will the temperature be on Monday?",
         "Is it windy and cloudy there?",

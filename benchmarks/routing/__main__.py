@@ -30,8 +30,11 @@ from benchmarks.routing.development import DEVELOPMENT
 from benchmarks.routing.fresh import FRESH
 from benchmarks.routing.questions import held_out, tuned
 from benchmarks.routing.spoken import heard_by_family
+from benchmarks.routing.wordings import OTHER_WORDINGS
 from local_responder.chat.rules import think
+from local_responder.dialogue import small_talk
 from local_responder.dialogue.conversation import of_messages
+from local_responder.dialogue.routing import router_of, routing_of
 from local_responder.dialogue.rules import respond
 
 MANIFESTS: dict[str, Manifest] = {
@@ -55,6 +58,7 @@ GOAL = 0.85
 SETS: dict[str, tuple[Asked, ...]] = {
     "looked at": tuned(),
     "development": DEVELOPMENT,
+    "other wordings": OTHER_WORDINGS,
     "first held out": held_out(),
     "second held out": FRESH,
 }
@@ -131,7 +135,7 @@ def rate(outcomes: Sequence[Outcome]) -> float:
 def main() -> int:
     """Print the tables; 1 where the goal is missed."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.routing", description=__doc__)
-    parser.add_argument("--wrong", choices=list(SETS)[:2], action="append", help="show what went wrong there")
+    parser.add_argument("--wrong", choices=list(SETS)[:3], action="append", help="show what went wrong there")
     parser.add_argument(
         "--spoken",
         nargs="?",
@@ -155,8 +159,11 @@ def main() -> int:
 
 
 def _report_spoken(console: Console, name: str, *, shown: bool) -> int:
+    routing = routing_of([ROUTE], GUIDE)
+    assert routing, "the tool has an enumeration and a text"
+    router = router_of((*routing.specialists, *small_talk.SPECIALISTS))
     table, everything = Table("voices", "right Thinker", "and right arguments"), list[Outcome]()
-    for family, heard in heard_by_family(SETS[name]).items():
+    for family, heard in heard_by_family(SETS[name], router).items():
         outcomes = [outcome_of(asked, words) for asked, words in zip(SETS[name], heard, strict=True)]
         everything += outcomes
         if shown:

@@ -8,15 +8,16 @@ from collections.abc import Sequence
 
 from benchmarks.recognition.sounds import in_quiet
 from benchmarks.routing.asked import Asked
+from local_responder.dialogue.routing import Router
 from local_responder.recognition.choose import open_recognizer
 
 
-def heard_by_family(questions: Sequence[Asked]) -> dict[str, list[str]]:
+def heard_by_family(questions: Sequence[Asked], router: Router) -> dict[str, list[str]]:
     """Return, for each voice family, the transcripts of the questions, in their order."""
-    return asyncio.run(_heard([each.words for each in questions]))
+    return asyncio.run(_heard([each.words for each in questions], router))
 
 
-async def _heard(texts: Sequence[str]) -> dict[str, list[str]]:
+async def _heard(texts: Sequence[str], router: Router) -> dict[str, list[str]]:
     recognizer, pool = open_recognizer()
     transcripts: dict[str, list[str]] = defaultdict(list)
     try:
@@ -24,7 +25,8 @@ async def _heard(texts: Sequence[str]) -> dict[str, list[str]]:
         for each in in_quiet(texts):
             utterance = recognizer.start()
             utterance.feed(each.pcm)
-            transcripts[each.family].append(await utterance.finish())
+            words = await utterance.finish()
+            transcripts[each.family].append(router.likeliest([(words, 0.0), *utterance.others]))
     finally:
         await pool.close()
     return dict(transcripts)

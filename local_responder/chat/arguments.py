@@ -117,8 +117,8 @@ def value_of(name: str, asked: Asked, function: Function, wish: Wish | None = No
             title = _ARTICLE.sub("", wish.subject)
             return title[:1].upper() + title[1:]
         case "text":
-            is_sentence = re.search(r"sentence|Markdown", field.get("description", ""))
-            return as_sentence(wish.subject) if is_sentence and wish.subject else wish.subject
+            is_sentence = wish.subject and re.search(r"sentence|Markdown", field.get("description", ""))
+            return as_sentence(wish.subject) if is_sentence else wish.subject
         case "day":
             return wish.time.day
         case "at":
@@ -187,12 +187,8 @@ def _values(name: str, function: Function, asked: Asked, wish: Wish) -> list[Any
 def _whatever(name: str, field: Mapping[str, Any], asked: Asked) -> str:
     """Return the whole sentence for a text of which nothing is known but that it is needed. Else raises `Missing`."""
     kind = _KINDS.get(name, name)
-    if (
-        {kind} & (_QUESTIONS.keys() | _KNOWN_AS)
-        or _is_name(field)
-        or choices_of(field)
-        or field.get("type") != "string"
-    ):
+    is_text = field.get("type") == "string" and not choices_of(field) and not _is_name(field)
+    if not is_text or kind in _QUESTIONS or kind in _KNOWN_AS:
         raise Missing(_QUESTIONS.get(kind, f"Which {kind.replace('_', ' ')} do you mean?"))
     return asked.sentence
 

@@ -15,15 +15,19 @@ CHANGES = ("update", "cancel", "delete", "snooze", "resolve")
 _REPHRASED = (
     # what is said in other words, and the words that the rules know
     (r"^(?:i(?: have|'ve)?(?: got)?|there is) (.+?),? (?:put|add|enter|write) (?:it|that)\b.*$", r"add \1"),
-    (r"^(?:don't|do not|never) let me forget\b", "remind me"),
+    (r"^(?:(?:don't|do not|never) let me forget|i mustn't forget|be reminded)\b", "remind me"),
+    (r"^wake me(?: up)?\b", "remind me to wake up"),
+    (r"\ban alarm\b", "a reminder"),
+    (r"^(?:add|write|leave|post) a comment (?:to|on)\b", "comment on"),
     (r"^(?:write|jot|take)(?: this)? down\b", "note"),
     (r"^((?:snooze|postpone|put)\b.*) for (?=(?:an?|half an|\w+) (?:minute|hour|day|week))", r"\1 until in "),
 )
 _THING = r"(?:reminder|note|idea|issue|bug report|bug)"
 _CREATE = (
-    r"^(?:.*?\bremind me|.*\b(?:need|want) a reminder|"
-    r"(?:add|put|book|create|enter|schedule|set(?: up)?|make|open|file|report|take|write|keep|note)\b"
-    rf"(?: me)?(?: an?(?: new)? {_THING}\b)?(?: for me)?(?: on github)?)\b"
+    r"^(?:(?!what).*?\bremind me|.*\b(?:need|want|get|give me) a reminder|"
+    r"(?:add|put|book|block|create|enter|new|plan|save|schedule|set(?: up)?|make|open(?! (?:issue|ticket).*\d)|file|"
+    r"report|take|write|keep|note)\b"
+    rf"(?: me)?(?:(?: an?)?(?: \w+)? {_THING}\b)?(?: for me)?(?: on github)?)\b"
     r"(?:\s+(?:to|of|about|that(?: says)?|saying|called|for|and)\b)*"
 )
 _ACTIONS = {
@@ -34,18 +38,18 @@ _ACTIONS = {
     "comment": r"^(?:comment on|reply to|answer)\b",
     "resolve": r"\b(?:resolve|mark|tick off|check off)\b|"
     r"(?:'s| is| has been)(?: all| already)? (?:done|finished|sorted|taken care of)\b",
-    "close": r"^close\b",
-    "update": r"^(?:move|reschedule|change)\b",
-    "delete": r"^(?:cancel|delete|remove)\b",
-    "cancel": r"\b(?:cancel|abort|delete|remove|forget|stop|drop|get rid of)\b",
+    "close": r"^close\b|\bcan be closed\b",
+    "update": r"^(?:move|reschedule|change|push|shift)\b",
+    "delete": r"^(?:cancel|delete|remove|call off)\b",
+    "cancel": r"\b(?:cancel|abort|delete|remove|forget|stop|drop|get rid of|do(?:n't| not) have to)\b",
     "view": r"\d",
-    "list": r"\b(?:tasks|which|list|everything|busy)\b",
+    "list": r"\b(?:tasks|which|list|everything|busy|working on)\b",
     "get": "",
 }
 ACTIONS = frozenset(_ACTIONS)
 _SUBJECT = re.compile(
     rf"{_CREATE}[\s:,]+|^(?:comment on|reply to|answer)\D*\d+(?:\s+(?:that|saying|with))*[\s:,]+|"
-    r"^(?:move|reschedule|change|cancel|delete|remove)\s+",
+    r"^(?:move|reschedule|change|push|shift|cancel|delete|remove|call off)\s+",
     re.IGNORECASE,
 )
 _NAMED = re.compile(

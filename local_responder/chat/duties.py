@@ -63,10 +63,8 @@ def coordinated(asked: Asked, *, may_act: bool) -> Thought | None:
     """A coordinator's calls, or words, about what has happened (`coordinator/decider.py`); None for everybody else."""
     if "You coordinate a user's long-running work" not in asked.known:
         return None
-    try:
-        shown = json.loads(asked.sentence)
-    except ValueError:
-        shown = {}
+    read = wording.read(asked.sentence)
+    shown: Mapping[str, Any] = read if isinstance(read, dict) else {}
     happened, tasks = shown.get("happened") or [], shown.get("tasks") or []
     decided = [_decided(event, tasks) for event in happened if "state" in event or event.get("mode") == "api"]
     calls = tuple(call for _, call in decided if call)
@@ -84,9 +82,8 @@ def notes(asked: Asked) -> str:
     except (ValueError, KeyError, TypeError, AttributeError):
         return ""
     topics = [topic.replace(";", ",") for topic in dict.fromkeys([*before, *new]) if topic][-TOPICS_KEPT:]
-    return json.dumps(
-        {"summary": f"Has asked: {'; '.join(topics)}." if topics else "", "facts": []}, ensure_ascii=False
-    )
+    summary = f"Has asked: {'; '.join(topics)}." if topics else ""
+    return json.dumps({"summary": summary, "facts": []}, ensure_ascii=False)
 
 
 def report(asked: Asked) -> str:

@@ -16,7 +16,7 @@ Scores = Mapping[str, tuple[str, ...]]
 _N = r"(\d+(?:\.\d+)?)"
 _M = rf"\$?{_N}"
 _SPEED = r"(?:(?:miles?|kilometers?|km) (?:per|an) hour|mph|km/h)\b"
-_EACH = rf"\b{_M} [\w ]+? (?:costs?|for|at|are) {_M}\b.*?\b(?:each|apiece)\b"
+_EACH = rf"\b{_M} [\w ]+? (?:costs?|for|at|are|with|hold|have) {_M}\b.*?\b(?:each|apiece)\b"
 _PROBLEMS: tuple[tuple[str, str, str], ...] = (
     # what a sentence says, the expression of its numbers, and how the value is told
     (rf"{_EACH}.*\bchange\b.*?\b(?:from|for|out of|with) (?:a )?{_M}", "{2} - {0} * {1}", "The change is {}."),
@@ -24,9 +24,10 @@ _PROBLEMS: tuple[tuple[str, str, str], ...] = (
     (rf"\b{_M}\b.*?\b{_M} ?(?:percent|%) (?:off|discount|less|cheaper)", "{0} * (100 - {1}) / 100", "That leaves {}."),
     (rf"{_M} {_SPEED}.*?\b{_M} hours?\b|{_M} hours?\b.*?\b{_M} {_SPEED}", "{0} * {1}", "The distance is {}."),
     (rf"^(?=.*\b(?:shared?|split|divide)\b).*\b{_M}\b\D*\b(?:among|between|by) {_M}", "{0} / {1}", "Each gets {}."),
+    (rf"\b{_M} [\w ]*?(?:share|split|divide)\b\D*{_M}", "{1} / {0}", "Each gets {}."),
 )
 _OPERATORS = {"plus": "+", "minus": "-", "times": "*", "multiplied by": "*", "x": "*", "divided by": "/", "over": "/"}
-_OPERATORS |= {"percent of": "/ 100 *", "% of": "/ 100 *"}
+_OPERATORS |= {"percent of": "/ 100 *", "% of": "/ 100 *", "half of": "0.5 *", "a quarter of": "0.25 *"}
 _OPERATOR = re.compile(rf" ?({'|'.join(_OPERATORS)}) (?=\$?\d)")
 _CALCULATION = re.compile(rf"{_M}(?: [-+*/] {_M})+")
 _LISTED = re.compile(r"(\w+)\(([\w, ]+)\)")

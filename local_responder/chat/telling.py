@@ -88,13 +88,14 @@ def _of_its_kind(asked: Asked, result: Result) -> str:
             return f"The mode {mode} is on. {description or result['personality']}"
         case {"instruction": _, "outcome": outcome}:
             return f"I have stopped this: {subject_of(result)}." if outcome == "canceled" else "It was over already."
-        case {"instruction": _, "state": "done", "result": found}:
-            return f"About this: {subject_of(result)}. {wording.gist(found)}"
         case {"instruction": _, "state": "queued" | "running"}:
-            progress = f", {result['progress']}" if result.get("progress") else ""
-            return f"I am still working on this: {subject_of(result)}{progress}."
-        case {"instruction": _, "state": _}:
-            return f"Nothing came of this: {subject_of(result)}. {result.get('error') or 'It was stopped.'}"
+            return (
+                f"I am still working on this: {', '.join(filter(None, (subject_of(result), result.get('progress'))))}."
+            )
+        case {"instruction": _, "state": state}:
+            begun = "About" if state == "done" else "Nothing came of"
+            end = wording.gist(result["result"]) if state == "done" else result.get("error") or "It was stopped."
+            return f"{begun} this: {subject_of(result)}. {end}"
         case {"result": str(words)} | {"summary": str(words)} | {"text": str(words)} | {"message": str(words)}:
             return wording.spoken(words)
     return ""

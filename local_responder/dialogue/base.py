@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -30,6 +30,12 @@ class Dialogue(Protocol):
     @property
     def name(self) -> str:
         """The name that the page shows, e.g. the model's."""
+
+    def likeliest(self, heard: Sequence[tuple[str, float]]) -> str:
+        """Return which of several transcripts was said, the likeliest by its sound being the first.
+
+        Each comes with the logarithm of its probability by its sound. It may take some milliseconds; for a thread.
+        """
 
     def answer(self, order: Order) -> AsyncIterator[Part]:
         """Yield sentences as soon as each is whole, then tool calls; nothing at all when silence is the answer.

@@ -109,6 +109,10 @@ class ChatModelDialogue:
         sent = self._http.build_request("POST", f"{self._base_url}/chat/completions", content=body, headers=headers)
         return await self._http.send(sent, stream=True)
 
+    def likeliest(self, heard: Sequence[tuple[str, float]]) -> str:
+        """See `Dialogue`."""
+        return heard[0][0]
+
     async def answer(self, order: Order) -> AsyncGenerator[Part, None]:
         """See `Dialogue`. Closing it closes the HTTP stream, upon which the server ends its work."""
         purpose = order.purpose or ""

@@ -35,11 +35,14 @@ _RULES: tuple[tuple[str, str, str], ...] = (
     (PROMPT, "add", r"(?:from now on|from here on|in future)[\s,]+(?P<about>.+)"),
     (PROMPT, "add", r"(?P<about>(?!what|why|how|who|when|where)\w.+?)[\s,]+from now on"),
     (PROMPT, "add", r"(?P<about>(?:always|never) (?:answer|speak|reply|respond|call|talk|use|say|begin|start|end|be|"
-                    r"keep|give|tell|address)\b.+)"),
-    (MEMORY, "create", r"(?:remember|keep in mind|don't forget|do not forget)(?:\s*[:,]|\s+that)?\s+"
+                    r"keep|give|tell|address|mention)\b.+)"),
+    (MEMORY, "create", r"(?P<about>.+?)[,.]? (?:please )?(?:remember|keep) (?:that|this|it)(?: in mind)?"),
+    (MEMORY, "create", r"(?:remember|keep in mind|don't forget|do not forget|you should know)"
+                       r"(?:(?:\s+this)?\s*[:,]|\s+that)?\s+"
                        r"(?P<about>(?!(?:to|me|when|what|where|who|how|why|if|this|that|it|us)\b|my name$).+)"),
     (MEMORY, "search", r"(?:what (?:do|can) you (?:know|remember|tell me) (?:about|of)|do you (?:know|remember)|"
-                       rf"(?:what|who|where|when)(?:'s| is| are| was)) {_ELSEWHERE}(?P<about>(?:me|my|our|us)\b.*)"),
+                       rf"(?:what|who|where|when)(?:'s| is| are| was)) {_ELSEWHERE}(?:the \w+ of )?"
+                       r"(?P<about>(?:me|my|our|us)\b.*)"),
     (MEMORY, "search", r"what (?:do you remember|did i tell you|have i told you)(?: (?:about|of) (?P<about>.+))?"),
     (MEMORY, "delete", r"forget (?:that|it|this|about (?:that|it)|what i (?:just )?(?:said|told you))"),
     (MEMORY, "delete", r"forget (?:what|all|everything) (?:that )?(?:you know|i (?:have )?(?:told|said to) you) "

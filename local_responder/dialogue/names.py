@@ -14,7 +14,7 @@ _NO_NAME = re.compile(
     r"^(?:I|I'\w+|Celsius|Fahrenheit|OK|Okay|And|What|Is|Are|The|My|BMI|GitHub|(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day)$"
 )
 _AFTER = re.compile(
-    r"(?:\b(?:in|for|near|around|(?:fly|travel|driv|mov)(?:e|ing)? to)|\b(?:what|how) about)\s+(?P<rest>.+)$",
+    r"(?:\b(?:in|for|near|around|(?:fly|travel|driv|mov)(?:e|ing)? to)|\b(?:what|how) about)\s+(?P<rest>[^,?.!]+)",
     re.IGNORECASE,
 )
 _TAIL = re.compile(
@@ -40,7 +40,7 @@ def names_in(sentence: str) -> list[str]:
 
 def places_in(sentence: str) -> list[str]:
     """Return the places a sentence names, in its order, as one writes them; [] when there is none."""
-    clean = _TAIL.sub("", TIME.sub("", sentence).strip(" ?.!,"))
+    clean = _TAIL.sub("", TIME.sub(",", sentence).strip(" ?.!,"))
     if names := names_in(clean):
         return names
     found = _AFTER.search(clean)

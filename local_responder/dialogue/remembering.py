@@ -43,18 +43,13 @@ def remembered(words: str, before: Sequence[Said], known: str) -> str | None:
         if re.search(question, plain):
             told = [found for text in asked for found in re.findall(said, text, re.IGNORECASE)]
             there, absent = answers.split("|")
-            values = [*told[-1:], *known_of(known, name)]
-            return there.format(_with_capitals(values[0])) if values else absent
+            value = next(iter([*told[-1:], *known_of(known, name)]), "")
+            return there.format(re.sub(r"(?<!\S)\w", lambda begun: begun[0].upper(), value)) if value else absent
     count = next((count for question, count in _SAID if re.search(question, plain)), 0)
     if not count:
         return None
     said_before = " ".join(map(wording.closed, asked[-count:]))
     return f"You said: {said_before}" if asked else "You have not said anything before that."
-
-
-def _with_capitals(name: str) -> str:
-    """Return a name as one writes it, however it was recognised."""
-    return " ".join(word[:1].upper() + word[1:] for word in name.split())
 
 
 def known_of(known: str, name: str) -> list[str]:

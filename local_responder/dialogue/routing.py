@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from local_responder.dialogue.times import TIME
 from local_responder.dialogue.vectors import Vectors, encode
+from local_responder.runs import Runs
 
 UNSURE = -0.7
 """A score below which no specialist is meant in particular. A sentence of their own has one near 1, any other -1."""
@@ -31,6 +32,10 @@ LIKELY = 0.3
 """The score from which a sentence that asks for nothing is a question for whoever takes all others."""
 NAMED = 0.2
 """What it adds that a sentence holds a word of the domain's name."""
+SURENESS, WORDING = 1.0, 0.4
+"""How much it counts whom a transcript is for, and how its words follow each other, its sound counting one."""
+STRANGE, NEUTRAL = -9.0, -5.0
+"""Logarithms of a word's probability: less counts as the first, and the second counts neither for nor against it."""
 SHRINKAGE = 0.1
 """How much less than exactly the sentences' own scores are met: less follows each of them, more what they share."""
 _GUIDE = re.compile(
@@ -143,6 +148,7 @@ class Router:
         # who says little of itself counts more a sentence
         alike[np.diag_indices_from(alike)] += SHRINKAGE * np.sqrt(counts[owners] * len(counts) / len(owned))
         self._weights = np.linalg.solve(alike, 2.0 * (owners[:, None] == np.arange(len(counts))) - 1)
+        self._runs = Runs(_words(text) for each in specialists for text in each.examples)
 
     def is_example(self, sentence: str) -> bool:
         """Return whether a specialist gives this very sentence as an example."""
@@ -155,6 +161,19 @@ class Router:
         named = np.array([bool(words & name) for name in self._names])
         scores = (alike @ self._weights + NAMED * named).tolist()
         return sorted(zip(self._domains, scores, strict=True), key=lambda each: -each[1])
+
+    def likeliest(self, heard: Sequence[tuple[str, float]]) -> str:
+        """Return which of several transcripts was said: each comes with the logarithm of its probability by its sound.
+
+        One that is surely for somebody, and made of runs of words that are said to them, counts for more.
+        """
+        return max(heard, key=lambda each: each[1] + self._fit(each[0]))[0]
+
+    def _fit(self, sentence: str) -> float:
+        words = _words(sentence)
+        likelihoods = (self._runs.likelihood(words[:at], words[at]) for at in range(1, len(words) - 1))
+        wording = sum(max(STRANGE, likelihood) - NEUTRAL for likelihood in likelihoods)
+        return SURENESS * self.scores(sentence)[0][1] + WORDING * wording
 
 
 class Phrases:
@@ -221,10 +240,15 @@ def _vectors(texts: Sequence[str]) -> Vectors:
 
 
 def _phrases(text: str) -> frozenset[str]:
-    """Return its words without their endings, and all twos and threes of them; a name or a time is one word."""
-    plain = _NAME.sub(" _name ", TIME.sub(" _time ", text)).lower().replace("’", "'").replace("'s ", " is ")
-    words = ["^", *(_ENDING.sub("", word) for word in re.findall(r"[\w']+", plain)), "$"]
+    """Return its words, and all twos and threes of them."""
+    words = _words(text)
     return frozenset(" ".join(words[at : at + size]) for size in (1, 2, 3) for at in range(len(words) - size + 1))
+
+
+def _words(text: str) -> list[str]:
+    """Return its words without their endings, between marks of its begin and end; a name or a time is one word."""
+    plain = _NAME.sub(" _name ", TIME.sub(" _time ", text)).lower().replace("’", "'").replace("'s ", " is ")
+    return ["^", *(_ENDING.sub("", word) for word in re.findall(r"[\w']+", plain)), "$"]
 
 
 def _unnamed(text: str) -> str:

@@ -45,6 +45,8 @@ class RulesDialogue:
 
     def __init__(self, clock: Callable[[], datetime] = datetime.now) -> None:
         self._clock = clock
+        self._specialists: tuple[Specialist, ...] = ()
+        """Those who could be asked last; the same in all calls, as a rule."""
 
     def __repr__(self) -> str:
         return "RulesDialogue()"
@@ -53,8 +55,14 @@ class RulesDialogue:
         """Load the vectors."""
         await asyncio.to_thread(router_of, small_talk.SPECIALISTS)
 
+    def likeliest(self, heard: Sequence[tuple[str, float]]) -> str:
+        """See `Dialogue`. What is said to those who may be asked is likelier than anything else."""
+        return router_of((*self._specialists, *small_talk.SPECIALISTS)).likeliest(heard)
+
     async def answer(self, order: Order) -> AsyncGenerator[Part, None]:
         """See `Dialogue`."""
+        if routing := routing_of(order.tools, order.instructions):
+            self._specialists = routing.specialists
         # in a thread: what a new guide teaches takes a third of a second
         thought = await asyncio.to_thread(reply_to, order, self._clock())
         for sentence in wording.sentences(thought.text):

@@ -41,10 +41,10 @@ _PATTERNS: dict[Talk, str] = {
     Talk.TIME: r"\bwhat time is it\b(?! in)|\bwhat(?:'s| is) the time\b(?! in)",
     Talk.NO: r"^no\b(?!.*\bwhat\b)|^nope\b",
     Talk.THANKS: r"\bthank(?:s| you)\b",
-    Talk.GOODBYE: r"\b(?:good)?bye\b|\bsee you\b|\bhang up\b|\bgood ?night\b",
+    Talk.GOODBYE: r"\b(?:good)?bye\b|\bsee you\b|\bhang up\b|\bgood ?night\W*$",
     Talk.STOP: (
         r"^(?:please )?(?:stop|wait|quiet|be quiet|shut up|enough|hold on|never mind)\b"
-        r"(?!.*\b(?:research|work|search))|"
+        r"(?!.*\b(?:research|work|search|reminder))|"
         r"^(?:please )?cancel\b(?: that| it| please)*\W*$"
     ),
     Talk.YES: r"^(?:yes|yeah|yep|sure|okay|ok|right|of course)\b\W*(?:please)?\W*$",

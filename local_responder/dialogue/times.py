@@ -27,7 +27,7 @@ _HOUR = (
     rf"(?:noon|midnight|{_NUMBER}(?:[: ](?:\d\d|fifteen|thirty|forty[ -]five))?)"
     r"(?: o'clock)?(?: ?[ap]\.?m\b\.?| in the (?:morning|afternoon|evening))?"
 )
-_EVERY = rf"every (?:day|weekday|morning|evening|week|month|year|{_WEEKDAY})"
+_EVERY = rf"(?:every (?:day|weekday|morning|evening|week|month|year|{_WEEKDAY})|daily)"
 _ANY = rf"(?:{_AHEAD}|{_DAY}|{_HOUR}|{_EVERY})"
 TIME = re.compile(rf"\b(?:right now|now|{_ANY}(?:,? {_ANY})*)(?!\w)", re.IGNORECASE)
 """A time as it is said, of any number of parts."""
@@ -35,7 +35,7 @@ _DAYS = re.compile(rf"\b(?:{_DAY})\b", re.IGNORECASE)
 _HOURS = re.compile(rf"\b(?:{_HOUR})(?!\w)", re.IGNORECASE)
 _EVERYS = re.compile(rf",?\s*\b{_EVERY}\b,?", re.IGNORECASE)
 _LEADING = re.compile(r"^(?:on|for|by|over|in|at)\s+(?=\D)|^the\s+(?=weekend)", re.IGNORECASE)
-_REPEATS = {"day": "daily", "morning": "daily", "evening": "daily"}
+_REPEATS = {"day": "daily", "daily": "daily", "morning": "daily", "evening": "daily"}
 _REPEATS |= {"weekday": "weekdays", "week": "weekly", "month": "monthly", "year": "yearly"}
 
 

@@ -22,7 +22,10 @@ _NEXT_QUESTION = re.compile(
     rf"(?=(?:{_BEGINS}|(?:tell|give|read|show|remind) me|calculate|translate|look up|research)\b)",
     re.IGNORECASE,
 )
-_LEANS = re.compile(r"\b(?:between|whether|if|he|she|they|it|him|her|them|his|their|its|one)\b(?!'s\b)", re.IGNORECASE)
+_LEANS = re.compile(
+    r"\b(?:between|whether|if|he|she|they|it|him|her|them|his|their|its|one|this)\b(?!'s\b)|^(?:i|i'm|my)\b|\bthat\W*$",
+    re.IGNORECASE,
+)
 """Words by which a question cannot stand without the one before it."""
 
 
@@ -38,7 +41,7 @@ _LEAD = re.compile(
     r"^(?:please\s+)?(?:stop|wait|quiet|be quiet|shut up|enough|hold on|never mind|okay|ok|all right|yes|yeah|no|"
     r"thanks|thank you|hello|hi|hey|sorry|good (?:morning|afternoon|evening)|well|so|um|uh)\b"
     r"(?:\s+(?:please|a moment|that|it|there|very much|a lot))*[\s,.;!?–-]+(?:(?:and|but|now|then)\s+)?"
-    r"(?=\w)(?!(?:for|to|so|the)\b)",
+    r"(?=\w)(?!(?:for|to|so|the|\w+ing)\b)",
     re.IGNORECASE,
 )
 """What may be said before a question: it is the question that is answered. "Thanks for the news" holds none."""

@@ -16,7 +16,9 @@ PURPOSES: dict[str, Sequence[str]] = {
 YES_OR_NO = "Please say yes or no."
 SMARTER = "With LOCAL_MODEL_URL or OPENAI_API_KEY set, a language model would answer."
 _COURTESIES = re.compile(
-    r"^(?:(?:yes|please|okay|ok|and|also|now|well|so|hey|(?:can|could|will|would) you)\b[\s,]*)+", re.IGNORECASE
+    r"^(?:(?:yes|please|okay|ok|and|also|now|well|so|hey|(?:can|could|will|would) you|make sure(?: that)? you|"
+    r"i(?:'d like| would like| want| need)(?: you)? to(?! (?:know|hear)\b))\b[\s,]*)+",
+    re.IGNORECASE,
 )
 _DICTATED = re.compile(r"[Ss]ay exactly(?: this)?[^\"]*(\"(?:[^\"\\]|\\.)*\")\s*\.?\s*$")
 
@@ -97,14 +99,12 @@ def closed(text: str) -> str:
 
 def as_sentence(text: str) -> str:
     """With a capital and a full stop, unless it ends in a mark of its own."""
-    text = text.strip()
     return closed(text[:1].upper() + text[1:])
 
 
 def joined(names: Sequence[str], word: str = "and") -> str:
-    """'a, b and c', each once."""
-    distinct = list(dict.fromkeys(names))
-    return f" {word} ".join(filter(None, (", ".join(distinct[:-1]), *distinct[-1:])))
+    """'a, b and c'."""
+    return f" {word} ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
 
 
 def pick(choices: Sequence[str], turn: int) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from typing import Protocol
 
 from backend.errors import PeerError
@@ -36,6 +36,11 @@ class Utterance(Protocol):
     @property
     def log_probability(self) -> float:
         """How sure the recognizer is of the final transcript, of its least certain part; 0 where it does not say."""
+        ...
+
+    @property
+    def others(self) -> Sequence[tuple[str, float]]:
+        """Other transcripts that sound nearly as likely, with how much less: the difference of log-probabilities."""
         ...
 
     def cancel(self) -> None:

@@ -20,6 +20,8 @@ SUCCESSORS = 8
 """Tokens looked at behind each path."""
 BEHIND = 5.0
 """How far behind the best one a path is given up: it has less than a hundredth of its probability."""
+WITHIN = 3.0
+"""How far behind the best whole transcript another is one that may be chosen: it has a twentieth of its probability."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,12 +38,13 @@ class Path:
 
 
 class BeamSearch:
-    """The paths of one utterance, and the best of those that have ended."""
+    """The paths of one utterance, and those that have ended."""
 
     def __init__(self, expected: Expected) -> None:
         self._expected = expected
+        self._within = 0.0 if expected else WITHIN  # what is expected gains with each word, and would never end
         self.paths = [Path()]
-        self.ended: Path | None = None
+        self._ended: list[Path] = []
 
     def __repr__(self) -> str:
         return f"BeamSearch({len(self.paths)} paths)"
@@ -61,23 +64,28 @@ class BeamSearch:
             or token == likely[row].argmax()  # a sound has words unless nothing is likelier
         ]
         found.sort(key=lambda each: -each[0].score)
-        least = max(found[0][0].score - BEHIND, self.ended.score if self.ended else -np.inf)
+        least = max([found[0][0].score - BEHIND, *map(self._bound, self._ended)])
         rows: list[int] = []
         paths: list[Path] = []
-        for path, row in found[:WIDTH]:
-            if path.score < least:
+        for path, row in found:
+            if path.score < least or len(paths) == WIDTH:
                 break
             if len(path.chances) > len(path.tokens):
-                self.ended, least = path, max(least, path.score)
+                self._ended.append(path)
+                least = max(least, self._bound(path))
             else:
                 paths.append(path)
                 rows.append(row)
         self.paths = paths or self.paths
         return rows
 
-    def best(self) -> Path:
-        """Return the best path that has ended; where none has, the best of all."""
-        return self.ended or self.paths[0]
+    def likeliest(self) -> list[Path]:
+        """Return the paths that have ended, the best first; where none has, the best of all."""
+        return sorted(self._ended, key=lambda path: -path.score) or self.paths[:1]
+
+    def _bound(self, ended: Path) -> float:
+        """Return the score that others need beside one that has ended; where nothing was said, there are none."""
+        return ended.score - (self._within if ended.tokens else 0.0)
 
     def _longer(self, path: Path, token: int, chance: float) -> Path:
         worth, word = self._expected.worth(path.tokens, path.word, token)

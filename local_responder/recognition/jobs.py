@@ -25,6 +25,8 @@ class Heard(msgspec.Struct, array_like=True, frozen=True):
     """The engine's own units, as a draft for audio that goes on."""
     log_probability: float = 0.0
     """That of the least certain unit, which tells how sure the engine was; 0 where it does not say."""
+    others: tuple[tuple[str, float], ...] = ()
+    """Other words that were nearly as likely, with how much less: the difference of log-probabilities."""
 
 
 encode = msgspec.msgpack.Encoder().encode

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
@@ -25,6 +27,8 @@ LOUDNESS = 0.06
 MOST_GAIN = 30.0
 FAINT_NOISE = np.random.default_rng(0).standard_normal(RATE // 10).astype(np.float32) / 1000
 """A tenth of a second at -60 dBFS."""
+MOST_OTHERS = 7
+"""Other transcripts that are told."""
 LEAST_ECHO = 4
 """Tokens from which a repeated beginning is the decoder's echo."""
 FASTEST = 4.5
@@ -76,9 +80,10 @@ def recognise(model: MoonshineModel, payload: bytes) -> Iterator[bytes]:
                 break
         yield b""
     chosen, heard = chosen_of(*outcomes), Heard()
+    if is_brief:  # what they are is expected, and nothing else is to be made of them
+        chosen = replace(chosen, others=())
     if is_believable(outcomes[0]) or is_believable(chosen):
-        tokens = without_echo(chosen.tokens, len(samples) / RATE)
-        heard = Heard(model.tokens.text(tokens), tokens, chosen.least)
+        heard = _heard(model, chosen, len(samples) / RATE)
     yield encode(heard)
 
 
@@ -105,6 +110,21 @@ def chosen_of(free: Decoded, expected: Decoded | None = None) -> Decoded:
 def _chance(decoded: Decoded) -> float:
     """The logarithm of the probability of all its tokens and of the end, by the sound alone."""
     return decoded.log_probability * (len(decoded.tokens) + 1)
+
+
+def _heard(model: MoonshineModel, decoded: Decoded, seconds: float) -> Heard:
+    tokens = without_echo(decoded.tokens, seconds)
+    text, others = model.tokens.text(tokens), dict[str, tuple[str, float]]()
+    for each, less in decoded.others if text else ():
+        other = model.tokens.text(without_echo(each, seconds))
+        others.setdefault(_letters(other), (other, less))
+    for known in (_letters(text), ""):
+        others.pop(known, None)
+    return Heard(text, tokens, decoded.least, tuple(others.values())[:MOST_OTHERS])
+
+
+def _letters(text: str) -> str:
+    return re.sub(r"[^\w' ]", "", text.lower())
 
 
 def prepared(pcm: bytes) -> Samples:

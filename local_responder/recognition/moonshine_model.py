@@ -18,7 +18,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +57,8 @@ class Decoded:
     """Mean over the tokens and the end, natural logarithm; 0 is certain."""
     least: float = 0.0
     """That of the least certain of them."""
+    others: tuple[tuple[tuple[int, ...], float], ...] = ()
+    """The tokens of other transcripts that are nearly as likely, with how much less, the likeliest first."""
 
 
 class MoonshineModel:
@@ -139,8 +141,9 @@ class MoonshineModel:
             inputs |= dict(zip(self._past, _chosen(present, rows), strict=True))
             likely, present = self._step(inputs, [path.tokens[-1:] for path in search.paths])
             rows = search.extend(likely[:, -1])
-        best = search.best()
-        yield _decoded(best.tokens, best.chances)
+        best, *others = search.likeliest()
+        found = tuple((path.tokens, path.score - best.score) for path in others)
+        yield replace(_decoded(best.tokens, best.chances), others=found)
 
     def _step(self, inputs: Inputs, given: Sequence[Sequence[int]]) -> tuple[Samples, list[ort.OrtValue]]:
         """Return the log-probabilities after each of some further tokens, a row for each path, and what to keep."""

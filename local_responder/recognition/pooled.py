@@ -139,6 +139,11 @@ class PooledUtterance:
         """That of the least certain part."""
         return min(self._least, self._decoded.heard.log_probability)
 
+    @property
+    def others(self) -> list[tuple[str, float]]:
+        """Other transcripts, which differ in what was not settled."""
+        return [(" ".join((*self._settled, text)), less) for text, less in self._decoded.heard.others]
+
     def cancel(self) -> None:
         """End whatever is under way."""
         if self._decoding:

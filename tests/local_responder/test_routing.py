@@ -9,7 +9,7 @@ import pytest
 from backend.thinkers.registry import guide
 from benchmarks.routing.__main__ import GOAL, SETS, outcome_of, rate
 from local_responder.dialogue import small_talk
-from local_responder.dialogue.routing import Phrases, Specialist
+from local_responder.dialogue.routing import Phrases, Specialist, router_of
 from local_responder.dialogue.small_talk import Talk
 from local_responder.dialogue.understanding import Question, completed, understand
 from tests.local_responder.orders import MANIFESTS, SPECIALISTS
@@ -22,10 +22,11 @@ def test_questions_it_was_not_developed_with_reach_the_right_thinker_with_the_ri
     assert rate([outcome_of(each) for each in SETS[name]]) >= GOAL
 
 
-def test_no_manifest_and_no_small_talk_holds_a_question_that_was_held_out() -> None:
+def test_nothing_that_was_looked_at_holds_a_question_that_was_held_out() -> None:
     held_out = {letters(each.words) for name in ("first held out", "second held out") for each in SETS[name]}
     said = [text for each in MANIFESTS for text in (each.example, *each.examples, *each.phrases)]
     said += [text for kind in small_talk.SPECIALISTS for text in kind.examples]
+    said += [each.words for each in SETS["other wordings"]]
     assert not held_out & {letters(text) for text in said}
 
 
@@ -36,6 +37,19 @@ def test_a_plugin_with_one_example_is_found_among_thinkers_with_many(words: str)
 
 def test_a_statement_for_nobody_in_particular_is_no_question() -> None:
     assert understand("I went to the cinema yesterday.", list(SPECIALISTS.values())) is Talk.OTHER
+
+
+@pytest.mark.parametrize(
+    ("heard", "said"),
+    [
+        ("And the science pair lines", "Any science headlines"),
+        ("Write down at the door needs a new lock", "Write down that the door needs a new lock"),
+    ],
+)
+def test_of_transcripts_that_sound_alike_the_one_that_callers_would_say_is_taken(heard: str, said: str) -> None:
+    router = router_of((*SPECIALISTS.values(), *small_talk.SPECIALISTS))
+    assert router.likeliest([(heard, 0.0), (said, -0.3)]) == said
+    assert router.likeliest([(heard, 0.0), (said, -20.0)]) == heard
 
 
 def test_sentences_share_phrases_by_their_rarity() -> None:

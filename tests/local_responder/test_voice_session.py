@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 
 from local_responder.dialogue.base import Part, Sentence
 from local_responder.engines import Engines
@@ -46,6 +46,7 @@ class HeardText:
         return self._final
 
     log_probability = 0.0
+    others: tuple[tuple[str, float], ...] = ()
 
     def cancel(self) -> None:
         self.cancelled = True
@@ -89,6 +90,9 @@ class Answering:
         self._parts = parts
         self._endless = endless
 
+    def likeliest(self, heard: Sequence[tuple[str, float]]) -> str:
+        return heard[-1][0]
+
     async def answer(self, order: Order) -> AsyncIterator[Part]:
         self.orders.append(order)
         try:
@@ -128,6 +132,15 @@ async def test_the_rest_of_the_transcript_follows_the_commit() -> None:
     assert [part async for part in heard.listen()] == [Transcript("what is")]
     parts = [part async for part in heard.hear(Item("b", "message"), SECOND)]
     assert parts == [Transcript(" the time"), TranscriptDone("what is the time")]
+
+
+async def test_of_transcripts_that_sound_alike_the_client_is_told_the_one_the_dialogue_chose() -> None:
+    utterance = HeardText([], "Show me my notice")
+    utterance.others = (("Show me my notes", -0.5),)
+    heard = session(utterance)
+    heard.listen()
+    parts = [part async for part in heard.hear(Item("a", "message"), SECOND)]
+    assert parts == [Transcript("Show me my notes"), TranscriptDone("Show me my notes")]
 
 
 async def test_a_failed_recognition_is_told_and_the_reply_goes_on() -> None:

@@ -1,0 +1,43 @@
+"""How likely it is that something follows what stands before it, by the runs of a few texts: words, or tokens. Pure.
+
+What follows the last one, two or three is counted, and interpolated as Witten and Bell do.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Iterable, Sequence
+
+ORDER = 4
+"""Members of the longest run that is counted."""
+UNKNOWN = 1 / 32_000
+
+
+class Runs:
+    """The runs in some texts; the first member of a text only begins it."""
+
+    def __init__(self, texts: Iterable[Sequence[Hashable]]) -> None:
+        self._following: dict[tuple[Hashable, ...], Counter[Hashable]] = defaultdict(Counter)
+        for text in texts:
+            for at in range(1, len(text)):
+                for length in range(min(ORDER - 1, at) + 1):
+                    self._following[tuple(text[at - length : at])][text[at]] += 1
+
+    def __repr__(self) -> str:
+        return f"Runs({len(self)} beginnings)"
+
+    def __len__(self) -> int:
+        return len(self._following)
+
+    def likelihood(self, before: Sequence[Hashable], follower: Hashable) -> float:
+        """Return the logarithm of how probable `follower` is behind `before`."""
+        before = tuple(before[1 - ORDER :])
+        probability = UNKNOWN
+        for length in range(len(before) + 1):
+            following = self._following.get(before[len(before) - length :])
+            if following is None:
+                break
+            kinds = len(following)
+            probability = (following[follower] + kinds * probability) / (following.total() + kinds)
+        return math.log(probability)
