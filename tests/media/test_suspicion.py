@@ -25,6 +25,11 @@ def followed(suspicion: Suspicion, *scores: float, is_near: bool = True) -> list
     return stands
 
 
+def heard(local: LocalEndpointing) -> tuple[bool, bool]:
+    """Return whether a voice is suspected, and whether the latest frame was a near sound."""
+    return local.suspected, local.near_sound
+
+
 def test_a_doubtful_sound_is_suspected_for_a_tenth_of_a_second() -> None:
     suspicion = Suspicion()
     assert followed(suspicion, 0.1, 0.3, *[0.0] * KEPT_FRAMES) == [False, *[True] * KEPT_FRAMES, False]
@@ -47,24 +52,18 @@ def test_an_onset_settles_it() -> None:
     assert not suspicion.stands and followed(suspicion, 0.3) == [True], "without a rest"
 
 
-def noticed(local: LocalEndpointing) -> tuple[bool, bool]:
-    """Whether a voice is suspected, and whether the latest frame is near the caller's level."""
-    return local.suspected, local.near_sound
-
-
 def test_a_soft_first_sound_of_a_known_caller_is_suspected_in_a_quiet_room() -> None:
     quiet, voice, soft, far = SILENCE, loud(6000), loud(1000), loud(300)
     scores = [*[0.0] * 160, *[0.9] * 60, *[0.0] * 60, 0.3, *[0.0] * 110, 0.3]
     local = LocalEndpointing(Saying(*scores), Segmenter(0, 0, 3), threshold=0.7, near=NearVoice())
     for frame in [*[quiet] * 160, *[voice] * 60, *[quiet] * 60]:
         local.process(frame)
-        assert noticed(local) == (False, False)
+        assert heard(local) == (False, False)
     local.process(far)
-    assert noticed(local) == (False, False), "26 dB below the caller"
+    assert heard(local) == (False, False), "26 dB below the caller"
     for _ in range(110):
         local.process(quiet)
-    assert not local.process(soft)
-    assert noticed(local) == (True, True), "16 dB below"
+    assert not local.process(soft) and heard(local) == (True, True), "16 dB below"
 
 
 def test_a_near_sound_is_told_for_its_frame_only_whatever_the_detector_thinks_of_it() -> None:
@@ -74,12 +73,12 @@ def test_a_near_sound_is_told_for_its_frame_only_whatever_the_detector_thinks_of
     for frame in [*[quiet] * 160, *[voice] * 60, *[quiet] * 60]:
         local.process(frame)
     local.process(soft)
-    assert noticed(local) == (False, True)
+    assert heard(local) == (False, True)
     local.process(quiet)
-    assert noticed(local) == (False, False)
+    assert heard(local) == (False, False)
     local.process(voice)
     local.process(voice)
-    assert noticed(local) == (False, False), "a voice has begun"
+    assert heard(local) == (False, False), "a voice has begun"
 
 
 def test_nothing_is_suspected_of_a_caller_who_is_not_known() -> None:
