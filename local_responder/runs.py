@@ -32,10 +32,10 @@ class Runs:
 
     def likelihood(self, before: Sequence[Hashable], follower: Hashable) -> float:
         """Return the logarithm of how probable `follower` is behind `before`."""
-        before = tuple(before[1 - ORDER :])
+        nearest = tuple(before[1 - ORDER :])
         probability = UNKNOWN
-        for length in range(len(before) + 1):
-            following = self._following.get(before[len(before) - length :])
+        for length in range(len(nearest) + 1):
+            following = self._following.get(nearest[len(nearest) - length :])
             if following is None:
                 break
             kinds = len(following)
