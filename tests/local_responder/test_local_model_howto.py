@@ -33,6 +33,7 @@ HOWTO = ROOT / "docs" / "howto" / "local-model.md"
 ADDRESS = "http://localhost:11434"
 """Where Ollama listens if it is not told otherwise; the test's listens on another port."""
 STORY = "Once upon a time there was a fox. "
+MORE: list[str | float] = [STORY, 0.1]
 END = "And there the story ends."
 END_WITHIN_S = 20.0
 WARM_WITHIN_S = 30.0
@@ -48,7 +49,7 @@ def says(messages: list[Json], tools: list[str]) -> Said:
     if "get_current_weather" in tools:
         return [("get_current_weather", {"location": "London", "unit": "celsius"})]
     if "story" in asked:
-        return [STORY, 0.3, *([STORY, 0.1] * 8), 15.0, END]
+        return [STORY, 0.3, *(MORE * 8), 15.0, END]
     if "route_to_thinker" in tools and "weather" in asked:
         return [("route_to_thinker", {"domain": "weather", "query": last["content"]})]
     return ["Hello there."]
@@ -125,7 +126,7 @@ async def test_its_three_commands_start_a_server_whose_calls_the_model_answers(t
 
             async def is_loaded() -> bool:
                 config = (await call.http.get("/api/config")).json()
-                return "llama3.2" in json.dumps(config) and config["loading"] == []
+                return "llama3.2" in json.dumps(config) and not config["loading"]
 
             await until(is_loaded, WARM_WITHIN_S)
 

@@ -6,6 +6,7 @@ Everything is real: the server with the local Responder, a call over WebRTC, voi
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -23,7 +24,7 @@ QUESTIONS = (
     ("How much blue paint do I need for a wall of forty square meters?", "Liters: 5.0; paint: blue."),
     ("And how much white paint does a wall of sixteen square meters need?", "Liters: 2.0; paint: white."),
 )
-VOICES = {"hibari": speak, "flite": speech}
+VOICES: dict[str, Callable[[str], bytes]] = {"hibari": speak, "flite": speech}
 
 
 @pytest.mark.slow
@@ -37,7 +38,7 @@ async def test_spoken_questions_reach_the_plugins_tool_and_its_results_are_heard
                 async with placed_call(server, within_s=30) as call:
 
                     async def is_loaded(call: PlacedCall = call) -> bool:
-                        return (await call.http.get("/api/config")).json()["loading"] == []
+                        return not (await call.http.get("/api/config")).json()["loading"]
 
                     await until(is_loaded, LOADED_WITHIN_S)
                     for question, answer in QUESTIONS:
