@@ -1,6 +1,6 @@
 """Whether our own voice, back in a caller's microphone, interrupts us: `python -m benchmarks.echo`.
 
-Scenes drawn from `--seed`, in four parts. Replies of at least five seconds by one voice, callers by another (those of
+Scenes drawn from `--seed`, in five parts. Replies of at least five seconds by one voice, callers by another (those of
 `benchmarks.turn_sense`), both through Opus as in a call; rooms by a direct sound and a decaying tail; the
 detector and the endpointing of a call. Delays are 60, 150 or 300 ms of the device and 60 to 200 ms of the network.
 
@@ -10,6 +10,8 @@ detector and the endpointing of a call. Delays are 60, 150 or 300 ms of the devi
   say, or any where the same voice alone has none so long. Later: by how much its onset comes after that of the voice
   alone. Lost: its level in the frames in which it sounds;
 - *no echo*: the caller speaks over the reply twice, and in half of the scenes repeats its words in another voice;
+- *soon after*: nor is there one where the caller speaks 0.1 to 1 s after a short reply, of a few words or a tone: ten
+  such exchanges a scene;
 - *cost*: CPU time of the guard, in calls with an echo and in calls in which nobody speaks over the reply.
 
 It stops at `--most-s`, with fewer scenes than asked for.
@@ -35,13 +37,14 @@ from backend.media.frame import FRAME_MS, SAMPLE_RATE, SILENCE, Frame
 from backend.media.opus import OpusDecoder, OpusEncoder
 from backend.settings.vad import VadSettings
 from benchmarks.speech import frames as cut
-from benchmarks.turn_sense.texts import INTERRUPTIONS, SENTENCES
+from benchmarks.turn_sense.texts import INTERRUPTIONS, SENTENCES, SHORT_ANSWERS
 from benchmarks.turn_sense.voices import Sound, Voice, at_level, drawn, families, say
 
 REPLY_DBFS = -24.0
 INTERRUPTS_MS = 560
 INTERRUPTED_MS = 280
 AFTER_FRAMES = 50
+EXCHANGES = 10
 BEFORE_MS = 300
 """How much sooner than the caller's voice an onset may come and still be its own."""
 Guard = CancellingEchoGuard | NoEchoGuard
@@ -89,6 +92,8 @@ class Results:
     clear: int = 0
     falsely: int = 0
     touched: int = 0
+    soon: dict[str, int] = field(default_factory=lambda: {"words": 0, "tone": 0})
+    soon_falsely: dict[str, int] = field(default_factory=lambda: {"words": 0, "tone": 0})
     cost_with: list[float] = field(default_factory=list)
     cost_without: list[float] = field(default_factory=list)
 
@@ -230,6 +235,28 @@ class Scenes:
             self._tell("found where there is none", ours, theirs, guard)
         self.results.touched += any(a is not b for a, b in zip(heard.frames, received, strict=False))
 
+    def soon_after(self) -> None:
+        """Short replies, and what is said after each of them: only the guard is asked."""
+        for number in range(EXCHANGES):
+            kind = "tone" if number % 2 else "words"
+            ours, theirs = self._voices()
+            played = at_level(self._tone() if kind == "tone" else self._say(ours, SHORT_ANSWERS), REPLY_DBFS)
+            silence = np.zeros(len(played) + self._chance.randint(100, 1000) * SAMPLE_RATE // 1000)
+            near = at_level(np.concatenate((silence, self._say(theirs, SENTENCES))), -24)
+            guard = CancellingEchoGuard(self._make_canceller)
+            playing: Iterator[Frame | None] = iter(frames(played))
+            for frame in frames(through_opus(near)):
+                guard.played(next(playing, None))
+                guard.clean(frame if any(frame) else SILENCE)
+            self.results.soon[kind] += 1
+            self.results.soon_falsely[kind] += guard.delay_ms is not None
+            if guard.delay_ms is not None:
+                self._tell("found soon after", kind, ours, theirs, guard)
+
+    def _tone(self) -> Sound:
+        time_s = np.arange(self._chance.randint(300, 1200) * SAMPLE_RATE // 1000) / SAMPLE_RATE
+        return np.sin(2 * np.pi * self._chance.randint(300, 1200) * time_s)
+
     def silent_caller(self) -> None:
         """The cost without echo, in a call as most are: nobody speaks over the reply."""
         ours, _ = self._voices()
@@ -280,6 +307,10 @@ def show(results: Results) -> Table:
         ("… level lost, dB, p50 / p95", _percentiles(results.lost_db)),
         ("no echo: calls in which one was found", f"{results.falsely} of {max(1, results.clear)}"),
         ("… calls with a frame changed", f"{results.touched} of {max(1, results.clear)}"),
+        *(
+            (f"… in what is said soon after a reply: {kind}", f"{results.soon_falsely[kind]} of {max(1, count)}")
+            for kind, count in results.soon.items()
+        ),
         ("cost with an echo, ms for a second of call", _percentiles([1000 * each for each in results.cost_with])),
         ("cost without, ms for a second of call", _percentiles([1000 * each for each in results.cost_without], 2)),
     ]
@@ -302,11 +333,15 @@ def main() -> None:
     parser.add_argument("--verbose", action="store_true", help="print each scene that failed")
     asked = parser.parse_args()
     scenes, began = Scenes(asked.seed, verbose=asked.verbose), time.monotonic()
-    parts: list[Callable[[], None]] = [scenes.echo_alone, scenes.over_an_echo, scenes.no_echo, scenes.silent_caller]
-    for _ in range(asked.scenes):
-        for part in parts:
-            if time.monotonic() - began < asked.most_s:
-                part()
+    parts: list[Callable[[], None]] = [
+        scenes.echo_alone,
+        scenes.over_an_echo,
+        scenes.no_echo,
+        scenes.silent_caller,
+    ]
+    for part in parts * asked.scenes + [scenes.soon_after] * asked.scenes:
+        if time.monotonic() - began < asked.most_s:
+            part()
     Console().print(show(scenes.results))
 
 

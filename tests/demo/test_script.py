@@ -102,8 +102,8 @@ async def test_a_sentence_that_comes_in_pieces_is_one_turn_where_its_sound_is_kn
     turns = [{"hear": hearing, "reply": "Sunny."}, {"hear": "thanks", "reply": "Sure."}]
     handler = ScriptedHandler(parse(json.dumps({"turns": turns})).for_connection(1, None), lambda _: b"")
 
-    monkeypatch.setattr(time, "monotonic", lambda: now)
     now = 100.0
+    monkeypatch.setattr(time, "monotonic", lambda: now)
 
     async def hear(loud: int, after_s: float = 0.5) -> str:
         nonlocal now
