@@ -20,7 +20,7 @@ from local_responder.dialogue.obeying import obeyed
 from local_responder.dialogue.remembering import remembered
 from local_responder.dialogue.routing import Specialist, router_of, routing_of
 from local_responder.dialogue.small_talk import Talk
-from local_responder.dialogue.understanding import PREPOSITION, Question, questions_in, understand
+from local_responder.dialogue.understanding import PREPOSITION, Question, is_half, questions_in, understand
 from local_responder.realtime.parts import Call
 from local_responder.realtime.response import Order
 
@@ -100,7 +100,9 @@ def respond(
     wish = understand(whole(conversation.newest, conversation.of("user")), specialists, last)
     fragment = len(conversation.newest.split()) <= FRAGMENT_WORDS or PREPOSITION.match(conversation.newest)
     if len(conversation.utterances) > 1 and (
-        wish in (Talk.OTHER, Talk.NOTHING) or (fragment and isinstance(wish, Question))
+        wish in (Talk.OTHER, Talk.NOTHING)
+        or (fragment and isinstance(wish, Question))
+        or is_half(conversation.utterances[-2])
     ):
         wish = understand(conversation.joined, specialists, last)
     if wish is Talk.YES and last and wording.asks_consent(last_said):

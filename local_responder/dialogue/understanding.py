@@ -27,6 +27,8 @@ _LEANS = re.compile(
     re.IGNORECASE,
 )
 """Words by which a question cannot stand without the one before it."""
+_HALF = re.compile(r"^(?:and |so |but )?how (?:much|many)(?: \w+){1,2}$", re.IGNORECASE)
+"""A question without its verb, as it is heard before a pause: "How much paint? Do I need"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +101,12 @@ def questions_in(words: str, specialists: Sequence[Specialist]) -> tuple[Questio
 
 def _stands_alone(part: str) -> bool:
     """Return whether a part of a sentence can be a question: not "think hard", nor a time alone."""
-    return len(re.findall(r"\w+", TIME.sub("", part))) > 2 and not _LEANS.search(part)
+    return len(re.findall(r"\w+", TIME.sub("", part))) > 2 and not (_LEANS.search(part) or is_half(part))
+
+
+def is_half(words: str) -> bool:
+    """Return whether what was said is a question that its speaker goes on with."""
+    return _HALF.match(words.strip(" ,.?!")) is not None
 
 
 def completed(words: str, before: str) -> str:

@@ -57,6 +57,8 @@ QUESTIONS = (
      "Ferry: from Ostend at half past nine; day: Friday."),
     (PAINT, "How many liters of blue paint do I need for a wall of forty square meters?",
      {"color": "blue", "square_meters": 40}, "Liters: 5.0; paint: blue."),
+    (PAINT, "How much blue paint? Do I need for a wall of 40 square meters?",  # as recognition has put it once
+     {"color": "blue", "square_meters": 40}, "Liters: 5.0; paint: blue."),
     (PAINT, "How much red paint does my wall of 12.5 square meters need?", {"color": "red", "square_meters": 12.5},
      "Liters: 1.5625; paint: red."),
 )  # fmt: skip
