@@ -46,6 +46,8 @@ RESULTS = ("function_call_output", "mcp_call", "mcp_approval_response")
 GOES_ON_WITHIN_S = 1.1
 WHOLE = 0.9
 """Of the sound that a turn takes: networks lose some."""
+MOST = 1.2
+"""Of that sound, with what a detector sends beside it; more is the next sentence."""
 LOUD = 800
 """A sample (of 32,767) that is more than noise."""
 
@@ -89,12 +91,16 @@ class ScriptedHandler:
 
     def hear(self, item: Item, pcm: bytes) -> AsyncIterator[HearingPart]:
         """Take the next turn, or a further piece of this one, and say what it heard."""
-        goes_on = self._turn and self._turn.hear.voiced_ms and self._voice_began < self._voice_ended + GOES_ON_WITHIN_S
-        turn = self._turn if self._turn and goes_on else self._take_turn()
+        turn = self._turn if self._turn and self._goes_on(self._turn.hear, pcm) else self._take_turn()
         self._voice_began, self._voice_ended = 0.0, self._voice_at
         self._answered = False
         item.turn = self._taken
         return _hear(turn, self._words_of_piece(turn.hear, pcm))
+
+    def _goes_on(self, hearing: Hearing, pcm: bytes) -> bool:
+        """Return whether a piece belongs to the sentence before: it comes soon, and the sentence has room for it."""
+        has_room = 0 < self._heard_ms + loud_ms(pcm) <= MOST * hearing.voiced_ms
+        return has_room and self._voice_began < self._voice_ended + GOES_ON_WITHIN_S
 
     def _words_of_piece(self, hearing: Hearing, pcm: bytes) -> str:
         """Return the words of a piece: all that were not given yet, or their share while there is more to come."""
