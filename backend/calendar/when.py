@@ -51,6 +51,12 @@ _UNITS = {"minute": 1, "min": 1, "hour": 60, "hr": 60}
 _RELATIVE_DAYS = {"day after tomorrow": 2, "day before yesterday": -2, "today": 0, "tomorrow": 1, "yesterday": -1}
 _FILLERS = re.compile(r"\b(?:at|on|the|this|of|for|from|by|around|o'clock|in|next|coming)\b|,")
 
+_WEEK = re.compile(
+    r"(?:(?:for|in|on|at|over|during) )?(?P<which>this|the|next|coming|) ?(?P<what>week|weekend)", re.IGNORECASE
+)
+_TODAY = re.compile(r"^(?:tonight|(?:in )?this (?:morning|afternoon|evening))$", re.IGNORECASE)
+_PART_OF_DAY = re.compile(r"(?<!the)(?<!this) (?:morning|afternoon|evening|night)$", re.IGNORECASE)
+
 
 def parse_when(text: str, now: datetime, zone: tzinfo | None) -> Moment:
     """Return what `text` says: a date when it names no time of day; naive when `zone` is None and none is said.
@@ -67,6 +73,20 @@ def parse_when(text: str, now: datetime, zone: tzinfo | None) -> Moment:
     if moment.year not in YEARS:
         raise BadEvent(f"A date must be between {YEARS[0]} and {YEARS[-1]}.", hint=_HINT)
     return moment
+
+
+def parse_days(text: str, now: datetime, zone: tzinfo | None) -> tuple[Moment, Moment]:
+    """Return the first and the last day that `text` names: 'next week', 'the weekend', 'Monday afternoon'.
+
+    Of anything else it is the moment that `parse_when` reads, twice. Raises `BadEvent`.
+    """
+    if found := _WEEK.fullmatch(text.strip()):
+        today = now.astimezone(zone or UTC).date()
+        monday = today + timedelta(days=7 * (found["which"].lower() == "next") - today.weekday())
+        weekend = found["what"].lower() == "weekend"
+        return max(today, monday + timedelta(days=5 if weekend else 0)), monday + timedelta(days=6)
+    moment = parse_when(_PART_OF_DAY.sub("", _TODAY.sub("today", text.strip())), now, zone)
+    return moment, moment
 
 
 def settled(wall: datetime, zone: tzinfo | None) -> datetime:

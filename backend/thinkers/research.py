@@ -244,7 +244,10 @@ async def _write(run: ThinkerRun, findings: Findings) -> Answer:
 def _quoted(findings: Findings) -> str:
     """Return the findings as quoted data, each cut to its share of `FINDINGS_LIMIT`."""
     share = FINDINGS_LIMIT // max(1, len(findings))
-    shown = ({**asdict(search), "found": json.loads(result.content)} for search, result in findings.items())
+    shown = (
+        {"query": search.query, "source": TOOLS[search.source][1], "found": json.loads(result.content)}
+        for search, result in findings.items()
+    )
     return "\n".join(quoted(finding)[:share] for finding in shown) or "none"
 
 

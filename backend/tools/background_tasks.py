@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Literal, Protocol
 
 from backend.access.principal import Tier
 from backend.citations import Citation
 from backend.errors import BadRequest
-from backend.tools.base import Json, Result, ToolContext, tool
+from backend.tools.base import Json, Result, ToolContext, listed, tool
+
+_STATES = {"queued": "waiting", "running": "at work", "canceled": "stopped"}
+"""How states are said that are not said by their name."""
+SENTENCES = 3
+"""Sentences of a result that are said."""
 
 
 class UserTasks(Protocol):
@@ -44,15 +50,36 @@ async def background_tasks(
     """Raise `BadRequest` when there is no such task, or `MemoryUnavailable`."""
     newest = await tasks.newest(context.user_id) if tasks else []
     if tasks is None or action == "list" or not newest:
-        return Result({"tasks": newest})
+        said = listed([f"{_about(task)}: {_STATES.get(task['state'], task['state'])}" for task in newest])
+        return Result({"tasks": newest}, spoken=f"{said}." if newest else "There is nothing in the background.")
     fitting = [task["id"] for task in newest if action == "get" or task["state"] in ("queued", "running")]
     chosen = task_id or next(iter(fitting), "")
     if not chosen:
         raise BadRequest("Nothing is running that could be stopped.")
     if action == "cancel":
         stopped = {task["id"]: task["instruction"] for task in newest}.get(chosen, "")
-        return Result({"outcome": await tasks.cancel(context.user_id, chosen), "instruction": stopped})
+        done = {"outcome": await tasks.cancel(context.user_id, chosen), "instruction": stopped}
+        is_stopped = done["outcome"] == "canceled"
+        return Result(done, spoken=f"I have stopped this: {_about(done)}." if is_stopped else "It was over already.")
     found = await tasks.result(context.user_id, chosen)
     if found is None:
         raise BadRequest("The user has no such task.", hint="List them first.")
-    return Result(found, citations=tuple(Citation(**each) for each in found.get("citations") or ()), untrusted=True)
+    citations = tuple(Citation(**each) for each in found.get("citations") or ())
+    return Result(found, citations=citations, untrusted=True, spoken=_spoken(found))
+
+
+def _spoken(task: Json) -> str:
+    """Return how far a task is, or what came of it, as it is said."""
+    match task["state"]:
+        case "queued" | "running":
+            progress = f", {task['progress']}" if task.get("progress") else ""
+            return f"I am still working on this: {_about(task)}{progress}."
+        case "done":
+            sentences = re.split(r"(?<=[.!?])\s+", task["result"])
+            return f"About this: {_about(task)}. {' '.join(sentences[:SENTENCES])}"
+    return f"Nothing came of this: {_about(task)}. {task.get('error') or 'It was stopped.'}"
+
+
+def _about(task: Json) -> str:
+    """Return what a task is about, without its last mark."""
+    return str(task["instruction"]).strip().rstrip(".?!")

@@ -44,6 +44,8 @@ DEADLINE_S = 8.0
 """Seconds a tool may take, unless it declares another deadline."""
 LIST_CAP = 4_500
 """Characters of JSON a list within a result may take."""
+SPOKEN_CAP = 800
+"""Characters of what is said of a result."""
 OUTPUT_CAP = 6_000
 """Characters of JSON a tool may return to the model, unless it declares another limit."""
 
@@ -117,6 +119,8 @@ class Result:
     """True if a search found nothing: an answer that has nothing else to rest on is the model's own knowledge."""
     update: ContextUpdate | None = None
     """What is learnt of the user who asked; a sample teaches nothing."""
+    spoken: str = ""
+    """The data as it is said to the user (`SPOKEN_CAP`). A model may use it; without a model, it is what is said."""
 
 
 Function = Callable[..., Awaitable[Result]]
@@ -320,6 +324,12 @@ def fitting(entries: Sequence[T]) -> list[T]:
             break
         chosen.append(entry)
     return chosen
+
+
+def listed(things: Sequence[str], most: int = 5) -> str:
+    """Return the first of several things as they are said one after the other, and how many more there are."""
+    more = f"; and {len(things) - most} more" if len(things) > most else ""
+    return "; ".join(things[:most]) + more
 
 
 def service_type(hint: Any) -> tuple[Any, bool]:

@@ -17,10 +17,10 @@ from backend.calendar.base import NOTES_LIMIT, TITLE_LIMIT, BadEvent, EventChang
 from backend.calendar.calendars import Calendars
 from backend.calendar.edits import after
 from backend.calendar.events import DAY, as_datetime
-from backend.calendar.when import parse_when, settled
+from backend.calendar.when import parse_days, parse_when, settled
 from backend.settings.settings import Settings
 from backend.storage.memory import Memory, briefly
-from backend.tools.base import OURS, Clock, Result, ToolContext, fitting, tool
+from backend.tools.base import OURS, Clock, Result, ToolContext, fitting, listed, tool
 from backend.tools.fetch import refused
 from backend.users.profile import UserProfile, load_profile
 
@@ -77,7 +77,7 @@ async def calendar_list_events(
     memory: Memory,
     clock: Clock,
     context: ToolContext,
-    start: Annotated[When, "The first day, or a moment."] = "today",
+    start: Annotated[When, "The first day, or a moment; or days, e.g. 'next week'."] = "today",
     end: Annotated[When, "The last day, included, or a moment. Left out: a week from the start."] = "",
     query: Annotated[str, Field(max_length=100, description="Only events with these words.")] = "",
     time_zone: Zone = "",
@@ -92,7 +92,9 @@ async def calendar_list_events(
     left_out = {"left_out": f"{listing.unreadable} that cannot be read"} if listing.unreadable else {}
     span = {"from": first.isoformat(), "to": last.isoformat()}
     data = {"events": events, **span, **more, **left_out, "calendar": calendars.store.label}
-    return Result(data, note="" if zone else NO_ZONE)
+    said = listed([f"{one.title}, {as_said(one.start, zone)}" for one in found])
+    spoken = f"In your calendar: {said}." if found else "There is nothing in your calendar then."
+    return Result(data, note="" if zone else NO_ZONE, spoken=spoken)
 
 
 @private_tool(
@@ -124,7 +126,11 @@ async def calendar_create_event(
     begins = parse_when(start, now, zone)
     draft = EventDraft(title.strip(), begins, end_of(end, duration_minutes, begins, zone), location, notes, repeats)
     made = await calendars.create(context.user_id, draft, now, once=f"{context.conversation_id} {context.turn}")
-    return Result({"created": shown(made, zone), "calendar": calendars.store.label}, note="" if zone else NO_ZONE)
+    return Result(
+        {"created": shown(made, zone), "calendar": calendars.store.label},
+        note="" if zone else NO_ZONE,
+        spoken=f"It is in your calendar: {made.title}, {as_said(made.start, zone)}.",
+    )
 
 
 @private_tool(
@@ -170,7 +176,8 @@ async def calendar_update_event(
     if begins:
         changed["when"] = words(begins, zone)
     note = NO_ZONE if begins and not zone else ""
-    return Result({"changed": changed, "calendar": calendars.store.label}, note=note)
+    spoken = f"Done. It is now on {as_said(begins, zone)}." if begins else "Done."
+    return Result({"changed": changed, "calendar": calendars.store.label}, note=note, spoken=spoken)
 
 
 @private_tool(
@@ -189,7 +196,8 @@ async def calendar_delete_event(
     """Raise `NoSuchEvent`, `EventChanged`, `CalendarRefused`, `CalendarUnavailable`."""
     await calendars.remove(context.user_id, id, read_moment(occurrence), clock.now())
     deleted = {"id": id, "what": "one occurrence" if occurrence else "the event, every occurrence included"}
-    return Result({"deleted": deleted, "calendar": calendars.store.label})
+    spoken = "Done. It is no longer in your calendar."
+    return Result({"deleted": deleted, "calendar": calendars.store.label}, spoken=spoken)
 
 
 async def zone_for(memory: Memory, user_id: str, said: str) -> ZoneInfo | None:
@@ -259,6 +267,13 @@ def words(moment: Moment, zone: ZoneInfo | None) -> str:
     return f"{day}, {here:%H:%M}" if isinstance(here, datetime) else day
 
 
+def as_said(moment: Moment, zone: ZoneInfo | None) -> str:
+    """Return a moment as one says it: 'Friday, 27 November, at 15:00'."""
+    here = _here(moment, zone)
+    day = f"{here:%A}, {here.day} {here:%B}"
+    return f"{day}, at {here:%H:%M}" if isinstance(here, datetime) else day
+
+
 def _here(moment: Moment, zone: ZoneInfo | None) -> Moment:
     if isinstance(moment, datetime) and moment.tzinfo is not None and zone is not None:
         return moment.astimezone(UTC).astimezone(zone)  # a time the clocks jump over is one that they do show
@@ -274,9 +289,12 @@ def _zone(name: str) -> ZoneInfo | None:
 
 def _span(start: str, end: str, now: datetime, zone: ZoneInfo | None) -> tuple[datetime, datetime]:
     """Return the two moments on the reader's clock, a last day included. Raise `BadEvent`."""
-    first = _moment(parse_when(start or "today", now, zone), zone)
-    if not end:
+    begins, last_day = parse_days(start or "today", now, zone)
+    first = _moment(begins, zone)
+    if not end and last_day == begins:
         return first, _moment(first.date(), zone) + SPAN
+    if not end:
+        return first, _moment(last_day + DAY, zone)
     last = _end(end, now, zone)
     if last <= first:  # "at five", after tomorrow at three
         last = _end(end, first, zone)
@@ -288,7 +306,7 @@ def _span(start: str, end: str, now: datetime, zone: ZoneInfo | None) -> tuple[d
 
 
 def _end(said: str, now: datetime, zone: ZoneInfo | None) -> datetime:
-    until = parse_when(said, now, zone)
+    _, until = parse_days(said, now, zone)
     return _moment(until if isinstance(until, datetime) else until + DAY, zone)
 
 

@@ -6,22 +6,27 @@ Documented at open-meteo.com/en/docs and open-meteo.com/en/docs/geocoding-api.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from datetime import date
+from datetime import UTC, date, datetime
 from typing import Annotated, Literal, TypeVar
 
 from httpx2 import AsyncClient
 from pydantic import Field, PlainSerializer
 
+from backend.calendar.base import BadEvent
+from backend.calendar.when import parse_days
 from backend.citations import Citation
 from backend.settings.settings import Settings
-from backend.tools.base import EVERYONE, Result, tool
+from backend.tools.base import EVERYONE, Json, Result, tool
 from backend.tools.fetch import ServiceAnswer, ServiceUnreachable, fetch_answer, refused
 from backend.tools.own_profile import OwnProfile
 from backend.tools.sample_places import KnownPlace, places_named
 from backend.users.context_update import ContextUpdate
 
 SERVICE = "The weather service"
+DAYS = 7
+"""Days of forecast that the service gives at most here."""
 FAHRENHEIT_COUNTRIES = frozenset({"US", "BS", "BZ", "KY", "PW", "FM", "MH", "LR"})
 
 _CODES = """
@@ -69,7 +74,10 @@ async def get_current_weather(
         Literal["celsius", "fahrenheit", "local"],
         "The user's temperature unit; 'local' is what people there use.",
     ] = "local",
-    days: Annotated[int, Field(ge=1, le=7, description="Days of forecast, today included.")] = 3,
+    days: Annotated[int, Field(ge=1, le=DAYS, description="Days of forecast, today included.")] = 3,
+    day: Annotated[
+        str, Field(max_length=100, description="The one day that is asked about, e.g. 'Saturday'; empty for now.")
+    ] = "",
 ) -> Result:
     """Return a labelled sample when the service is unreachable. Raise `ToolFailed` when no such place is known."""
     if not (location := location.strip() or (await own.preferences()).default_location):
@@ -78,7 +86,7 @@ async def get_current_weather(
     try:
         place = await _find_place(http, settings, location)
         unit = _unit_for(unit, place.country_code)
-        return _report(place, await _forecast(http, settings, place, unit, days), unit)
+        return _report(place, await _forecast(http, settings, place, unit, DAYS if day else days), unit, day)
     except ServiceUnreachable as error:
         known = place or _known_place(location)
         return _sample(known.name, _unit_for(unit, known.country_code), str(error))
@@ -168,7 +176,7 @@ def _unit_for(unit: str, country: str) -> Literal["celsius", "fahrenheit"]:
     return "fahrenheit" if unit == "fahrenheit" else "celsius"
 
 
-def _report(place: Place, forecast: _Forecast, unit: str) -> Result:
+def _report(place: Place, forecast: _Forecast, unit: str, day: str) -> Result:
     names = {"name": place.name, "region": place.admin1, "country": place.country}
     days = zip(*forecast.daily.model_dump().values(), strict=False)
     report = {
@@ -178,18 +186,19 @@ def _report(place: Place, forecast: _Forecast, unit: str) -> Result:
         "current": forecast.current.model_dump(),
         "daily": [
             {
-                "date": day.isoformat(),
-                "weekday": f"{day:%A}",
+                "date": each_day.isoformat(),
+                "weekday": f"{each_day:%A}",
                 "high": high,
                 "low": low,
                 "conditions": conditions,
                 "precipitation_chance_percent": chance,
             }
-            for day, high, low, conditions, chance in days
+            for each_day, high, low, conditions, chance in days
         ],
     }
     return Result(
         report,
+        spoken=_spoken(report, day),
         citations=(Citation("Open-Meteo", "https://open-meteo.com"),),
         update=ContextUpdate(places=(place.name,)),
     )
@@ -213,7 +222,33 @@ def _sample(location: str, unit: str, reason: str) -> Result:
         "daily": [],
     }
     note = f"This is sample data, not real weather, because: {reason} Say so to the user."
-    return Result(report, sample=True, note=note)
+    return Result(report, sample=True, note=note, spoken=_spoken(report))
+
+
+def _spoken(report: Json, day: str = "") -> str:
+    """Return the weather as it is said: of the day that is asked for, where the forecast knows it, else of now."""
+    name, degrees, now = report["place"]["name"], f"degrees {report['unit'].title()}", report["current"]
+    if day and (on := _on(day, report)):
+        chance = on["precipitation_chance_percent"]
+        rain = f" The chance of rain is {chance:g} percent." if chance is not None else ""
+        between = f"between {on['low']} and {on['high']} {degrees}"
+        return f"{name}, {on['weekday']}: {on['conditions']}, {between}.{rain}"
+    conditions = now["conditions"]
+    sky = f", with {'a ' if re.search('(?:sky|thunderstorm)$', conditions) else ''}{conditions}"
+    if re.search(r"(?:clear|cloudy|overcast)$", conditions):
+        sky = f" and {conditions}"
+    feels = f"; it feels like {now['feels_like']}" if now["feels_like"] != now["temperature"] else ""
+    return f"In {name} it is {now['temperature']} {degrees}{sky}{feels}."
+
+
+def _on(day: str, report: Json) -> Json | None:
+    """Return the forecast of a later day; None for today and for a day it does not reach."""
+    now = datetime.fromisoformat(report["current"]["local_time"]).replace(tzinfo=UTC)
+    try:
+        first, _ = parse_days(day, now, None)
+    except BadEvent:
+        return None
+    return next((each for each in report["daily"][1:] if each["date"] == first.isoformat()[:10]), None)
 
 
 def readings(location: str) -> list[tuple[str, tuple[str, ...]]]:

@@ -6,6 +6,7 @@ Documented at newsapi.org/docs: `/everything` and `/top-headlines`.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Annotated, Literal
 
@@ -19,6 +20,8 @@ from backend.tools.fetch import ServiceAnswer, ServiceUnreachable, fetch_answer
 
 SERVICE = "The news service"
 WINDOW_DAYS = 3
+SAID = 3
+"""Headlines that are said."""
 
 Category = Literal["business", "entertainment", "general", "health", "science", "sports", "technology"]
 
@@ -68,7 +71,7 @@ async def get_news_headlines(
         return _sample(topic or category or "general", count, str(error))
     citations = tuple(Citation(one["title"], one["url"]) for one in headlines if one["url"])
     found = {"topic": topic, "category": category, "headlines": headlines}
-    return Result(found, citations=citations, empty=not headlines)
+    return Result(found, citations=citations, empty=not headlines, spoken=_spoken(headlines))
 
 
 def _request(topic: str | None, category: str | None, count: int, clock: Clock) -> tuple[str, dict[str, str]]:
@@ -112,4 +115,13 @@ def _sample(about: str, count: int, reason: str) -> Result:
     titles = [*(f"{title} (sample)" for title in known), *(f"Sample headline {n} about {about}" for n in range(1, 6))]
     headlines = [{"title": title, "source": "sample"} for title in titles[:count]]
     note = f"These are sample headlines, not real news, because {reason[0].lower()}{reason[1:]} Say so to the user."
-    return Result({"headlines": headlines}, sample=True, note=note)
+    return Result({"headlines": headlines}, sample=True, note=note, spoken=_spoken(headlines))
+
+
+def _spoken(headlines: Sequence[Mapping[str, str]]) -> str:
+    """Return the first headlines as they are said, with their sources."""
+    said = [
+        f"{each['title'].rstrip('.')}{f', says {source}' if (source := each['source']) != 'sample' else ''}."
+        for each in headlines[:SAID]
+    ]
+    return " ".join(said) or "I found no headlines about that."

@@ -30,6 +30,8 @@ async def get_personality(
     if not context.mode and context.user_id:
         on = modes.chosen(await load_profile(memory, context.user_id))
     asked = modes.get(name) if (name := mode.strip().lower()) else on
+    is_on = asked.name == on.name
+    manner = asked.description or asked.personality
     return Result(
         {
             "mode": asked.name,
@@ -37,7 +39,8 @@ async def get_personality(
             "personality": asked.personality or "as usual",
             "told": asked.prompt or "nothing besides its task",
             "model": asked.model or "usual",
-            "is_on": asked.name == on.name,
+            "is_on": is_on,
             "modes": list(modes.names),
-        }
+        },
+        spoken=f"The mode {asked.name} is {'' if is_on else 'not '}on. {manner}".strip(),
     )

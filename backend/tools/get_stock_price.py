@@ -18,7 +18,7 @@ from pydantic import Field
 from backend.citations import Citation
 from backend.errors import ToolFailed
 from backend.settings.settings import Settings
-from backend.tools.base import OURS, Result, tool
+from backend.tools.base import OURS, Json, Result, tool
 from backend.tools.fetch import A, ServiceAnswer, ServiceUnreachable, fetch_answer, refused
 from backend.tools.own_profile import OwnProfile
 from backend.users.context_update import ContextUpdate
@@ -77,7 +77,8 @@ def _together(watched: Sequence[str], prices: Sequence[Result | ToolFailed]) -> 
     notes = dict.fromkeys(price.note for price in found if price.note)
     citations = tuple(dict.fromkeys(citation for price in found for citation in price.citations))
     data = {"shares": [price.data for price in found], **({"without_a_price": failures} if failures else {})}
-    return Result(data, any(price.sample for price in found), " ".join(notes), citations)
+    spoken = " ".join(price.spoken for price in found)
+    return Result(data, any(price.sample for price in found), " ".join(notes), citations, spoken=spoken)
 
 
 async def _watched(http: AsyncClient, settings: Settings, symbol: str) -> Result | ToolFailed:
@@ -213,6 +214,7 @@ def _report(symbol: str, name: str, quote: _Quote, profile: _Profile, volume: fl
         report["as_of"] = datetime.fromtimestamp(quote.traded_at, UTC).isoformat(timespec="minutes")
     return Result(
         report,
+        spoken=_spoken(report),
         citations=(Citation("Finnhub", "https://finnhub.io"),),
         update=ContextUpdate(add_watched_tickers=(symbol,)),
     )
@@ -235,4 +237,12 @@ def _sample(company: str, reason: str) -> Result:
         "direction": "up" if percent > 0 else "down",
     }
     note = f"This is a sample, not a real price, because {reason[0].lower()}{reason[1:]} Say so to the user."
-    return Result(data, sample=True, note=note)
+    return Result(data, sample=True, note=note, spoken=_spoken(data))
+
+
+def _spoken(report: Json) -> str:
+    """Return a price as it is said: 'Apple is at 201.50 dollars, down 1.2 percent today.'"""
+    currency = "dollars" if report["currency"] == "USD" else report["currency"]
+    price = f"{report['price']:.2f}".removesuffix(".00")
+    by = f" {abs(report['change_percent']):g} percent" if report["direction"] != "unchanged" else ""
+    return f"{report['company']} is at {price} {currency}, {report['direction']}{by} today."

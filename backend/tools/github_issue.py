@@ -19,7 +19,7 @@ from backend.citations import Citation
 from backend.errors import BadRequest, ToolFailed
 from backend.settings.github import GitHubSettings
 from backend.settings.settings import Settings
-from backend.tools.base import OURS, Clock, Result, fitting, tool
+from backend.tools.base import OURS, Clock, Result, fitting, listed, tool
 from backend.tools.fetch import ServiceAnswer, ServiceUnreachable, refused
 from backend.tools.github_api import SERVICE, GitHubAPI, Unknown
 
@@ -28,6 +28,9 @@ TEXT_LIMIT = 4_000
 """Characters of an issue or a comment that is posted."""
 EXCERPT = 1_500
 """Characters shown of an issue's text; of a comment's, a third."""
+SPOKEN = 300
+"""Characters of an issue's text, or of a comment, that are said."""
+COMMENTS_SAID = 3
 SAME_WITHIN = timedelta(hours=1)
 """The same text posted within this time counts as the same post."""
 PER_PAGE = 30
@@ -145,7 +148,10 @@ class _Issues:
                 break
         shown = fitting([each.model_dump(include=SUMMARY, exclude_defaults=True) for each in found[:count]])
         cut = {"more": True} if more or len(shown) < len(found) else {}
-        return Result({"repo": self._repo, "issues": shown, **cut}, citations=(Citation(f"Issues of {self._repo}"),))
+        said = listed([f"{each.number}, {each.title}" for each in found[: len(shown)]])
+        spoken = f"The issues: {said}." if shown else "There are no such issues."
+        citations = (Citation(f"Issues of {self._repo}"),)
+        return Result({"repo": self._repo, "issues": shown, **cut}, citations=citations, spoken=spoken)
 
     async def view(self, number: int) -> Result:
         issue = (await self._api.get(f"{self._path}/{number}", what=self._what(number))).read(Post)
@@ -158,7 +164,8 @@ class _Issues:
             shown |= {"closed": issue.closed, "reason": issue.reason}
         source = Citation(f"{self._repo} issue {issue.number}", issue.url)
         whole = {name: value for name, value in shown.items() if value}
-        return Result({"repo": self._repo, "issue": whole}, citations=(source,))
+        spoken = f"Issue {issue.number}, {issue.state}: {issue.title}. {issue.excerpt(SPOKEN)}"
+        return Result({"repo": self._repo, "issue": whole}, citations=(source,), spoken=spoken)
 
     async def comments(self, number: int, count: int) -> Result:
         """Show the latest comments, oldest first."""
@@ -177,7 +184,9 @@ class _Issues:
         ]
         shown = fitting(comments[::-1])[::-1]
         cut = {"earlier_ones": True} if earlier or len(shown) < len(latest) else {}
-        return Result({"repo": self._repo, "number": number, "comments": shown, **cut})
+        said = [f"{each['author'] or 'Somebody'} says: {each['text'][:SPOKEN]}" for each in shown[-COMMENTS_SAID:]]
+        spoken = " ".join(said) or "Nobody has commented on it."
+        return Result({"repo": self._repo, "number": number, "comments": shown, **cut}, spoken=spoken)
 
     async def create(self, title: str, text: str) -> Result:
         """Open an issue, unless the same was opened within the last hour."""
@@ -254,7 +263,13 @@ class _Issues:
     def _done(self, done: str, post: Post, *, already: bool) -> Result:
         note = "This was there already, so it was not posted again." if already else ""
         shown = post.model_dump(include={"number", "title", "url"}, exclude_defaults=True)
-        return Result({"repo": self._repo, done: shown}, note=note)
+        spoken = {
+            "created": f"Opened as issue {post.number}.",
+            "commented": f"Your comment is on issue {post.number}.",
+            "closed": f"I have closed issue {post.number}.",
+        }
+        again = "That was there already: " if already else ""
+        return Result({"repo": self._repo, done: shown}, note=note, spoken=again + spoken[done])
 
     def _what(self, number: int) -> str:
         return f"issue {number} in {self._repo}"

@@ -47,12 +47,17 @@ async def manage_prompt(
     if action == "add":
         update = AddInstruction(text)
         profile, done = await update_profile(store, user, update), {"added": update.text}
+        spoken = f"All right, from now on: {update.text}"
     else:
         profile, done = await load_profile(store, user), {}
+        asked_for = f"You have asked me for this: {' '.join(profile.instructions)}"
+        spoken = asked_for if profile.instructions else "You have given me no standing instructions."
     if action == "delete":
         dropped = _named(profile.instructions, instruction_id)
         profile, done = await update_profile(store, user, DropInstruction(dropped)), {"deleted": dropped}
-    return Result(done | {"instructions": [{"id": id_of(text), "text": text} for text in profile.instructions]})
+        spoken = f"All right, no longer: {dropped}"
+    instructions = [{"id": id_of(text), "text": text} for text in profile.instructions]
+    return Result(done | {"instructions": instructions}, spoken=spoken)
 
 
 def _check(action: str, text: str, id_: str) -> None:

@@ -348,4 +348,6 @@ async def medical_calculator(
         "inputs": dict(values),
         "source": chosen.source,
     }
-    return Result(data, citations=(Citation(f"{chosen.title}: {chosen.source}"),))
+    title = chosen.title[0].lower() + chosen.title[1:] if chosen.title[1].islower() else chosen.title
+    spoken = f"The {title} is {f'{value:g} {chosen.unit}'.strip()}: {meaning}."
+    return Result(data, spoken=spoken, citations=(Citation(f"{chosen.title}: {chosen.source}"),))

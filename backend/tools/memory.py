@@ -9,6 +9,7 @@ comes back with the result, so that it can be restored. All memories cannot be d
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
@@ -35,6 +36,11 @@ action."""
 SHOWN = 300
 """Characters shown of a memory among others; `get` shows the whole."""
 USUAL = 10
+SAID = 3
+"""Memories that are said."""
+_YOURS = {"i": "you", "me": "you", "my": "your", "mine": "yours", "myself": "yourself", "am": "are", "i'm": "you're"}
+_YOURS |= {"i've": "you've", "i'll": "you'll", "we": "you", "us": "you", "our": "your", "ours": "yours"}
+_OWN = re.compile(rf"\b(?:{'|'.join(sorted(_YOURS, key=len, reverse=True))})\b", re.IGNORECASE)
 
 
 @tool(
@@ -82,16 +88,17 @@ async def memory(
             return await _create(memories, user, text, tags or [])
         case "update":
             changed = _there(await memories.update(user, memory_id, text=text or None, tags=tags))
-            return Result({"updated": _whole(changed)})
+            return Result({"updated": _whole(changed)}, spoken=f"I will remember: {to_you(changed.text)}")
         case "delete":
             found = _there(await memories.get(user, memory_id))
             await memories.delete(user, memory_id)
-            return Result({"deleted": _whole(found)})
+            return Result({"deleted": _whole(found)}, spoken=f"I have forgotten this: {to_you(found.text)}")
         case "list":
             stored = await memories.all(user)
             return _list(stored[: limit or USUAL], len(stored))
         case "get":
-            return Result({"memory": _whole(_there(await memories.get(user, memory_id)))})
+            found = _there(await memories.get(user, memory_id))
+            return Result({"memory": _whole(found)}, spoken=f"You told me: {to_you(found.text)}")
 
 
 def _check(action: Action, **given: Any) -> None:
@@ -111,10 +118,11 @@ async def _create(memories: Memories, user: str, text: str, tags: list[str]) -> 
     before = await memories.all(user)
     said = " ".join(text.split()).casefold()
     if twin := next((one for one in before if one.text.casefold() == said), None):
-        return Result({"memory": _whole(twin)}, note="This was remembered already.")
+        spoken = f"I remember that already: {to_you(twin.text)}"
+        return Result({"memory": _whole(twin)}, note="This was remembered already.", spoken=spoken)
     made = await memories.add(user, text, tags)
     note = f"There is room for {LIMIT}: the oldest was dropped for it." if len(before) >= LIMIT else ""
-    return Result({"created": _whole(made)}, note=note)
+    return Result({"created": _whole(made)}, note=note, spoken=f"I will remember: {to_you(made.text)}")
 
 
 def _there(found: StoredMemory | None) -> StoredMemory:
@@ -126,9 +134,17 @@ def _there(found: StoredMemory | None) -> StoredMemory:
 def _list(shown: list[StoredMemory], stored: int) -> Result:
     cut = [one.text if len(one.text) <= SHOWN else f"{one.text[:SHOWN].rstrip()}…" for one in shown]
     memories = [_whole(one) | {"text": text} for one, text in zip(shown, cut, strict=True)]
-    return Result({"memories": memories, "of": stored})
+    told = " ".join(to_you(text) for text in cut[:SAID])
+    spoken = f"You told me: {told}" if shown else "You have not told me anything about that."
+    return Result({"memories": memories, "of": stored}, spoken=spoken)
 
 
 def _whole(one: StoredMemory) -> dict[str, str | list[str]]:
     day = datetime.fromtimestamp(one.created, UTC).date().isoformat()
     return {"id": one.id, "text": one.text, **({"tags": list(one.tags)} if one.tags else {}), "since": day}
+
+
+def to_you(text: str) -> str:
+    """Return what somebody said of themselves as it is said to them: "My sister" becomes "Your sister"."""
+    turned = re.sub(r"\byou was\b", "you were", _OWN.sub(lambda found: _YOURS[found[0].lower()], text))
+    return turned[:1].upper() + turned[1:] + ("" if turned[-1:] in ".?!…" else ".")

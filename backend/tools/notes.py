@@ -18,8 +18,8 @@ from backend.calendar.events import as_datetime
 from backend.calendar.when import parse_when
 from backend.errors import BadRequest
 from backend.storage.memory import Memory
-from backend.tools.base import OURS, Clock, Result, ToolContext, fitting, tool
-from backend.tools.calendar import NO_ZONE, When, Zone, matches, read_moment, words, written, zone_for
+from backend.tools.base import OURS, Clock, Result, ToolContext, fitting, listed, tool
+from backend.tools.calendar import NO_ZONE, When, Zone, as_said, matches, read_moment, words, written, zone_for
 from backend.tools.fetch import refused
 from backend.users.notes import TEXT_LIMIT, Notes, StoredNote
 
@@ -124,9 +124,24 @@ def _listed(
     wanted = [note for note in stored if (resolved or note.open) and matches(note.text, query)]
     wanted.sort(key=lambda note: (note.due_at(zone) or float("inf"), -note.created))
     notes = fitting([shown(note, zone, now) for note in wanted])
-    return Result({"notes": notes, **({"more": len(wanted) - len(notes)} if len(notes) < len(wanted) else {})})
+    said = listed([_said(note, zone) for note in wanted])
+    spoken = f"You have noted: {said}." if wanted else "You have no open notes."
+    more = {"more": len(wanted) - len(notes)} if len(notes) < len(wanted) else {}
+    return Result({"notes": notes, **more}, spoken=spoken)
 
 
 def _result_of(done: str, note: StoredNote, zone: ZoneInfo | None) -> Result:
-    timed = isinstance(read_moment(note.due), datetime)
-    return Result({done: shown(note, zone)}, note=NO_ZONE if timed and note.open and zone is None else "")
+    moment = read_moment(note.due)
+    spoken = {
+        "created": f"I have noted: {_said(note, zone)}.",
+        "snoozed": f"All right, that can wait until {as_said(moment, zone) if moment else 'later'}.",
+        "resolved": f"Good, that is off your notes: {note.text}.",
+    }
+    zone_needed = isinstance(moment, datetime) and note.open and zone is None
+    return Result({done: shown(note, zone)}, note=NO_ZONE if zone_needed else "", spoken=spoken[done])
+
+
+def _said(note: StoredNote, zone: ZoneInfo | None) -> str:
+    """Return a note as it is said: its text, and when it is due."""
+    moment = read_moment(note.due)
+    return f"{note.text}, for {as_said(moment, zone)}" if moment else note.text

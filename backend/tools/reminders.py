@@ -4,24 +4,33 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Annotated, Literal, Protocol, TypedDict
+from datetime import datetime
+from typing import Annotated, Literal, NotRequired, Protocol, TypedDict
 
 from pydantic import Field
 
 from backend.access.principal import Tier
 from backend.errors import BadRequest
-from backend.tools.base import Result, ToolContext, tool
-from backend.tools.calendar import Zone
+from backend.tools.base import Result, ToolContext, listed, tool
+from backend.tools.calendar import Zone, as_said
 
 LISTED = 8
 """Reminders that a list shows; more would be tedious to hear."""
 
 
 class ListedReminder(TypedDict):
-    """A reminder as the model sees it; further fields say when it comes."""
+    """A reminder as the model sees it."""
 
     id: str
     text: str
+    at: str | None
+    """ISO 8601 on the user's clock."""
+    repeat: str
+    """The rule it repeats by, or `none`."""
+    when: NotRequired[str]
+    """The time in words; empty where the user's time zone is not known."""
+    in_s: NotRequired[int]
+    """Seconds until then."""
 
 
 class UserReminders(Protocol):
@@ -72,16 +81,30 @@ async def reminders(
     owner = context.user_id
     if action == "list":
         found = await store.all_of(owner)
-        return Result({"reminders": found[:LISTED], "more": max(0, len(found) - LISTED)})
+        said = listed([f"{each['text']}, {_when(each)}" for each in found])
+        data = {"reminders": found[:LISTED], "more": max(0, len(found) - LISTED)}
+        return Result(data, spoken=f"You have these reminders: {said}." if found else "You have no reminders.")
     if action == "create":
         if not text.strip() or not at.strip():
             raise BadRequest("What to remind of, or when, is missing.", hint="Ask the user for it.")
-        return Result({"set": await store.set(owner, text, at, repeat, time_zone)})
+        made = await store.set(owner, text, at, repeat, time_zone)
+        coming = at if at.lower().startswith("in ") else _when(made)
+        return Result({"set": made}, spoken=f"I will remind you {coming}: {made['text']}.")
     chosen = reminder_id or _only_one(await store.all_of(owner), text)
     canceled = await store.cancel(owner, chosen)
     if canceled is None:
         raise BadRequest("The user has no such reminder.", hint="List them first.")
-    return Result({"canceled": canceled})
+    spoken = f"I will not remind you of this any more: {canceled['text']}."
+    return Result({"canceled": canceled}, spoken=spoken)
+
+
+def _when(reminder: ListedReminder) -> str:
+    """Return when a reminder comes, as it is said; without a time zone of the user's, how long it is until then."""
+    if not reminder.get("when") or not reminder["at"]:
+        minutes = max(0, reminder.get("in_s", 0)) // 60
+        return f"in {minutes} minutes" if minutes > 1 else "in a minute"
+    again = "" if reminder["repeat"] == "none" else ", and again after that"
+    return f"on {as_said(datetime.fromisoformat(reminder['at']), None)}{again}"
 
 
 def _only_one(reminders: Sequence[ListedReminder], text: str) -> str:

@@ -15,6 +15,7 @@ import asyncio
 import inspect
 import json
 import logging
+import textwrap
 import time
 import traceback
 from collections.abc import Awaitable, Callable, Iterable, Mapping
@@ -29,7 +30,7 @@ from backend.observability.security_log import SecurityEvent, hashed, security_e
 from backend.observability.work_metrics import WorkMetrics
 from backend.storage.ledger.work import current_work
 from backend.storage.memory import Memory
-from backend.tools.base import Client, Json, Result, Tool, ToolContext, injected, provided
+from backend.tools.base import SPOKEN_CAP, Client, Json, Result, Tool, ToolContext, injected, provided
 from backend.tools.confirmations import Confirmations, Consent
 from backend.tools.own_profile import OwnProfile
 from backend.tools.schema_arguments import argument_reader, schema_problem
@@ -360,6 +361,7 @@ def _packed(tool: Tool, result: Result, *, elapsed_ms: int) -> ToolResult:
         **({"sample": True} if result.sample else {}),
         **({"note": result.note} if result.note else {}),
         **result.data,
+        **({"spoken": textwrap.shorten(result.spoken, SPOKEN_CAP, placeholder=" …")} if result.spoken else {}),
         **({"citations": as_json(result.citations)} if result.citations else {}),
     }
     return ToolResult(

@@ -72,8 +72,6 @@ _SEARCH = re.compile(
     re.IGNORECASE,
 )
 _ARTICLE = re.compile(r"^(?:an?|the|my)\s+", re.IGNORECASE)
-_TODAY = re.compile(r"^(?:tonight|(?:in )?this (?:morning|afternoon|evening))$")
-_PART = re.compile(r" (?:morning|afternoon|evening|night)$")
 
 
 class Missing(Exception):
@@ -126,13 +124,13 @@ def value_of(name: str, asked: Asked, function: Function, wish: Wish | None = No
         case "repeat":
             return wish.time.once[1]
         case "due":
-            return wish.target if wish.action == "snooze" else wish.time.moment
+            return wish.target if wish.action == "snooze" else wish.time.when
         case "start" if wish.action == "create":  # an hour is never guessed
-            return f"{wish.time.day or 'today'} at {wish.time.hour}" if wish.time.hour else ""
-        case "start":
-            return wish.target if wish.action == "update" else _span(wish)[0]
-        case "end":
-            return _span(wish)[1]
+            return wish.time.when if wish.time.hour else ""
+        case "start" if wish.action == "update":
+            return wish.target
+        case "start" | "end":
+            return wish.time.day
         case "topic":
             about = _TOPIC.search(TIME.sub("", asked.plain).strip(" ,"))
             return about["topic"].strip() if about else ""
@@ -203,17 +201,3 @@ def _companies(plain: str) -> list[str]:
     words = re.findall(r"[\w&.-]+", re.sub(r"['’](?:s|d)\b", "", TIME.sub("", plain)))
     runs = groupby(words, key=lambda word: bool(_OF_SHARES.match(word)))
     return [" ".join(run) for is_common, run in runs if not is_common]
-
-
-def _span(wish: Wish) -> tuple[str, str]:
-    """Return the first and the last day to look at: a week from today if none was said."""
-    day = _TODAY.sub("today", wish.time.day.lower())
-    match _PART.sub("", day):
-        case "":
-            return "today", ""
-        case "next week":
-            return "next monday", ""
-        case "weekend" | "this weekend":
-            return "saturday", "sunday"
-        case day:
-            return day, day

@@ -14,7 +14,8 @@ from typing import Any
 
 from local_responder.chat.arguments import TIMES, Function, Missing, choices_of, fields_of, filled, new_start, value_of
 from local_responder.chat.asked import ACTIONS, CHANGES, Asked, Wish, wish_of
-from local_responder.chat.telling import ASIDE
+from local_responder.chat.telling import ASIDE, worded
+from local_responder.dialogue import wording
 from local_responder.dialogue.keeping import MEMORY, MODE, PROMPT, keeping
 from local_responder.dialogue.names import digits
 from local_responder.dialogue.routing import Specialist, router_of, words_of
@@ -25,6 +26,7 @@ from local_responder.realtime.parts import Call
 Group = dict[str, Function]
 """Functions that belong together, by their actions; the action of one that does one thing is ''."""
 
+NONE_FOUND = "I find nothing like that."
 _KEPT = (MEMORY, PROMPT, MODE)
 
 
@@ -53,8 +55,8 @@ def _is_form(part: str, word: str) -> bool:
     return part.startswith(word) and len(part) - len(word) <= (3 if len(word) > 3 else 0)
 
 
-def calls_for(asked: Asked, functions: Sequence[Function]) -> Thought:
-    """Return the calls that a sentence makes, or what has to be asked back; nothing when no tool can be used."""
+def calls_for(asked: Asked, functions: Sequence[Function]) -> Thought | None:
+    """Return the calls that a sentence makes, or what has to be asked back; None when no tool can be used."""
     groups = _groups(functions)
     cues = {name: _cued(asked, name, group) for name, group in groups.items()}
     nearest = _nearest(asked, groups)
@@ -65,30 +67,35 @@ def calls_for(asked: Asked, functions: Sequence[Function]) -> Thought:
         except Missing as missing:
             if str(missing) and (cues[name] or len(able) == 1):
                 return Thought(str(missing))
-    return Thought()
+    return None
 
 
-def call_after(asked: Asked, functions: Sequence[Function], name: str, result: object) -> tuple[Call, ...]:
-    """Return the call that changes what the function `name` has looked up, if that was wanted."""
+def call_after(asked: Asked, functions: Sequence[Function], name: str, output: str) -> Thought | None:
+    """Return the call that changes what the function `name` has looked up, or which is to be changed; None for no wish.
+
+    It is asked back for where that is not clear.
+    """
     groups = _groups(functions)
     kind = next((kind for kind, group in groups.items() if name in [each["name"] for each in group.values()]), "")
     wish = _wish(asked, kind, groups[kind]) if kind else None
-    told = result.items() if isinstance(result, Mapping) else ()
-    found = next((value for key, value in told if key not in ASIDE), None)
+    result = wording.read(output)
+    told = result.items() if isinstance(result, dict) else ()
+    what, found = next(((key, value) for key, value in told if key not in ASIDE), ("", None))
     if wish is None or wish.action not in CHANGES or not isinstance(found, list):
-        return ()
-    entry = _meant(found, wish.subject, ranked="search" in groups[kind])
+        return None
     function = groups[kind][wish.action]
-    if entry is None or not (id_field := _id_of(fields_of(function))):
-        return ()
+    if not (id_field := _id_of(fields_of(function))):
+        return None
+    if (entry := _meant(found, wish.subject, ranked="search" in groups[kind])) is None:
+        return Thought(f"Which {what.rstrip('s')} do you mean? {worded('', output)}" if found else NONE_FOUND)
     try:
         (given,) = filled(asked, function, wish)
-    except Missing:
-        return ()
+    except Missing as missing:
+        return Thought(str(missing))
     if "start" in given:
         given["start"] = new_start(wish.target, entry.get("start", ""))
     which = {field: entry[key] for field, key in ((id_field, "id"), ("occurrence", "occurrence")) if key in entry}
-    return (call_of(function["name"], given | which),)
+    return Thought(calls=(call_of(function["name"], given | which),))
 
 
 def call_of(name: str, arguments: Mapping[str, Any]) -> Call:

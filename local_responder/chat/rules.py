@@ -9,10 +9,9 @@ from typing import Any
 
 from local_responder.chat.asked import Asked
 from local_responder.chat.calls import call_after, calls_for, is_called_for
-from local_responder.chat.duties import coordinated, notes, part_played, report, task_of, with_due_notes
+from local_responder.chat.duties import duty, task_of, with_due_notes
 from local_responder.chat.facts import recall
 from local_responder.chat.telling import worded
-from local_responder.dialogue import wording
 from local_responder.dialogue.conversation import of_messages
 from local_responder.dialogue.keeping import whole
 from local_responder.dialogue.obeying import obeyed
@@ -24,8 +23,6 @@ Message = Mapping[str, Any]
 def think(messages: Sequence[Message], tools: Sequence[Message], tool_choice: Any = "auto") -> Thought:
     """Word the results of tools if there are any since the last question; else call a tool that fits, else answer."""
     known = "\n".join(text_of(each.get("content")) for each in messages if each.get("role") in ("system", "developer"))
-    if (said := part_played(known)) is not None:
-        return Thought(said)
     task = task_of(known)
     asked = Asked(task or _last_user(messages), known)
     functions = [tool["function"] for tool in tools if tool.get("type") == "function" and tool_choice != "none"]
@@ -38,18 +35,19 @@ def think(messages: Sequence[Message], tools: Sequence[Message], tool_choice: An
 
 def _thought(asked: Asked, messages: Sequence[Message], functions: Sequence[Message]) -> Thought:
     results = _results(messages)
-    if decided := coordinated(asked, may_act=bool(functions) and not results):
-        return decided
+    if theirs := duty(asked, may_act=bool(functions) and not results):
+        return theirs
     if results:
-        after = [call for name, text in results for call in call_after(asked, functions, name, wording.read(text))]
-        return Thought(" ".join(worded(asked, *result) for result in results) if not after else "", tuple(after))
+        after = [
+            call_after(asked, functions, name, text) or Thought(worded(asked.sentence, text)) for name, text in results
+        ]
+        calls = tuple(call for each in after for call in each.calls)
+        return Thought("" if calls else " ".join(each.text for each in after), calls)
     routing = [each for each in functions if each["name"].startswith("route_")]
     if routing and not is_called_for(asked, functions):
         reply = respond(of_messages(_said(messages)), asked.known, routing, datetime.now())
         return Thought(calls=reply.calls) if reply.calls else reply
-    thought = calls_for(asked, functions)
-    is_empty = thought == Thought()
-    return Thought(notes(asked) or report(asked) or recall(asked.sentence)) if is_empty else thought
+    return calls_for(asked, functions) or Thought(recall(asked.sentence))
 
 
 def text_of(content: Any) -> str:

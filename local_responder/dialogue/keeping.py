@@ -49,9 +49,6 @@ _RULES: tuple[tuple[str, str, str], ...] = (
                        r"about (?P<about>.+)"),
     (MEMORY, "delete", rf"forget {_ELSEWHERE}(?:about |that )?(?P<about>(?:my|our|i|i'm)\b.+)"),
 )  # fmt: skip
-_YOURS = {"i": "you", "me": "you", "my": "your", "mine": "yours", "myself": "yourself", "am": "are", "i'm": "you're"}
-_YOURS |= {"i've": "you've", "i'll": "you'll", "we": "you", "us": "you", "our": "your", "ours": "yours"}
-_OWN = re.compile(rf"\b(?:{'|'.join(sorted(_YOURS, key=len, reverse=True))})\b", re.IGNORECASE)
 
 
 def keeping(sentence: str) -> Keeping | None:
@@ -80,9 +77,3 @@ def whole(sentence: str, before: Sequence[str]) -> str:
             case Keeping("manage_prompt", "add", about):
                 return f"Forget my instruction: {about}."
     return sentence
-
-
-def to_you(text: str) -> str:
-    """What somebody said of themselves, said to them: "My sister" becomes "Your sister"."""
-    turned = _OWN.sub(lambda found: _YOURS[found[0].lower()], text)
-    return wording.as_sentence(re.sub(r"\byou was\b", "you were", turned))

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from local_responder.chat.asked import Asked
 from local_responder.chat.facts import recall
 from local_responder.chat.telling import worded
 from local_responder.dialogue import small_talk, wording
@@ -79,7 +78,7 @@ def reply_to(order: Order, now: datetime) -> Thought:
     if order.purpose == "notice":
         return Thought(obeyed(wording.news(order.instructions, conversation.notes), order.instructions))
     if conversation.results:  # whoever found it has worded it as the caller wants it
-        return Thought(" ".join(worded(Asked(""), "", result) for result in conversation.results))
+        return Thought(" ".join(worded("", result) for result in conversation.results))
     reply = respond(conversation, order.instructions, order.tools if order.tool_choice != "none" else (), now)
     return reply if reply.calls else Thought(obeyed(reply.text, order.instructions))
 

@@ -59,11 +59,6 @@ class Timed:
         return re.sub(r"^(?:at|around) ", "", found[0], flags=re.IGNORECASE) if found else ""
 
     @property
-    def moment(self) -> str:
-        """Day and hour, in an order the tools read; a span from now as it is."""
-        return " at ".join(filter(None, (self.day, self.hour))) or self.once[0]
-
-    @property
     def once(self) -> tuple[str, str]:
         """The time without what says how often, and how often."""
         found = _EVERYS.search(self.when)
@@ -83,8 +78,3 @@ def timed(sentence: str) -> Timed:
         return Timed(sentence)
     rest = f"{sentence[: found.start()].rstrip(' ,')} {sentence[found.end() :].lstrip(' ,')}"
     return Timed(rest.strip(), found[0])
-
-
-def said(when: str) -> str:
-    """'Sunday, 22 November 2026, 12:00' as one says it."""
-    return re.sub(r",? \d{4}(?:, (?=\d))?", lambda found: ", at " if "," in found[0].lstrip(",") else "", when)

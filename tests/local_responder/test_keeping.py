@@ -18,7 +18,7 @@ from backend.tools.registry import Registry
 from backend.users.memories import Memories
 from backend.users.modes import Modes, load_modes
 from local_responder.chat.rules import think
-from local_responder.dialogue.keeping import MEMORY, MODE, PROMPT, Keeping, keeping, to_you, whole
+from local_responder.dialogue.keeping import MEMORY, MODE, PROMPT, Keeping, keeping, whole
 from local_responder.dialogue.obeying import obeyed
 from local_responder.dialogue.obeying import standing as read
 from local_responder.dialogue.small_talk import Talk
@@ -83,11 +83,6 @@ def test_that_is_what_was_said_before() -> None:
     assert whole("Forget it", ["From now on, call me captain."]) == "Forget my instruction: call me captain."
     assert whole("Forget that.", ["Hello."]) == "Forget that."
     assert whole("What time is it?", said) == "What time is it?"
-
-
-def test_what_the_user_said_is_said_to_them() -> None:
-    assert to_you("My sister's name is Anna.") == "Your sister's name is Anna."
-    assert to_you("I was in my room.") == "You were in your room."
 
 
 class Conversation:

@@ -1,11 +1,10 @@
-"""The offline chat writes a caller's notes in the form the server reads."""
+"""The offline chat keeps a caller's notes as they are, in the form the server reads."""
 
 from __future__ import annotations
 
 from backend.responders.base import PastMessage
 from backend.users.profile import UserProfile
 from backend.users.summaries import TASK, draft_from, material
-from local_responder.chat.duties import TOPICS_KEPT
 from local_responder.chat.rules import think
 
 
@@ -18,18 +17,10 @@ def told(known: UserProfile, *said: str) -> str:
     return notes.summary
 
 
-def test_what_was_asked_is_noted_and_merged_into_the_old_notes() -> None:
-    first = told(UserProfile(), "What's the weather in Seattle?")
-    assert first == "Has asked: What's the weather in Seattle."
-    second = told(UserProfile(summary=first), "What's the weather in Seattle?", "How is Apple stock doing?")
-    assert second == "Has asked: What's the weather in Seattle; How is Apple stock doing."
+def test_what_is_noted_stays_and_nothing_is_made_up() -> None:
+    assert told(UserProfile(), "What's the weather in Seattle?") == ""
+    assert told(UserProfile(summary="Likes tea."), "How is Apple stock doing?") == "Likes tea."
 
 
-def test_the_notes_stay_short() -> None:
-    summary = told(UserProfile(), *(f"question {n} " + "and more " * 50 for n in range(20)))
-    assert summary.count(";") == TOPICS_KEPT - 1 and len(summary) < 600
-
-
-def test_nothing_said_leaves_nothing_noted_and_another_task_is_not_mistaken_for_this_one() -> None:
-    assert told(UserProfile()) == ""
+def test_another_task_is_not_mistaken_for_this_one() -> None:
     assert "summary" not in think([{"role": "user", "content": "{}\n[]"}], []).text

@@ -40,7 +40,7 @@ def asked(sentence: str, *results: dict[str, Any], known: str = "", offered: tup
         ),
         ("Make a note to buy milk in two hours.", {"action": "create", "text": "buy milk", "due": "in two hours"}),
         ("Note that the key is under the mat.", {"action": "create", "text": "the key is under the mat"}),
-        ("Please take a note: pay the rent on Friday", {"action": "create", "text": "pay the rent", "due": "Friday"}),
+        ("Please take a note: pay the rent on Friday", {"action": "create", "text": "pay the rent", "due": "on Friday"}),
         ("What are my notes?", {"action": "list"}),
         ("Do I have any open notes?", {"action": "list"}),
         ("Snooze it until Monday.", {"action": "snooze", "due": "Monday"}),
@@ -69,7 +69,7 @@ def test_a_sentence_goes_to_the_assistant_and_calls_the_tool(sentence: str, argu
 def test_a_named_note_is_found_and_then_changed(sentence: str, arguments: dict[str, str]) -> None:
     (call,) = asked(sentence, {"notes": [PLUMBER]}).calls
     assert json.loads(call.arguments) == arguments
-    assert asked(sentence, {"notes": []}).text == "I find no such note."
+    assert asked(sentence, {"notes": []}).text == "I find nothing like that."
     assert asked(sentence, {"notes": [PLUMBER, PLUMBER | {"id": "note_3"}]}).text.startswith("Which note do you mean?")
 
 
@@ -77,32 +77,9 @@ def test_snoozing_without_a_time_is_asked_back_about() -> None:
     assert asked("Snooze it.") == Thought("Until when?")
 
 
-@pytest.mark.parametrize(
-    ("sentence", "result", "words"),
-    [
-        ("Make a note to buy milk.", {"created": MILK}, "I have noted: buy milk."),
-        (
-            "Make a note to call the plumber.",
-            {"created": PLUMBER},
-            "I have noted: call the plumber, for Monday, 23 November, at 09:00.",
-        ),
-        ("What are my notes?", {"notes": []}, "You have no open notes."),
-        (
-            "What are my notes?",
-            {"notes": [PLUMBER, MILK]},
-            "You have noted: call the plumber, for Monday, 23 November, at 09:00; buy milk.",
-        ),
-        ("Snooze it.", {"snoozed": MILK | {"when": MONDAY}}, "All right, that can wait until Monday, 23 November."),
-        ("That's done.", {"resolved": MILK}, "Good, that is off your notes: buy milk."),
-        (
-            "That's done.",
-            {"error": {"type": "failed", "message": "The user has no open notes."}},
-            "I am sorry, I could not find that out. The user has no open notes.",
-        ),
-    ],
-)
-def test_results_are_worded(sentence: str, result: dict[str, Any], words: str) -> None:
-    assert asked(sentence, result).text == words
+def test_a_failure_is_admitted() -> None:
+    failed = {"error": {"type": "failed", "message": "The user has no open notes."}}
+    assert asked("That's done.", failed).text == "I am sorry, I could not find that out. The user has no open notes."
 
 
 def test_due_notes_are_brought_up_after_the_answer_and_only_then() -> None:
@@ -114,5 +91,6 @@ def test_due_notes_are_brought_up_after_the_answer_and_only_then() -> None:
     assert words == "The capital of France is Paris. By the way, you have noted: call the plumber; <."
     assert asked("What are my notes?", known=known).calls  # not before the tool was asked
     assert "By the way" not in asked("What is the capital of France?", offered=()).text
-    told = asked("What are my notes?", {"notes": [PLUMBER, MILK | {"text": "<"}]}, known=known).text
+    listed = {"notes": [PLUMBER, MILK | {"text": "<"}], "spoken": "You have noted: call the plumber; <."}
+    told = asked("What are my notes?", listed, known=known).text
     assert "By the way" not in told  # they were all told already

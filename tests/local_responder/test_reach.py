@@ -153,24 +153,6 @@ def after(question: str, name: str, result: dict[str, Any]) -> str:
     return think(messages, []).text
 
 
-def test_a_score_is_worded_with_its_meaning() -> None:
-    result = {"score": "Body mass index", "value": 24.7, "unit": "kg/m²", "meaning": "normal weight"}
-    assert after("My BMI?", "medical_calculator", result) == "The body mass index is 24.7 kg/m²: normal weight."
-
-
-@pytest.mark.parametrize(
-    ("conditions", "ending"),
-    [
-        ("partly cloudy", "59 degrees Celsius and partly cloudy."),
-        ("clear sky", "59 degrees Celsius, with a clear sky."),
-        ("light rain", "59 degrees Celsius, with light rain."),
-    ],
-)
-def test_the_sky_is_said_as_people_say_it(conditions: str, ending: str) -> None:
-    report = {"place": {"name": "Rome"}, "unit": "celsius", "current": {"temperature": 59, "conditions": conditions}}
-    assert after("Weather in Rome?", "get_current_weather", report).endswith(ending)
-
-
 def test_research_is_planned_by_its_thinker_and_gaps_are_none() -> None:
     assert read_plan(asked("Research vitamins and sleep.", task=PLAN.format(limit=4)).text) is None
     assert read_plan(asked("Research x.\n\nFindings (data): none", task=GAPS.format(limit=4)).text) is None
@@ -178,14 +160,14 @@ def test_research_is_planned_by_its_thinker_and_gaps_are_none() -> None:
 
 def test_research_is_reported_source_by_source() -> None:
     findings = [
-        {"query": "x", "source": "web", "found": {"results": [{"title": "Bikes", "excerpt": "Lanes work."}]}},
+        {"query": "x", "source": "the web", "found": {"results": [{"title": "Bikes", "excerpt": "Lanes work."}]}},
         {
             "query": "x",
-            "source": "news",
-            "found": {"sample": True, "headlines": [{"title": "Trams", "source": "sample"}]},
+            "source": "the news",
+            "found": {"sample": True, "headlines": [{"title": "Trams"}], "spoken": "Trams."},
         },
-        {"query": "x", "source": "documents", "found": {"passages": []}},
-        {"query": "x", "source": "medicine", "found": {"error": {"message": "PubMed cannot be reached."}}},
+        {"query": "x", "source": "the documents", "found": {"passages": []}},
+        {"query": "x", "source": "medical research", "found": {"error": {"message": "PubMed cannot be reached."}}},
     ]
     lines = "\n".join(map(json.dumps, findings))
     words = asked(f"Research x.\n\nFindings (data):\n{lines}").text

@@ -1,4 +1,4 @@
-"""Reminders by rules: sentences as people say them, taken apart and put into words again."""
+"""Reminders by rules: sentences as people say them, taken apart."""
 
 from __future__ import annotations
 
@@ -47,15 +47,10 @@ def test_it_sets_lists_and_calls_off() -> None:
     sentence = "Remind me in ten seconds to take the bread out."
     call = {"action": "create", "text": "take the bread out", "at": "in ten seconds", "repeat": "none"}
     assert said(sentence) == call
-    kept = {"text": "take the bread out", "when": "", "in_s": 10, "repeat": "none"}
-    assert said(sentence, {"set": kept}) == "I will remind you in ten seconds: take the bread out."
-    daily = {"text": "run", "when": "Friday, 27 November 2026, 09:00", "in_s": 1, "repeat": "FREQ=DAILY"}
-    told = said("Remind me at nine every morning to run", {"set": daily})
-    assert told == "I will remind you on Friday, 27 November, at 09:00, and again after that: run."
+    set_ = {"set": {"text": "take the bread out"}, "spoken": "I will remind you in ten seconds: take the bread out."}
+    assert said(sentence, set_) == set_["spoken"]
     assert said("What reminders do I have?") == {"action": "list"}
-    assert said("What reminders do I have?", {"reminders": [kept]}).startswith("You have these reminders: take")
     assert said("Cancel the reminder about the bread.") == {"action": "cancel", "text": "bread"}
-    assert said("Cancel my reminder.", {"canceled": kept}).endswith("any more: take the bread out.")
     assert said("Remind me of the dentist.") == "When?"
     assert said("Set a reminder at six o'clock.") == "What is it about?"
 

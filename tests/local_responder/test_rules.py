@@ -8,7 +8,6 @@ from datetime import datetime
 import pytest
 
 from backend.call.prompts import NAMED
-from local_responder.chat.asked import Asked
 from local_responder.chat.telling import SAMPLE, worded
 from local_responder.dialogue import wording
 from local_responder.dialogue.addressing import is_for_others, silence_of
@@ -114,11 +113,11 @@ def test_follow_up_becomes_a_whole_question(before: str, words: str, whole: str)
     ],
 )
 def test_results_are_worded_for_speech(output: dict[str, str], words: str) -> None:
-    assert worded(Asked(""), "", json.dumps(output)) == words
+    assert worded("", json.dumps(output)) == words
 
 
 def test_result_that_is_no_json_is_spoken_as_it_is() -> None:
-    assert worded(Asked(""), "", "# Title\n- plain `text`") == "Title plain text"
+    assert worded("", "# Title\n- plain `text`") == "Title plain text"
 
 
 def test_dictated_greeting_is_said_exactly() -> None:

@@ -63,30 +63,36 @@ async def test_tasks_are_listed_without_their_results() -> None:
     tasks, _ = asking(a_world())
     listed = (await asked(tasks, action="list"))["tasks"]
     assert [task["id"] for task in listed] == ["t2", "t1"] and "result" not in listed[1]
+    assert (await asked(tasks, action="list"))["spoken"] == "ants: at work; bees 1: done."
 
 
 async def test_reading_a_result_withdraws_its_notice() -> None:
     tasks, waiting = asking(a_world(), Notice("n1", "Bees dance.", source="t1"), Notice("n2", "Else.", source="t9"))
-    assert (await asked(tasks, action="get", task_id="t1"))["result"] == "They dance."
+    found = await asked(tasks, action="get", task_id="t1")
+    assert (found["result"], found["spoken"]) == ("They dance.", "About this: bees 1. They dance.")
     assert [notice.id for notice in waiting.notices] == ["n2"]
 
 
 async def test_one_at_work_says_how_far_it_is() -> None:
     tasks, _ = asking(a_world())
-    assert (await asked(tasks, action="get"))["progress"] == "reading"
+    found = await asked(tasks, action="get")
+    assert found["progress"] == "reading"
+    assert found["spoken"] == "I am still working on this: ants, reading."
 
 
 async def test_the_newest_that_runs_is_canceled() -> None:
     world = a_world()
     tasks, _ = asking(world)
-    assert await asked(tasks, action="cancel") == {"outcome": "canceled", "instruction": "ants"}
+    done = await asked(tasks, action="cancel")
+    assert done == {"outcome": "canceled", "instruction": "ants", "spoken": "I have stopped this: ants."}
     assert world.tasks["t2"].state is TaskState.CANCELED
     assert "Nothing is running" in json.dumps(await asked(tasks, action="cancel"))
 
 
 async def test_nobody_elses_task_is_ever_seen_and_none_is_no_error() -> None:
     assert "no such task" in json.dumps(await asked(asking(a_world())[0], action="get", task_id="t7"))
-    assert await asked(None, action="get") == {"tasks": []}
+    none = await asked(None, action="get")
+    assert none == {"tasks": [], "spoken": "There is nothing in the background."}
 
 
 async def test_a_briefing_names_them_briefly() -> None:

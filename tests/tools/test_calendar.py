@@ -110,6 +110,8 @@ async def desk(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[
 async def test_an_event_is_created_from_natural_words_and_listed(desk: Desk) -> None:
     made = await desk.call("create_event", title="Dentist", start="tomorrow at three", location="Main Street")
     assert made["created"]["when"] == "Sunday, 22 November 2026, 15:00"
+    assert made["spoken"] == "It is in your calendar: Dentist, Sunday, 22 November, at 15:00."
+    assert (await desk.call("list_events"))["spoken"] == "In your calendar: Dentist, Sunday, 22 November, at 15:00."
     [event] = await desk.events()
     assert event == made["created"]
     assert (event["start"], event["end"]) == ("2026-11-22T15:00:00-05:00", "2026-11-22T16:00:00-05:00")
@@ -185,6 +187,7 @@ async def test_an_event_is_changed_only_once_the_user_has_agreed(desk: Desk) -> 
     await desk.say("Yes.")
     changed = await desk.call("update_event", **arguments)
     assert changed["changed"]["when"] == "Tuesday, 24 November 2026, 09:30"
+    assert changed["spoken"] == "Done. It is now on Tuesday, 24 November, at 09:30."
     [event] = await desk.events()
     assert (event["title"], event["end"]) == ("Dentist, Dr. Lee", "2026-11-24T10:30:00-05:00")
 
@@ -195,8 +198,10 @@ async def test_an_event_is_deleted_only_once_the_user_has_agreed(desk: Desk) -> 
     await desk.call("delete_event", id=made["created"]["id"])
     assert len(await desk.events()) == 1
     await desk.say("Yes, please.")
-    await desk.call("delete_event", id=made["created"]["id"])
+    gone = await desk.call("delete_event", id=made["created"]["id"])
+    assert gone["spoken"] == "Done. It is no longer in your calendar."
     assert await desk.events() == []
+    assert (await desk.call("list_events"))["spoken"] == "There is nothing in your calendar then."
 
 
 async def test_one_occurrence_or_the_whole_series(desk: Desk) -> None:
@@ -240,6 +245,10 @@ async def test_events_are_searched_by_their_words(desk: Desk) -> None:
         ({"start": "2026-11-24", "end": "2026-11-24"}, ["24"]),
         ({"start": "2026-11-23", "end": "2026-11-24"}, ["23", "24"]),
         ({"start": "tomorrow", "end": "in 3 days"}, ["23", "24"]),
+        ({"start": "next week"}, ["23", "24"]),
+        ({"start": "next week", "end": "next week"}, ["23", "24"]),
+        ({"start": "this weekend"}, []),
+        ({"start": "Tuesday afternoon", "end": "Tuesday afternoon"}, ["24"]),
         ({"start": "2026-11-24T08:00", "end": "2026-11-24T12:00"}, []),
         ({}, ["23", "24"]),
         ({"end": "2026-11-23"}, ["23"]),

@@ -50,6 +50,32 @@ async def test_current_weather_and_forecast_come_as_documented() -> None:
     }
 
 
+async def test_what_is_said_is_of_now_or_of_the_day_that_is_asked_about() -> None:
+    now = "In Seattle it is 52 degrees Fahrenheit, with light rain; it feels like 48."
+    assert (await weather("Seattle")).spoken == now
+    tomorrow = "Seattle, Sunday: light rain, between 42 and 52 degrees Fahrenheit. The chance of rain is 90 percent."
+    assert (await weather("Seattle", day="tomorrow")).spoken == tomorrow
+    friday = (await weather("Seattle", day="Friday")).spoken  # which three days of forecast do not reach
+    assert friday.startswith("Seattle, Friday: ")
+    for day in ("today", "this evening", "in three weeks", "when the sun shines"):
+        assert (await weather("Seattle", day=day)).spoken == now
+
+
+@pytest.mark.parametrize(
+    ("code", "ending"),
+    [(2, "and partly cloudy; it"), (0, ", with a clear sky; it"), (61, ", with light rain; it")],
+)
+async def test_the_sky_is_said_as_people_say_it(code: int, ending: str) -> None:
+    def handler(request: Request) -> Reply:
+        if request.path == "/v1/search":
+            return open_meteo.answering(request)
+        forecast = open_meteo.forecast(request.query)
+        forecast["current"]["weather_code"] = code
+        return json_reply(forecast)
+
+    assert ending in (await weather("Seattle", handler)).spoken
+
+
 async def test_the_unit_is_what_people_there_use_unless_asked_for() -> None:
     assert (await weather("Seattle")).data["unit"] == "fahrenheit"
     assert (await weather("London")).data["unit"] == "celsius"

@@ -35,6 +35,7 @@ async def test_a_topic_is_searched_over_the_last_three_days() -> None:
     assert (request.query["q"], request.query["from"]) == ("space", "2026-11-18")
     assert [one["title"] for one in result.data["headlines"]] == ["Rocket lands", "Moon base opens"]
     assert result.data["headlines"][0]["source"] == "Daily"
+    assert result.spoken.startswith("Rocket lands, says Daily. Moon base opens, says ")
     assert result.citations[0] == Citation("Rocket lands", "https://news.example/1")
 
 
@@ -65,6 +66,7 @@ async def test_without_a_key_it_is_a_labelled_sample_and_nobody_is_asked() -> No
     assert "comet" in result.data["headlines"][0]["title"], "of that topic"
     other, _ = await asked(key=None, topic="llamas", count=1)
     assert other.data["headlines"] == [{"title": "Sample headline 1 about llamas", "source": "sample"}]
+    assert other.spoken == "Sample headline 1 about llamas."
     assert server.requests == []
 
 

@@ -29,6 +29,10 @@ async def test_the_users_choice_is_active_and_an_unknown_user_has_the_default() 
     ada = await told(tool_context("ada"), memory=memory)
     assert (ada["mode"], ada["is_on"]) == ("concise", True)
     assert ada["personality"] == "Matter-of-fact and quick; no pleasantries."
+    assert ada["spoken"].startswith("The mode concise is on. ")
+    assert (await told(tool_context("ada"), "expert", memory=memory))["spoken"].startswith(
+        "The mode expert is not on. "
+    )
     assert ada["told"].startswith("Answer in one short sentence")
     for nobody in (tool_context(""), tool_context("bo")):
         stranger = await told(nobody, memory=memory)

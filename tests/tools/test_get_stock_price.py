@@ -52,6 +52,7 @@ async def test_a_price_comes_with_its_movement_and_its_company() -> None:
         "as_of": "2026-11-20T18:40+00:00",
     }
     assert not result.sample
+    assert result.spoken == "Apple Inc is at 261.74 dollars, down 0.95 percent today."
 
 
 @pytest.mark.parametrize("name", ["Apple", "apple inc", "APPLE"])
@@ -151,6 +152,7 @@ async def test_of_watched_shares_those_without_a_price_are_named() -> None:
         own = OwnProfile("ada", memory)
         result = await get_stock_price(http, settings(server.url), own)
         assert [share["symbol"] for share in result.data["shares"]] == ["AAPL"]
+        assert result.spoken == "Apple Inc is at 261.74 dollars, down 0.95 percent today."
         assert list(result.data["without_a_price"]) == ["ZZZ"] and own.used
         await update_profile(memory, "ada", WatchTicker("AAPL", watched=False))
         with pytest.raises(ToolFailed, match="ZZZ"):

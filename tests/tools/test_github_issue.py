@@ -97,6 +97,7 @@ async def test_issues_are_listed_newest_first_and_without_pull_requests() -> Non
         ]
         assert listed["issues"][1]["labels"] == ["bug"] and listed["issues"][1]["author"] == "octocat"
         assert "more" not in listed
+        assert listed["spoken"] == "The issues: 2, Paint the fence; 1, The door squeaks."
         d.hub.issues[1]["state"] = "closed"
         assert [each["number"] for each in (await d.call("list", state="closed"))["issues"]] == [1]
         assert len((await d.call("list", state="all"))["issues"]) == 2
@@ -115,6 +116,7 @@ async def test_the_documented_headers_are_sent() -> None:
 async def test_an_issue_is_shown_with_its_text_and_its_source() -> None:
     async with desk() as d:
         shown = await d.call("view", number=1)
+        assert shown["spoken"] == "Issue 1, open: The door squeaks. It squeaks when it is cold."
         assert shown["issue"]["text"] == "It squeaks when it is cold." and shown["issue"]["comments"] == 1
         assert shown["citations"] == [{"title": f"{REPO} issue 1", "url": f"https://github.com/{REPO}/issues/1"}]
         d.hub.issues[1] |= {"body": "x" * 5_000, "state": "closed", "state_reason": "not_planned", "user": None}
@@ -126,7 +128,7 @@ async def test_the_latest_comments_are_shown_wherever_their_page_is() -> None:
     async with desk() as d:
         only = await d.call("list_comments", number=1)
         assert [(each["author"], each["text"]) for each in only["comments"]] == [("hubot", "Oil helps.")]
-        assert "earlier_ones" not in only
+        assert "earlier_ones" not in only and only["spoken"] == "hubot says: Oil helps."
         for number in range(2, 183):
             d.hub.commented(1, f"Number {number}")
         shown = await d.call("list_comments", number=1, count=3)  # the last page has two
@@ -172,6 +174,12 @@ async def test_an_act_is_asked_about_first_and_then_done_once(
         result = await d.call(action, **arguments)
         assert result[done]["number"] in (1, 3) and result[done]["url"].startswith("https://github.com/")
         assert len(d.asked("POST")) + len(d.asked("PATCH")) == 1
+    spoken = {
+        "create": "Opened as issue 3.",
+        "comment": "Your comment is on issue 1.",
+        "close": "I have closed issue 1.",
+    }
+    assert result["spoken"] == spoken[action]
     issues, said = d.hub.issues, d.hub.comments[1]
     match action:
         case "create":

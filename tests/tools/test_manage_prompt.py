@@ -47,8 +47,14 @@ async def test_instructions_are_added_listed_and_deleted_by_their_id() -> None:
     assert added["added"] == "Call me captain." and len(added["instructions"]) == 2
     listed = await run(tools, action="list")
     assert listed["instructions"] == added["instructions"]
+    assert (added["spoken"], listed["spoken"]) == (
+        "All right, from now on: Call me captain.",
+        "You have asked me for this: Always answer in one sentence. Call me captain.",
+    )
     first = listed["instructions"][0]["id"]
-    assert (await run(tools, action="delete", instruction_id=first))["deleted"] == "Always answer in one sentence."
+    gone = await run(tools, action="delete", instruction_id=first)
+    assert gone["deleted"] == "Always answer in one sentence."
+    assert gone["spoken"] == "All right, no longer: Always answer in one sentence."
     assert texts(await run(tools, action="list")) == ["Call me captain."]
 
 

@@ -11,7 +11,7 @@ from fakeredis import FakeAsyncRedis
 
 from backend.models.embedding import Embedder
 from backend.tools.base import EVERYONE, Client, ToolContext
-from backend.tools.memory import ARGUMENTS, Action, memory
+from backend.tools.memory import ARGUMENTS, Action, memory, to_you
 from backend.tools.registry import Registry
 from backend.users.memories import LIMIT, TEXT_LIMIT, Memories
 from backend.users.text_search import TextSearch
@@ -74,6 +74,17 @@ async def test_a_memory_is_created_found_read_changed_and_deleted() -> None:
         "The user has no memory of this id. Search or list to get the ids there are.",
     )
     assert [one["text"] for one in (await done(tools, action="list"))["memories"]] == ["The bike is in the cellar."]
+
+
+async def test_what_is_said_speaks_to_the_user() -> None:
+    tools = box()
+    assert (await done(tools, action="list"))["spoken"] == "You have not told me anything about that."
+    made = await done(tools, action="create", text="My sister's name is Anna.")
+    assert made["spoken"] == "I will remember: Your sister's name is Anna."
+    assert (await done(tools, action="list"))["spoken"] == "You told me: Your sister's name is Anna."
+    gone = await done(tools, action="delete", memory_id=made["created"]["id"])
+    assert gone["spoken"] == "I have forgotten this: Your sister's name is Anna."
+    assert to_you("i was in my room") == "You were in your room."
 
 
 async def test_the_newest_are_listed_first_and_long_ones_shortened_but_read_whole() -> None:

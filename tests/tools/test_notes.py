@@ -53,12 +53,20 @@ async def test_a_note_is_made_listed_snoozed_and_resolved() -> None:
     made = (await desk.call("create", text="call the plumber", due="tomorrow at nine"))["created"]
     assert (made["text"], made["due"]) == ("call the plumber", "2026-11-22T09:00:00+01:00")
     assert made["when"] == "Sunday, 22 November 2026, 09:00"
-    assert (await desk.call("list"))["notes"] == [made]
-    snoozed = (await desk.call("snooze", note_id=made["id"], due="Monday"))["snoozed"]
-    assert (snoozed["due"], snoozed["when"]) == ("2026-11-23", "Monday, 23 November 2026")
-    assert (await desk.call("resolve", note_id=made["id"]))["resolved"]["state"] == "resolved"
+    listed = await desk.call("list")
+    assert listed["notes"] == [made]
+    assert listed["spoken"] == "You have noted: call the plumber, for Sunday, 22 November, at 09:00."
+    later = await desk.call("snooze", note_id=made["id"], due="Monday")
+    assert (later["snoozed"]["due"], later["snoozed"]["when"]) == ("2026-11-23", "Monday, 23 November 2026")
+    assert later["spoken"] == "All right, that can wait until Monday, 23 November."
+    done = await desk.call("resolve", note_id=made["id"])
+    assert (
+        done["resolved"]["state"] == "resolved" and done["spoken"] == "Good, that is off your notes: call the plumber."
+    )
+    assert (await desk.call("list"))["spoken"] == "You have no open notes."
     assert await desk.texts() == []
     assert await desk.texts(resolved=True) == ["call the plumber"]
+    assert (await desk.call("create", text="buy milk"))["spoken"] == "I have noted: buy milk."
 
 
 async def test_the_list_has_the_soonest_first_and_can_be_searched() -> None:

@@ -17,7 +17,9 @@ class Kept:
     """`UserReminders` in a list."""
 
     def __init__(self, *texts: str) -> None:
-        self.kept = [{"id": f"r{number}", "text": text, "owner": "ana"} for number, text in enumerate(texts)]
+        self.kept: list[dict[str, Any]] = [
+            {"id": f"r{number}", "text": text, "owner": "ana"} for number, text in enumerate(texts)
+        ]
 
     async def set(self, owner: str, text: str, at: str, repeat: str = "", time_zone: str = "") -> Any:
         return {"owner": owner, "text": text, "at": at, "repeat": repeat}
@@ -33,6 +35,20 @@ async def test_one_is_set_for_who_asks() -> None:
     result = await reminders(ANA, Kept(), "create", "take the bread out", "in ten minutes")
     expected = {"owner": "ana", "text": "take the bread out", "at": "in ten minutes", "repeat": "none"}
     assert result.data == {"set": expected}
+    assert result.spoken == "I will remind you in ten minutes: take the bread out."
+
+
+async def test_when_it_comes_is_said_by_the_clock_or_how_long_it_is_until_then() -> None:
+    kept = Kept("run", "call Tom")
+    kept.kept[0] |= {"when": "Friday, …", "at": "2026-11-27T09:00:00+01:00", "repeat": "FREQ=DAILY"}
+    kept.kept[1] |= {"when": "", "at": "2026-11-21T12:10:00+00:00", "repeat": "none", "in_s": 600}
+    assert (await reminders(ANA, kept, "list")).spoken == (
+        "You have these reminders: run, on Friday, 27 November, at 09:00, and again after that; "
+        "call Tom, in 10 minutes."
+    )
+    canceled = await reminders(ANA, kept, "cancel", text="Tom")
+    assert canceled.spoken == "I will not remind you of this any more: call Tom."
+    assert (await reminders(ANA, Kept(), "list")).spoken == "You have no reminders."
 
 
 async def test_what_is_missing_is_asked_for() -> None:
