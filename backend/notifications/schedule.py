@@ -19,7 +19,7 @@ from dateutil.rrule import rrulestr
 
 from backend.calendar.base import BadEvent
 from backend.calendar.rules import WORDS, checked
-from backend.calendar.when import parse_when, plain, settled
+from backend.calendar.when import WEEKDAYS, parse_when, plain, settled
 from backend.errors import BadRequest
 
 LATE_S = 5.0
@@ -36,6 +36,10 @@ NO_ZONE = "Send an offset or a time_zone such as Europe/Oslo, or keep the user's
 _SECONDS = {"second": 1, "sec": 1, "minute": 60, "min": 60, "hour": 3_600, "hr": 3_600, "day": 86_400, "week": 604_800}
 _PART = rf"(?P<n>\d+(?:\.\d+)?) (?P<unit>{'|'.join(_SECONDS)})s?(?P<half> and 1? ?(?:a )?half)?"
 _AHEAD = re.compile(rf"(?:in |after )?{_PART}(?:(?: and| ,)? {_PART.replace('P<', 'P<more_')})?(?: from now)?")
+
+_EVERYS = {"day": "daily", "morning": "daily", "evening": "daily", "weekday": "weekdays"}
+_EVERYS |= {"week": "weekly", "month": "monthly", "year": "yearly"}
+_EVERY = re.compile(rf",?\s*\b(?:every (?P<unit>{'|'.join((*_EVERYS, *WEEKDAYS))})|daily)\b,?", re.IGNORECASE)
 
 
 class Series(msgspec.Struct, frozen=True):
@@ -60,6 +64,8 @@ def planned(at: str, repeat: str, now: float, zone: ZoneInfo | None) -> tuple[fl
     Raises `BadRequest` for what cannot be understood, has passed, or needs a time zone that nobody knows.
     """
     here = datetime.fromtimestamp(now, zone or UTC)
+    if repeat.strip().lower() in ONCE:
+        at, repeat = how_often(at)
     moment = _moment(at, here, zone)
     if repeat.strip().lower() not in ONCE:
         return _repeating(moment, repeat, now, zone)
@@ -68,6 +74,17 @@ def planned(at: str, repeat: str, now: float, zone: ZoneInfo | None) -> tuple[fl
     if moment - here > FARTHEST:
         raise BadRequest("That is too far ahead.", hint="Set it within ten years.")
     return moment.timestamp(), None
+
+
+def how_often(at: str) -> tuple[str, str]:
+    """Return a time without how often it comes, and that: 'every Monday at nine' is 'monday at nine', weekly."""
+    found = _EVERY.search(at)
+    if found is None:
+        return at, "none"
+    unit, rest = (found["unit"] or "day").lower(), f"{at[: found.start()]} {at[found.end() :]}".strip()
+    if unit in WEEKDAYS:
+        return f"{unit} {rest}".strip(), "weekly"
+    return f"{rest} in the {unit}" if unit in ("morning", "evening") else rest, _EVERYS[unit]
 
 
 def next_time(series: Series, after: float) -> float | None:

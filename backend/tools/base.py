@@ -21,6 +21,7 @@ import enum
 import inspect
 import json
 import re
+import textwrap
 import time
 import types
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
@@ -46,6 +47,8 @@ LIST_CAP = 4_500
 """Characters of JSON a list within a result may take."""
 SPOKEN_CAP = 800
 """Characters of what is said of a result."""
+PAGE_CHARS = 240
+"""Characters of a page that are said."""
 OUTPUT_CAP = 6_000
 """Characters of JSON a tool may return to the model, unless it declares another limit."""
 
@@ -330,6 +333,15 @@ def listed(things: Sequence[str], most: int = 5) -> str:
     """Return the first of several things as they are said one after the other, and how many more there are."""
     more = f"; and {len(things) - most} more" if len(things) > most else ""
     return "; ".join(things[:most]) + more
+
+
+def first_page(pages: Sequence[tuple[str, str]]) -> str:
+    """Return what is said of pages, each a title and a text, that were found: the title and beginning of the first."""
+    if not pages:
+        return "That search found nothing."
+    title, text = pages[0]
+    begun = textwrap.shorten(text, PAGE_CHARS, placeholder=" and so on.")
+    return f"{title.rstrip('.')}: {begun}" if begun else f"I found: {title.rstrip('.')}."
 
 
 def service_type(hint: Any) -> tuple[Any, bool]:

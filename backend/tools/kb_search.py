@@ -21,7 +21,7 @@ from backend.access.principal import Tier
 from backend.citations import Citation
 from backend.errors import SetupError, ToolFailed
 from backend.settings.settings import Settings
-from backend.tools.base import OURS, Result, tool
+from backend.tools.base import OURS, Result, first_page, tool
 
 SECTION_LIMIT = 1_200
 """Characters of a section; longer ones are cut between paragraphs."""
@@ -51,7 +51,8 @@ async def kb_search(
     found = await asyncio.to_thread(KnowledgeBase(path).search, query, count)
     passages = [{"document": one.document, "section": one.heading, "text": one.text} for one in found]
     citations = tuple(dict.fromkeys(map(_citation, found)))
-    return Result({"passages": passages}, note=note, citations=citations, empty=not found)
+    spoken = first_page([(one.document, one.text) for one in found])
+    return Result({"passages": passages}, note=note, citations=citations, empty=not found, spoken=spoken)
 
 
 def _citation(section: Section) -> Citation:

@@ -17,7 +17,7 @@ from pydantic import AfterValidator, AliasPath, Field, PlainSerializer
 from backend.citations import Citation
 from backend.errors import ToolFailed
 from backend.settings.settings import Settings
-from backend.tools.base import EVERYONE, Result, tool
+from backend.tools.base import EVERYONE, Result, first_page, tool
 from backend.tools.fetch import A, ServiceAnswer, fetch_answer, fetch_text
 
 SERVICE = "PubMed"
@@ -54,12 +54,14 @@ async def pubmed_search(
     terms = (f"({query})", KINDS.get(kind), f"{since_year}:3000[dp]" if since_year else None)
     ids = await pubmed.ids(" AND ".join(filter(None, terms)), count)
     if not ids:
-        return Result({"articles": []}, empty=True)
+        return Result({"articles": []}, empty=True, spoken=first_page([]))
     summaries, abstracts = await asyncio.gather(pubmed.summaries(ids), pubmed.abstracts(ids))
     articles = [
         {"pmid": id_, **summary.model_dump(), "abstract": abstracts.get(id_, "")} for id_, summary in summaries.items()
     ]
-    return Result({"articles": articles}, citations=tuple(_citation(*found) for found in summaries.items()))
+    spoken = first_page([(summary.title, abstracts.get(id_, "")) for id_, summary in summaries.items()])
+    citations = tuple(_citation(*found) for found in summaries.items())
+    return Result({"articles": articles}, citations=citations, spoken=spoken)
 
 
 class _Search(ServiceAnswer):

@@ -66,7 +66,11 @@ async def reminders(
     action: Literal["create", "list", "cancel"],
     text: Annotated[str, Field(max_length=2_000, description="What to remind of; for cancel, words of it.")] = "",
     at: Annotated[
-        str, Field(max_length=100, description="e.g. 'in ten minutes', 'tomorrow at nine', '2026-11-27T15:00'.")
+        str,
+        Field(
+            max_length=100,
+            description="e.g. 'in ten minutes', 'tomorrow at nine', 'every Monday at nine', '2026-11-27T15:00'.",
+        ),
     ] = "",
     repeat: Annotated[
         str,

@@ -15,7 +15,7 @@ from pydantic import AfterValidator, AliasChoices, Field
 
 from backend.citations import Citation
 from backend.settings.settings import Settings
-from backend.tools.base import OURS, Result, tool
+from backend.tools.base import OURS, Result, first_page, tool
 from backend.tools.fetch import ServiceAnswer, fetch_answer, refused
 
 SERVICE = "The web search"
@@ -54,7 +54,8 @@ async def web_search(
     pages = list(distinct.values())[:count]
     results = [page.model_dump() for page in pages]
     citations = tuple(Citation(page.title or page.url, page.url) for page in pages)
-    return Result({"results": results}, citations=citations, empty=not pages)
+    spoken = first_page([(page.title or page.url, page.excerpt) for page in pages])
+    return Result({"results": results}, citations=citations, empty=not pages, spoken=spoken)
 
 
 Plain = Annotated[str, AfterValidator(lambda text: html.unescape(re.sub(r"<[^<>]*>", "", text)).strip())]

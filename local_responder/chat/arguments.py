@@ -24,7 +24,7 @@ Function = Mapping[str, Any]
 
 _NEEDS = {
     # the fields that go with an action; with a * those it cannot do without
-    "create": "title* text* start* at* due repeat",
+    "create": "title* text* start* at* due",
     "add": "text*",
     "comment": "number* text*",
     "snooze": "due*",
@@ -120,13 +120,11 @@ def value_of(name: str, asked: Asked, function: Function, wish: Wish | None = No
         case "day":
             return wish.time.day
         case "at":
-            return wish.time.once[0]
-        case "repeat":
-            return wish.time.once[1]
+            return wish.time.when
         case "due":
             return wish.target if wish.action == "snooze" else wish.time.when
         case "start" if wish.action == "create":  # an hour is never guessed
-            return wish.time.when if wish.time.hour else ""
+            return wish.time.when if wish.time.has_hour else ""
         case "start" if wish.action == "update":
             return wish.target
         case "start" | "end":

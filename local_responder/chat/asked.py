@@ -100,7 +100,7 @@ def wish_of(plain: str, actions: Collection[str], *, times: bool = True) -> Wish
     target = moved["target"] if moved else ""
     said = plain[: moved.start()] if moved else plain
     time = timed(said) if times else Timed(said)
-    if action == "list" and "create" in actions and time.hour and not ASKS.match(plain):
+    if action == "list" and "create" in actions and time.has_hour and not ASKS.match(plain):
         return Wish("create", _CALENDAR.sub("", time.text).strip(" ,"), time)  # "lunch with Ben on Friday at noon"
     if named := _NAMED.search(said) if action in CHANGES else None:
         return Wish(action, (named["before"] or named["after"]).strip(), time, target)

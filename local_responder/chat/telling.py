@@ -7,7 +7,6 @@ was found, or what its plain values are.
 from __future__ import annotations
 
 import re
-import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -18,11 +17,8 @@ Result = Mapping[str, Any]
 
 ASIDE = ("note", "sample", "citations", "calendar", "spoken")
 """Values that stand beside what a tool has found or done."""
-_PAGES = ("results", "passages", "articles")
 _MOST = 5
 """Entries that are told."""
-_LONGEST = 240
-"""Characters of a page that are read aloud."""
 SAMPLE = "That was sample data: live data cannot be reached from here."
 UNWORDED = "I got an answer that I cannot put into words."
 _NOT_NAMED = re.compile(r"^No \w+ was named\b.* Ask which (\w+) is meant")
@@ -59,10 +55,10 @@ def told(sentence: str, result: Result) -> str:
             return wording.spoken(words)
     values = {name: value for name, value in result.items() if name not in ASIDE and value is not None}
     for key, value in values.items():
-        if isinstance(value, list) and (key in _PAGES or len(values) == 1):
-            return _list(key, value)
         if isinstance(value, Mapping):
             return f"I have {key} this: {_line(value)}."
+        if value == [] and len(values) == 1:
+            return f"There are no {key.replace('_', ' ')}."
     texts = [(name, _joined(value) if isinstance(value, list) else value) for name, value in values.items()]
     plain = "; ".join(f"{name.replace('_', ' ')}: {text}" for name, text in texts[:_MOST] if text != "")
     return f"{plain[0].upper()}{plain[1:]}." if plain else ""
@@ -73,25 +69,8 @@ def _joined(entries: Sequence[Any]) -> str:
     return "; ".join(map(_line, entries[:_MOST])) + more
 
 
-def _list(key: str, entries: Sequence[Any]) -> str:
-    if key in _PAGES:
-        return _page(entries[0]) if entries else "That search found nothing."
-    words = key.replace("_", " ")
-    return f"{words.capitalize()}: {_joined(entries)}." if entries else f"There are no {words}."
-
-
 def _line(entry: Any) -> str:
     """Return one thing in a few words."""
     if not isinstance(entry, Mapping):
         return str(entry)
     return next((str(entry[name]).rstrip(". ") for name in ("title", "text", "name") if entry.get(name)), "")
-
-
-def _page(found: Any) -> str:
-    """Return a page's title, and the first sentences of it that fit into what one can listen to."""
-    if not isinstance(found, Mapping):
-        return str(found)
-    title = str(found.get("title") or found.get("document") or "One source").rstrip(".")
-    text = next((str(found[name]) for name in ("excerpt", "text", "abstract", "summary") if found.get(name)), "")
-    begun = textwrap.shorten(wording.gist(text), _LONGEST, placeholder=" and so on.")
-    return f"{title}: {begun}" if begun else f"I found: {title}."

@@ -1,16 +1,15 @@
 """Who is spoken to: the Responder, or somebody else in the room. Pure rules.
 
-The tool by which it stays silent is found among those on offer by its name, and the wake name in the instructions.
+The wake name is found in the instructions.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any
 
 SILENCE = "wait_for_user"
+"""The tool by which it stays silent, where it is on offer."""
 _SOMEBODY = (
     r"(?:my|the) (?:son|daughter|wife|husband|mother|father|mom|dad|brother|sister|kids?|children|baby|dog|cat|"
     r"neighbou?r|colleague|boss)|him|her|them|somebody else|someone else"
@@ -24,11 +23,6 @@ _TO_OTHERS = re.compile(
     r"|^(?:(?:no|sorry|i mean)\W+)*not you\W*$"
 )
 _WAKE_NAME = re.compile(r'Your name in this call is "((?:[^"\\]|\\.)*)"')
-
-
-def silence_of(tools: Sequence[Mapping[str, Any]]) -> str | None:
-    """The tool by which one stays silent, if it is on offer."""
-    return next((tool["name"] for tool in tools if tool.get("name") == SILENCE), None)
 
 
 def is_for_others(words: str, instructions: str = "", last_said: str = "") -> bool:

@@ -11,7 +11,7 @@ from typing import Any
 from local_responder.chat.facts import recall
 from local_responder.chat.telling import worded
 from local_responder.dialogue import small_talk, wording
-from local_responder.dialogue.addressing import is_for_others, silence_of
+from local_responder.dialogue.addressing import SILENCE, is_for_others
 from local_responder.dialogue.base import Part, Sentence
 from local_responder.dialogue.conversation import Conversation, of_items
 from local_responder.dialogue.keeping import whole
@@ -87,10 +87,10 @@ def respond(
     conversation: Conversation, instructions: str, tools: Sequence[Mapping[str, Any]], now: datetime
 ) -> Thought:
     """Return what is answered to the caller, in calls and typed turns alike."""
-    silence = silence_of(tools)
     last_said = conversation.last("assistant")
-    if silence and conversation.spoken and is_for_others(" ".join(conversation.utterances), instructions, last_said):
-        return Thought(calls=(Call(silence, "{}"),))
+    may_be_silent = conversation.spoken and any(tool["name"] == SILENCE for tool in tools)
+    if may_be_silent and is_for_others(" ".join(conversation.utterances), instructions, last_said):
+        return Thought(calls=(Call(SILENCE, "{}"),))
     if told := remembered(conversation.newest, conversation.said, instructions):
         return Thought(told)
     routing = routing_of(tools, instructions)
@@ -107,8 +107,7 @@ def respond(
     if wish is Talk.YES and last and wording.asks_consent(last_said):
         wish = Question(last.domain, f"Yes, {last.query[:1].lower()}{last.query[1:]}")
     if isinstance(wish, Talk):
-        about = {"turn": conversation.turn, "now": now, "last_said": last_said, "specialists": specialists}
-        return Thought(small_talk.answer(wish, **about))  # type: ignore[arg-type]
+        return Thought(small_talk.answer(wish, conversation.turn, now, last_said, specialists))
     if routing is None:
         return Thought(recall(wish.query))
     questions = questions_in(wish.query, specialists) or (wish,)

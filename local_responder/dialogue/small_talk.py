@@ -64,7 +64,7 @@ def talk_of(plain: str) -> Talk | None:
     return next((kind for kind, pattern in _PATTERNS.items() if re.search(pattern, plain)), None)
 
 
-def answer(kind: Talk, *, turn: int, now: datetime, last_said: str, specialists: Sequence[Specialist]) -> str:
+def answer(kind: Talk, turn: int, now: datetime, last_said: str, specialists: Sequence[Specialist]) -> str:
     """Return the answer to small talk in the caller's turn number `turn`."""
     words = wording.pick(_TOLD[kind]["answers"], turn)
     said = last_said or "I have not said anything yet."

@@ -33,10 +33,7 @@ TIME = re.compile(rf"\b(?:right now|now|{_ANY}(?:,? {_ANY})*)(?!\w)", re.IGNOREC
 """A time as it is said, of any number of parts."""
 _DAYS = re.compile(rf"\b(?:{_DAY})\b", re.IGNORECASE)
 _HOURS = re.compile(rf"\b(?:{_HOUR})(?!\w)", re.IGNORECASE)
-_EVERYS = re.compile(rf",?\s*\b{_EVERY}\b,?", re.IGNORECASE)
 _LEADING = re.compile(r"^(?:on|for|by|over|in|at)\s+(?=\D)|^the\s+(?=weekend)", re.IGNORECASE)
-_REPEATS = {"day": "daily", "daily": "daily", "morning": "daily", "evening": "daily"}
-_REPEATS |= {"weekday": "weekdays", "week": "weekly", "month": "monthly", "year": "yearly"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,22 +50,9 @@ class Timed:
         return _LEADING.sub("", found[0]) if found else ""
 
     @property
-    def hour(self) -> str:
-        """The hour without its "at"."""
-        found = _HOURS.search(self.when)
-        return re.sub(r"^(?:at|around) ", "", found[0], flags=re.IGNORECASE) if found else ""
-
-    @property
-    def once(self) -> tuple[str, str]:
-        """The time without what says how often, and how often."""
-        found = _EVERYS.search(self.when)
-        if found is None:
-            return self.when, "none"
-        unit = found[0].strip(" ,").lower().removeprefix("every ")
-        at = f"{self.when[: found.start()]} {self.when[found.end() :]}".strip()
-        if unit in _REPEATS:
-            return at + (f" in the {unit}" if unit in ("morning", "evening") else ""), _REPEATS[unit]
-        return f"{unit} {at}".strip(), "weekly"
+    def has_hour(self) -> bool:
+        """Whether it names an hour."""
+        return bool(_HOURS.search(self.when))
 
 
 def timed(sentence: str) -> Timed:

@@ -115,12 +115,6 @@ def test_watched_shares_stand_in_for_my_stocks() -> None:
     assert after_tool("How are my stocks doing?", refused, "get_stock_price") == "Which company do you mean?"
 
 
-def test_of_pages_the_first_is_told() -> None:
-    pages = {"results": [{"title": "Jazz", "excerpt": "A long word. " * 40}]}
-    told = after_tool("?", pages, "web_search")
-    assert told.startswith("Jazz: A long word.") and len(told) < 260 and told.endswith(".")
-
-
 def test_sample_data_is_called_sample_data() -> None:
     words = after_tool("Weather in Seattle?", {"spoken": "In Seattle it is 59.", "sample": True, "note": "because"})
     assert words.startswith("In Seattle") and words.count("sample data") == 1 and words.endswith("from here.")

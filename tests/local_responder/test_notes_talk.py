@@ -40,7 +40,10 @@ def asked(sentence: str, *results: dict[str, Any], known: str = "", offered: tup
         ),
         ("Make a note to buy milk in two hours.", {"action": "create", "text": "buy milk", "due": "in two hours"}),
         ("Note that the key is under the mat.", {"action": "create", "text": "the key is under the mat"}),
-        ("Please take a note: pay the rent on Friday", {"action": "create", "text": "pay the rent", "due": "on Friday"}),
+        (
+            "Please take a note: pay the rent on Friday",
+            {"action": "create", "text": "pay the rent", "due": "on Friday"},
+        ),
         ("What are my notes?", {"action": "list"}),
         ("Do I have any open notes?", {"action": "list"}),
         ("Snooze it until Monday.", {"action": "snooze", "due": "Monday"}),

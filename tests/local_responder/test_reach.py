@@ -160,7 +160,7 @@ def test_research_is_planned_by_its_thinker_and_gaps_are_none() -> None:
 
 def test_research_is_reported_source_by_source() -> None:
     findings = [
-        {"query": "x", "source": "the web", "found": {"results": [{"title": "Bikes", "excerpt": "Lanes work."}]}},
+        {"query": "x", "source": "the web", "found": {"results": [{"title": "Bikes"}], "spoken": "Bikes: Lanes work."}},
         {
             "query": "x",
             "source": "the news",

@@ -10,12 +10,12 @@ import pytest
 from backend.call.prompts import NAMED
 from local_responder.chat.telling import SAMPLE, worded
 from local_responder.dialogue import wording
-from local_responder.dialogue.addressing import is_for_others, silence_of
+from local_responder.dialogue.addressing import is_for_others
 from local_responder.dialogue.names import places_in
 from local_responder.dialogue.rules import reply_to
 from local_responder.dialogue.small_talk import Talk, answer
 from local_responder.dialogue.understanding import Question
-from tests.local_responder.orders import SPECIALISTS, called, order, output, understood, user
+from tests.local_responder.orders import ROUTE, SILENCE, SPECIALISTS, called, order, output, understood, user
 
 DOMAINS = ("knowledge", "weather")
 NOW = datetime(2026, 3, 2, 9, 30)
@@ -133,7 +133,7 @@ def test_purposes_have_words_of_their_own(name: str) -> None:
 
 def small_talk(kind: Talk, turn: int = 1) -> str:
     now = datetime(2026, 1, 1, 14, 5)
-    return answer(kind, turn=turn, now=now, last_said="", specialists=tuple(SPECIALISTS.values()))
+    return answer(kind, turn, now, "", tuple(SPECIALISTS.values()))
 
 
 def test_it_says_what_it_is_and_what_would_make_it_smarter() -> None:
@@ -193,9 +193,11 @@ def test_with_a_wake_name_only_what_contains_it_or_follows_a_question_is_for_the
     assert is_for_others("Ada, honey, I'm talking to my son.", named)
 
 
-def test_the_tool_for_silence_is_found_only_where_it_is_on_offer() -> None:
-    assert silence_of([{"type": "function", "name": "wait_for_user"}]) == "wait_for_user"
-    assert silence_of([{"type": "function", "name": "route_to_thinker"}]) is None
+def test_silence_is_kept_only_where_its_tool_is_on_offer() -> None:
+    words = user("Honey, can you close the door?", spoken=True)
+    (call,) = reply_to(order(words, tools=(ROUTE, SILENCE)), NOW).calls
+    assert call.name == SILENCE["name"]
+    assert all(call.name != SILENCE["name"] for call in reply_to(order(words), NOW).calls)
 
 
 def test_results_are_told_in_the_order_of_their_questions_and_a_status_is_not_told() -> None:

@@ -57,6 +57,23 @@ def test_what_is_said_of_the_time_is_understood(said: str, meant: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("said", "meant", "rule"),
+    [
+        ("every day at nine", "2026-11-22T09:00:00+01:00", "FREQ=DAILY"),
+        ("at seven every morning", "2026-11-22T07:00:00+01:00", "FREQ=DAILY"),
+        ("at seven every evening", "2026-11-21T19:00:00+01:00", "FREQ=DAILY"),
+        ("every Monday at half past eight", "2026-11-23T08:30:00+01:00", "FREQ=WEEKLY"),
+        ("every weekday at nine", "2026-11-23T09:00:00+01:00", "FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR"),
+        ("daily at noon", "2026-11-22T12:00:00+01:00", "FREQ=DAILY"),
+    ],
+)
+def test_how_often_it_comes_may_be_said_with_the_time(said: str, meant: str, rule: str) -> None:
+    first, series = planned(said, "none", NOW, OSLO)
+    assert first == at(meant).timestamp()
+    assert series is not None and series.rule == rule
+
+
+@pytest.mark.parametrize(
     ("said", "repeat", "zone", "why"),
     [
         ("2026-11-21T11:59+01:00", "", OSLO, "passed"),

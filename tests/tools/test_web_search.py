@@ -39,6 +39,7 @@ async def test_results_come_plain_distinct_and_with_safe_addresses(provider: str
     result, _ = await searched(provider, handler)
     assert result.data["results"] == EXPECTED
     assert result.citations[1] == Citation("Trams", "https://b.example/trams")
+    assert result.spoken == "Bikes & cities: Lanes work."
 
 
 async def test_the_count_is_kept() -> None:
@@ -49,7 +50,7 @@ async def test_the_count_is_kept() -> None:
 async def test_nothing_found_is_an_empty_list() -> None:
     result, _ = await searched("brave", search_apis.brave, "nothing")
     assert result.data["results"] == []
-    assert result.empty
+    assert result.empty and result.spoken == "That search found nothing."
 
 
 async def test_the_key_travels_in_a_header_only() -> None:
