@@ -10,14 +10,18 @@ import argparse
 import json
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from backend.calendar.base import BadEvent
+from backend.calendar.when import parse_days
+from backend.notifications.schedule import how_often
 from backend.thinkers.base import Manifest
 from backend.thinkers.registry import guide
 from backend.tools.base import Tool
@@ -55,6 +59,7 @@ ROUTE: dict[str, Any] = {
     },
 }
 GOAL = 0.85
+NOW = datetime(2026, 11, 23, tzinfo=UTC)
 SETS: dict[str, tuple[Asked, ...]] = {
     "looked at": tuned(),
     "development": DEVELOPMENT,
@@ -94,7 +99,7 @@ def outcome_of(asked: Asked, words: str = "") -> Outcome:
     """Ask one question; `words` are how it was recognised, if it was spoken."""
     said = words or asked.words
     history = [(role, text) for before in asked.before for role, text in (("user", before), ("assistant", "Done."))]
-    calls = respond(of_messages([*history, ("user", said)]), GUIDE, [ROUTE], datetime(2026, 11, 23)).calls
+    calls = respond(of_messages([*history, ("user", said)]), GUIDE, [ROUTE], NOW.replace(tzinfo=None)).calls
     if not calls:
         return Outcome(asked, said, SMALL_TALK, ())
     route = json.loads(calls[0].arguments)
@@ -103,7 +108,22 @@ def outcome_of(asked: Asked, words: str = "") -> Outcome:
     if manifest.domain == "research":  # its Thinker plans by itself; the question is all it needs
         return Outcome(asked, said, manifest.domain, ())
     calls = think(messages, [TOOLS[name].schema() for name in manifest.tools]).calls
-    return Outcome(asked, said, manifest.domain, tuple((each.name, json.loads(each.arguments)) for each in calls))
+    made = tuple((each.name, _as_read(each.name, json.loads(each.arguments))) for each in calls)
+    return Outcome(asked, said, manifest.domain, made)
+
+
+def _as_read(tool: str, given: dict[str, Any]) -> dict[str, Any]:
+    """Return arguments as their tool reads them: the first day of several, and how often a reminder comes."""
+    if tool == "calendar_list_events" and "start" in given:
+        with suppress(BadEvent):
+            first, last = parse_days(given["start"], NOW, None)
+            if first != last:
+                return given | {"start": f"{first:%A}"}
+            return given | {"start": "today"} if first == NOW.date() else given
+    if tool == "reminders" and "at" in given:
+        at, repeat = how_often(given["at"])
+        return given | {"at": at, "repeat": repeat}
+    return given
 
 
 def _holds(given: dict[str, Any], path: str, wanted: str) -> bool:

@@ -176,7 +176,7 @@ async def test_reference_case(score: str, values: dict[str, Any], value: float, 
 
 
 async def test_a_score_is_said_with_its_unit_and_its_meaning() -> None:
-    bmi = await medical_calculator("bmi", body(80, 180))
+    bmi = await medical_calculator("bmi", {"weight_kg": 80, "height_cm": 180})
     assert bmi.spoken == "The body mass index is 24.7 kg/m²: normal weight."
     gcs = await medical_calculator("curb_65", curb(age=80))
     assert gcs.spoken.startswith("The CURB-65 is 1 points: ")

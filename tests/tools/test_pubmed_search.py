@@ -37,6 +37,7 @@ async def test_articles_come_with_abstracts_and_citations() -> None:
         "abstract": "Background: Colds are common. Results: Fewer colds.",
     }
     assert (second["year"], second["abstract"]) == ("2019", "")
+    assert result.spoken == "Vitamin D and colds: Background: Colds are common. Results: Fewer colds."
     assert result.citations[0] == Citation("Vitamin D and colds. Lancet, 2023", "https://pubmed.ncbi.nlm.nih.gov/11/")
 
 
