@@ -20,7 +20,6 @@ from local_responder.dialogue import wording
 from local_responder.dialogue.rules import Thought
 from local_responder.realtime.parts import Call
 
-_CRITIC = "You check an answer before it is given"
 _TASK = re.compile(
     r'^You carry out (?:instructions, one at a time|the whole task)\b[\s\S]*^The task as a whole \(data\):\n(".*")$',
     re.MULTILINE,
@@ -36,11 +35,11 @@ def duty(asked: Asked, *, may_act: bool) -> Thought | None:
 
     The critic is content: rules would only work it out the same way once more. The notes stay as they are.
     """
-    if _CRITIC in asked.known:
+    if "You check an answer before it is given" in asked.known:
         return Thought("CORRECT")
     if "You coordinate a user's long-running work" in asked.known:
         return _coordinated(asked.sentence, may_act=may_act)
-    if re.search(r"JSON object.*\"summary\".*\"facts\"", asked.known, re.DOTALL):
+    if "You keep the notes that a voice assistant has" in asked.known:
         notes = next((read for line in asked.sentence.splitlines() if isinstance(read := wording.read(line), dict)), {})
         return Thought(json.dumps({"summary": str(notes.get("summary") or ""), "facts": []}, ensure_ascii=False))
     question, *findings = _FINDINGS.split(asked.sentence, maxsplit=1)
