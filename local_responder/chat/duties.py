@@ -1,7 +1,7 @@
 """What the server asks of its model besides answers, by rules. The prompt that asks tells which it is. Pure.
 
 A reasoner has a critic, who agrees, and an executor, who delivers. The coordinator tells what came of long work. A
-search is reported from what it found, a caller's notes stay as they are, and a user's due notes are brought up.
+search is reported from what it found, a caller's last questions are noted, and a user's due notes are brought up.
 """
 
 from __future__ import annotations
@@ -33,15 +33,17 @@ _FEELINGS = (("praise", r"\b(?:great|well done|love it)\b"), ("complaint", r"\b(
 def duty(asked: Asked, *, may_act: bool) -> Thought | None:
     """What is said or done by a critic, a coordinator, and who keeps notes or reports a search; None for anybody else.
 
-    The critic is content: rules would only work it out the same way once more. The notes stay as they are.
+    The critic is content: rules would only work it out the same way once more. The notes list the last questions.
     """
     if "You check an answer before it is given" in asked.known:
         return Thought("CORRECT")
     if "You coordinate a user's long-running work" in asked.known:
         return _coordinated(asked.sentence, may_act=may_act)
     if "You keep the notes that a voice assistant has" in asked.known:
-        notes = next((read for line in asked.sentence.splitlines() if isinstance(read := wording.read(line), dict)), {})
-        return Thought(json.dumps({"summary": str(notes.get("summary") or ""), "facts": []}, ensure_ascii=False))
+        old, said = [json.loads(line) for line in asked.sentence.splitlines() if line[:1] in ("{", "[")]
+        new = "; ".join([each["text"][:80].strip(" .?!") for each in said if each["role"] == "caller"][-6:])
+        summary = f"Has asked: {new}." if new else str(old["summary"] or "")
+        return Thought(json.dumps({"summary": summary, "facts": []}, ensure_ascii=False))
     question, *findings = _FINDINGS.split(asked.sentence, maxsplit=1)
     said = _report(question, findings[0]) if findings else ""
     return Thought(said) if said else None

@@ -1,4 +1,4 @@
-"""The offline chat keeps a caller's notes as they are, in the form the server reads."""
+"""The offline chat writes a caller's notes in the form the server reads."""
 
 from __future__ import annotations
 
@@ -17,9 +17,12 @@ def told(known: UserProfile, *said: str) -> str:
     return notes.summary
 
 
-def test_what_is_noted_stays_and_nothing_is_made_up() -> None:
-    assert told(UserProfile(), "What's the weather in Seattle?") == ""
-    assert told(UserProfile(summary="Likes tea."), "How is Apple stock doing?") == "Likes tea."
+def test_the_last_questions_are_noted_and_nothing_is_made_up() -> None:
+    questions = ("What's the weather in Seattle?", "How is Apple stock doing?")
+    assert told(UserProfile(), *questions) == "Has asked: What's the weather in Seattle; How is Apple stock doing."
+    assert told(UserProfile(), *(f"question {n} " + "and more " * 50 for n in range(20))).count(";") == 5
+    assert told(UserProfile(summary="Likes tea.")) == "Likes tea."
+    assert told(UserProfile()) == ""
 
 
 def test_another_task_is_not_mistaken_for_this_one() -> None:
