@@ -74,8 +74,11 @@ class Caller:
         return self.limits.endpointing if self.options is None or self.options.detects_turns else "client"
 
     async def load(self) -> None:
-        """Find out what is known of the caller, within half a second."""
-        self._background = await self._dependencies.background(self._session.owner)
+        """Find out what is known of the caller, within half a second. A profile that changes meanwhile is the newer."""
+        before = self._background.profile
+        background = await self._dependencies.background(self._session.owner)
+        now = self._background.profile
+        self._background = background if now is before else replace(background, profile=now)
 
     def use_mode(self) -> None:
         """Go by the mode in the profile."""

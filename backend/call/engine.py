@@ -136,6 +136,7 @@ class CallEngine:
     async def run(self) -> str:
         """Run the call to its end and return the reason. A fault is shown on the page, and raised after cleaning up."""
         self._session.call = self
+        self._listeners.begin()
         self._transport.listen_to_playback(self.dispatch)
         self._transport.watch_played(self._echo.played)
         if self._session.follower:

@@ -63,6 +63,10 @@ class CallListeners:
     def __repr__(self) -> str:
         return f"CallListeners({self.trace!r}, {self.history!r}, {self.usage!r}, {self._post_turn!r})"
 
+    def begin(self) -> None:
+        """Take part in the call, which begins now."""
+        self._learner.begin()
+
     def on_event(self, event: ev.Event | None, turn: int) -> None:
         """Take an event (None: a deadline) that has brought the turn machine to that turn."""
         if event and (decision := VAD_DECISIONS.get(type(event))):

@@ -34,6 +34,8 @@ _EDGES: Final = [
     round(hertz * _SIZE / RATE) for hertz in (200, 350, 500, 700, 900, 1150, 1450, 1800, 2250, 2800, 3500, 4500)
 ]
 _DEEPEST_DB: Final = 30.0
+_BEFORE: Final = 50 // _HOP_MS
+"""Frames of quiet before the first note that are looked at: however much is kept of it, a note is not like it."""
 _QUIETEST_SHARE: Final = 1e-4
 """Of the strongest band's power: what is below counts as this."""
 
@@ -47,11 +49,13 @@ def is_laughter(sound: NDArray[np.float32]) -> bool:
     energy = bands.sum(axis=1) + 1.0
     loudness = 10 * np.log10(energy)
     loudness = np.maximum(loudness, loudness.max() - _DEEPEST_DB)
+    begins = max(0, int(np.argmax(loudness > loudness.max() - _DEEPEST_DB)) - _BEFORE)
+    bands, energy, loudness = bands[begins:], energy[begins:], loudness[begins:]
     shapes = 10 * np.log10(bands + bands.max() * _QUIETEST_SHARE + 1.0)
     shapes -= shapes.mean(axis=1, keepdims=True)
     for note_ms in NOTES_MS:
         note = note_ms // _HOP_MS
-        if len(frames) < LEAST_NOTES * note:
+        if len(energy) < LEAST_NOTES * note:
             return False
         weights = np.sqrt(np.minimum(energy[:-note], energy[note:]))
         apart_db = float(np.average(np.abs(shapes[:-note] - shapes[note:]).mean(axis=1), weights=weights))

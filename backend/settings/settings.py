@@ -309,7 +309,7 @@ class Settings(BaseSettings):
         580, description="Milliseconds of speech that interrupt a reply whatever is said."
     )
     utterance_reader: bool = Field(
-        True, description="A process beside the server reads short utterances by their sound; it takes CPU and 90 MB."
+        True, description="A process beside the server reads short utterances by their sound; it takes CPU and 100 MB."
     )
     interruption_onset: Literal["duck", "hold"] = Field(
         "duck", description="Until speech is known to interrupt, the reply is turned down (duck) or paused (hold)."

@@ -23,7 +23,9 @@ class VadSettings(BaseModel):
     )
     vad_sample_rate: int = Field(16000, description="Samples per second that the detector receives; only 16000.")
     vad_frame_ms: Literal[10, 16, 32] = Field(32, description="Milliseconds TEN VAD scores at once; Silero always 32.")
-    pre_roll_ms: int = Field(100, ge=0, le=1000, description="Milliseconds kept from before the onset.")
+    pre_roll_ms: int = Field(
+        300, ge=0, le=1000, description="Milliseconds sent from before the onset; a soft consonant may be there."
+    )
     post_roll_ms: int = Field(300, ge=0, le=2000, description="Most milliseconds of trailing silence that are sent.")
     hangover_frames: int = Field(15, ge=1, le=150, description="Silent frames of 20 ms that end an utterance.")
     near_voice: bool = Field(True, description="Take voices far below the caller's level for the room.")

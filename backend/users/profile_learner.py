@@ -52,7 +52,7 @@ class LearnerDependencies:
 
 
 class ProfileLearner:
-    """The learner of one call; `close` it when the call is over."""
+    """The learner of one call; `begin` it with the call, and `close` it when the call is over."""
 
     def __init__(
         self, shared: LearnerDependencies, session_id: str, user_id: str, enqueue: Enqueue, refresh: Refresh
@@ -68,11 +68,16 @@ class ProfileLearner:
         self._summarised = 0
         self._changed: UserProfile | None = None
         self._timer: asyncio.TimerHandle | None = None
-        self._unwatch = shared.watch(user_id, self._on_profile)
-        enqueue(self._own)
+        self._watch = shared.watch
+        self._unwatch: Unwatch | None = None
 
     def __repr__(self) -> str:
         return f"ProfileLearner({self._turns} turns, {self._summarised} of them summarised)"
+
+    def begin(self) -> None:
+        """Follow the caller's profile, and note whose session it is."""
+        self._unwatch = self._watch(self._user_id, self._on_profile)
+        self._enqueue(self._own)
 
     def on_message(self, role: str, text: str) -> None:
         """Take a message that was really said or heard: `role` is "user" or "assistant"."""
@@ -93,7 +98,8 @@ class ProfileLearner:
 
     def close(self, reason: str) -> None:
         """End the briefings and, unless the session was deleted, request a last summary. Returns at once."""
-        self._unwatch()
+        if self._unwatch:
+            self._unwatch()
         if self._timer:
             self._timer.cancel()
         if reason == "deleted":

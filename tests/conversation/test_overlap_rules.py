@@ -250,7 +250,7 @@ def test_a_murmur_that_goes_on_as_one_is_given_longer_still(last: UtteranceKind,
         talk.wait(0.2)
         talk.tell(ev.UtteranceRead(kind, "yeah", partial=True))
     talk.wait(0.38)
-    assert talk.said.count(do.ReadUtterance(partial=True)) == 4
+    assert talk.said.count(do.ReadUtterance(partial=True)) == 5
     talk.tell(ev.UtteranceRead(last, "", partial=True))
     talk.wait(0.3)
     assert (talk.floor() is Floor.HELD) == held
@@ -327,7 +327,7 @@ def test_a_long_stop_is_understood_while_it_is_said() -> None:
     talk.tell(ev.UtteranceRead(UtteranceKind.OTHER, "", partial=True))
     assert talk.floor() is Floor.HELD
     talk.wait(0.12)
-    assert talk.said.count(do.ReadUtterance(partial=True)) == 2
+    assert talk.said.count(do.ReadUtterance(partial=True)) == 3
     talk.tell(ev.UtteranceRead(UtteranceKind.COMMAND, "stop", partial=True))
     assert talk.all(do.FlushPlayback) and talk.floor() is Floor.USER
 

@@ -34,6 +34,13 @@ def test_the_same_note_again_and_again_is_laughter(note_ms: int, notes: int) -> 
     assert is_laughter(laugh(note_ms, notes))
 
 
+@pytest.mark.parametrize("quiet_ms", [100, 300, 600])
+def test_quiet_before_it_changes_nothing(quiet_ms: int) -> None:
+    before = np.random.default_rng(4).standard_normal(RATE * quiet_ms // 1000) * 3
+    assert is_laughter(np.concatenate((before, laugh(210, 3))).astype(np.float32))
+    assert not is_laughter(np.concatenate((before, laugh(210, 2))).astype(np.float32))
+
+
 @pytest.mark.parametrize(
     ("note_ms", "notes", "vowels"),
     [(210, 2, (700,)), (400, 4, (700,)), (210, 4, (400, 2000, 900, 2800))],

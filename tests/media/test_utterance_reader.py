@@ -15,7 +15,9 @@ import pytest
 import pytest_asyncio
 
 from backend.conversation.utterances import UtteranceKind
-from backend.media import utterance_reader
+from backend.media import g711, utterance_reader, utterance_reader_worker
+from backend.media.frame import BYTES_PER_MS, FRAME_BYTES, SAMPLE_RATE, Frame
+from backend.media.resample import resample
 from backend.media.utterance_reader import LONGEST_MS, MOST_WAITING, Reading, UtteranceReader, open_utterance_reader
 from tests.support.speech import noise, pcm_of, samples_of, silence, speech
 from tests.support.waiting import until
@@ -61,6 +63,46 @@ async def test_an_utterance_is_read_by_its_sound(reader: UtteranceReader, text: 
     assert reading is not None
     assert reading.kind is kind
     assert reading.words == ("" if kind is UtteranceKind.OTHER else text.lower())
+
+
+def by_telephone(pcm: bytes, law: g711.Law = g711.Law.MU) -> bytes:
+    encoder, decoder = g711.Encoder(law), g711.Decoder(law)
+    frames = (Frame(pcm[at : at + FRAME_BYTES]) for at in range(0, len(pcm) - FRAME_BYTES + 1, FRAME_BYTES))
+    return b"".join(decoder.decode(encoder.encode(frame)) for frame in frames)
+
+
+@pytest.mark.asyncio(loop_scope="module")
+@pytest.mark.parametrize("law", g711.Law)
+async def test_an_utterance_is_read_by_telephone(reader: UtteranceReader, law: g711.Law) -> None:
+    said = {"okay": UtteranceKind.AGREEMENT, "makes sense": UtteranceKind.AGREEMENT, "stop": UtteranceKind.COMMAND}
+    for voice in ("slt", "rms"):
+        for text, kind in said.items():
+            reading = await reader.read(by_telephone(uttered(text, voice), law))
+            assert reading and reading.kind is kind, (voice, text)
+
+
+def test_more_is_understood_by_telephone_with_what_it_does_to_speech(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = ("stop", "wait", "please stop", "hold on", "one second", "excuse me", "yes", "i see", "makes sense")
+    sounds = {
+        text: [by_telephone(uttered(text, voice))[: BYTES_PER_MS * 560] for voice in ("slt", "rms", "awb", "kal16")]
+        for text in texts
+    }
+    models = utterance_reader_worker.ReaderModels()
+
+    def understood() -> int:
+        return sum(models.read(pcm).words == text for text, spoken in sounds.items() for pcm in spoken)
+
+    with_it = understood()
+    monkeypatch.setattr(utterance_reader_worker, "is_narrowband", lambda sound: False)
+    assert with_it >= understood() + 3
+
+
+def test_a_telephone_is_told_from_a_microphone() -> None:
+    for voice in ("slt", "rms", "awb", "kal16"):
+        pcm = uttered("stop it please", voice)
+        for sound, expected in ((pcm, False), (by_telephone(pcm), True)):
+            heard = np.frombuffer(resample(sound, SAMPLE_RATE, 16_000), "<i2").astype(np.float32)
+            assert utterance_reader_worker.is_narrowband(heard) is expected, voice
 
 
 @pytest.mark.asyncio(loop_scope="module")

@@ -12,8 +12,10 @@ from typing import Any
 
 import pytest
 
+from backend.call.prompts import CallerBackground
 from backend.conversation.commands import RunThinker
-from backend.errors import ModelUnavailable, ResponderUnavailable
+from backend.errors import ModelUnavailable, ResponderUnavailable, SetupError
+from backend.media.endpointing import LocalEndpointing
 from backend.responders.base import PastMessage
 from backend.storage.memory import MemoryJob
 from backend.testing.memory import FakeMemory
@@ -106,6 +108,34 @@ async def test_a_new_connection_knows_what_was_learned_while_it_was_made() -> No
         call.responder.fail(ResponderUnavailable("gone"))
         await until(lambda: len(call.responders) == 2)
         assert call.responder.briefings == [], "it was dialled with the newest briefing"
+
+
+async def test_a_profile_that_changes_while_an_older_one_is_being_loaded_stays() -> None:
+    memory, loaded = FakeMemory(), asyncio.Event()
+
+    async def slow(user: str) -> CallerBackground:
+        older = await load_profile(memory, user)
+        await loaded.wait()
+        return CallerBackground(older)
+
+    async with placed_call(remembering=memory, background=slow) as call:
+        await update_profile(memory, "ada", SetPreference("name", "Ana"))
+        await briefed_anew(call)
+        loaded.set()
+        await settle()
+        assert call.live._caller.preferences.name == "Ana"
+
+
+async def test_a_call_that_cannot_be_built_leaves_nobody_who_is_told() -> None:
+    memory = FakeMemory()
+
+    def broken() -> LocalEndpointing:
+        raise SetupError("The voice detector is missing.")
+
+    with pytest.raises(SetupError):
+        async with placed_call(remembering=memory, open_endpointing=broken):
+            pass
+    assert not memory.listeners.users
 
 
 async def test_an_ended_call_is_told_nothing_any_more() -> None:

@@ -35,7 +35,7 @@ LIKE_A_MURMUR = "no"
 IN_DOUBT = frozenset({"hey", "enough", "sorry"})
 """Commands that are seldom said alone, and that the reader finds in "hmm", in laughter and in "er": the transcript
 decides."""
-UNSURE_READINGS = 2
+UNSURE_READINGS = 3
 """Readings of a voice that sounds on before such a command is believed."""
 REACTION_S = 0.5
 """Seconds after a reply's first sound before which nobody reacts to it."""
