@@ -165,7 +165,7 @@ install_clients() {
   if ! .venv/bin/python -m venv .venv-clients || ! .venv-clients/bin/python -m pip --quiet --disable-pip-version-check \
     --no-input install --no-deps --no-compile --require-hashes --only-binary :all: -r "$clients"; then
     rm -rf .venv-clients
-    warn "Not everything could be installed (pip's words are above): tests/realtime/test_clients.py will fail."
+    warn "Not everything could be installed (pip's words are above): tests/extensions/realtime_endpoint/test_clients.py will fail."
   fi
 }
 
@@ -181,7 +181,7 @@ install_openai_tests() {
     mkdir .venv/openai-tests
     mv "$folder/unpacked" "$openai_tests"
   else
-    warn "They could not be installed (pip's words are above): tests/realtime/test_openai_tests.py will fail."
+    warn "They could not be installed (pip's words are above): tests/extensions/realtime_endpoint/test_openai_tests.py will fail."
   fi
   rm -rf "$folder"
 }
@@ -213,7 +213,7 @@ if ! is_ready "$level" && ! is_ready test; then
   say "Ready."
 fi
 
-clients=tests/realtime/clients/requirements.txt
+clients=tests/extensions/realtime_endpoint/clients/requirements.txt
 if [ "$level" = test ]; then
   wanted_of_clients=$(sha256sum <"$clients")
   if [ "$(cat .venv-clients/.ready 2>/dev/null)" != "$wanted_of_clients" ]; then

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from backend.conversation.events import Heard, PlaybackDrained, PlaybackEvent, PlaybackStarted
 from backend.media.frame import FRAME_BYTES
 from backend.media.playout import DUCK_DB, Playout
+from backend.turns.events import Heard, PlaybackDrained, PlaybackEvent, PlaybackStarted
 
 
 def sound(milliseconds: float, value: int = 1) -> bytes:

@@ -15,8 +15,8 @@ import tempfile
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-from demo.services.open_meteo import answering_today
-from demo.services.server import serving
+from backend.testing.services.open_meteo import answering_today
+from backend.testing.services.server import serving
 from tests.support.running_server import TAKES_ALL
 
 COMMAND = Path(sys.executable).parent / "responder-thinker"
