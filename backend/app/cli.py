@@ -8,11 +8,13 @@ import logging
 import subprocess
 import sys
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
+import click
 import typer
 import uvloop
 from rich.console import Console
+from typer.core import TyperGroup
 
 from backend.access.principal import Grant
 from backend.errors import VoiceError
@@ -20,7 +22,41 @@ from backend.observability.logs import LogFormat, set_up_logs
 from backend.settings.access import key_pairs
 from backend.settings.settings import load_settings
 
+if TYPE_CHECKING:
+    from backend.extension import ModuleCommand
+
+
+class Commands(TyperGroup):
+    """The commands of the core, and those of extensions, which are looked for only when they are asked for."""
+
+    def list_commands(self, context: click.Context) -> list[str]:
+        """Return the names of all commands."""
+        return [*super().list_commands(context), *sorted(_commands_of_extensions())]
+
+    def get_command(self, context: click.Context, name: str) -> click.Command | None:
+        """Return the command of that name."""
+        return super().get_command(context, name) or _commands_of_extensions().get(name)
+
+
+def _commands_of_extensions() -> dict[str, click.Command]:
+    from backend.app.extensions import installed  # heavy imports, here and below: not needed for the core's commands
+
+    return {name: _running(command) for each in installed().extensions for name, command in each.commands.items()}
+
+
+def _running(command: ModuleCommand) -> click.Command:
+    """Return the command that runs a module with all its arguments, `--help` among them."""
+
+    @click.pass_context
+    def run(context: click.Context) -> None:
+        raise typer.Exit(subprocess.call([sys.executable, "-m", command.module, *context.args]))
+
+    passed = {"allow_extra_args": True, "ignore_unknown_options": True}
+    return click.Command(None, callback=run, help=command.help, add_help_option=False, context_settings=passed)
+
+
 app = typer.Typer(
+    cls=Commands,
     help="A voice assistant server: calls, typed conversations, and Thinkers that look things up.",
     no_args_is_help=True,
     add_completion=False,
@@ -57,7 +93,7 @@ def serve(
     set_up_logs(log_level, log_form, "server")
     settings = load_settings()
     if settings.workers > 1 and not shared_port:
-        from backend.app.worker_processes import supervise  # heavy imports, here and below: not needed to print help
+        from backend.app.worker_processes import supervise
 
         uvloop.run(supervise(settings, host, port, ["--log-level", log_level, "--log-format", log_form]))
     else:
@@ -169,18 +205,6 @@ def token(
     made = keys.sign(key or next(iter(pairs), ""), {"sub": sub, "grants": granted | tools, **given}, minutes * 60)
     keys.read(made)  # says what is wrong with a name, before somebody else has to
     typer.echo(made)
-
-
-@app.command(
-    add_help_option=False,
-    context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
-)
-def tour(context: typer.Context) -> None:
-    """Show every Thinker at work, without a key or a network.
-
-    It needs no microphone either: the questions are typed, and spoken by a computer voice.
-    """
-    raise typer.Exit(subprocess.call([sys.executable, "-m", "backend.extensions.tour", *context.args]))
 
 
 @documents.command("add")
