@@ -7,14 +7,13 @@ import gc
 import logging
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
-import click
 import typer
 import uvloop
 from rich.console import Console
-from typer.core import TyperGroup
 
 from backend.access.principal import Grant
 from backend.errors import VoiceError
@@ -22,41 +21,7 @@ from backend.observability.logs import LogFormat, set_up_logs
 from backend.settings.access import key_pairs
 from backend.settings.settings import load_settings
 
-if TYPE_CHECKING:
-    from backend.extension import ModuleCommand
-
-
-class Commands(TyperGroup):
-    """The commands of the core, and those of extensions, which are looked for only when they are asked for."""
-
-    def list_commands(self, context: click.Context) -> list[str]:
-        """Return the names of all commands."""
-        return [*super().list_commands(context), *sorted(_commands_of_extensions())]
-
-    def get_command(self, context: click.Context, name: str) -> click.Command | None:
-        """Return the command of that name."""
-        return super().get_command(context, name) or _commands_of_extensions().get(name)
-
-
-def _commands_of_extensions() -> dict[str, click.Command]:
-    from backend.app.extensions import installed  # heavy imports, here and below: not needed for the core's commands
-
-    return {name: _running(command) for each in installed().extensions for name, command in each.commands.items()}
-
-
-def _running(command: ModuleCommand) -> click.Command:
-    """Return the command that runs a module with all its arguments, `--help` among them."""
-
-    @click.pass_context
-    def run(context: click.Context) -> None:
-        raise typer.Exit(subprocess.call([sys.executable, "-m", command.module, *context.args]))
-
-    passed = {"allow_extra_args": True, "ignore_unknown_options": True}
-    return click.Command(None, callback=run, help=command.help, add_help_option=False, context_settings=passed)
-
-
 app = typer.Typer(
-    cls=Commands,
     help="A voice assistant server: calls, typed conversations, and Thinkers that look things up.",
     no_args_is_help=True,
     add_completion=False,
@@ -218,9 +183,30 @@ def add_documents(
     Console(highlight=False).print(f"{count} document{'' if count == 1 else 's'} can be searched.", markup=False)
 
 
+def add_commands_of_extensions() -> None:
+    """Add the commands that extensions declare."""
+    from backend.app.extensions import installed
+
+    for name, command in ((name, each) for found in installed().extensions for name, each in found.commands.items()):
+        passed = {"allow_extra_args": True, "ignore_unknown_options": True}
+        app.command(name, help=command.help, add_help_option=False, context_settings=passed)(_running(command.module))
+
+
+def _running(module: str) -> Callable[[typer.Context], None]:
+    """Return what runs a module with all the arguments, `--help` among them."""
+
+    def run(context: typer.Context) -> None:
+        raise typer.Exit(subprocess.call([sys.executable, "-m", module, *context.args]))
+
+    return run
+
+
 def main() -> None:
     """Run the command line; an error that the server raises on purpose is two lines, not a traceback."""
     try:
+        own = {command.callback.__name__ for command in app.registered_commands if command.callback}
+        if not own.intersection(sys.argv[1:2]):
+            add_commands_of_extensions()  # looked for only where they may be meant: it takes a second
         app()
     except VoiceError as error:
         console = Console(stderr=True, highlight=False)
