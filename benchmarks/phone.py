@@ -28,7 +28,7 @@ from benchmarks.caller import CONNECT_WITHIN_S, MeasuredCaller
 from benchmarks.heard import Decoded, Heard
 from benchmarks.microphone import Speech, Spoken
 from benchmarks.record import Packets
-from tests.support.sip_phone import HERE, SipPhone
+from tests.extensions.sip.sip_phone import HERE, SipPhone
 
 TOKEN = "benchmark-auth-token"
 SETTINGS = {"TWILIO__AUTH_TOKEN": TOKEN}

@@ -37,9 +37,9 @@ from benchmarks.record import Kind
 from benchmarks.sip import free_port
 from responder_thinker.caller import cut_frames
 from responder_thinker.voice_call import Transport, VoiceCall, place_call
+from tests.extensions.sip.sip_phone import HERE, sip_phone
 from tests.support.realtime_client import RealtimeClient, realtime_client
 from tests.support.realtime_peer import RealtimePeer, realtime_peer, stock_peer
-from tests.support.sip_phone import HERE, sip_phone
 from tests.support.waiting import until
 
 TONE_MS = 600

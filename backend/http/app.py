@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from types import MappingProxyType
+from dataclasses import dataclass, field
 
 from fastapi import APIRouter, FastAPI
 from starlette.middleware import Middleware
@@ -52,6 +52,7 @@ from backend.http.origins import Origins
 from backend.http.proof_of_work import ProofOfWork
 from backend.http.refusals import RefusalLog
 from backend.http.secret_key import secret_keys
+from backend.http.token_sockets import TokenSockets
 from backend.observability.request_metrics import RequestMetrics
 from backend.settings.access import key_pairs
 from backend.settings.settings import Settings
@@ -66,8 +67,6 @@ READS_PER_MINUTE = 60
 """Requests for shared transcripts one address may make; the page makes two."""
 ATTEMPTS_PER_MINUTE = 10
 """Wrong admin tokens one address may try."""
-STREAMS_AT_ONCE = 100
-"""Media streams of one address that may be waiting for their first messages: a provider has few addresses."""
 HEARTBEAT_S = 15.0
 """Seconds of quiet after which a stream of events says it is still there."""
 
@@ -92,18 +91,26 @@ ROUTES = (
 """The routes, in this order: the page's files answer to what is left."""
 
 
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """What extensions add to the application."""
+
+    routers: Sequence[APIRouter] = ()
+    grants: Grants = field(default_factory=dict)
+    token_sockets: TokenSockets = field(default_factory=dict)
+
+
 def build_app(
     services: Services,
+    joined: Joined = Joined(),
     *,
-    routers: Sequence[APIRouter] = (),
-    grants: Grants = MappingProxyType({}),
     heartbeat_s: float = HEARTBEAT_S,
     now: Callable[[], float] = time.monotonic,
 ) -> FastAPI:
     """Return the application over `services`. Raises `SettingsError` when there is no key to sign with.
 
-    `routers` and `grants` are those of extensions. Run it with the server's own proxy handling and token-bearing access
-    log off: forwarded headers are read here, and only from TRUSTED_PROXIES.
+    Run it with the server's own proxy handling and token-bearing access log off: forwarded headers are read here, and
+    only from TRUSTED_PROXIES.
     """
     settings = services.settings
     keys = secret_keys(settings)
@@ -117,7 +124,7 @@ def build_app(
             Middleware(ProxyHeadersMiddleware, trusted_hosts=settings.trusted_proxies),
             Middleware(RefusalLog),
             Middleware(RequestMetrics, registry=services.metrics.registry),
-            Middleware(SecurityHeaders),
+            Middleware(SecurityHeaders, private=joined.grants),
             Middleware(Compressed),
             Middleware(ErrorBoundary),
             Middleware(MetricsPort, port=settings.metrics_port),
@@ -130,13 +137,14 @@ def build_app(
                 secrets=secrets,
                 visits_count=not settings.identify_by_fingerprint,
             ),
-            Middleware(GrantCheck, access=services.access, grants={**GRANTS, **grants}),
+            Middleware(GrantCheck, access=services.access, grants={**GRANTS, **joined.grants}),
             Middleware(BodyLimit),
         ],
         openapi_url="/api/openapi.json",
         docs_url=None,  # its scripts come from elsewhere, which the page's policy forbids: see `api_docs`
         redoc_url=None,
     )
+    app.state.token_sockets = joined.token_sockets
     app.state.context = Context(
         services=services,
         signatures=signatures,
@@ -147,7 +155,6 @@ def build_app(
         messages=Buckets(MESSAGES_PER_MINUTE, what="messages"),
         pictures=Buckets(PICTURES_PER_MINUTE, what="pictures"),
         handshakes=AtOnce(HANDSHAKES_AT_ONCE, what="WebSockets without a token"),
-        streams=AtOnce(STREAMS_AT_ONCE, what="media streams that have not started"),
         link_tokens=LinkTokens(keys),
         readers=Buckets(READS_PER_MINUTE, what="requests for shared transcripts"),
         attempts=Buckets(ATTEMPTS_PER_MINUTE, what="wrong tokens"),
@@ -157,7 +164,7 @@ def build_app(
         heartbeat_s=heartbeat_s,
     )
     install(app)
-    for router in (*(module.router for module in ROUTES), *routers):
+    for router in (*(module.router for module in ROUTES), *joined.routers):
         app.router.routes += router.routes  # as they are: `include_router` would analyse each of them again
     for path, endpoint in services.endpoints.items():
         app.router.routes += [Route(path, endpoint), Route(path.rstrip("/"), endpoint)]

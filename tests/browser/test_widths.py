@@ -14,6 +14,7 @@ from tests.support.standin import CONFIG, StandIn, standing_in
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 
+RECORDED = {"offered": True, "keep_hours": 168}
 OUTSIDE = """() => {
   const { scrollWidth } = document.documentElement;
   const wide = scrollWidth > innerWidth ? [`page ${scrollWidth}`] : [];
@@ -104,7 +105,7 @@ async def test_everything_that_opens_stays_on_the_screen(browser: Browser, width
 @pytest.mark.parametrize("width", [320, 340, 360, 390])
 async def test_on_a_phone_nothing_covers_what_is_to_be_pressed(browser: Browser, width: int, language: str) -> None:
     async with standing_in() as server, tab_in(browser, size=(width, 640), language=language) as tab:
-        server.config = CONFIG | {"recording": {"keep_hours": 168}, "sharing": {"days": 7}}
+        server.config = CONFIG | {"extensions": {"recordings": RECORDED}, "sharing": {"days": 7}}
         await tab.page.goto(f"{server.url}/?raw=1")
         await tab.page.locator("body[data-phase=ready]").wait_for()
         assert await tab.page.evaluate(COVERED) == []
@@ -131,7 +132,7 @@ async def test_at_twice_the_size_the_call_button_is_in_view(browser: Browser, si
         assert "connect" not in await tab.page.evaluate(COVERED), state
 
     async with standing_in() as server, tab_in(browser, complaints="expected", size=size) as tab:
-        server.config = CONFIG | {"recording": {"keep_hours": 168}}
+        server.config = CONFIG | {"extensions": {"recordings": RECORDED}}
         await tab.open(server.url)
         await in_view("ready")
         await in_state(tab, server, "talking")

@@ -19,12 +19,12 @@ from backend.testing.offline.script.handler import loud_ms
 from benchmarks import phone
 from benchmarks.sip import free_port
 from benchmarks.ways import WAYS, Line, Way, is_loud
+from tests.extensions.telephone.announcing import plivo_call, telnyx_call
+from tests.extensions.telephone.media_streams import TwilioStream
 from tests.extensions.telephone.test_telnyx_and_plivo import SETTINGS as STREAM_SETTINGS
-from tests.support.media_streams import TwilioStream
 from tests.support.offline_peer import OfflinePeer, running_peer
 from tests.support.running_server import RunningServer, running_server
 from tests.support.speech import silence, speech
-from tests.support.telephone import plivo_call, telnyx_call
 from tests.support.tones import pitch
 from tests.support.waiting import until
 

@@ -30,12 +30,12 @@ from backend.transports.media_stream_framing import (
     StreamStarted,
     StreamStopped,
 )
+from tests.extensions.telephone.announcing import announce_plivo, announce_telnyx, plivo_call, telnyx_call
+from tests.extensions.telephone.media_streams import PLIVO_CALL, TELNYX_CALL, PlivoStream, TelnyxStream, TwilioStream
 from tests.http.world import World, world
-from tests.support.media_streams import PLIVO_CALL, TELNYX_CALL, PlivoStream, TelnyxStream, TwilioStream
 from tests.support.offline_peer import OfflinePeer, running_peer
 from tests.support.running_server import RunningServer, running_server
 from tests.support.speech import speech
-from tests.support.telephone import announce_plivo, announce_telnyx, plivo_call, telnyx_call
 from tests.support.tones import pitch
 from tests.support.waiting import until
 
@@ -190,7 +190,7 @@ async def telephone_world(folder: Path, **settings: Any) -> AsyncIterator[World]
         telnyx = Telnyx(http, public_key=PUBLIC_KEY, api_key="", account="", api_url=nowhere)
         plivo = Plivo(http, auth_token=PLIVO_TOKEN, auth_id="", api_url=nowhere)
         telephone = Telephone({"telnyx": telnyx, "plivo": plivo}, {"telnyx": "", "plivo": ""})
-        async with world(folder, services_with={"telephone": telephone}, **settings) as here:
+        async with world(folder, services_with={"opened": {Telephone: telephone}}, **settings) as here:
             yield here
 
 
@@ -214,7 +214,7 @@ async def test_a_full_server_is_busy(tmp_path: Path) -> None:
 
 
 async def test_without_settings_neither_takes_calls(tmp_path: Path) -> None:
-    async with world(tmp_path) as here:
+    async with world(tmp_path, services_with={"opened": {Telephone: Telephone()}}) as here:
         assert (await announce_telnyx(here.url)).status == (await announce_plivo(here.url)).status == 404
 
 

@@ -17,7 +17,7 @@ from backend.extensions.telephone.plivo import signature as plivo_signature
 from backend.testing.services.plivo import TOKEN as PLIVO_TOKEN
 from backend.testing.services.telnyx import PRIVATE_KEY
 from backend.testing.services.twilio import ACCOUNT, TOKEN
-from tests.support.media_streams import (
+from tests.extensions.telephone.media_streams import (
     CALL,
     PLIVO_CALL,
     TELNYX_ACCOUNT,
