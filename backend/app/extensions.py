@@ -124,7 +124,7 @@ def _of_this_server() -> tuple[tuple[Extension, ...], Mapping[str, str]]:
         except ModuleNotFoundError as error:
             if not error.name or error.name.partition(".")[0] in OWN_PACKAGES:
                 raise
-            missing[name] = error.name
+            missing[name] = error.name.partition(".")[0]
     return tuple(found), missing
 
 

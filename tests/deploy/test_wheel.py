@@ -76,9 +76,7 @@ def test_the_command_prints_its_version_in_another_environment(built: Built) -> 
     assert printed.stdout.strip() == version("responder-thinker")
 
 
-def test_the_installed_server_serves_page_api_and_a_call_where_a_project_has_a_backend_of_its_own(
-    built: Built, tmp_path: Path
-) -> None:
+def test_the_installed_server_serves_where_a_project_has_a_backend_of_its_own(built: Built, tmp_path: Path) -> None:
     (tmp_path / "backend").mkdir()  # a project with a package of that name, which must not be taken for ours
     (tmp_path / "backend" / "__init__.py").write_text("raise RuntimeError('the backend of another project')")
     with (tmp_path / "stderr.log").open("wb") as log:
