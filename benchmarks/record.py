@@ -19,8 +19,6 @@ class Kind(StrEnum):
     """Into a reply, whose provider stops at once."""
     LATE_INTERRUPTION = "late_interruption"
     """Into a reply, whose provider sends on for a while after it was cancelled."""
-    MURMUR = "murmur"
-    """Into a reply, which is to go on."""
 
 
 @dataclass(slots=True)

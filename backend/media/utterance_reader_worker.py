@@ -9,7 +9,7 @@ The audio is cleaned first by spectral subtraction (the quietest frames are the 
 in quiet rooms, and brought to one loudness. It was also trained on voices up to 6.8 kHz, and a telephone ends at 3.4:
 what has nothing above is recognised with the model's means moved to where a telephone moves the features of the same
 speech (maximum likelihood linear regression, Leggetter and Woodland 1995, has that form). The matrix is learned by
-`python -m benchmarks.utterances --learn`. The process ends when its standard input does.
+`python -m scripts.short_utterances --learn`. The process ends when its standard input does.
 """
 
 from __future__ import annotations

@@ -21,8 +21,7 @@ is loaded once and shared; a call has only a small state of its own.
   passes unasked the engine never gets: handing it in later costs most of what was saved, and found no end sooner than
   10 ms.
 
-How soon onsets and ends are found, and how often a sentence is cut in two, is measured by `python -m
-benchmarks.endpointing`: see docs/performance.md, "When speech is found".
+How soon onsets and ends are found, and how often a sentence is cut in two, stands in benchmarks/NOTES.md.
 """
 
 from __future__ import annotations

@@ -7,12 +7,12 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from benchmarks.gauntlet.ears import ToneWatch, longest_silence_s, seconds_heard, times_heard
+from backend.testing.calls import PlacedCall
+from backend.testing.ears import ToneWatch, longest_silence_s, seconds_heard, times_heard
+from backend.testing.peer import MortalPeer
+from backend.testing.speech import silence, speech
+from backend.testing.waiting import until
 from responder_thinker.caller import ReceivedFrame
-from tests.support.mortal_peer import MortalPeer
-from tests.support.running_server import PlacedCall
-from tests.support.speech import silence, speech
-from tests.support.waiting import until
 
 QUESTION = "is it sunny"
 APOLOGY = "Sorry, something went wrong. Could you say that again?"

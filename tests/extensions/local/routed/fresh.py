@@ -5,7 +5,7 @@ The first one had been scored several times by then, which tells a little each t
 
 from __future__ import annotations
 
-from benchmarks.routing.asked import (
+from tests.extensions.local.routed.asked import (
     SMALL_TALK,
     Asked,
     computes,

@@ -1,16 +1,11 @@
-"""Short calls by SIP, many at once, placed by SIPp beside a rain of garbage; then nothing may be stuck.
+"""Short calls by SIP, many at once, which SIPp places beside a rain of garbage; then nothing may be stuck.
 
-    python -m benchmarks.sip                                  # a thousand calls, twenty at once: three or four minutes
-    python -m benchmarks.sip --calls 30 --at-once 5           # the small size, as the tests run it
-
-The server runs as a process of its own with the scripted Responder. Before and after the calls it is asked what it
-holds: calls, SIP transactions, sessions, event loop tasks, sockets, memory. Everything but memory has to be what it
-was; of memory each ended session keeps its events for ten minutes.
+Before and after the calls the server is asked what it holds: calls, SIP transactions, sessions, event loop tasks,
+sockets and memory. Everything but memory has to be what it was.
 """
 
 from __future__ import annotations
 
-import argparse
 import os
 import random
 import re
@@ -19,35 +14,19 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 import httpx2
 import psutil
 
-from benchmarks import processes
-from benchmarks.processes import Cores
-
 HERE = "127.0.0.1"
 CALLER, STRANGER = "127.0.0.3", "127.0.0.9"
 """The address that may call, and one that may not; garbage comes from both."""
-ANSWER: dict[str, Any] = {"turns": [{"hear": "Hello?", "reply": {"text": "Hello."}}], "loop": True}
-SETTINGS = {
-    "SIP__ENABLED": "true",
-    "SIP__HOST": HERE,
-    "SIP__PEERS": f"{CALLER}/32",
-    "SIP__RTP_PORTS": "24000-24999",
-}
 SETTLED_WITHIN_S = 45.0
 """A transaction lingers for 32 s."""
-KEPT_KB = 32
-"""Of memory, for each call: an ended session is kept for ten minutes, and Python gives nothing back at once."""
-FREE_MB = 24
-"""Of memory, whatever the number of calls: caches and buffers that fill."""
-
 SCENARIO = """<?xml version="1.0" encoding="UTF-8"?>
 <scenario name="short call">
   <send retrans="500"><![CDATA[
@@ -125,6 +104,17 @@ class Load:
     per_second: int = 10
     pause_ms: int = 400
     garbage_per_second: int = 50
+
+
+def sip_settings(caller: str) -> dict[str, str]:
+    """Return the settings of a server that takes calls from that address; `SIP__PORT` is to be added."""
+    return {
+        "SIP__ENABLED": "true",
+        "SIP__HOST": HERE,
+        "SIP__PEERS": f"{caller}/32",
+        "SIP__RTP_PORTS": "24000-24999",
+        "SIP__MAX_CALLS": "500",
+    }
 
 
 def look(url: str, pid: int) -> Holdings:
@@ -231,32 +221,6 @@ def free_port() -> int:
     return port
 
 
-def main() -> int:
-    """Run, tell, judge."""
-    options = _options()
-    processes.leave_on_sigterm()
-    cores, port = Cores.available(shared=True), free_port()
-    settings: Mapping[str, str] = SETTINGS | {"SIP__PORT": str(port), "SIP__MAX_CALLS": str(2 * options.at_once + 10)}
-    with (
-        processes.provider(ANSWER, cores.others) as (provider_url, _),
-        processes.server(provider_url, cores.server, settings) as (url, pid),
-    ):
-        place(Load(options.at_once, options.at_once), port)  # what is loaded and made once
-        before = settled(url, pid, Holdings(0, 0, 0, 10**6, 10**6, 0))
-        began = time.monotonic()
-        place(Load(options.calls, options.at_once, options.per_second, options.pause_ms), port)
-        took_s = time.monotonic() - began
-        after = settled(url, pid, before)
-    print(f"{options.calls} calls, {options.at_once} at once at most, in {took_s:.0f} s; every one answered and ended")
-    print(f"before {asdict(before)}\nafter  {asdict(after)}")
-    faults = stuck(before, after)
-    grown = after.memory_mb - before.memory_mb
-    if grown > FREE_MB + KEPT_KB * options.calls / 1_000:
-        faults.append(f"memory grew by {grown:.0f} MB")
-    print("\n".join(faults) or f"nothing is stuck; memory grew by {grown:.1f} MB")
-    return int(bool(faults))
-
-
 def _rain(port: int, per_second: int, over: threading.Event) -> None:
     with (
         socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as ours,
@@ -275,16 +239,3 @@ def _figure(text: str, name: str) -> int:
     if found is None:
         raise RuntimeError(f"/metrics does not tell {name}")
     return int(float(found[1]))
-
-
-def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--calls", type=int, default=1_000)
-    parser.add_argument("--at-once", type=int, default=20)
-    parser.add_argument("--per-second", type=int, default=10, help="calls begun a second at most")
-    parser.add_argument("--pause-ms", type=int, default=400, help="how long each call is up")
-    return parser.parse_args()
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

@@ -14,7 +14,7 @@ from itertools import chain, cycle
 
 from backend.media.frame import SILENCE, Frame
 from backend.media.opus import EMPTY_BYTES, SILENCE_PACKET, OpusEncoder
-from benchmarks import speech
+from backend.testing.speech import frames_of
 
 AT_REST = 50
 """Silent frames encoded before an utterance, so that it begins as one in a call does."""
@@ -45,8 +45,8 @@ class Spoken:
 
 def spoken(pcm: bytes) -> Spoken:
     """24 kHz mono PCM16, encoded both ways."""
-    frames = speech.frames(pcm)
-    return Spoken(Speech(speech.packets(pcm), [], [SILENCE_PACKET]), with_pauses(frames))
+    frames = frames_of(pcm)
+    return Spoken(Speech(packets_of(frames), [], [SILENCE_PACKET]), with_pauses(frames))
 
 
 def with_pauses(frames: Sequence[Frame]) -> Speech:
@@ -94,3 +94,12 @@ class Microphone:
     def clear(self) -> None:
         """Say no more."""
         self._speech.clear()
+
+
+def packets_of(frames: Sequence[Frame]) -> list[bytes]:
+    """Return them encoded, silence like everything else."""
+    encoder = OpusEncoder()
+    try:
+        return [encoder.encode(frame) for frame in frames]
+    finally:
+        encoder.close()

@@ -1,45 +1,34 @@
-"""`python -m benchmarks.routing`: asks every question without a model, and prints who answered, with what arguments.
+"""What becomes of a question without a model: who is asked, and what their tool is given.
 
 A question is right when the Responder hands it to the right Thinker, and that Thinker's rules call the right tool with
-the right arguments; small talk is right when nobody is asked. Nothing is measured in time, and no tool is called.
+the right arguments. Small talk is right when no Thinker is asked. No tool is called.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
-from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
-
 from backend.extensions.calendar.base import BadEvent
 from backend.extensions.calendar.when import parse_days
 from backend.extensions.local.chat.rules import think
-from backend.extensions.local.dialogue import small_talk
 from backend.extensions.local.dialogue.conversation import of_messages
-from backend.extensions.local.dialogue.routing import router_of, routing_of
 from backend.extensions.local.dialogue.rules import respond
 from backend.notifications.schedule import how_often
+from backend.testing.word_errors import normalized
 from backend.thinkers.base import Manifest
 from backend.thinkers.registry import guide
 from backend.tools.base import Tool
 from backend.tools.calculate import computed
 from backend.tools.discovery import package_modules
 from backend.tools.registry import tools_of
-from benchmarks.recognition.word_errors import normalized
-from benchmarks.routing.asked import SMALL_TALK, Asked
-from benchmarks.routing.development import DEVELOPMENT
-from benchmarks.routing.fresh import FRESH
-from benchmarks.routing.questions import held_out, tuned
-from benchmarks.routing.spoken import heard_by_family
-from benchmarks.routing.wordings import OTHER_WORDINGS
+from tests.extensions.local.routed.asked import SMALL_TALK, Asked
+from tests.extensions.local.routed.fresh import FRESH
+from tests.extensions.local.routed.questions import held_out, tuned
 
 MANIFESTS: dict[str, Manifest] = {
     module.MANIFEST.domain: module.MANIFEST
@@ -62,8 +51,6 @@ GOAL = 0.85
 NOW = datetime(2026, 11, 23, tzinfo=UTC)
 SETS: dict[str, tuple[Asked, ...]] = {
     "looked at": tuned(),
-    "development": DEVELOPMENT,
-    "other wordings": OTHER_WORDINGS,
     "first held out": held_out(),
     "second held out": FRESH,
 }
@@ -142,76 +129,6 @@ def _spelled(text: str) -> str:
     return " ".join(normalized(text))
 
 
-def routed_rate(outcomes: Sequence[Outcome]) -> float:
-    """The share whose Thinker is right."""
-    return sum(each.routed for each in outcomes) / len(outcomes)
-
-
 def rate(outcomes: Sequence[Outcome]) -> float:
     """The share that is right."""
     return sum(each.right for each in outcomes) / len(outcomes)
-
-
-def main() -> int:
-    """Print the tables; 1 where the goal is missed."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.routing", description=__doc__)
-    parser.add_argument("--wrong", choices=list(SETS)[:3], action="append", help="show what went wrong there")
-    parser.add_argument(
-        "--spoken",
-        nargs="?",
-        const="second held out",
-        choices=list(SETS),
-        help="speak a set, the second held-out one if none is named, and ask what was heard",
-    )
-    options = parser.parse_args()
-    shown = options.wrong or []
-    console = Console(width=150)
-    if options.spoken:
-        return _report_spoken(console, options.spoken, shown=options.spoken in shown)
-    halves = {name: [outcome_of(each) for each in questions] for name, questions in SETS.items()}
-    for name in shown:
-        _tell_wrong(console, halves[name])
-    console.print(_table(halves))
-    for name, outcomes in halves.items():
-        both = f"right Thinker {routed_rate(outcomes):.0%}, and right arguments {rate(outcomes):.0%}"
-        console.print(f"{name}: {both} of {len(outcomes)}")
-    return 0 if rate(halves["second held out"]) >= GOAL else 1
-
-
-def _report_spoken(console: Console, name: str, *, shown: bool) -> int:
-    routing = routing_of([ROUTE], GUIDE)
-    assert routing, "the tool has an enumeration and a text"
-    router = router_of((*routing.specialists, *small_talk.SPECIALISTS))
-    table, everything = Table("voices", "right Thinker", "and right arguments"), list[Outcome]()
-    for family, heard in heard_by_family(SETS[name], router).items():
-        outcomes = [outcome_of(asked, words) for asked, words in zip(SETS[name], heard, strict=True)]
-        everything += outcomes
-        if shown:
-            _tell_wrong(console, outcomes)
-        table.add_row(family, f"{routed_rate(outcomes):.0%}", f"{rate(outcomes):.0%}")
-    table.add_row(f"all {len(everything)}", f"{routed_rate(everything):.0%}", f"{rate(everything):.0%}")
-    console.print(table)
-    return 0 if rate(everything) >= GOAL else 1
-
-
-def _tell_wrong(console: Console, outcomes: Sequence[Outcome]) -> None:
-    for outcome in outcomes:
-        if not outcome.right:
-            heard = "" if outcome.words == outcome.asked.words else f" (heard: {outcome.words})"
-            told = f"{outcome.asked.domain or 'small talk'}: {outcome.asked.words}{heard}"
-            console.print(escape(f"{told} → {outcome.domain} {outcome.calls}"), soft_wrap=True)
-
-
-def _table(halves: dict[str, list[Outcome]]) -> Table:
-    table = Table("domain", *(f"{name}: right" for name in halves))
-    for domain in dict.fromkeys(each.asked.domain for outcomes in halves.values() for each in outcomes):
-        cells = []
-        for outcomes in halves.values():
-            counts = Counter(each.right for each in outcomes if each.asked.domain == domain)
-            cells.append(f"{counts[True]} of {counts.total()}")
-        table.add_row(domain or "(small talk)", *cells)
-    return table
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

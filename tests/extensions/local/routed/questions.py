@@ -5,7 +5,7 @@ Written before the routing was tuned. The even ones were looked at while tuning,
 
 from __future__ import annotations
 
-from benchmarks.routing.asked import (
+from tests.extensions.local.routed.asked import (
     SMALL_TALK,
     Asked,
     computes,

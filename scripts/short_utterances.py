@@ -1,4 +1,4 @@
-"""How well short utterances are read, by the microphone of a page and by telephone: `python -m benchmarks.utterances`.
+"""How well short utterances are read, by microphone and by telephone: `python -m scripts.short_utterances`.
 
 Commands, agreements and beginnings of other sentences, spoken by voices of each family of synthesizers, are read at
 once after 420 ms of the utterance, as a reply that may be interrupted needs it, and whole, where no longer than
