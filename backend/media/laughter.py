@@ -6,7 +6,7 @@ sound is laughter if, shifted by one note, it is like itself: its loudness rises
 spectrum is the same. Two notes and a half are needed. "No no no" can be as regular: whoever asks decides what words
 outweigh this.
 
-The limits were chosen with synthetic laughs and sentences (docs/performance.md), not with recordings of people.
+The limits were chosen with synthetic laughs and sentences (benchmarks/NOTES.md), not with recordings of people.
 
 Pure: samples in, a decision out.
 """

@@ -44,7 +44,7 @@ CATCH_UP_FRAMES = 11
 PEEK_AFTER_FRAMES = 15
 """300 ms without speech: looking twice at every frame finds an onset sooner, but would drag out an end."""
 JUDGED_MS = 8
-"""The end of a frame that is judged: "When speech is found" in docs/performance.md has the measurements."""
+"""The end of a frame that is judged: "When a voice begins and ends" in benchmarks/NOTES.md has the measurements."""
 ABOVE_ROOM_DB = 6.0
 RISE_DB = 0.06
 """3 dB a second."""
