@@ -103,7 +103,7 @@ class Bench:
         self.console.print(words, markup=False, highlight=False, soft_wrap=True)
 
     def measure(self, calls: int) -> Run:
-        """One run, told in a line."""
+        """Make one run, and report it in a line."""
         runs = self.runs.setdefault(calls, [])
         result = run(calls, self.seconds, self.cores, len(runs) + 1, self.kind)
         runs.append(result)

@@ -1,7 +1,7 @@
 """Holds documents and docstrings to `scripts/prose.toml`: words that are not used here, and checks of proselint.
 
-`python -m scripts.prose` prints each finding as `file:line: message`, and fails if there is one. With paths it reads those
-files and folders instead of all. Code, links and what stands in quotation marks are left alone.
+`python -m scripts.prose` prints each finding as `file:line: message`, and fails if there is one. It reads the files and
+folders that are named, or all. Code, links and what stands in quotation marks are left alone.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from proselint.registry.checks.types import PreferredFormsSimple
 ROOT = Path(__file__).resolve().parent.parent
 RULES = ROOT / "scripts" / "prose.toml"
 CODE = re.compile(r"^ *```.*?^ *```|^(?: {4}|\t)[^\n]*|`[^`]*`|\]\([^)\s]*\)|<!--.*?-->|https?://\S+", re.S | re.M)
-INLINE = re.compile(r"``?[^`]*``?|https?://\S+")
+INLINE = re.compile(r"``?[^`]*``?|https?://\S+|\S*\{\S*")
 QUOTED = re.compile(r"“[^”]*”|\"[^\"\n]*\"")
 
 

@@ -1,4 +1,4 @@
-"""Calls that a test or a benchmark places to a running server: what was heard, and what the page was told."""
+"""Calls that a test or a benchmark places to a running server: what was heard, and which events the page got."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class PlacedCall:
     arrivals: list[float] = field(default_factory=list)
 
     async def told(self, type_: str, within_s: float = 8.0, **data: Any) -> ReceivedEvent:
-        """Wait until the page was told this; returns the first such event."""
+        """Wait until the page got this event, and return the first such event."""
         await until(lambda: any(_fits(event, type_, data) for event in self.events), within_s)
         return next(event for event in self.events if _fits(event, type_, data))
 

@@ -21,7 +21,7 @@ AT_REST = 50
 SETTLING = 10
 """Silent frames until the encoder pauses."""
 PERIOD = 21
-"""After so many frames its pause begins anew."""
+"""After so many frames its pause begins again."""
 NOTHING = b""
 """In place of a packet that is not sent."""
 

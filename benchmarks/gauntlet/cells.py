@@ -39,7 +39,7 @@ class GauntletCall:
     _apologies: int = 0
 
     async def ask(self) -> None:
-        """Ask the question; from its end on an answer is owed."""
+        """Ask; from the end of the question on an answer is owed."""
         self._began = _now()
         await self.call.say(silence(100) + speech(QUESTION))
         self._asked = _now()
@@ -65,7 +65,7 @@ class GauntletCall:
         await self.call.hears_nothing_for(0.5)
 
     async def is_heard(self) -> None:
-        """Wait until the provider has told the words of the question, or that it tells none."""
+        """Wait until the provider has sent the words of the question, or that it sends none."""
         await self.call.told("transcript", WITHIN_S, role="user")
 
     async def outage(self) -> None:
@@ -135,7 +135,7 @@ class Cell:
     cannot: str = ""
     trouble: str = ""
     told: tuple[str, ...] = ()
-    """What the page was told, a line an event."""
+    """What the page got, a line an event."""
 
     @property
     def is_right(self) -> bool:

@@ -40,7 +40,7 @@ PROVIDERS_MS = (0, 250, 500)
 AT_ONCE = 26
 BUSY_MS = 60.0
 EXAMPLES = 4
-"""Failed scenes of a row that are told at most, without `--verbose`."""
+"""Failed scenes of a row that are printed at most, without `--verbose`."""
 
 
 def main() -> int:

@@ -141,7 +141,7 @@ def _room(spec: ClipSpec, caller: Voice, length: int, chance: np.random.Generato
 
 
 def _others(caller: Voice, chance: np.random.Generator, speakers: int) -> list[Sound]:
-    """Sentences of other people, none of whom has the caller's voice."""
+    """Sentences of other people, in voices other than the caller's."""
     names = [name for name in voices.ESPEAK if name != caller.name]
     people = [
         Voice("espeak", str(chance.choice(names)), float(chance.uniform(0.9, 1.15)), int(chance.integers(20, 80)))

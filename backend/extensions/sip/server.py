@@ -1,4 +1,4 @@
-"""Opens the SIP user agent, where it is enabled: who may call, as whom, and what becomes of a call.
+"""Opens the SIP user agent, where it is enabled: who may call, as which user, and what becomes of a call.
 
 A call is admitted as one by a telephone provider is: by the limits and budgets of its number, into a session like any
 other. Of several processes that serve one port, the one that has got SIP's port takes its calls; when it ends, another
@@ -38,7 +38,7 @@ log = logging.getLogger(__name__)
 TAKE_OVER_S = 2.0
 """Seconds between two looks whether the port has become free."""
 FAILURES_PER_MINUTE = 20
-"""Refusals that one address is told."""
+"""Refusals that one address gets."""
 REQUESTS_PER_MINUTE = 120
 """Requests of a stranger's address that are answered."""
 
