@@ -1,7 +1,7 @@
 """Every way to call is held to the same rules: a whole call, heard at the caller's end, with a real server and sockets.
 
 Its question is answered; a cough does not end a reply; a sentence does, and is answered itself; no answer is lost or
-given twice, and the provider is told how much of the reply was heard. A sentence is one turn, though a machine
+given twice, and the provider learns how much of the reply was heard. A sentence is one turn, though a machine
 that stalls may have it come in two pieces, or lose some of it.
 """
 
@@ -75,7 +75,7 @@ ALL_WAYS = WAYS | {
 SLACK_MS = 160
 YIELDS_WITHIN_MS = 2_500
 HEARD_WITHIN_MS = 400
-"""How far what the provider is told may be from what was heard: buffers on the way, and this test's own looking."""
+"""How far what the provider learns may be from what was heard: buffers on the way, and this test's own looking."""
 
 
 @pytest.fixture(scope="module")
