@@ -146,7 +146,7 @@ async def open_deletions(foundation: Foundation) -> AsyncIterator[DeletionNotifi
 
 @dataclass(frozen=True, slots=True)
 class _Traces:
-    """Users' traces as a place where they are deleted; their delivery is closed by whoever opened it."""
+    """Users' traces as a place where they are deleted; the opener of their delivery closes it."""
 
     traces: LangSmithTraces
 

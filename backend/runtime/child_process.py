@@ -57,7 +57,7 @@ class Command:
     pipes: bool = False
     """True: its standard input and output are pipes to us; else it has no input, and our output."""
     log: Path | None = None
-    """The file that takes its output and errors, written anew at each start."""
+    """The file that takes its output and errors, written again at each start."""
     pass_fds: Sequence[int] = ()
     """Open files it inherits."""
 
@@ -94,7 +94,7 @@ class ChildProcess:
         on_failed_restart: Callable[[Exception], object] = lambda error: None,
         limits: Limits = USUAL,
     ) -> None:
-        """`name` stands in logs; `command` is asked for anew at each start.
+        """`name` stands in logs; `command` is asked for again at each start.
 
         `until_ready` returns once the child serves; it may raise whatever `start` is to raise.
         `on_failed_restart` may mend what kept the child from coming back, before the next attempt.
