@@ -138,9 +138,9 @@ def identity_in(scope: Scope, credentials: Credentials) -> Identity:
 
 
 async def refuse(error: VoiceError, scope: Scope, receive: Receive, send: Send) -> None:
-    """Answer with `error`, or close a WebSocket that is not open yet; the security log is told why.
+    """Answer with `error`, or close a WebSocket that is not open yet; the security log says why.
 
-    A client whose token is in the address is told why, in a message, and one of the OpenAI API in the answer.
+    A client that shows its token in the address gets the reason in a message, and one of the OpenAI API in the answer.
     """
     note_error(HTTPConnection(scope), error)
     answers = scope["path"].startswith("/v1/") and "websocket.http.response" in scope.get("extensions", {})

@@ -75,7 +75,7 @@ async def test_a_webhook_without_the_right_signature_is_refused(tmp_path: Path) 
 
 
 async def test_without_credentials_the_webhook_does_not_exist(tmp_path: Path) -> None:
-    async with world(tmp_path) as here:
+    async with world(tmp_path, services_with={"opened": {Telephone: Telephone()}}) as here:
         assert (await announce(here.url)).status == 404
         with pytest.raises(InvalidStatus):
             await here.socket("/twilio/media")
