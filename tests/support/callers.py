@@ -189,7 +189,7 @@ class Phone(Protocol):
         """Return the frames heard that are not silence."""
         ...
 
-    async def hang_up(self) -> None:
+    async def hang_up(self) -> object:
         """Hang up."""
 
 

@@ -31,8 +31,9 @@ from backend.transports.media_stream_framing import (
     StreamStopped,
 )
 from tests.extensions.telephone.announcing import announce_plivo, announce_telnyx, plivo_call, telnyx_call
-from tests.extensions.telephone.media_streams import PLIVO_CALL, TELNYX_CALL, PlivoStream, TelnyxStream, TwilioStream
+from tests.extensions.telephone.media_streams import PLIVO_CALL, TELNYX_CALL, PlivoStream, TelnyxStream
 from tests.http.world import World, world
+from tests.support.media_streams import MediaStream
 from tests.support.offline_peer import OfflinePeer, running_peer
 from tests.support.running_server import RunningServer, running_server
 from tests.support.speech import speech
@@ -44,7 +45,7 @@ ANSWER: dict[str, Any] = {"text": "It is sunny.", "tone": {"hz": 880, "ms": 600}
 SETTINGS = {"TELNYX__PUBLIC_KEY": PUBLIC_KEY, "PLIVO__AUTH_TOKEN": PLIVO_TOKEN}
 
 
-def opened(framing: StreamFraming, stream: TwilioStream, parameters: dict[str, str]) -> StreamStarted:
+def opened(framing: StreamFraming, stream: MediaStream, parameters: dict[str, str]) -> StreamStarted:
     """The stream's first messages, read."""
     messages = [json.dumps(each | stream._envelope()) for each in stream._opening(parameters)]
     *before, started = [framing.read(message) for message in messages]
@@ -230,7 +231,7 @@ def server(peer: OfflinePeer) -> Iterator[RunningServer]:
         yield running
 
 
-OpenCall = Callable[[str], AbstractAsyncContextManager[TwilioStream]]
+OpenCall = Callable[[str], AbstractAsyncContextManager[MediaStream]]
 
 
 @pytest.mark.realtime
