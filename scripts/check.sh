@@ -77,6 +77,7 @@ if [ "$mode" = all ]; then
   # More workers than cores: most tests wait for a clock or a socket.
   step "tests" tests "not alone and not busy" --numprocesses 3 --dist loadfile --durations=10
   step "tests that compare times" tests alone
+  step "without one extension" python -m scripts.without --by "$(git rev-parse HEAD)"
 fi
 
 if [ ${#failed[@]} -gt 0 ]; then

@@ -15,7 +15,7 @@ from tests.support.media_streams import MediaStream
 
 def by_stream(open_call: Callable[[str], AbstractAsyncContextManager[MediaStream]]) -> Way:
     @asynccontextmanager
-    async def way(url: str, _: int) -> AsyncIterator[Line]:
+    async def way(url: str) -> AsyncIterator[Line]:
         async with open_call(url) as stream:
             yield Line(stream.say, lambda seen: stream.heard[seen:])
 
