@@ -30,8 +30,8 @@ async def readyz(response: Response, here: Here) -> dict[str, str | list[str] | 
     """Answer 200 when every check is `ok`, else 503; each check says what is wrong.
 
     Each provider of the Responder, other tool servers, what extensions tell of themselves, and loops that fail and are
-    started again, are shown and decide nothing: the same bad record would take every process of the server out of service. Nor does what is
-    still being loaded: calls wait for it.
+    started again, are shown and decide nothing: the same bad record would take every process of the server out of
+    service. Nor does what is still being loaded: calls wait for it.
     """
     try:
         async with asyncio.timeout(READY_WITHIN_S):
