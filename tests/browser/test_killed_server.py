@@ -28,7 +28,7 @@ async def test_a_killed_server_is_found_again_and_the_conversation_goes_on(away_
                 await tab.sees("transcript", "My name is Ana.")
                 await tab.page.locator("article[data-testid=entry-assistant][data-state=final]").first.wait_for()
                 process.kill()
-                await process.wait()
+                await asyncio.to_thread(process.wait)
                 await tab.sees("state", "Reconnecting…", 8_000)
                 assert "Speaking" not in await tab.text("floor")
                 assert all(state in ("final", "interrupted") for _, state, _ in await tab.transcript())

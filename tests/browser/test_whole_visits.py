@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import tempfile
 from collections.abc import AsyncIterator
 from datetime import datetime, timedelta
@@ -130,7 +131,7 @@ async def test_a_server_that_dies_in_mid_sentence_leaves_nothing_on_the_page_tha
                 await tab.sees("floor", "Speaking", 30_000)
                 await tab.page.locator("[data-testid=entry-assistant][data-state=done]").last.wait_for(timeout=30_000)
                 process.kill()
-                await process.wait()
+                await asyncio.to_thread(process.wait)
                 await tab.sees("state", "Reconnecting…", 15_000)
                 floor = await tab.text("floor")
                 assert not any(claim in floor for claim in ("Speaking", "I hear you", "Listening"))

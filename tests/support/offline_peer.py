@@ -16,7 +16,8 @@ from typing import Any
 
 import httpx2
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.support.forked import ROOT, Forked
+
 READY_TIMEOUT_S = 20.0
 END_TIMEOUT_S = 5.0
 Process = subprocess.Popen[bytes]
@@ -59,7 +60,7 @@ class OfflinePeer:
 async def offline_peer(script: Mapping[str, Any] | None = None, *arguments: str) -> AsyncIterator[OfflinePeer]:
     """Start `python -m demo.offline` with a script (None: the demonstration), end it on the way out.
 
-    Starting takes about a second: tests that can share a peer should use `running_peer` once and `follow` in each.
+    Tests that can share a peer should use `running_peer` once and `follow` in each.
     """
     with tempfile.TemporaryDirectory() as folder:
         options = list(arguments)
@@ -87,7 +88,7 @@ def running_peer(*arguments: str) -> Iterator[OfflinePeer]:
 def start(options: list[str]) -> Process:
     """The process, not yet ready. It ends with this one, even by SIGKILL."""
     command = [sys.executable, "-m", "demo.offline", "--exit-with-parent", *options]
-    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=ROOT)
+    return Forked(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=ROOT)
 
 
 def when_ready(process: Process) -> OfflinePeer:
