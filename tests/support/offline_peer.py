@@ -85,9 +85,9 @@ def running_peer(*arguments: str) -> Iterator[OfflinePeer]:
         end(process)
 
 
-def start(options: list[str]) -> Process:
-    """The process, not yet ready. It ends with this one, even by SIGKILL."""
-    command = [sys.executable, "-m", "demo.offline", "--exit-with-parent", *options]
+def start(options: list[str], *, loads: str = "--load-when-used") -> Process:
+    """The process, not yet ready. It ends with this one, even by SIGKILL. Most tests never use its speech models."""
+    command = [sys.executable, "-m", "demo.offline", "--exit-with-parent", *filter(None, [loads]), *options]
     return Forked(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=ROOT)
 
 
