@@ -7,9 +7,7 @@ COPY requirements.txt ./
 RUN uv pip install --no-cache --no-deps --require-hashes --only-binary :all: -r requirements.txt
 COPY pyproject.toml README.md LICENSE ./
 COPY backend backend
-COPY client client
-COPY demo demo
-COPY local_responder local_responder
+COPY responder_thinker responder_thinker
 COPY frontend frontend
 # Editable, so that the server finds the page beside itself here as it does in a checkout.
 RUN uv pip install --no-cache --no-deps -e .

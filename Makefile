@@ -5,7 +5,7 @@
 UV := $(or $(wildcard .venv/bin/uv),uv)
 COMPILE := $(UV) pip compile --quiet --universal --no-emit-index-url --no-annotate --no-header --generate-hashes
 
-CLIENTS := tests/realtime/clients
+CLIENTS := tests/extensions/realtime_endpoint/clients
 # A fifth of a gigabyte that is only imported for a resampler and for numbers in words, which the tests do not use.
 CLIENTS_DO_WITHOUT := $(addprefix --no-emit-package ,docopt llvmlite num2words numba resampy)
 

@@ -22,7 +22,7 @@ from benchmarks.heard import SOAK_PACKETS, Heard
 from benchmarks.line import Line
 from benchmarks.microphone import Microphone, Spoken
 from benchmarks.record import CallRecord, Kind, Utterance
-from client.signalling import Signalling, Ticket
+from responder_thinker.signalling import Signalling, Ticket
 
 CONNECT_WITHIN_S = 10.0
 CONNECTING = (PeerState.NEW, PeerState.CONNECTING)

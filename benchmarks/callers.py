@@ -20,6 +20,7 @@ import httpx2
 import msgspec
 
 from backend.errors import VoiceError
+from backend.extensions.local import parent
 from benchmarks import asking, speech
 from benchmarks.asking import KnowingProvider
 from benchmarks.caller import CONNECT_WITHIN_S, MeasuredCaller
@@ -29,8 +30,7 @@ from benchmarks.microphone import spoken
 from benchmarks.page_reader import PageReader
 from benchmarks.phone import G711Caller, PhoneCaller, SipCaller, spoken_by_telephone
 from benchmarks.record import CallersReport, CallRecord, Packets, encode
-from client.signalling import Signalling
-from local_responder import parent
+from responder_thinker.signalling import Signalling
 
 SETTLE_S = 1.0
 """Between the last call's set-up and the beginning of the measurement."""

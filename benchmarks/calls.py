@@ -22,7 +22,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from backend.conversation.patience import EndpointingStyle
+from backend.turns.patience import EndpointingStyle
 from benchmarks import report
 from benchmarks.callers import By
 from benchmarks.picture import picture

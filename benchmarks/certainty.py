@@ -13,11 +13,11 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from backend.extensions.local.recognition.jobs import Heard, Hearing, decode_heard, encode
+from backend.extensions.local.recognition.moonshine import recognise
+from backend.extensions.local.recognition.moonshine_model import MoonshineModel
 from backend.responders.codec import UNSURE_BELOW
 from benchmarks.recognition.word_errors import errors
-from local_responder.recognition.jobs import Heard, Hearing, decode_heard, encode
-from local_responder.recognition.moonshine import recognise
-from local_responder.recognition.moonshine_model import MoonshineModel
 from tests.support.speech import pcm_of, samples_of, speech
 
 SENTENCES = (

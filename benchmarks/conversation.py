@@ -50,7 +50,7 @@ class Voices:
 
 
 def script() -> dict[str, Any]:
-    """For the offline Responder; see `demo/offline/script/schema.py`."""
+    """For the offline Responder; see `backend/testing/offline/script/schema.py`."""
     long = {"from_hz": CHIRP.from_hz, "to_hz": CHIRP.to_hz, "ms": LONG_REPLY_MS}
     story: dict[str, Any] = {"text": "A long story. " * 20, "chirp": long, "pace": PACE}
     answer = {"text": "It is sunny.", "chirp": {"from_hz": CHIRP.from_hz, "to_hz": CHIRP.to_hz, "ms": CHIRP.ms}}

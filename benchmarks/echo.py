@@ -30,12 +30,12 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from backend.conversation.events import SpeechStarted, SpeechStopped
 from backend.media.echo import CancellingEchoGuard, NoEchoGuard, load_canceller
 from backend.media.endpointing import open_endpointing
 from backend.media.frame import FRAME_MS, SAMPLE_RATE, SILENCE, Frame
 from backend.media.opus import OpusDecoder, OpusEncoder
 from backend.settings.vad import VadSettings
+from backend.turns.events import SpeechStarted, SpeechStopped
 from benchmarks.speech import frames as cut
 from benchmarks.turn_sense.texts import INTERRUPTIONS, SENTENCES, SHORT_ANSWERS
 from benchmarks.turn_sense.voices import Sound, Voice, at_level, drawn, families, say

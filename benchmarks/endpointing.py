@@ -33,7 +33,6 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from backend.conversation.events import SpeechResumed, SpeechStarted
 from backend.media.endpointing import LocalEndpointing, assembled
 from backend.media.frame import FRAME_MS, SAMPLE_RATE, Frame
 from backend.media.opus import OpusEncoder
@@ -44,6 +43,7 @@ from backend.media.vad import Engine, Vad
 from backend.media.vad_silero import SileroEngine
 from backend.settings.vad import VadSettings
 from backend.transports.webrtc.aiortc_media import SLOT_TICKS
+from backend.turns.events import SpeechResumed, SpeechStarted
 from benchmarks import speech
 from benchmarks.microphone import sent
 from benchmarks.opus_quality import Sound, samples

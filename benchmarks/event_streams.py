@@ -19,9 +19,9 @@ from fastapi.sse import EventSourceResponse, ServerSentEvent
 from sse_starlette.sse import EventSourceResponse as StarletteResponse
 from starlette.types import ASGIApp
 
-from backend.conversation.page_events import TranscriptDelta
 from backend.http.sse import EventStream, encode_events
 from backend.sessions.event_log import EventLog
+from backend.turns.page_events import TranscriptDelta
 
 READERS = 64
 EVENTS = 200

@@ -30,7 +30,7 @@ from rich.table import Table
 
 from backend.media.frame import SAMPLE_RATE
 from benchmarks.figures import percentile
-from client.caller import ReceivedFrame
+from responder_thinker.caller import ReceivedFrame
 from tests.support.mortal_peer import MortalPeer, mortal_peer
 from tests.support.running_server import PlacedCall, placed_call, running_server
 from tests.support.waiting import until

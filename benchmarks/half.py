@@ -18,7 +18,7 @@ from backend.transports.webrtc.aioice_sockets import current_socket_reader
 from backend.transports.webrtc.ice import IceConfig
 from backend.transports.webrtc.srtp import write_packet
 from backend.transports.webrtc.transport import WebRTCTransport, accept_offer
-from client.webrtc import WebRTCCaller
+from responder_thinker.webrtc import WebRTCCaller
 
 LOOPBACK = IceConfig(force_host="127.0.0.1", lost_after_s=3600)
 AFTER = 50

@@ -17,9 +17,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from backend.conversation.patience import SpeechEnding
 from backend.media.frame import FRAME_BYTES, Frame
 from backend.media.prosody import Prosody
+from backend.turns.patience import SpeechEnding
 from benchmarks.turn_sense import voices
 from scripts.train_completeness import UNSEEN, Cut, cuts, discrimination
 

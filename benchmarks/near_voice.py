@@ -27,10 +27,10 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from backend.conversation.events import SpeechStarted, SpeechStopped
 from backend.media.endpointing import LocalEndpointing, open_endpointing
 from backend.media.frame import FRAME_MS, SAMPLE_RATE
 from backend.settings.vad import VadSettings
+from backend.turns.events import SpeechStarted, SpeechStopped
 from benchmarks.endpointing import Timed, through_codec
 from benchmarks.turn_sense import sounds, texts, voices
 from benchmarks.turn_sense.voices import Sound, Voice

@@ -14,7 +14,7 @@ from urllib.parse import quote, urlsplit
 
 import msgspec
 
-from client.signalling import Ticket
+from responder_thinker.signalling import Ticket
 
 MOST_UNFINISHED = 1 << 20
 """Bytes of an event that does not end: more is no event of ours."""

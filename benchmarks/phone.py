@@ -19,10 +19,10 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidHandshake
 
 from backend.errors import TransportLost
+from backend.extensions.sip.rtp import read_rtp, write_rtp
+from backend.extensions.telephone.twilio import signature
 from backend.media import g711
 from backend.media.frame import FRAME_BYTES
-from backend.transports.sip.rtp import read_rtp, write_rtp
-from backend.transports.telephone.twilio import signature
 from benchmarks import speech
 from benchmarks.caller import CONNECT_WITHIN_S, MeasuredCaller
 from benchmarks.heard import Decoded, Heard

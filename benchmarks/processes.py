@@ -144,7 +144,7 @@ def provider(script: Mapping[str, Any], cores: frozenset[int]) -> Iterator[tuple
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "script.json"
         path.write_text(json.dumps(script))
-        command = [sys.executable, "-m", "demo.offline", "--exit-with-parent", "--script", str(path)]
+        command = [sys.executable, "-m", "backend.testing.offline", "--exit-with-parent", "--script", str(path)]
         with started(command, cores, folder) as child:
             yield str(json.loads(child.until(b"\n", READY_WITHIN_S))["listening"]), child.process.pid
 

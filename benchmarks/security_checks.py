@@ -24,7 +24,7 @@ from rich.table import Table
 
 from backend.media.wav import read_wav
 from benchmarks.processes import ROOT, Cores, provider, server, settle, usage
-from client.webrtc import WebRTCCaller
+from responder_thinker.webrtc import WebRTCCaller
 
 BEFORE = "9e5e462"
 """The last revision without the checks."""

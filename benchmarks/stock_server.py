@@ -25,8 +25,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
+from backend.extensions.local import parent
 from benchmarks import speech
-from local_responder import parent
 
 RATE = 48_000
 SAMPLES = RATE // 50

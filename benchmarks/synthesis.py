@@ -2,7 +2,7 @@
 
 A hundred sentences, from one word to forty, are spoken one after the other as a call would have them spoken. Measured
 are the time from text to the first piece of sound, the whole time against the length of the sound, the loudness of each
-sentence (`local_responder.synthesis.loudness`: ITU-R BS.1770), its true peak, and steps at the ends of its pieces.
+sentence (`synthesis/loudness.py`: ITU-R BS.1770), its true peak, and steps at the ends of its pieces.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ import psutil
 from rich.console import Console
 from rich.table import Table
 
+from backend.extensions.local.speech_pool import SpeechPool
+from backend.extensions.local.synthesis.edges import SAMPLE_RATE
+from backend.extensions.local.synthesis.loudness import Samples, loudness_lufs, true_peak
+from backend.extensions.local.synthesis.pooled import ENGINE, PooledSynthesizer
 from benchmarks.figures import percentile
-from local_responder.speech_pool import SpeechPool
-from local_responder.synthesis.edges import SAMPLE_RATE
-from local_responder.synthesis.loudness import Samples, loudness_lufs, true_peak
-from local_responder.synthesis.pooled import ENGINE, PooledSynthesizer
 
 OPENINGS = (
     "Okay.",

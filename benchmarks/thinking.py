@@ -22,8 +22,8 @@ from backend.models.chat_completions import ChatCompletions
 from backend.settings.settings import load_settings
 from backend.storage.embedded import open_memory
 from backend.testing.model import Scene, ScriptedModel
+from backend.testing.services.server import serving
 from backend.thinkers.base import Question
-from demo.services.server import serving
 from tests.support import chat_api
 from tests.support.agents import echo, toolbox
 

@@ -26,8 +26,15 @@ from rich.table import Table
 from backend.agent.events import AgentEvent, ModelAnswered, ModelAsked, StateChanged, TurnState
 from backend.agent.trace import AgentTrace
 from backend.call.call_trace import CallTrace
-from backend.conversation.events import SpeechStopped
-from backend.conversation.page_events import (
+from backend.models.base import ChatMessage
+from backend.observability.langsmith import LangSmithTraces
+from backend.observability.otel_spans import OtelTracer
+from backend.observability.otlp import otlp_delivery
+from backend.observability.span_delivery import SpanDelivery
+from backend.observability.tracing import NO_SPAN, NO_TRACER, Tracer, current_span
+from backend.sessions.registry import Session
+from backend.turns.events import SpeechStopped
+from backend.turns.page_events import (
     ThinkerChanged,
     ThinkerWork,
     TokenGenerated,
@@ -36,13 +43,6 @@ from backend.conversation.page_events import (
     TranscriptCompleted,
     TurnMeasured,
 )
-from backend.models.base import ChatMessage
-from backend.observability.langsmith import LangSmithTraces
-from backend.observability.otel_spans import OtelTracer
-from backend.observability.otlp import otlp_delivery
-from backend.observability.span_delivery import SpanDelivery
-from backend.observability.tracing import NO_SPAN, NO_TRACER, Tracer, current_span
-from backend.sessions.registry import Session
 
 TURNS = 2_000
 WATCHED_S = 6.0

@@ -25,7 +25,6 @@ from pocketsphinx import Decoder
 from rich.console import Console
 from rich.table import Table
 
-from backend.conversation.utterances import UtteranceKind
 from backend.media import g711
 from backend.media.frame import BYTES_PER_MS, FRAME_BYTES, SAMPLE_RATE, Frame
 from backend.media.resample import resample
@@ -37,6 +36,7 @@ from backend.media.utterance_reader_worker import (
     cleaned,
     levelled,
 )
+from backend.turns.utterances import UtteranceKind
 from benchmarks.turn_sense import texts, voices
 
 KINDS = {"command": texts.COMMANDS, "agreement": texts.BACKCHANNELS, "other": texts.INTERRUPTIONS}

@@ -26,17 +26,17 @@ from typing import Any
 import httpx2
 from websockets.asyncio.client import connect
 
+from backend.extensions.rtvi.frames import AudioFrame, read_frame, write_audio, write_message
 from backend.media import g711
 from backend.media.frame import FRAME_BYTES, SAMPLE_RATE, SILENCE, Frame
-from backend.transports.rtvi.frames import AudioFrame, read_frame, write_audio, write_message
 from benchmarks import phone, processes, speech
 from benchmarks.figures import AUDIBLE, Spread, spread
 from benchmarks.phone import PhoneCaller, spoken_by_telephone
 from benchmarks.processes import Cores, usage
 from benchmarks.record import Kind
 from benchmarks.sip import free_port
-from client.caller import cut_frames
-from client.voice_call import Transport, VoiceCall, place_call
+from responder_thinker.caller import cut_frames
+from responder_thinker.voice_call import Transport, VoiceCall, place_call
 from tests.support.realtime_client import RealtimeClient, realtime_client
 from tests.support.realtime_peer import RealtimePeer, realtime_peer, stock_peer
 from tests.support.sip_phone import HERE, sip_phone

@@ -182,7 +182,7 @@ install_clients() {
   rm -rf .venv-clients
   if ! .venv/bin/python -m venv .venv-clients || ! install_wheels .venv-clients "$clients"; then
     rm -rf .venv-clients
-    warn "Not everything could be installed (pip's words are above): tests/realtime/test_clients.py will fail."
+    warn "Not everything could be installed (pip's words are above): tests/extensions/realtime_endpoint/test_clients.py will fail."
   fi
 }
 
@@ -198,7 +198,7 @@ install_openai_tests() {
     mkdir .venv/openai-tests
     mv "$folder/unpacked" "$openai_tests"
   else
-    warn "They could not be installed (pip's words are above): tests/realtime/test_openai_tests.py will fail."
+    warn "They could not be installed (pip's words are above): tests/extensions/realtime_endpoint/test_openai_tests.py will fail."
   fi
   rm -rf "$folder"
 }
@@ -232,7 +232,7 @@ if ! is_ready "$level" && ! is_ready test; then
   say "Ready."
 fi
 
-clients=tests/realtime/clients/requirements.txt
+clients=tests/extensions/realtime_endpoint/clients/requirements.txt
 if [ "$level" = test ]; then
   wanted_of_clients=$(sha256sum <"$clients")
   if [ "$(cat .venv-clients/.ready 2>/dev/null)" != "$wanted_of_clients" ]; then

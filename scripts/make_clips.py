@@ -1,4 +1,4 @@
-"""Speaks the server's own words (`CLIP_WORDS` in `backend/conversation/commands.py`) into `backend/call/clips/`.
+"""Speaks the server's own words (`CLIP_WORDS` in `backend/turns/commands.py`) into `backend/call/clips/`.
 
 `python -m scripts.make_clips`, after the words have changed. The voice is the local Responder's.
 """
@@ -8,9 +8,9 @@ from __future__ import annotations
 import wave
 from pathlib import Path
 
-from backend.conversation.commands import CLIP_WORDS
+from backend.extensions.local.synthesis.voice import speak
 from backend.media.frame import SAMPLE_RATE
-from local_responder.synthesis.voice import speak
+from backend.turns.commands import CLIP_WORDS
 
 CLIPS = Path(__file__).parent.parent / "backend" / "call" / "clips"
 

@@ -23,41 +23,99 @@ GROUND = {"citations", "errors"}
 TOP = "app"
 """The composition root, which imports every room and which no room imports."""
 COMMAND_LINE = "app.cli"
-"""The one file that imports `client`, for the commands that place calls."""
+"""The one file that imports the client, for the commands that place calls."""
+EXTENSIONS = "extensions"
+"""Folders that can be deleted: each may import every room but `app`, and none of the others."""
+NAME_AN_EXTENSION: dict[str, set[str]] = {
+    "app.calls": {"realtime_endpoint", "rtvi"},
+    "app.http": {"calendar"},
+    "app.main": {"sip"},
+    "app.providers.azure": {"azure"},
+    "app.providers.gemini": {"gemini"},
+    "app.providers.gpt_live": {"gpt_live"},
+    "app.providers.qwen": {"qwen"},
+    "app.providers.self_hosted": {"self_hosted"},
+    "app.providers.xai": {"xai"},
+    "app.stores": {"recordings", "sharing"},
+    "app.telephone": {"telephone"},
+    "app.thinkers": {"calendar"},
+    "call.dependencies": {"recordings"},
+    "call.engine": {"recordings"},
+    "call.uplink": {"recordings"},
+    "http.app": {"realtime_endpoint", "recordings", "rtvi", "sharing", "telephone"},
+    "http.completion_request": {"realtime_endpoint"},
+    "http.context": {"realtime_endpoint", "recordings", "rtvi", "sharing", "telephone"},
+    "http.identity": {"rtvi"},
+    "notifications.schedule": {"calendar"},
+    "sessions.cluster.remote": {"realtime_endpoint"},
+    "sessions.cluster.sidebands": {"realtime_endpoint"},
+    "sessions.handles": {"realtime_endpoint"},
+    "settings.access": {"github"},
+    "settings.mcp": {"github"},
+    "settings.network": {"github"},
+    "settings.settings": {
+        "azure",
+        "gemini",
+        "github",
+        "gpt_live",
+        "qwen",
+        "recordings",
+        "self_hosted",
+        "sip",
+        "telephone",
+        "xai",
+    },
+    "testing.offline.__main__": {"local"},
+    "testing.offline.app": {"local"},
+    "testing.offline.gemini": {"gemini", "local"},
+    "testing.offline.gpt_live": {"gpt_live", "local"},
+    "testing.offline.qwen": {"local"},
+    "testing.offline.record": {"local"},
+    "testing.offline.script.handler": {"local"},
+    "testing.offline.self_hosted": {"local"},
+    "testing.offline.strict": {"local"},
+    "testing.offline.xai": {"local"},
+    "tools.calendar": {"calendar"},
+    "tools.get_current_weather": {"calendar"},
+    "tools.github_issue": {"github"},
+    "tools.notes": {"calendar"},
+    "transports.media_stream": {"telephone"},
+}
+"""Core files that still name extensions, and which: the list only gets shorter."""
+NAME_ANOTHER_EXTENSION: dict[str, set[str]] = {"rtvi": {"realtime_endpoint"}, "sip": {"telephone"}}
+"""Extensions that still import others."""
 ARROWS: dict[str, set[str]] = {
-    "conversation": set(),
+    "turns": set(),
     "runtime": set(),
     "models": {"runtime"},
-    "observability": {"conversation", "runtime"},
+    "observability": {"turns", "runtime"},
     "settings": set(),
     "storage": {"runtime"},
     "budgets": {"models", "observability", "runtime", "settings", "storage"},
     "access": {"settings", "storage"},
-    "calendar": {"settings"},
-    "media": {"conversation", "runtime", "settings"},
-    "responders": {"conversation", "media", "runtime"},
-    "transports": {"conversation", "media", "runtime"},
-    "sessions": {"access", "conversation", "media", "observability", "runtime", "storage", "transports"},
+    "media": {"turns", "runtime", "settings"},
+    "responders": {"turns", "media", "runtime"},
+    "transports": {"turns", "media", "runtime"},
+    "sessions": {"access", "turns", "media", "observability", "runtime", "storage", "transports"},
     "users": {"models", "observability", "responders", "runtime", "storage"},
-    "notifications": {"calendar", "conversation", "runtime", "settings", "storage", "users"},
+    "notifications": {"turns", "runtime", "settings", "storage", "users"},
     "tools": {
         "observability",
         "access",
-        "calendar",
-        "conversation",
+        "turns",
         "runtime",
         "settings",
         "storage",
         "users",
     },
-    "agent": {"access", "conversation", "models", "observability", "runtime", "storage", "tools", "users"},
+    "agent": {"access", "turns", "models", "observability", "runtime", "storage", "tools", "users"},
     "mcp": {"access", "runtime", "settings", "tools"},
     "middleware": {"agent", "models", "notifications", "runtime", "storage", "tools", "users"},
-    "reasoning": {"agent", "conversation", "models", "observability", "runtime", "settings", "tools"},
+    "reasoning": {"agent", "turns", "models", "observability", "runtime", "settings", "tools"},
     "thinkers": {
         "access",
         "agent",
-        "conversation",
+        "turns",
         "middleware",
         "models",
         "observability",
@@ -71,7 +129,7 @@ ARROWS: dict[str, set[str]] = {
     "tasks": {
         "tools",
         "access",
-        "conversation",
+        "turns",
         "models",
         "notifications",
         "observability",
@@ -83,7 +141,7 @@ ARROWS: dict[str, set[str]] = {
     "call": {
         "tools",
         "agent",
-        "conversation",
+        "turns",
         "media",
         "middleware",
         "models",
@@ -99,7 +157,7 @@ ARROWS: dict[str, set[str]] = {
     },
     "coordinator": {
         "agent",
-        "conversation",
+        "turns",
         "models",
         "notifications",
         "observability",
@@ -112,7 +170,7 @@ ARROWS: dict[str, set[str]] = {
     "chat": {
         "access",
         "agent",
-        "conversation",
+        "turns",
         "middleware",
         "models",
         "observability",
@@ -128,7 +186,7 @@ ARROWS: dict[str, set[str]] = {
         "access",
         "budgets",
         "chat",
-        "conversation",
+        "turns",
         "coordinator",
         "media",
         "models",
@@ -147,7 +205,7 @@ ARROWS: dict[str, set[str]] = {
     "testing": {
         "access",
         "agent",
-        "conversation",
+        "turns",
         "media",
         "middleware",
         "models",
@@ -163,7 +221,7 @@ ARROWS: dict[str, set[str]] = {
 }
 """Room → the rooms it may import, listed from the bottom up: an arrow leads only to rooms above it in this table."""
 
-PURE = {"conversation", "media.segmenter"}
+PURE = {"turns", "media.segmenter"}
 """Files that import the standard library only: no sockets, no clock, no asyncio."""
 IMPURE_STANDARD = {
     "asyncio",
@@ -213,6 +271,12 @@ def own_imports(path: Path) -> set[str]:
     return {name.removeprefix("backend.") for name in imported(path) if name.startswith("backend.")}
 
 
+def extensions_used(name: str) -> set[str]:
+    """The extensions that a file imports from, without the one it belongs to."""
+    used = {parts[1] for each in own_imports(FILES[name]) if (parts := each.split("."))[0] == EXTENSIONS and parts[1:]}
+    return used - {name.split(".")[1]} if name.startswith(f"{EXTENSIONS}.") else used
+
+
 def foreign_imports(path: Path) -> set[str]:
     return {name.split(".")[0] for name in imported(path) if not name.startswith("backend")}
 
@@ -224,20 +288,35 @@ def room_of(name: str) -> str:
 def rooms_used_by(room: str) -> set[str]:
     """The rooms whose files the files of `room` import, without itself and the ground."""
     used = {room_of(each) for name, path in FILES.items() if room_of(name) == room for each in own_imports(path)}
-    return used - {room} - GROUND
+    return used - {room, EXTENSIONS} - GROUND
 
 
 def test_there_are_at_most_28_rooms_and_each_has_its_arrows() -> None:
     assert len(ROOMS) <= 28
-    assert set(ARROWS) | {TOP} == ROOMS, "a new room: say in ARROWS and in docs/architecture.md what it may import"
+    assert set(ARROWS) | {TOP, EXTENSIONS} == ROOMS, (
+        "a new room: say in ARROWS and in docs/architecture.md what it may import"
+    )
 
 
 @pytest.mark.parametrize("name", [name for name in FILES if room_of(name) in ARROWS])
 def test_a_file_imports_only_along_the_arrows(name: str) -> None:
     room = room_of(name)
-    allowed = ARROWS[room] | {room} | GROUND
+    allowed = ARROWS[room] | {room, EXTENSIONS} | GROUND
     astray = sorted(target for target in own_imports(FILES[name]) if room_of(target) not in allowed)
     assert astray == [], f"backend/{name.replace('.', '/')}.py may not import {astray}"
+
+
+def test_the_core_names_no_extension() -> None:
+    core = [name for name in FILES if room_of(name) != EXTENSIONS]
+    assert {name: used for name in core if (used := extensions_used(name))} == NAME_AN_EXTENSION
+
+
+def test_no_extension_imports_another_one() -> None:
+    used: dict[str, set[str]] = {}
+    for name in FILES:
+        if room_of(name) == EXTENSIONS and (others := extensions_used(name)):
+            used.setdefault(name.split(".")[1], set()).update(others)
+    assert used == NAME_ANOTHER_EXTENSION
 
 
 def test_every_arrow_leads_down() -> None:
@@ -266,24 +345,25 @@ def test_the_architecture_page_lists_every_room_and_where_its_arrows_lead() -> N
 
 def test_no_room_imports_what_stands_outside_the_server() -> None:
     for name, path in FILES.items():
-        outside = {"demo", "local_responder", "tests", "benchmarks", "scripts"} | (
-            set() if name == COMMAND_LINE else {"client"}
+        outside = {"tests", "benchmarks", "scripts"} | (
+            set() if name == COMMAND_LINE or room_of(name) == EXTENSIONS else {"responder_thinker"}
         )
         assert foreign_imports(path).isdisjoint(outside), name
 
 
 def test_the_check_sees_a_wrong_arrow(tmp_path: Path) -> None:
     wrong = tmp_path / "wrong.py"
-    wrong.write_text("def later():\n    from demo.offline import speech\n    import backend.http.app\n")
+    wrong.write_text("def later():\n    from benchmarks import speech\n    import backend.http.app\n")
     assert own_imports(wrong) == {"http.app"}
-    assert foreign_imports(wrong) == {"demo"}
+    assert foreign_imports(wrong) == {"benchmarks"}
     assert "http" not in ARROWS["call"]
 
 
 def test_no_class_name_is_defined_twice_unless_it_is_private_to_its_module() -> None:
     names = Counter(
         node.name
-        for path in FILES.values()
+        for name, path in FILES.items()
+        if room_of(name) not in (EXTENSIONS, "testing")
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
     )

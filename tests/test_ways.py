@@ -13,7 +13,7 @@ from tests.support.ways import documented, files_passed_within
 
 MICROPHONE_MOST = 21
 REPLY_MOST = 16
-TURN_MACHINE = "conversation/turn.py"
+TURN_MACHINE = "turns/turn.py"
 RECEIVING = "media/receive.py"
 
 

@@ -19,7 +19,6 @@ from backend.agent.events import AgentEvent, Final, OnEvent, StateChanged, Think
 from backend.agent.tool_router import ToolRouter
 from backend.agent.trace import AgentTrace
 from backend.agent.turn import ROUND_LIMIT, Turn, TurnMetrics
-from backend.conversation.page_events import TokenGenerated, ToolCallFinished, ToolCallStarted
 from backend.errors import BadRequest, PeerError
 from backend.models.base import ChatModel
 from backend.runtime.json_objects import Json
@@ -27,6 +26,7 @@ from backend.runtime.supervisor import leave_behind
 from backend.storage.messages import ClientRound, Message
 from backend.tools.base import Client, ToolContext, ToolRights
 from backend.tools.runner import Toolbox
+from backend.turns.page_events import TokenGenerated, ToolCallFinished, ToolCallStarted
 
 log = logging.getLogger(__name__)
 

@@ -31,12 +31,12 @@ from backend.agent.context import (
 from backend.agent.events import ModelAnswered, ModelAsked, OnEvent, StateChanged, ThinkerResponse, TurnState
 from backend.agent.speech import speakable
 from backend.citations import as_texts
-from backend.conversation.page_events import TokenGenerated, ToolCallFinished, ToolCallStarted
 from backend.errors import ModelUnavailable, NoAnswer
 from backend.models.base import ChatMessage, Finished, TextDelta, ToolCall
 from backend.storage.messages import ClientRound, Message, StoredCall
 from backend.tools.base import ToolContext
 from backend.tools.runner import ToolResult, failure
+from backend.turns.page_events import TokenGenerated, ToolCallFinished, ToolCallStarted
 from backend.users.context_update import merged
 
 if TYPE_CHECKING:

@@ -24,10 +24,10 @@ from backend.budgets.prices import load_prices
 from backend.call.dependencies import CallDependencies
 from backend.call.engine import CallEngine
 from backend.call.prompts import CallerBackground, brief
-from backend.conversation.limits import TurnLimits
-from backend.conversation.page_events import PageEvent
-from backend.conversation.patience import EndpointingStyle
 from backend.errors import SetupError
+from backend.extensions.realtime_endpoint.session import RealtimeSession
+from backend.extensions.realtime_endpoint.webrtc import AcceptRealtimeOffer, RealtimeCall, accept_realtime_offer
+from backend.extensions.rtvi.webrtc import AcceptRtviOffer, RtviPeer, accept_rtvi_offer
 from backend.http.page_streams import PageStreams
 from backend.media.echo import load_canceller, open_echo_guard
 from backend.media.endpointing import detector, load_stand_in, open_endpointing
@@ -51,12 +51,12 @@ from backend.tasks.repository import EVENTS
 from backend.tasks.service import TaskQueries
 from backend.tools.runner import agreement
 from backend.transports.base import Transport
-from backend.transports.realtime.session import RealtimeSession
-from backend.transports.realtime.webrtc import AcceptRealtimeOffer, RealtimeCall, accept_realtime_offer
-from backend.transports.rtvi.webrtc import AcceptRtviOffer, RtviPeer, accept_rtvi_offer
 from backend.transports.webrtc.ice import IceConfig
 from backend.transports.webrtc.ice_servers import IceServers
 from backend.transports.webrtc.transport import accept_offer
+from backend.turns.limits import TurnLimits
+from backend.turns.page_events import PageEvent
+from backend.turns.patience import EndpointingStyle
 from backend.users.profile import UserProfile, load_profile, watch_profile
 from backend.users.profile_learner import LearnerDependencies
 

@@ -119,7 +119,7 @@ def talk(
 
     It plays the file as the caller's voice, prints what is said on both sides, and can save the reply.
     """
-    from client.talk import talk as place_call
+    from responder_thinker.talk import talk as place_call
 
     logging.basicConfig(level="WARNING", format="%(levelname)s %(name)s: %(message)s")
     calling = place_call(file, out=out, url=url, transport=transport, conversation=conversation)
@@ -135,7 +135,7 @@ def chat(
 
     Calls and chats share their conversations. Type /help for the commands.
     """
-    from client.chat import chat as converse
+    from responder_thinker.chat import chat as converse
 
     logging.basicConfig(level="WARNING", format="%(levelname)s %(name)s: %(message)s")
     raise typer.Exit(asyncio.run(converse(conversation=conversation, url=url)))
@@ -180,7 +180,7 @@ def tour(context: typer.Context) -> None:
 
     It needs no microphone either: the questions are typed, and spoken by a computer voice.
     """
-    raise typer.Exit(subprocess.call([sys.executable, "-m", "demo.tour", *context.args]))
+    raise typer.Exit(subprocess.call([sys.executable, "-m", "backend.extensions.tour", *context.args]))
 
 
 @documents.command("add")

@@ -23,10 +23,10 @@ from backend.app.notifications import webhook_of
 from backend.app.stores import retention_s
 from backend.app.tasks import TaskSubsystem
 from backend.app.telephone import open_telephone
-from backend.calendar.calendars import open_calendars
 from backend.chat.chat import Chat
 from backend.chat.profile_updater import ChatProfileUpdater
 from backend.chat.turn_runner import ChatDependencies
+from backend.extensions.calendar.calendars import open_calendars
 from backend.http.app import build_app
 from backend.http.context import PageConfig, ResponderChoice, Services, UserDataStore
 from backend.http.ice_servers import listed

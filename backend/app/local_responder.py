@@ -33,7 +33,7 @@ class LocalResponder(ChildProcess):
         """With OFFLINE_SCRIPT it follows the script. Construct it in a running event loop."""
         super().__init__("the local Responder", self._serve, until_ready=self._read_address)
         self._settings = settings
-        self._module = "demo.offline" if settings.offline_script else "local_responder"
+        self._module = "backend.testing.offline" if settings.offline_script else "backend.extensions.local"
         self.url = ""
         """http://127.0.0.1:PORT once started."""
 

@@ -28,11 +28,11 @@ from backend.app.calls import CallSubsystem, open_calls
 from backend.app.foundation import Foundation, open_foundation
 from backend.app.http import open_http
 from backend.app.mcp import mcp_summary
-from backend.app.sip import Sip, open_sip
 from backend.app.stores import TaskStore, retention_s
 from backend.app.tasks import open_tasks
 from backend.app.warm_up import WarmUp
 from backend.call.prompts import load_clips
+from backend.extensions.sip.server import Sip, open_sip
 from backend.http.page_streams import PageStreams
 from backend.sessions.registry import SessionRegistry
 from backend.settings.settings import Settings

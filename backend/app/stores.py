@@ -9,11 +9,12 @@ from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
 from dataclasses import dataclass
 
 from backend.coordinator.store import Channels
+from backend.extensions.recordings.store import RecordingStore
+from backend.extensions.recordings.writer import MEGABYTE, Bounds
+from backend.extensions.sharing.shared_links import SharedLinks
 from backend.notifications.dispatcher import NotificationDispatcher
 from backend.runtime.supervisor import supervising
 from backend.sessions.page_json import shown_by
-from backend.sessions.recordings.store import RecordingStore
-from backend.sessions.recordings.writer import MEGABYTE, Bounds
 from backend.settings.settings import Settings
 from backend.settings.tasks import BackgroundSettings
 from backend.storage.embedded import OpenedMemory
@@ -29,7 +30,6 @@ from backend.tasks.service import TaskQueries, TaskService
 from backend.tools.confirmations import Confirmations
 from backend.users.memories import Memories
 from backend.users.notes import Notes
-from backend.users.shared_links import SharedLinks
 
 HOUR_S = 3_600
 DAY_S = 86_400

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import httpx2
 
+from backend.extensions.telephone.plivo import Plivo
+from backend.extensions.telephone.provider import Telephone, TelephoneProvider
+from backend.extensions.telephone.telnyx import Telnyx
+from backend.extensions.telephone.twilio import Twilio
 from backend.settings.settings import Settings
-from backend.transports.telephone.plivo import Plivo
-from backend.transports.telephone.provider import Telephone, TelephoneProvider
-from backend.transports.telephone.telnyx import Telnyx
-from backend.transports.telephone.twilio import Twilio
 
 
 def open_telephone(settings: Settings, http: httpx2.AsyncClient) -> Telephone:

@@ -22,7 +22,7 @@ from backend.app.plugins import Plugins, load_plugins
 from backend.app.reload import PluginReloader, Swap
 from backend.app.stores import Stores, retention_s
 from backend.budgets.metered import MeteredEmbedder
-from backend.calendar.calendars import Calendars, open_calendars
+from backend.extensions.calendar.calendars import Calendars, open_calendars
 from backend.middleware.pipeline import NO_STEPS, Pipeline
 from backend.middleware.plan import discover
 from backend.models.base import ChatModel

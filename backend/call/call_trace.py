@@ -10,10 +10,10 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field
 
-from backend.conversation import events as ev
-from backend.conversation import page_events as page
 from backend.observability.tracing import Outcome, Span, Tracer, within
 from backend.sessions.registry import Session
+from backend.turns import events as ev
+from backend.turns import page_events as page
 
 FAULTS = frozenset({"error", "responder_gone", "responder_refused"})
 """Reasons for a call's end that count as failures."""

@@ -8,14 +8,14 @@ from dataclasses import replace
 from backend.call.dependencies import CallDependencies
 from backend.call.prompts import CallerBackground
 from backend.call.uplink import TurnFinder
-from backend.conversation.call_options import CallOptions
-from backend.conversation.limits import TurnLimits
-from backend.conversation.patience import EndpointingStyle
 from backend.responders.base import Briefing, Endpointer
 from backend.runtime.json_objects import Json
 from backend.sessions.registry import Session
 from backend.thinkers.base import Question
 from backend.tools.base import ToolContext, ToolRights
+from backend.turns.call_options import CallOptions
+from backend.turns.limits import TurnLimits
+from backend.turns.patience import EndpointingStyle
 from backend.users.profile import Preferences, UserProfile
 
 STYLES = frozenset(EndpointingStyle)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from backend.conversation import events as ev
-from backend.conversation.commands import RunThinker
+from backend.turns import events as ev
+from backend.turns.commands import RunThinker
 
 ANSWER_WITHIN_S = 120.0
 """Seconds a program has to carry out a tool call."""

@@ -19,7 +19,6 @@ import msgspec
 
 from backend.agent.context import STRANGER, Situation
 from backend.agent.events import TurnState
-from backend.conversation.page_events import ThinkerChanged
 from backend.errors import BadRequest, NoAnswer, TookTooLong
 from backend.models.base import quoted
 from backend.responders.base import PastMessage
@@ -27,6 +26,7 @@ from backend.storage.memory import briefly
 from backend.thinkers.base import Answer, Question, Source
 from backend.thinkers.dispatcher import ThinkerCall, ThinkerDispatcher
 from backend.thinkers.routing import SLACK_S, ThinkerRouting
+from backend.turns.page_events import ThinkerChanged
 from backend.users.profile import load_profile
 
 LABEL = "Assistant"

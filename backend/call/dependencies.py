@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from backend.call.answers import TakeAnswer
 from backend.call.prompts import CallerBackground
 from backend.call.utterance_tap import Reader
-from backend.conversation.call_options import CallOptions
-from backend.conversation.limits import TurnLimits
+from backend.extensions.recordings.store import RecordingStore
 from backend.media.echo import EchoGuard, NoEchoGuard
 from backend.media.endpointing import LocalEndpointing
 from backend.notifications.dispatcher import Subscribe
@@ -18,12 +17,13 @@ from backend.observability.tracing import NO_TRACER, Tracer
 from backend.responders.base import Briefing
 from backend.responders.failover import Providers
 from backend.runtime.json_objects import Json
-from backend.sessions.recordings.store import RecordingStore
 from backend.storage.ledger.ledger import Ledger
 from backend.storage.messages import Message
 from backend.storage.outbox import Enqueue
 from backend.thinkers.dispatcher import ThinkerDispatcher
 from backend.tools.base import ToolContext
+from backend.turns.call_options import CallOptions
+from backend.turns.limits import TurnLimits
 from backend.users.modes import Mode
 from backend.users.profile import UserProfile
 from backend.users.profile_learner import LearnerDependencies

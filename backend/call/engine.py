@@ -25,17 +25,10 @@ from backend.call.out_of_band import OutOfBandResponses
 from backend.call.phone import PhoneCall, PhoneView
 from backend.call.prompts import clip_audio, filler_hint
 from backend.call.provider_calls import ProviderCalls
-from backend.call.recorder import CallRecorder
 from backend.call.responder_link import ResponderLink
 from backend.call.tool_calls import CallView, ToolCallDispatcher, ToolCallRunner
 from backend.call.uplink import Uplink
 from backend.call.utterance_tap import UtteranceTap
-from backend.conversation import commands as do
-from backend.conversation import events as ev
-from backend.conversation import page_events as page
-from backend.conversation.call_options import CallOptions
-from backend.conversation.commands import Purpose
-from backend.conversation.turn import TurnMachine
 from backend.errors import (
     BadRequest,
     MediaFailed,
@@ -44,12 +37,19 @@ from backend.errors import (
     ResponderUnavailable,
     TransportLost,
 )
+from backend.extensions.recordings.recorder import CallRecorder
 from backend.notifications.dispatcher import Subscription
 from backend.runtime.faults import call_listener
 from backend.runtime.timer import Alarm
 from backend.sessions.registry import Session
 from backend.thinkers.base import Question
 from backend.transports.base import Transport
+from backend.turns import commands as do
+from backend.turns import events as ev
+from backend.turns import page_events as page
+from backend.turns.call_options import CallOptions
+from backend.turns.commands import Purpose
+from backend.turns.turn import TurnMachine
 from backend.users.profile import UserProfile
 
 log = logging.getLogger(__name__)

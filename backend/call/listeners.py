@@ -16,13 +16,13 @@ from backend.call.history import CallHistory, save_summary
 from backend.call.post_turn import PostTurnHook
 from backend.call.record import CallRecord
 from backend.call.usage import CallUsage
-from backend.conversation import events as ev
-from backend.conversation import page_events as page
-from backend.conversation.page_events import Role
 from backend.observability.call_metrics import VAD_DECISIONS
 from backend.responders.failover import ResponderInfo
 from backend.runtime.faults import call_listener
 from backend.sessions.registry import Session
+from backend.turns import events as ev
+from backend.turns import page_events as page
+from backend.turns.page_events import Role
 from backend.users.profile import UserProfile
 from backend.users.profile_learner import ProfileLearner
 

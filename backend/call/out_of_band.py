@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from backend.conversation import commands as do
-from backend.conversation import events as ev
 from backend.responders.base import Responder
+from backend.turns import commands as do
+from backend.turns import events as ev
 
 AT_ONCE = 8
 """Such responses of one call that may be under way."""

@@ -14,15 +14,15 @@ from dataclasses import dataclass, replace
 import msgspec
 
 from backend.call.keys import KeyCollector, key_words
-from backend.conversation import page_events as page
-from backend.conversation.commands import RunThinker
-from backend.conversation.events import Event, ThinkerFailed, ThinkerFinished, TransportClosed
 from backend.errors import LineFailed
 from backend.responders.base import Briefing, ToolSchema
 from backend.runtime.supervisor import cancel_all
 from backend.runtime.timer import Alarm
 from backend.transports.base import Transport
-from backend.transports.telephone.line import KEYS, LineAbility, PhoneLine, phone_line
+from backend.transports.phone_line import KEYS, LineAbility, PhoneLine, phone_line
+from backend.turns import page_events as page
+from backend.turns.commands import RunThinker
+from backend.turns.events import Event, ThinkerFailed, ThinkerFinished, TransportClosed
 
 HANG_UP, TRANSFER, PRESS = "hang_up", "transfer_call", "press_keys"
 HEARD_WITHIN_S = 15.0

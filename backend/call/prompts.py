@@ -12,13 +12,13 @@ from typing import Literal
 from msgspec import convert
 
 from backend.agent.context import standing
-from backend.conversation import commands as do
-from backend.conversation.call_options import CallOptions
-from backend.conversation.commands import Clip, Purpose
 from backend.media.wav import read_wav
 from backend.models.base import quoted
 from backend.responders.base import Briefing, ToolSchema
 from backend.thinkers.registry import ThinkerRegistry
+from backend.turns import commands as do
+from backend.turns.call_options import CallOptions
+from backend.turns.commands import Clip, Purpose
 from backend.users.modes import Mode
 from backend.users.profile import UserProfile
 

@@ -10,11 +10,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from backend.conversation import events as ev
-from backend.conversation.commands import PROVIDER_TOOL, AnswerApproval, RunThinker
 from backend.responders.mcp_items import ASKS, arguments_of
 from backend.runtime.json_objects import Json
 from backend.runtime.supervisor import cancel_all
+from backend.turns import events as ev
+from backend.turns.commands import PROVIDER_TOOL, AnswerApproval, RunThinker
 
 Agree = Callable[[str, Json], Awaitable[str]]
 """(tool, arguments) → empty where the caller has agreed to this very call, else why it is not made."""

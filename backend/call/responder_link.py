@@ -8,11 +8,11 @@ from collections.abc import Callable
 from tenacity import AsyncRetrying, retry_if_exception, stop_after_delay, wait_chain, wait_fixed, wait_random
 
 from backend.call.history import CallHistory
-from backend.conversation import commands as do
-from backend.conversation import events as ev
 from backend.errors import ResponderUnavailable
 from backend.responders.base import Briefing, Endpointer, PastMessage, Responder, ResponderFactory
 from backend.responders.failover import MUTE, ProviderChoice, Providers, ResponderInfo
+from backend.turns import commands as do
+from backend.turns import events as ev
 
 PAUSES_S = (0.3, 0.6, 1.0)
 """Pauses between attempts to connect; the last one is kept to. A provider that is back is found within two seconds."""

@@ -19,14 +19,14 @@ from backend.call.delegations import ALREADY, Delegations, read_task
 from backend.call.record import CallRecord
 from backend.call.topic import topic_of
 from backend.citations import as_json
-from backend.conversation.commands import DELEGATE, RunThinker
-from backend.conversation.events import ThinkerFailed, ThinkerFinished
-from backend.conversation.page_events import ThinkerChanged, ThinkerStage
 from backend.errors import BadRequest, NotFound
 from backend.observability.call_metrics import CallMetrics
 from backend.responders.base import PastMessage
 from backend.thinkers.base import Answer, Manifest, Question
 from backend.thinkers.dispatcher import ThinkerCall, ThinkerDispatcher
+from backend.turns.commands import DELEGATE, RunThinker
+from backend.turns.events import ThinkerFailed, ThinkerFinished
+from backend.turns.page_events import ThinkerChanged, ThinkerStage
 
 CALL_LIMIT = 16
 """Thinkers working for one call at the same time; more are refused with a sentence the model can act on."""

@@ -11,17 +11,17 @@ from dataclasses import replace
 from typing import Literal
 
 from backend.call.dependencies import CallDependencies
-from backend.call.recorder import CallRecorder
 from backend.call.responder_link import ResponderLink
 from backend.call.utterance_tap import UtteranceTap
-from backend.conversation import events as ev
-from backend.conversation.machine.state import Floor
+from backend.extensions.recordings.recorder import CallRecorder
 from backend.media.echo import EchoGuard
 from backend.media.endpointing import ClientEndpointing, Endpointing, LocalEndpointing, ProviderEndpointing
 from backend.media.frame import Frame
 from backend.media.prosody import Prosody
 from backend.responders.base import Endpointer
 from backend.sessions.registry import Session
+from backend.turns import events as ev
+from backend.turns.machine.state import Floor
 
 DURING_REPLY = frozenset({Floor.ASSISTANT, Floor.HELD})
 TurnFinder = Endpointer | Literal["client"]

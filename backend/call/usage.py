@@ -6,10 +6,10 @@ from collections.abc import Callable
 from dataclasses import asdict
 
 from backend.call.dependencies import Spend
-from backend.conversation.events import ReplyFinished
-from backend.conversation.page_events import UsageCounted
 from backend.observability.call_metrics import CallMetrics
 from backend.responders.failover import ResponderInfo
+from backend.turns.events import ReplyFinished
+from backend.turns.page_events import UsageCounted
 
 MICRO = 1_000_000
 CACHED = ("cached_text_in", "cached_audio_in", "cached_image_in")

@@ -12,9 +12,9 @@ import logging
 from collections.abc import Callable, Coroutine
 from typing import Any, Protocol
 
-from backend.conversation import events as ev
 from backend.media.frame import FRAME_MS, Frame
 from backend.media.utterance_reader import LONGEST_MS, Reading
+from backend.turns import events as ev
 
 log = logging.getLogger(__name__)
 

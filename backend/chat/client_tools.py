@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import NoReturn
 
-from backend.conversation.call_options import ClientTool
 from backend.runtime.json_objects import Json
 from backend.tools.base import Tool
+from backend.turns.call_options import ClientTool
 
 
 def as_tool(function: ClientTool) -> Tool:

@@ -19,13 +19,6 @@ from backend.chat.client_tools import as_tool
 from backend.chat.history import ChatHistory
 from backend.chat.profile_updater import ChatProfileUpdater
 from backend.chat.turn import ChatReply, ChatTurn
-from backend.conversation.page_events import (
-    ChatStateChanged,
-    ChatTurnStarted,
-    TokenGenerated,
-    ToolCallFinished,
-    ToolCallStarted,
-)
 from backend.errors import NoAnswer
 from backend.middleware.base import Asked
 from backend.middleware.pipeline import Pipeline, Prepared
@@ -42,6 +35,13 @@ from backend.thinkers.run import ThinkerDependencies
 from backend.tools.base import ToolRights
 from backend.tools.confirmations import Confirmations
 from backend.tools.runner import Toolbox
+from backend.turns.page_events import (
+    ChatStateChanged,
+    ChatTurnStarted,
+    TokenGenerated,
+    ToolCallFinished,
+    ToolCallStarted,
+)
 from backend.users.modes import Mode
 from backend.users.profile import UserProfile, load_profile
 

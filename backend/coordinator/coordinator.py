@@ -27,7 +27,6 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
-from backend.conversation.page_events import DecisionMade
 from backend.coordinator.store import (
     Action,
     CancelTask,
@@ -47,6 +46,7 @@ from backend.runtime.supervisor import cancel_all, event_or_timeout
 from backend.settings.tasks import CoordinatorSettings
 from backend.tasks.service import TaskService
 from backend.tasks.task import Task, TaskState
+from backend.turns.page_events import DecisionMade
 
 log = logging.getLogger(__name__)
 

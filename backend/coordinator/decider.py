@@ -20,7 +20,6 @@ from pydantic import Field
 
 from backend.agent.events import AgentEvent, TurnState
 from backend.agent.session import Agent
-from backend.conversation.page_events import ToolCallFinished
 from backend.coordinator.coordinator import Decision, Digest, DigestItem, outcome_of
 from backend.coordinator.store import (
     Action,
@@ -38,6 +37,7 @@ from backend.settings.tasks import CoordinatorSettings
 from backend.tasks.task import INSTRUCTION_LIMIT
 from backend.tools.base import Result, Tool, tool
 from backend.tools.runner import Toolbox
+from backend.turns.page_events import ToolCallFinished
 
 ACTIONS_LIMIT = 8
 """Actions of one digest."""

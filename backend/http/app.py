@@ -12,6 +12,12 @@ from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from backend.access.keys import ApiKeys
 from backend.access.static_tokens import StaticTokens
+from backend.extensions.realtime_endpoint import call_routes, socket_routes
+from backend.extensions.recordings import routes as recording_routes
+from backend.extensions.rtvi import routes as rtvi_routes
+from backend.extensions.sharing import routes as sharing_routes
+from backend.extensions.sharing.routes import LinkTokens
+from backend.extensions.telephone import routes as telephone_routes
 from backend.http import (
     admin,
     chat,
@@ -23,17 +29,11 @@ from backend.http import (
     me,
     notification,
     page,
-    realtime,
-    realtime_calls,
     reasoning,
-    recordings,
-    rtvi,
     sessions,
-    shared_links,
     sign_in,
     signalling,
     tasks,
-    telephone,
     tickets,
 )
 from backend.http.api_docs import serve_docs
@@ -56,7 +56,6 @@ from backend.http.origins import Origins
 from backend.http.proof_of_work import ProofOfWork
 from backend.http.refusals import RefusalLog
 from backend.http.secret_key import secret_keys
-from backend.http.shared_links import LinkTokens
 from backend.observability.request_metrics import RequestMetrics
 from backend.settings.access import key_pairs
 from backend.settings.settings import Settings
@@ -80,8 +79,8 @@ ROUTES = (
     signalling,
     ice_servers,
     sessions,
-    recordings,
-    shared_links,
+    recording_routes,
+    sharing_routes,
     tasks,
     confirmations,
     me,
@@ -94,10 +93,10 @@ ROUTES = (
     chat_completions,
     tickets,
     sign_in,
-    telephone,
-    realtime,
-    rtvi,
-    realtime_calls,
+    telephone_routes,
+    socket_routes,
+    rtvi_routes,
+    call_routes,
     page,
 )
 """The routes, in this order: the page's files answer to what is left."""

@@ -14,9 +14,9 @@ from typing import Any
 import msgspec
 
 from backend.chat.turn import ChatReply
-from backend.conversation.page_events import ChatStateChanged, TokenGenerated
 from backend.runtime.json_objects import Json
 from backend.sessions.page_json import NAMES
+from backend.turns.page_events import ChatStateChanged, TokenGenerated
 
 DONE = b"data: [DONE]\n\n"
 """The end of a stream."""

@@ -22,6 +22,11 @@ from backend.budgets.budgets import Budgets
 from backend.chat.chat import Chat
 from backend.coordinator.service import CoordinatorService
 from backend.errors import MemoryUnavailable
+from backend.extensions.realtime_endpoint.webrtc import AcceptRealtimeOffer
+from backend.extensions.recordings.store import RecordingStore
+from backend.extensions.rtvi.webrtc import AcceptRtviOffer
+from backend.extensions.sharing.shared_links import SharedLinks
+from backend.extensions.telephone.provider import Telephone
 from backend.http.auth import Signatures
 from backend.http.callers import PhoneCallers
 from backend.http.client_secrets import ClientSecrets
@@ -36,7 +41,6 @@ from backend.observability.call_metrics import CallMetrics
 from backend.reasoning.reasoner import Reasoner
 from backend.sessions.handles import SessionHandle, SessionLocator
 from backend.sessions.offers import AcceptOffer
-from backend.sessions.recordings.store import RecordingStore
 from backend.sessions.registry import SessionRegistry, not_their_session
 from backend.settings.settings import IceServerEntry, Settings
 from backend.storage.ledger.ledger import Ledger
@@ -46,14 +50,10 @@ from backend.tasks.service import TaskService
 from backend.tools.confirmations import Confirmations
 from backend.tools.registry import Registry
 from backend.transports.base import Transport
-from backend.transports.realtime.webrtc import AcceptRealtimeOffer
-from backend.transports.rtvi.webrtc import AcceptRtviOffer
-from backend.transports.telephone.provider import Telephone
 from backend.transports.webrtc.ice_servers import IceServers
-from backend.users.shared_links import SharedLinks
 
 if TYPE_CHECKING:
-    from backend.http.shared_links import LinkTokens
+    from backend.extensions.sharing.routes import LinkTokens
 
 SESSION_ID_LIMIT = 64
 """Characters of a session id that are looked at."""

@@ -17,6 +17,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from backend.access.store import AccessStore
 from backend.errors import BadRequest, Forbidden, TooMany, VoiceError
+from backend.extensions.rtvi.messages import refusal
 from backend.http.auth import COOKIE_AGE_S
 from backend.http.budgets import admits_new_user
 from backend.http.client_secrets import ClientSecrets
@@ -25,7 +26,6 @@ from backend.http.errors import note_error, refusal_response
 from backend.http.headers import with_headers
 from backend.http.tickets import identity_by_ticket
 from backend.storage.memory import Memory, briefly
-from backend.transports.rtvi.messages import refusal
 from backend.users.profile import UserProfile
 from backend.users.profile_updates import AssumeTimeZone, update_profile
 

@@ -15,7 +15,6 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from typing import Literal, Protocol
 
-from backend.conversation import events as ev
 from backend.errors import MissingLibrary, TooMany
 from backend.media.frame import Frame
 from backend.media.near_voice import NearVoice
@@ -23,6 +22,7 @@ from backend.media.segmenter import Segmenter, SegmenterState
 from backend.media.suspicion import Suspicion
 from backend.media.vad import Engine, EngineName, HopVad, RestingVad, RoomGate, Vad
 from backend.settings.vad import VadSettings
+from backend.turns import events as ev
 
 log = logging.getLogger(__name__)
 

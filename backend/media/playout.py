@@ -25,8 +25,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from backend.conversation.events import Heard, PlaybackDrained, PlaybackEvent, PlaybackStarted
 from backend.media.frame import BYTES_PER_MS, FRAME_BYTES, Frame, milliseconds
+from backend.turns.events import Heard, PlaybackDrained, PlaybackEvent, PlaybackStarted
 
 REMEMBERED_ITEMS = 16
 """Items whose played time is kept after their last sample, in case more of them arrives."""

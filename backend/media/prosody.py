@@ -12,8 +12,8 @@ from collections import deque
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.conversation.patience import SpeechEnding
 from backend.media.frame import FRAME_MS, SAMPLE_RATE, Frame
+from backend.turns.patience import SpeechEnding
 
 LOOKED_AT_MS = 800
 SLOPE_MS = 300

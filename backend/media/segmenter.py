@@ -26,8 +26,8 @@ from collections import deque
 from enum import Enum
 from itertools import islice
 
-from backend.conversation.events import SpeechEvent, SpeechPaused, SpeechResumed, SpeechStarted, SpeechStopped
 from backend.media.frame import FRAME_MS, Frame
+from backend.turns.events import SpeechEvent, SpeechPaused, SpeechResumed, SpeechStarted, SpeechStopped
 
 
 class SegmenterState(Enum):

@@ -1,7 +1,7 @@
 """The utterance reader tells in some 50 ms what a short utterance is: "yeah", "stop", a cough, or something else.
 
 A transcript comes hundreds of milliseconds after an utterance, and a reply that may have been interrupted cannot wait
-so long. The reader knows nothing but the phrases of `conversation/utterances.py`, and tells them from other words and
+so long. The reader knows nothing but the phrases of `turns/utterances.py`, and tells them from other words and
 from noise; it also estimates whether a sentence is likely to end after given words. One child process does this for
 all calls of a server process (`utterance_reader_worker.py`), because pocketsphinx holds the interpreter lock.
 
@@ -28,11 +28,11 @@ from importlib.util import find_spec
 
 import msgspec
 
-from backend.conversation.utterances import UtteranceKind
 from backend.errors import SetupError
 from backend.media.frame import BYTES_PER_MS
 from backend.runtime.child_process import ChildProcess, Command, Limits
 from backend.runtime.supervisor import cancel_all
+from backend.turns.utterances import UtteranceKind
 
 log = logging.getLogger(__name__)
 

@@ -1,7 +1,7 @@
 """The utterance reader's child process: requests on standard input, answers on standard output.
 
 Theory. A recogniser that knows a few phrases finds one of them in anything it hears. So its language model knows two
-kinds of utterances: one phrase of `conversation/utterances.py` from beginning to end, or any of the commonest words of
+kinds of utterances: one phrase of `turns/utterances.py` from beginning to end, or any of the commonest words of
 English one after the other. What is no phrase is then taken for other words, however wrongly these are spelt. Noise
 is told by its voice: coughs, breaths and knocks have next to none, while words need vowels.
 
@@ -29,11 +29,11 @@ import numpy as np
 from numpy.typing import NDArray
 from pocketsphinx import Decoder, NGramModel, get_model_path
 
-from backend.conversation.utterances import UtteranceKind, kind_of, phrases
 from backend.media.frame import SAMPLE_RATE
 from backend.media.laughter import is_laughter
 from backend.media.resample import resample
 from backend.media.utterance_reader import ANSWER, READ, REQUEST, Reading
+from backend.turns.utterances import UtteranceKind, kind_of, phrases
 
 RECOGNISER_RATE = 16_000
 PHRASE_SHARE = 0.995

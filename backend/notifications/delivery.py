@@ -19,7 +19,6 @@ from typing import Any, Literal
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
 
-from backend.conversation.page_events import NoticeChanged, NoticeContent, PageEvent, ReminderChanged
 from backend.errors import MemoryUnavailable, PeerError
 from backend.notifications.dispatcher import NotificationDispatcher
 from backend.notifications.reminders import CALL_TRIES, Reminder, Way, begun, delivered, notice_of, tried
@@ -27,6 +26,7 @@ from backend.notifications.repository import ReminderRepository
 from backend.notifications.webhooks import WebhookClient
 from backend.runtime.supervisor import cancel_all, start_among
 from backend.settings.notifications import NotificationSettings
+from backend.turns.page_events import NoticeChanged, NoticeContent, PageEvent, ReminderChanged
 
 log = logging.getLogger(__name__)
 

@@ -19,14 +19,14 @@ from typing import Literal
 
 from tenacity import AsyncRetrying, retry_if_exception_type, wait_fixed
 
-from backend.conversation.events import NoticeArrived, NoticeWithdrawn
-from backend.conversation.page_events import NoticeChanged, NoticeContent
 from backend.errors import MemoryUnavailable
 from backend.notifications.notices import LEASE_S, Notice, NoticeRepository, spoken_text
 from backend.runtime.faults import call_listener
 from backend.runtime.supervisor import cancel_all, event_or_timeout, start_among, supervised
 from backend.storage.client import Lease
 from backend.storage.pubsub import PubSub
+from backend.turns.events import NoticeArrived, NoticeWithdrawn
+from backend.turns.page_events import NoticeChanged, NoticeContent
 
 log = logging.getLogger(__name__)
 

@@ -17,10 +17,10 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import msgspec
 from dateutil.rrule import rrulestr
 
-from backend.calendar.base import BadEvent
-from backend.calendar.rules import WORDS, checked
-from backend.calendar.when import WEEKDAYS, parse_when, plain, settled
 from backend.errors import BadRequest
+from backend.extensions.calendar.base import BadEvent
+from backend.extensions.calendar.rules import WORDS, checked
+from backend.extensions.calendar.when import WEEKDAYS, parse_when, plain, settled
 
 LATE_S = 5.0
 """Seconds a time may have passed on its way here."""

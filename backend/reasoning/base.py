@@ -11,11 +11,11 @@ from backend.agent.events import AgentEvent, ThinkerResponse, TurnState
 from backend.agent.session import Agent, ThinkerSession
 from backend.agent.turn import say_sample
 from backend.citations import Citation
-from backend.conversation.page_events import ToolCallFinished, ToolCallStarted
 from backend.errors import NoAnswer
 from backend.models.tags import THINK, THINK_END
 from backend.runtime.prompts import Prompts
 from backend.tools.base import ToolContext, ToolRights
+from backend.turns.page_events import ToolCallFinished, ToolCallStarted
 
 Strategy = Literal["mono", "dual", "metacognitive", "metacognitive_dual"]
 ROUND_LIMIT = 20

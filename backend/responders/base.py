@@ -12,7 +12,8 @@ from typing import Any, Literal, Protocol
 
 from msgspec import Struct
 
-from backend.conversation.commands import (
+from backend.media.frame import Frame
+from backend.turns.commands import (
     AddNote,
     AddUserText,
     DeleteItem,
@@ -20,8 +21,7 @@ from backend.conversation.commands import (
     ResponderCommand,
     TruncateItem,
 )
-from backend.conversation.events import ResponderEvent
-from backend.media.frame import Frame
+from backend.turns.events import ResponderEvent
 
 Endpointer = Literal["local", "provider"]
 """Who decides that the caller has finished."""

@@ -15,10 +15,6 @@ from typing import Any
 
 import msgspec
 
-from backend.conversation import commands as do
-from backend.conversation import events as ev
-from backend.conversation.commands import Purpose, ResponderCommand
-from backend.conversation.events import ReplyStatus, ResponderEvent
 from backend.errors import ResponderRejected, ResponderUnavailable
 from backend.media.frame import milliseconds
 from backend.responders.base import Briefing, Capabilities, PastMessage
@@ -26,6 +22,10 @@ from backend.responders.limits_and_usage import RateLimits, usage_of
 from backend.responders.mcp_items import UNLISTED, McpItems, McpServer, approval_item, tools_of
 from backend.responders.openai_models import capabilities_of
 from backend.runtime.json_objects import Json
+from backend.turns import commands as do
+from backend.turns import events as ev
+from backend.turns.commands import Purpose, ResponderCommand
+from backend.turns.events import ReplyStatus, ResponderEvent
 
 FATAL = frozenset({"insufficient_quota", "invalid_api_key", "account_deactivated", "billing_hard_limit_reached"})
 """Error codes after which no connection of this key will work."""

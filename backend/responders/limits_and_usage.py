@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from backend.conversation.events import TokenUsage
 from backend.runtime.json_objects import Json
+from backend.turns.events import TokenUsage
 
 RATE_LIMITED = "rate_limit_exceeded"
 UNNAMED_WAIT_S = 1.0

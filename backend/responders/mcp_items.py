@@ -20,11 +20,11 @@ from typing import Literal
 
 import msgspec
 
-from backend.conversation import events as ev
-from backend.conversation.commands import PROVIDER_TOOL, AnswerApproval
-from backend.conversation.events import ResponderEvent
 from backend.errors import SetupError
 from backend.runtime.json_objects import Json
+from backend.turns import events as ev
+from backend.turns.commands import PROVIDER_TOOL, AnswerApproval
+from backend.turns.events import ResponderEvent
 
 ASKS, CALLS = f"{PROVIDER_TOOL}ask:", f"{PROVIDER_TOOL}call:"
 """What the names of tool calls begin with that are questions, and of those that the provider carries out."""

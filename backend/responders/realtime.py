@@ -26,11 +26,11 @@ from websockets.frames import DATA_OPCODES, Opcode
 from websockets.frames import Frame as WebSocketFrame
 from websockets.protocol import Event, State
 
-from backend.conversation.commands import ResponderCommand
 from backend.errors import ResponderRejected, ResponderUnavailable
 from backend.media.frame import BYTES_PER_MS, Frame
 from backend.responders.base import Briefing, Capabilities, OnEvent, PastMessage, Responder
 from backend.responders.codec import RealtimeCodec, Voice
+from backend.turns.commands import ResponderCommand
 
 CONNECT_WITHIN_S = 6.0
 SEND_WITHIN_S = 5.0

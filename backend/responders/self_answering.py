@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from backend.conversation import commands as do
-from backend.conversation import events as ev
-from backend.conversation.commands import Purpose, ResponderCommand
-from backend.conversation.events import ResponderEvent
 from backend.responders.base import Capabilities
 from backend.responders.codec import RealtimeCodec, ServerEvent, Voice
+from backend.turns import commands as do
+from backend.turns import events as ev
+from backend.turns.commands import Purpose, ResponderCommand
+from backend.turns.events import ResponderEvent
 
 HELD_LIMIT = 2_000
 """Events of a reply that nobody has asked for yet; one that is longer is dropped."""

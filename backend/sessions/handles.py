@@ -12,11 +12,11 @@ from typing import Protocol, TypedDict
 
 from backend.access.reach import PUBLIC, Reach
 from backend.errors import BadRequest
+from backend.extensions.realtime_endpoint.protocol import ClientProtocol, Send
+from backend.extensions.realtime_endpoint.sideband import LocalSideband, Sideband
 from backend.sessions.page_json import LoggedEvent
 from backend.sessions.registry import Session, SessionDescription, SessionRegistry, SessionState, no_session
 from backend.sessions.transcript import TranscriptEntry
-from backend.transports.realtime.protocol import ClientProtocol, Send
-from backend.transports.realtime.sideband import LocalSideband, Sideband
 
 
 class PlacedCall(TypedDict):

@@ -13,8 +13,8 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from backend.citations import as_json
-from backend.conversation import page_events as page
 from backend.runtime.json_objects import Json
+from backend.turns import page_events as page
 
 ShowUser = Callable[[str, page.PageEvent], Awaitable[None]]
 """Shows an event on every open page of the user with that id, in every process."""

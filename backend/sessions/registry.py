@@ -15,18 +15,6 @@ from typing import NotRequired, Protocol, TypedDict
 from msgspec import convert, to_builtins
 
 from backend.access.reach import PUBLIC, Reach
-from backend.conversation.call_options import CallOptions
-from backend.conversation.commands import CancelReply, Command, DeleteItem, TruncateItem
-from backend.conversation.events import Event
-from backend.conversation.page_events import (
-    ErrorShown,
-    PageEvent,
-    ReplyWorded,
-    SessionEnded,
-    ThinkerChanged,
-    TranscriptCompleted,
-    TranscriptInterrupted,
-)
 from backend.errors import BadRequest, NotFound, NotTheirs, Overloaded, TooMany
 from backend.media.endpointing import Levels
 from backend.runtime.supervisor import cancel_all
@@ -35,6 +23,18 @@ from backend.sessions.page_json import LoggedEvent, PageMessage
 from backend.sessions.places import CallPlaces
 from backend.sessions.transcript import Transcript
 from backend.transports.base import Transport
+from backend.turns.call_options import CallOptions
+from backend.turns.commands import CancelReply, Command, DeleteItem, TruncateItem
+from backend.turns.events import Event
+from backend.turns.page_events import (
+    ErrorShown,
+    PageEvent,
+    ReplyWorded,
+    SessionEnded,
+    ThinkerChanged,
+    TranscriptCompleted,
+    TranscriptInterrupted,
+)
 
 log = logging.getLogger(__name__)
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BeforeValidator
 from pydantic_settings import NoDecode
 
-from backend.settings.github import split
+from backend.extensions.github.settings import split
 
 
 def port_range(value: Any) -> Any:

@@ -15,25 +15,25 @@ from pydantic import BaseModel, Field, SecretStr, StringConstraints, ValidationE
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from backend.errors import SettingsError
+from backend.extensions.azure.settings import AzureOpenAISettings
+from backend.extensions.gemini.settings import GeminiSettings
+from backend.extensions.github.settings import GitHubSettings, split
+from backend.extensions.gpt_live.settings import GptLiveSettings
+from backend.extensions.qwen.settings import QwenSettings
+from backend.extensions.recordings.settings import RecordingSettings
+from backend.extensions.self_hosted.settings import SelfHostedSettings
+from backend.extensions.sip.settings import SipSettings
+from backend.extensions.telephone.settings import PlivoSettings, TelephoneSettings, TelnyxSettings, TwilioSettings
+from backend.extensions.xai.settings import XaiSettings
 from backend.settings.access import AccessMode, OidcSettings, key_pairs
 from backend.settings.agent import PipelineSettings, ReasoningSettings, RouterSettings
-from backend.settings.azure import AzureOpenAISettings
 from backend.settings.budgets import BudgetSettings
-from backend.settings.gemini import GeminiSettings
-from backend.settings.github import GitHubSettings, split
-from backend.settings.gpt_live import GptLiveSettings
 from backend.settings.mcp import McpSettings
 from backend.settings.network import HostNames, Networks, Origins, PortRange
 from backend.settings.notifications import NotificationSettings
-from backend.settings.qwen import QwenSettings
-from backend.settings.recording import RecordingSettings
 from backend.settings.redis import complete_redis_url, read_password
-from backend.settings.self_hosted import SelfHostedSettings
-from backend.settings.sip import SipSettings
 from backend.settings.tasks import BackgroundSettings, CoordinatorSettings
-from backend.settings.telephone import PlivoSettings, TelephoneSettings, TelnyxSettings, TwilioSettings
 from backend.settings.vad import VadSettings
-from backend.settings.xai import XaiSettings
 
 Seconds = Annotated[float, Field(ge=0)]
 Milliseconds = Annotated[int, Field(ge=0)]

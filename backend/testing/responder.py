@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 
-from backend.conversation.commands import CreateReply, ResponderCommand
-from backend.conversation.events import ResponderEvent
 from backend.errors import ResponderUnavailable
 from backend.media.frame import Frame
 from backend.responders.base import Briefing, Capabilities, OnEvent
 from backend.responders.openai_models import capabilities_of
+from backend.turns.commands import CreateReply, ResponderCommand
+from backend.turns.events import ResponderEvent
 
 
 class ScriptedResponder:

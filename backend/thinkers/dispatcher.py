@@ -21,7 +21,6 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from backend.agent.context import local_day
-from backend.conversation.page_events import ThinkerChanged, ThinkerStage, ThinkerWork
 from backend.errors import NoAnswer, TookTooLong, VoiceError
 from backend.observability.logs import log_ids
 from backend.observability.tracing import current_span
@@ -31,6 +30,7 @@ from backend.thinkers.base import Answer, Checkpoints, Manifest, OnProgress, Que
 from backend.thinkers.cache import AnswerCache, Computed, rests_on_time, slots_for
 from backend.thinkers.registry import Thinker, ThinkerRegistry
 from backend.thinkers.run import ThinkerRun
+from backend.turns.page_events import ThinkerChanged, ThinkerStage, ThinkerWork
 from backend.users.profile_updates import update_profile
 
 log = logging.getLogger(__name__)

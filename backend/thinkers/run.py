@@ -20,7 +20,6 @@ from backend.agent.events import AgentEvent, StateChanged, ThinkerResponse, Turn
 from backend.agent.session import Agent
 from backend.agent.tool_router import ToolRouter
 from backend.agent.trace import traced_call
-from backend.conversation.page_events import ToolCallFinished, ToolCallStarted, ToolProgress
 from backend.errors import NoAnswer
 from backend.middleware.base import Asked
 from backend.middleware.pipeline import NO_STEPS, Pipeline, Prepared
@@ -32,6 +31,7 @@ from backend.thinkers.base import Answer, Checkpoints, Manifest, OnProgress, Que
 from backend.tools.base import ToolContext
 from backend.tools.registry import Registry
 from backend.tools.runner import ToolResult
+from backend.turns.page_events import ToolCallFinished, ToolCallStarted, ToolProgress
 from backend.users.context_update import ContextUpdate, merged
 from backend.users.modes import Mode, Modes
 from backend.users.profile import UserProfile, load_profile

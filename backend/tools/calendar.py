@@ -13,11 +13,19 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from pydantic import Field
 
 from backend.access.principal import Tier
-from backend.calendar.base import NOTES_LIMIT, TITLE_LIMIT, BadEvent, EventChanges, EventDraft, Moment, Occurrence
-from backend.calendar.calendars import Calendars
-from backend.calendar.edits import after
-from backend.calendar.events import DAY, as_datetime
-from backend.calendar.when import parse_days, parse_when, settled
+from backend.extensions.calendar.base import (
+    NOTES_LIMIT,
+    TITLE_LIMIT,
+    BadEvent,
+    EventChanges,
+    EventDraft,
+    Moment,
+    Occurrence,
+)
+from backend.extensions.calendar.calendars import Calendars
+from backend.extensions.calendar.edits import after
+from backend.extensions.calendar.events import DAY, as_datetime
+from backend.extensions.calendar.when import parse_days, parse_when, settled
 from backend.settings.settings import Settings
 from backend.storage.memory import Memory, briefly
 from backend.tools.base import OURS, Clock, Result, ToolContext, fitting, listed, tool

@@ -21,13 +21,13 @@ from typing import TypeVar
 import msgspec
 from redis.asyncio import Redis
 
-from backend.conversation.page_events import ConfirmationAnswered, ConfirmationAsked, PageEvent
 from backend.errors import NotFound
 from backend.observability.security_log import SecurityEvent, hashed, security_event
 from backend.runtime.faults import decode_or_skip
 from backend.storage.client import Pipe, RedisStore
 from backend.tools.base import Json, ToolContext
 from backend.tools.consent import canonical, is_affirmative, words_of
+from backend.turns.page_events import ConfirmationAnswered, ConfirmationAsked, PageEvent
 
 OPEN_S = 300.0
 """Seconds a question stays open, and an agreement good."""

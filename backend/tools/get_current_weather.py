@@ -14,9 +14,9 @@ from typing import Annotated, Literal, TypeVar
 from httpx2 import AsyncClient
 from pydantic import Field, PlainSerializer
 
-from backend.calendar.base import BadEvent
-from backend.calendar.when import parse_days
 from backend.citations import Citation
+from backend.extensions.calendar.base import BadEvent
+from backend.extensions.calendar.when import parse_days
 from backend.settings.settings import Settings
 from backend.tools.base import EVERYONE, Json, Result, tool
 from backend.tools.fetch import ServiceAnswer, ServiceUnreachable, fetch_answer, refused

@@ -17,11 +17,11 @@ from pydantic import AfterValidator, AliasPath, Field, PlainSerializer
 from backend.access.principal import Tier
 from backend.citations import Citation
 from backend.errors import BadRequest, ToolFailed
-from backend.settings.github import GitHubSettings
+from backend.extensions.github.api import SERVICE, GitHubAPI, Unknown
+from backend.extensions.github.settings import GitHubSettings
 from backend.settings.settings import Settings
 from backend.tools.base import OURS, Clock, Result, fitting, listed, tool
 from backend.tools.fetch import ServiceAnswer, ServiceUnreachable, refused
-from backend.tools.github_api import SERVICE, GitHubAPI, Unknown
 
 TITLE_LIMIT = 256
 TEXT_LIMIT = 4_000

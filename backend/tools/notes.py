@@ -13,10 +13,10 @@ from zoneinfo import ZoneInfo
 from pydantic import Field
 
 from backend.access.principal import Tier
-from backend.calendar.base import BadEvent
-from backend.calendar.events import as_datetime
-from backend.calendar.when import parse_when
 from backend.errors import BadRequest
+from backend.extensions.calendar.base import BadEvent
+from backend.extensions.calendar.events import as_datetime
+from backend.extensions.calendar.when import parse_when
 from backend.storage.memory import Memory
 from backend.tools.base import OURS, Clock, Result, ToolContext, fitting, listed, tool
 from backend.tools.calendar import NO_ZONE, When, Zone, as_said, matches, read_moment, words, written, zone_for

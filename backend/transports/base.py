@@ -11,10 +11,10 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol
 
-from backend.conversation.events import Heard, PlaybackEvent
 from backend.errors import VoiceError
 from backend.media.frame import Frame
 from backend.media.playout import OnPlayed
+from backend.turns.events import Heard, PlaybackEvent
 
 OnFrame = Callable[[Frame], object]
 """Called on the event loop with each frame of the caller's microphone, in order; must not wait for anything."""

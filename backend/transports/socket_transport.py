@@ -14,7 +14,6 @@ from typing import Any
 
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from backend.conversation.events import Heard, PlaybackEvent, PlaybackStarted
 from backend.errors import MediaFailed, TransportLost, VoiceError
 from backend.media.clock import SlotStream, current_media_clock
 from backend.media.frame import FRAME_BYTES, Frame
@@ -23,6 +22,7 @@ from backend.media.receive import DtxSilence
 from backend.runtime.supervisor import cancel_all
 from backend.runtime.timer import Alarm
 from backend.transports.base import OnPlayback, ReceiveQueue
+from backend.turns.events import Heard, PlaybackEvent, PlaybackStarted
 
 log = logging.getLogger(__name__)
 

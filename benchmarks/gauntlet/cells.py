@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from benchmarks.gauntlet.ears import ToneWatch, longest_silence_s, seconds_heard, times_heard
-from client.caller import ReceivedFrame
+from responder_thinker.caller import ReceivedFrame
 from tests.support.mortal_peer import MortalPeer
 from tests.support.running_server import PlacedCall
 from tests.support.speech import silence, speech

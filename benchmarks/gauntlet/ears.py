@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 
 from backend.media.frame import FRAME_MS, SAMPLE_RATE
-from client.caller import ReceivedFrame
+from responder_thinker.caller import ReceivedFrame
 
 PURITY = 0.7
 """Share of a frame's power that lies at the tone it is taken for."""

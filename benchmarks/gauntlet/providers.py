@@ -16,7 +16,7 @@ class GauntletProvider:
 
     name: str
     wire: str
-    """The schema that its peer holds us to: a name of `python -m demo.offline --strict`."""
+    """The schema that its peer holds us to: a name of `python -m backend.testing.offline --strict`."""
     settings: Settings
 
 

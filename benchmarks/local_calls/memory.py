@@ -14,9 +14,9 @@ from benchmarks.processes import family
 from benchmarks.soak import Sample, grown, warm
 
 ROLES = {
-    "local_responder.recognition": "recognition",
-    "local_responder.synthesis": "synthesis",
-    "local_responder": "local Responder",
+    "backend.extensions.local.recognition": "recognition",
+    "backend.extensions.local.synthesis": "synthesis",
+    "backend.extensions.local": "local Responder",
     "utterance_reader": "utterance reader",
     "redis-server": "Redis",
 }

@@ -10,8 +10,8 @@ import asyncio
 import json
 import sys
 
-from demo.services.server import Reply, Request, json_reply, serving
-from local_responder import parent
+from backend.extensions.local import parent
+from backend.testing.services.server import Reply, Request, json_reply, serving
 
 SENTENCE = (
     "he walked on along the river over the hill and through the wood to the old mill and the road and the sea"

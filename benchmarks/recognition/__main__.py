@@ -18,14 +18,14 @@ from pathlib import Path
 import numpy as np
 import psutil
 
+from backend.extensions.local.recognition.choose import MOONSHINE, SPHINX, limits
+from backend.extensions.local.recognition.moonshine_files import PACKAGE
+from backend.extensions.local.recognition.pooled import PooledRecognizer
+from backend.extensions.local.speech_pool import SpeechPool
 from backend.media.frame import BYTES_PER_MS, FRAME_BYTES, FRAME_MS
 from backend.media.wav import read_wav
 from benchmarks.recognition.sounds import NOISES, Spoken, spoken
 from benchmarks.recognition.word_errors import errors
-from local_responder.recognition.choose import MOONSHINE, SPHINX, limits
-from local_responder.recognition.moonshine_files import PACKAGE
-from local_responder.recognition.pooled import PooledRecognizer
-from local_responder.speech_pool import SpeechPool
 
 COMMIT_MS = 300
 LONGEST_TIMED_MS = 5000
@@ -44,7 +44,7 @@ async def main() -> None:
     parser.add_argument("--only", choices=["words", "times"], help="one of the two tables")
     options = parser.parse_args()
     engine = "sphinx" if options.sphinx else "moonshine"
-    pool = SpeechPool("speech recognition", f"local_responder.recognition.{engine}", limits(2))
+    pool = SpeechPool("speech recognition", f"backend.extensions.local.recognition.{engine}", limits(2))
     recognizer = PooledRecognizer(SPHINX if options.sphinx else MOONSHINE, pool)
     began = time.monotonic()
     await pool.wait_until_ready()

@@ -19,8 +19,13 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from backend.calendar.base import BadEvent
-from backend.calendar.when import parse_days
+from backend.extensions.calendar.base import BadEvent
+from backend.extensions.calendar.when import parse_days
+from backend.extensions.local.chat.rules import think
+from backend.extensions.local.dialogue import small_talk
+from backend.extensions.local.dialogue.conversation import of_messages
+from backend.extensions.local.dialogue.routing import router_of, routing_of
+from backend.extensions.local.dialogue.rules import respond
 from backend.notifications.schedule import how_often
 from backend.thinkers.base import Manifest
 from backend.thinkers.registry import guide
@@ -35,11 +40,6 @@ from benchmarks.routing.fresh import FRESH
 from benchmarks.routing.questions import held_out, tuned
 from benchmarks.routing.spoken import heard_by_family
 from benchmarks.routing.wordings import OTHER_WORDINGS
-from local_responder.chat.rules import think
-from local_responder.dialogue import small_talk
-from local_responder.dialogue.conversation import of_messages
-from local_responder.dialogue.routing import router_of, routing_of
-from local_responder.dialogue.rules import respond
 
 MANIFESTS: dict[str, Manifest] = {
     module.MANIFEST.domain: module.MANIFEST

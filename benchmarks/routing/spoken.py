@@ -6,10 +6,10 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Sequence
 
+from backend.extensions.local.dialogue.routing import Router
+from backend.extensions.local.recognition.choose import open_recognizer
 from benchmarks.recognition.sounds import in_quiet
 from benchmarks.routing.asked import Asked
-from local_responder.dialogue.routing import Router
-from local_responder.recognition.choose import open_recognizer
 
 
 def heard_by_family(questions: Sequence[Asked], router: Router) -> dict[str, list[str]]:

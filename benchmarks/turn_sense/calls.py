@@ -18,6 +18,7 @@ import httpx2
 import msgspec
 
 from backend.errors import TransportLost, VoiceError
+from backend.extensions.local import parent
 from benchmarks.caller import MeasuredCaller
 from benchmarks.callers import LATENESS_EVERY_S, say
 from benchmarks.drained import CallersLoop
@@ -27,8 +28,7 @@ from benchmarks.record import Kind as SpokenAs
 from benchmarks.turn_sense import render
 from benchmarks.turn_sense.plan import IN_NOISE, NOBODY_CALLS, Call, CallResult, Clip, Played, Scene
 from benchmarks.turn_sense.provider import Began
-from client.signalling import Signalling
-from local_responder import parent
+from responder_thinker.signalling import Signalling
 
 REPLY_WITHIN_S = 4.0
 """For a reply to begin; a scene that has none ends then."""

@@ -26,17 +26,12 @@ from starlette.responses import Response
 from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket
 
-from backend.media.frame import SAMPLE_RATE, milliseconds
-from benchmarks.turn_sense import texts
-from benchmarks.turn_sense.plan import Commit, ProviderLog, Reply, Word
-from demo.offline.record import ConnectionRecord
-from demo.offline.script.handler import nothing_early, words_of
-from local_responder import parent
-from local_responder.app import MODEL
-from local_responder.chat.completions import complete
-from local_responder.realtime.core import Realtime
-from local_responder.realtime.items import Item
-from local_responder.realtime.parts import (
+from backend.extensions.local import parent
+from backend.extensions.local.app import MODEL
+from backend.extensions.local.chat.completions import complete
+from backend.extensions.local.realtime.core import Realtime
+from backend.extensions.local.realtime.items import Item
+from backend.extensions.local.realtime.parts import (
     Audio,
     Begin,
     Call,
@@ -48,9 +43,14 @@ from local_responder.realtime.parts import (
     Trouble,
     Words,
 )
-from local_responder.realtime.response import Order
-from local_responder.realtime.shell import Connection
-from local_responder.server import ABORT, Server, listen
+from backend.extensions.local.realtime.response import Order
+from backend.extensions.local.realtime.shell import Connection
+from backend.extensions.local.server import ABORT, Server, listen
+from backend.media.frame import SAMPLE_RATE, milliseconds
+from backend.testing.offline.record import ConnectionRecord
+from backend.testing.offline.script.handler import nothing_early, words_of
+from benchmarks.turn_sense import texts
+from benchmarks.turn_sense.plan import Commit, ProviderLog, Reply, Word
 
 TRANSCRIPT_S = 0.3
 """From a commit until its transcript."""

@@ -14,8 +14,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
-from backend.conversation.limits import TurnLimits
-from backend.conversation.machine.open_turn import (
+from backend.turns.limits import TurnLimits
+from backend.turns.machine.open_turn import (
     CREDIT_MAX,
     CREDIT_PER_TURN,
     DISCARDED_PER_TURN,
@@ -25,7 +25,7 @@ from backend.conversation.machine.open_turn import (
     SHORTEST_PAUSE_MS,
     WHOLE_TURNS,
 )
-from backend.conversation.patience import (
+from backend.turns.patience import (
     EndpointingStyle,
     Expected,
     Patience,

@@ -15,14 +15,14 @@ import pytest
 from backend.agent.events import AgentEvent, Final, StateChanged, TurnState
 from backend.agent.session import APOLOGY, ThinkerSession
 from backend.agent.turn import say_sample
-from backend.conversation.page_events import ToolCallFinished, ToolCallStarted
 from backend.errors import BadRequest, MemoryUnavailable, ModelUnavailable, NoAnswer
 from backend.models.base import Finished
 from backend.models.chat_completions import ChatCompletions
 from backend.storage.messages import Message
 from backend.testing.model import ScriptedModel
+from backend.testing.services.server import serving
 from backend.tools.base import Result, tool
-from demo.services.server import serving
+from backend.turns.page_events import ToolCallFinished, ToolCallStarted
 from tests.agent.test_context import assert_valid
 from tests.support import chat_api as api
 from tests.support.agents import Slow, agent, call, echo, fail, kinds

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from backend.media.wav import read_wav, write_wav
-from tests.client.test_audio_file import written
+from tests.responder_thinker.test_audio_file import written
 from tests.support.offline_peer import OfflinePeer, running_peer
 from tests.support.running_server import COMMAND, RunningServer, running_server
 from tests.support.speech import frames_of, speech

@@ -35,7 +35,7 @@ def ours() -> list[psutil.Process]:
 
 
 def one(processes: list[psutil.Process]) -> psutil.Process:
-    [only] = [process for process in processes if "demo.offline" in process.cmdline()]
+    [only] = [process for process in processes if "backend.testing.offline" in process.cmdline()]
     return only
 
 
@@ -100,7 +100,7 @@ async def test_a_child_that_cannot_start_is_an_error_that_says_how_to_find_out_w
     offline = LocalResponder(Settings.model_validate({"offline_script": tmp_path / "no such script.json"}))
     with pytest.raises(SetupError) as failed:
         await offline.start()
-    assert "python -m demo.offline" in failed.value.hint
+    assert "python -m backend.testing.offline" in failed.value.hint
     await offline.close()
     assert not offline.running and ours() == []
 

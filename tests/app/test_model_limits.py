@@ -13,7 +13,7 @@ from backend.budgets.budgets import Budgets
 from backend.errors import ModelUnavailable
 from backend.settings.settings import load_settings
 from backend.testing.memory import FakeMemory
-from demo.services.server import serving
+from backend.testing.services.server import serving
 from tests.support import chat_api as api
 
 

@@ -31,7 +31,7 @@ from benchmarks.line import ANCILLARY_BYTES, moment
 from benchmarks.microphone import spoken
 from benchmarks.page_reader import PageReader
 from benchmarks.record import Kind
-from client.signalling import Signalling, Ticket
+from responder_thinker.signalling import Signalling, Ticket
 
 pytestmark = pytest.mark.realtime
 

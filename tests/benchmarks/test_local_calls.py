@@ -75,8 +75,8 @@ def test_a_pool_over_its_bound_or_not_there_at_all_is_a_fault() -> None:
 
 
 def test_processes_are_known_by_their_command_lines() -> None:
-    worker = ["python", "-m", "local_responder.speech_worker"]
-    assert role([*worker, "local_responder.recognition.moonshine"], is_root=False) == "recognition"
-    assert role([*worker, "local_responder.synthesis.jobs"], is_root=False) == "synthesis"
-    assert role(["python", "-m", "local_responder", "--port", "0"], is_root=False) == "local Responder"
+    worker = ["python", "-m", "backend.extensions.local.speech_worker"]
+    assert role([*worker, "backend.extensions.local.recognition.moonshine"], is_root=False) == "recognition"
+    assert role([*worker, "backend.extensions.local.synthesis.jobs"], is_root=False) == "synthesis"
+    assert role(["python", "-m", "backend.extensions.local", "--port", "0"], is_root=False) == "local Responder"
     assert role(["python", "serve"], is_root=True) == "server"

@@ -11,6 +11,7 @@ import msgspec
 import numpy as np
 import pytest
 
+from backend.extensions.local.realtime.items import Item
 from backend.media.opus import OpusEncoder
 from backend.transports.webrtc.srtp import write_packet
 from benchmarks import speech
@@ -25,7 +26,6 @@ from benchmarks.turn_sense.provider import TONES_HZ, CallState, tone
 from benchmarks.turn_sense.run import run
 from benchmarks.turn_sense.table import rows
 from benchmarks.turn_sense.tradeoff import drawing, fixed_wait
-from local_responder.realtime.items import Item
 
 TONE_DB = -20.0
 

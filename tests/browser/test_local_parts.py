@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from demo.services.server import serving
+from backend.testing.services.server import serving
 from tests.support.browser import chromium
 from tests.support.chat_api import ended, stream, words
 from tests.support.real_server import real_server

@@ -11,13 +11,13 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, expect
 
+from backend.extensions.recordings.store import RecordingStore
+from backend.extensions.recordings.writer import ASSISTANT, CALLER
 from backend.http.auth import Signatures
-from backend.sessions.recordings.store import RecordingStore
-from backend.sessions.recordings.writer import ASSISTANT, CALLER
 from tests.browser.test_audit import LOOKS
 from tests.browser.test_recording import NARROW, PLAYED_MS, read
 from tests.browser.test_widths import outside
-from tests.sessions.recordings.recorded import add_tone, recorded, said, store_in
+from tests.extensions.recordings.recorded import add_tone, recorded, said, store_in
 from tests.support.axe import assert_accessible
 from tests.support.browser import Tab, launched, tab_in
 from tests.support.page import page_world

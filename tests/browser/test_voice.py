@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
+from backend.extensions.local.recognition.choose import open_recognizer
+from backend.extensions.local.synthesis.voice import speak
 from backend.media.frame import SAMPLE_RATE
 from backend.media.resample import resample
 from backend.media.wav import write_wav
-from local_responder.recognition.choose import open_recognizer
-from local_responder.synthesis.voice import speak
 from tests.support.browser import Tab, chromium
 from tests.support.hearing import recognized, share_of_words
 from tests.support.microphone import RATE, UNIVERSE, WEATHER, microphone_wav

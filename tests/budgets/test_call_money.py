@@ -9,7 +9,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from backend.conversation.commands import CLIP_WORDS, Clip
+from backend.turns.commands import CLIP_WORDS, Clip
 from tests.support.offline_peer import OfflinePeer, running_peer
 from tests.support.running_server import PlacedCall, a_browser, placed_call, running_server
 from tests.support.speech import silence, speech

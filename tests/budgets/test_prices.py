@@ -10,11 +10,11 @@ import pytest
 from openai.types.realtime import RealtimeSessionCreateRequest
 
 from backend.budgets.prices import load_prices
-from backend.conversation import events as ev
 from backend.errors import SettingsError
 from backend.responders.openai_models import capabilities_of
 from backend.settings.settings import load_settings
 from backend.testing.responder import ScriptedResponder
+from backend.turns import events as ev
 from tests.call.world import placed_call, settle
 
 USAGE = ev.TokenUsage(text_in=1000, audio_in=500, cached_text_in=400, cached_audio_in=200, text_out=50, audio_out=300)

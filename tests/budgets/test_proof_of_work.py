@@ -17,9 +17,9 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed
 
 from backend.access.proof_of_work import proof, proves
-from client.chat import chat
-from client.proof_of_work import ProvingWork
-from client.talk import talk
+from responder_thinker.chat import chat
+from responder_thinker.proof_of_work import ProvingWork
+from responder_thinker.talk import talk
 from tests.budgets.test_each_limit import KEYED, shown
 from tests.budgets.test_two_processes import OTHER, STRANGER, browser, two_servers
 from tests.support.offline_peer import OfflinePeer, running_peer

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from backend.conversation import events as ev
+from backend.turns import events as ev
 from tests.call.world import TONE, PlacedCall, settle
 
 TOOL = "route_to_thinker"

@@ -10,9 +10,6 @@ from typing import Any
 import pytest
 
 from backend.call.prompts import CallerBackground, brief
-from backend.conversation.call_options import CallOptions
-from backend.conversation.limits import TurnLimits
-from backend.conversation.patience import EndpointingStyle
 from backend.errors import BadRequest
 from backend.responders.base import Briefing, PastMessage
 from backend.responders.codec import RealtimeCodec, Voice
@@ -20,6 +17,9 @@ from backend.responders.failover import Provider, Providers, ResponderInfo
 from backend.responders.openai_models import capabilities_of
 from backend.testing.memory import FakeMemory
 from backend.testing.responder import ScriptedResponder
+from backend.turns.call_options import CallOptions
+from backend.turns.limits import TurnLimits
+from backend.turns.patience import EndpointingStyle
 from backend.users.profile import UserProfile
 from backend.users.profile_updates import DropPreference, SetPreference, apply, update_profile
 from tests.call.world import PlacedCall, placed_call, thinkers

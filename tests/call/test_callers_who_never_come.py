@@ -8,7 +8,7 @@ import pytest
 
 from backend.errors import NeverConnected
 from backend.testing.transport import FakeTransport
-from client.signalling import Signalling
+from responder_thinker.signalling import Signalling
 from tests.call.world import placed_call, settle
 from tests.support.offers import CHROMIUM
 from tests.support.offline_peer import offline_peer

@@ -6,17 +6,17 @@ import json
 
 import pytest
 
-from backend.conversation import commands as do
-from backend.conversation import events as ev
-from backend.conversation import page_events as page
-from backend.conversation.limits import TurnLimits
-from backend.conversation.machine.open_turn import SUSPECTED_S
-from backend.conversation.patience import EndpointingStyle
 from backend.media.echo import EchoGuard
 from backend.media.endpointing import LocalEndpointing
 from backend.media.frame import SILENCE, Frame
 from backend.media.segmenter import Segmenter
 from backend.testing.memory import FakeMemory
+from backend.turns import commands as do
+from backend.turns import events as ev
+from backend.turns import page_events as page
+from backend.turns.limits import TurnLimits
+from backend.turns.machine.open_turn import SUSPECTED_S
+from backend.turns.patience import EndpointingStyle
 from tests.call.engine_steps import TOOL, begin_reply, finish_reply, play_out, type_and_answer
 from tests.call.world import TONE, LoudnessVad, placed_call, settle, think_at_once, thinkers
 from tests.support.tones import loudness_db

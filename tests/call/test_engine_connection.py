@@ -7,10 +7,10 @@ import asyncio
 import pytest
 
 from backend.call import responder_link
-from backend.conversation import commands as do
 from backend.errors import ResponderRejected, ResponderUnavailable
 from backend.responders.base import PastMessage
 from backend.testing.responder import ScriptedResponder
+from backend.turns import commands as do
 from tests.call.engine_steps import begin_reply, finish_reply, play_out, type_and_answer
 from tests.call.world import placed_call, settle
 from tests.support.waiting import until

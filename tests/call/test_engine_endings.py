@@ -7,13 +7,13 @@ import json
 
 import pytest
 
-from backend.conversation import commands as do
-from backend.conversation import events as ev
-from backend.conversation.limits import TurnLimits
 from backend.errors import BadRequest, NeverConnected, TransportLost
 from backend.testing.memory import FakeMemory
 from backend.thinkers.base import Answer
 from backend.thinkers.run import ThinkerRun
+from backend.turns import commands as do
+from backend.turns import events as ev
+from backend.turns.limits import TurnLimits
 from tests.call.engine_steps import TOOL, begin_reply, finish_reply, play_out, type_and_answer
 from tests.call.world import placed_call, settle, thinkers
 from tests.support.leaks import holdings

@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from backend.conversation import events as ev
-from backend.conversation.events import ReplyStatus
-from backend.conversation.limits import TurnLimits
-from backend.conversation.turn import TurnMachine
 from backend.errors import MediaFailed
 from backend.responders.base import PastMessage
 from backend.storage.memory import MemoryJob
 from backend.storage.messages import Message, StoredCall
 from backend.testing.memory import FakeMemory
+from backend.turns import events as ev
+from backend.turns.events import ReplyStatus
+from backend.turns.limits import TurnLimits
+from backend.turns.turn import TurnMachine
 from tests.call.engine_steps import begin_reply, crashed, finish_reply, type_and_answer
 from tests.call.world import placed_call, settle
 from tests.support.leaks import holdings

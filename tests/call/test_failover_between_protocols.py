@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 
+from backend.testing.offline.self_hosted import REFUSALS
 from benchmarks.gauntlet.ears import longest_silence_s, times_heard
 from benchmarks.gauntlet.happenings import ANSWER, ANSWERED, BEGUN, PREAMBLE, REST, STORY, ask_almanac, script
 from benchmarks.gauntlet.providers import PROVIDERS, GauntletProvider
 from benchmarks.gauntlet.run import PLUGINS
-from demo.offline.self_hosted import REFUSALS
 from tests.support.mortal_peer import mortal_peer
 from tests.support.offline_peer import OfflinePeer, offline_peer
 from tests.support.running_server import PlacedCall, placed_call, running_server

@@ -159,11 +159,11 @@ async def test_a_killed_demonstration_is_started_again_and_the_call_recovers(tmp
     with running_server(OFFLINE_SCRIPT=str(script)) as server:
         async with placed_call(server) as call:
             await answered(call, 1)
-            first = child(server.pid, "demo.offline")
+            first = child(server.pid, "backend.testing.offline")
             first.kill()
             await call.told("error")
             await until(lambda: _ready(call), 10)
-            second = child(server.pid, "demo.offline")
+            second = child(server.pid, "backend.testing.offline")
             await answered(call, 1)
             contents = [data["content"] for data in call.all_told("transcript") if data["role"] == "user"]
         assert second.pid != first.pid and contents == [QUESTION, QUESTION]

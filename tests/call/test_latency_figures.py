@@ -7,12 +7,12 @@ from typing import Any, cast
 
 import pytest
 
-from backend.conversation import events as ev
 from backend.storage.ledger.entries import Entry
 from backend.storage.ledger.ledger import Ledger
 from backend.testing.tracer import FakeTracer
 from backend.thinkers.base import Answer
 from backend.thinkers.run import ThinkerRun
+from backend.turns import events as ev
 from tests.call.world import PlacedCall, placed_call, settle, thinkers
 from tests.support.page import FRONTEND
 from tests.support.waiting import until

@@ -11,7 +11,7 @@ import pytest
 
 from backend.errors import MediaFailed
 from backend.transports.webrtc.transport import WebRTCTransport
-from client.websocket import WebSocketCaller
+from responder_thinker.websocket import WebSocketCaller
 from tests.call.world import placed_call
 from tests.support.callers import webrtc_call, websocket_call
 from tests.support.real_call import real_call

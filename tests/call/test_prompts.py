@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 from backend.call.prompts import CallerBackground, brief
-from backend.conversation.commands import Purpose
+from backend.turns.commands import Purpose
 from backend.users.profile import UserProfile
 from tests.call.world import think_at_once, thinkers
 

@@ -12,11 +12,11 @@ import pytest
 
 from backend.call import provider_calls
 from backend.call.provider_calls import LATE, LOST, ProviderCalls
-from backend.conversation import events as ev
-from backend.conversation.commands import AnswerApproval, RunThinker
 from backend.errors import SetupError
 from backend.responders.mcp_items import read_servers
 from backend.tools.confirmations import HEARD_AFTER_S
+from backend.turns import events as ev
+from backend.turns.commands import AnswerApproval, RunThinker
 from tests.support.offline_peer import OfflinePeer, running_peer
 from tests.support.running_server import PlacedCall, RunningServer, placed_call, running_server
 from tests.support.waiting import until

@@ -12,15 +12,15 @@ import pytest
 from backend.call import tool_calls
 from backend.call.record import CallRecord
 from backend.call.tool_calls import CALL_LIMIT, REMEMBERED_LIMIT, CallView, ThinkerEvent, ToolCallDispatcher
-from backend.conversation.commands import RunThinker
-from backend.conversation.events import ThinkerFailed, ThinkerFinished
-from backend.conversation.page_events import ThinkerChanged, ToolProgress
 from backend.errors import NoAnswer
 from backend.observability.call_metrics import CallMetrics
 from backend.sessions.registry import Session
 from backend.thinkers.base import Answer, Question
 from backend.thinkers.dispatcher import ThinkerDispatcher
 from backend.thinkers.run import ThinkerRun
+from backend.turns.commands import RunThinker
+from backend.turns.events import ThinkerFailed, ThinkerFinished
+from backend.turns.page_events import ThinkerChanged, ToolProgress
 from tests.call.world import settle, think_at_once, thinkers
 
 TOOL = "route_to_thinker"

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 
 from backend.call.utterance_tap import KEPT_FRAMES, UtteranceTap
-from backend.conversation import events as ev
-from backend.conversation.utterances import UtteranceKind
 from backend.media.frame import FRAME_BYTES, FRAME_MS, Frame
 from backend.media.utterance_reader import LONGEST_MS, Reading
+from backend.turns import events as ev
+from backend.turns.utterances import UtteranceKind
 
 
 class Lengths:

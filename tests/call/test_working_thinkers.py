@@ -8,12 +8,12 @@ from dataclasses import replace
 
 import pytest
 
-from backend.conversation import events as ev
-from backend.conversation.commands import AddNote, CreateReply, Purpose, SubmitResult
-from backend.conversation.limits import TurnLimits
 from backend.errors import BadRequest, NotFound
 from backend.thinkers.base import Answer
 from backend.thinkers.run import ThinkerRun
+from backend.turns import events as ev
+from backend.turns.commands import AddNote, CreateReply, Purpose, SubmitResult
+from backend.turns.limits import TurnLimits
 from tests.call.world import PlacedCall, placed_call, settle, thinkers
 from tests.support.waiting import until
 

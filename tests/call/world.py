@@ -13,10 +13,6 @@ from backend.call.dependencies import CallDependencies
 from backend.call.engine import CallEngine
 from backend.call.prompts import CallerBackground, brief
 from backend.citations import Citation
-from backend.conversation.call_options import CallOptions
-from backend.conversation.commands import ResponderCommand
-from backend.conversation.limits import TurnLimits
-from backend.conversation.patience import EndpointingStyle
 from backend.errors import VoiceError
 from backend.media.endpointing import LocalEndpointing
 from backend.media.frame import Frame
@@ -39,6 +35,10 @@ from backend.thinkers.base import Answer, Manifest
 from backend.thinkers.dispatcher import ThinkerDispatcher
 from backend.thinkers.registry import Thinker, ThinkerRegistry
 from backend.thinkers.run import ThinkerDependencies, ThinkerRun
+from backend.turns.call_options import CallOptions
+from backend.turns.commands import ResponderCommand
+from backend.turns.limits import TurnLimits
+from backend.turns.patience import EndpointingStyle
 from backend.users.modes import Mode
 from backend.users.profile import load_profile, watch_profile
 from backend.users.profile_learner import LearnerDependencies

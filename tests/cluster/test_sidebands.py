@@ -13,8 +13,8 @@ import pytest
 from websockets.exceptions import InvalidStatus
 
 from tests.budgets.test_two_processes import two_servers
-from tests.realtime.sidebands import SCRIPT, act_beside, following, refusal
-from tests.realtime.test_webrtc import with_secret
+from tests.extensions.realtime_endpoint.sidebands import SCRIPT, act_beside, following, refusal
+from tests.extensions.realtime_endpoint.test_webrtc import with_secret
 from tests.support.offline_peer import OfflinePeer, running_peer
 from tests.support.realtime_client import RealtimeClient
 from tests.support.realtime_peer import RealtimePeer

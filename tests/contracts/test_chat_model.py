@@ -13,7 +13,7 @@ from backend.errors import ModelUnavailable
 from backend.models.base import ChatMessage, ChatModel, Delta, Finished, TextDelta, ToolCall
 from backend.models.chat_completions import ChatCompletions, ModelLimits
 from backend.testing.model import ScriptedModel
-from demo.services.server import Reply, serving
+from backend.testing.services.server import Reply, serving
 from tests.support import chat_api as api
 from tests.support.waiting import until
 

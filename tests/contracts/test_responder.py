@@ -12,14 +12,14 @@ from typing import Any
 import pytest
 from websockets.asyncio.client import connect as dial
 
-from backend.conversation import commands as do
-from backend.conversation import events as ev
-from backend.conversation.commands import Purpose, ResponderCommand
 from backend.media.frame import FRAME_BYTES, Frame
 from backend.responders.base import UNSEEN, Briefing, PastMessage, ToolSchema
 from backend.responders.limits_and_usage import UNNAMED_WAIT_S
+from backend.testing.offline.strict import STRICT, TYPES, faults
+from backend.turns import commands as do
+from backend.turns import events as ev
+from backend.turns.commands import Purpose, ResponderCommand
 from benchmarks.billing import replies_of
-from demo.offline.strict import STRICT, TYPES, faults
 from tests.support.offline_peer import OfflinePeer, running_peer
 from tests.support.pictures import data_url, png
 from tests.support.responder_rigs import (
@@ -193,7 +193,7 @@ async def test_several_messages_of_a_reply_come_in_order_each_under_its_own_item
 
 async def test_parallel_calls_come_before_the_end_and_are_each_answered(provider: Connect, peer: OfflinePeer) -> None:
     if provider is gpt_live:
-        pytest.skip("it delegates, and does not say what: see tests/responders/test_gpt_live.py")
+        pytest.skip("it delegates, and does not say what: see tests/extensions/gpt_live/test_responder.py")
     calls = [{"name": "route_to_thinker", "arguments": {"q": str(number)}} for number in range(3)]
     async with replying(provider, peer, {"text": "Moment.", "tone": TONE, "calls": calls}) as made:
         await ask(made)
@@ -243,7 +243,7 @@ async def test_the_tokens_of_a_reply_are_told_by_kind(provider: Connect, peer: O
     if provider is gpt_live:
         pytest.skip("it counts seconds of the session")
     if provider in SELF_HOSTED:
-        pytest.skip("it counts no audio, or nothing at all: see tests/responders/test_self_hosted.py")
+        pytest.skip("it counts no audio, or nothing at all: see tests/extensions/self_hosted/test_codecs.py")
     async with replying(provider, peer, {"text": "It is four.", "tone": {"ms": 1000}}) as made:
         await ask(made)
         await finished(made)
@@ -352,11 +352,11 @@ async def test_over_the_wire_a_wrong_event_is_refused_and_the_line_lives_on(
     provider: Connect, peer: OfflinePeer
 ) -> None:
     if provider is gpt_live:
-        pytest.skip("it begins otherwise: see tests/responders/test_gpt_live.py")
+        pytest.skip("it begins otherwise: see tests/extensions/gpt_live/test_responder.py")
     if provider is gemini:
-        pytest.skip("it hangs up: see tests/responders/test_gemini.py")
+        pytest.skip("it hangs up: see tests/extensions/gemini/test_responder.py")
     if provider in SELF_HOSTED:
-        pytest.skip("it knows no clear, or takes it: see tests/responders/test_self_hosted.py")
+        pytest.skip("it knows no clear, or takes it: see tests/extensions/self_hosted/test_codecs.py")
     await peer.follow({})
     async with dial(peer.realtime_url, compression=None) as socket:
         recv = partial(asyncio.wait_for, timeout=5)

@@ -8,10 +8,10 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from backend.conversation.events import Heard, PlaybackDrained, PlaybackEvent, PlaybackStarted
 from backend.media.frame import FRAME_BYTES, FRAME_MS, Frame
 from backend.media.playout import DUCK_DB
 from backend.transports.base import Transport
+from backend.turns.events import Heard, PlaybackDrained, PlaybackEvent, PlaybackStarted
 from tests.support.callers import OpenRig, fake_rig, media_stream_rig, sip_rig, webrtc_rig, websocket_rig
 from tests.support.rtvi import rtvi_rig
 from tests.support.tones import audible, loudness_db, pitch, sounding_ms, tone

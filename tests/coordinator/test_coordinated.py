@@ -16,7 +16,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from demo.services.server import Reply, Request, serving
+from backend.testing.services.server import Reply, Request, serving
 from tests.support.chat_api import ended, error, stream, words
 from tests.support.offline_peer import OfflinePeer, running_peer
 from tests.support.redis_server import RedisProcess, running_redis

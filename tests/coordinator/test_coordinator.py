@@ -13,13 +13,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.conversation.page_events import DecisionMade
 from backend.coordinator.coordinator import IDLE_POLL_S, POLL_S, Decision, Digest, DigestItem
 from backend.coordinator.decider import ModelDecider
 from backend.coordinator.store import CancelTask, CaptureFeedback, CreateTask, Plan, SummarizeTaskResult
 from backend.errors import ModelUnavailable, NoAnswer
 from backend.tasks.task import Task, TaskState
 from backend.testing.model import ScriptedModel
+from backend.turns.page_events import DecisionMade
 from tests.coordinator.world import USER, Process, World, options
 from tests.support.agents import call
 from tests.support.crashing import Crash

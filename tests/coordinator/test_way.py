@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from backend.conversation.page_events import DecisionMade
 from backend.coordinator.coordinator import Coordinator, CoordinatorDependencies, Decision
 from backend.coordinator.store import CaptureFeedback, Channels, CoordinatorState, CreateTask, SummarizeTaskResult
 from backend.storage.client import connect
 from backend.tasks.task import Task
+from backend.turns.page_events import DecisionMade
 from tests.coordinator.world import FakeNotifier, FakeTasks, ScriptedDecider, World, options
 from tests.support.crashing import Countdown
 from tests.support.redis_server import running_redis

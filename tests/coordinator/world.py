@@ -9,7 +9,6 @@ from typing import Literal
 from fakeredis import FakeServer
 
 from backend.access.reach import PUBLIC, Reach
-from backend.conversation.page_events import PageEvent
 from backend.coordinator.coordinator import Coordinator, CoordinatorDependencies, Decision, Digest
 from backend.coordinator.store import Channels, CoordinatorState
 from backend.errors import VoiceError
@@ -17,6 +16,7 @@ from backend.notifications.notices import Notice
 from backend.settings.tasks import CoordinatorSettings
 from backend.tasks.service import TaskService
 from backend.tasks.task import CancelOutcome, ProgressEntry, Task, TaskState, normalised
+from backend.turns.page_events import PageEvent
 from tests.support.crashing import Countdown, CrashingRedis
 
 USER = "ada"

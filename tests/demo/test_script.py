@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel
 
-from demo.offline.script.handler import ScriptedHandler, words_of
-from demo.offline.script.schema import (
+from backend.extensions.local.realtime.items import Item
+from backend.testing.offline.script.handler import ScriptedHandler, words_of
+from backend.testing.offline.script.schema import (
     CallSpec,
     ChatReply,
     Chirp,
@@ -25,8 +26,7 @@ from demo.offline.script.schema import (
     load,
     parse,
 )
-from demo.offline.script.sound import sound_of
-from local_responder.realtime.items import Item
+from backend.testing.offline.script.sound import sound_of
 from tests.support.speech import tone
 
 

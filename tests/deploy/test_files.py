@@ -202,7 +202,7 @@ def test_every_file_that_the_packages_need_is_installed_with_them() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
     patterns = project["package-data"]["*"]
     tracked = subprocess.run(
-        ["git", "ls-files", "backend", "client", "demo", "local_responder"],
+        ["git", "ls-files", "backend", "responder_thinker"],
         cwd=ROOT,
         capture_output=True,
         text=True,
@@ -215,7 +215,7 @@ def test_every_file_that_the_packages_need_is_installed_with_them() -> None:
     assert [str(folder) for folder in folders if not (folder / "__init__.py").exists()] == []
 
 
-@pytest.mark.parametrize("module", ["demo.offline", "local_responder"])
+@pytest.mark.parametrize("module", ["backend.testing.offline", "backend.extensions.local"])
 def test_the_local_responder_and_the_scripted_peer_start_from_any_folder(tmp_path: Path, module: str) -> None:
     command = [sys.executable, "-m", module, "--help"]
     assert subprocess.run(command, cwd=tmp_path, capture_output=True, timeout=30, check=False).returncode == 0

@@ -24,7 +24,7 @@ PROGRAMS = (
     *("sipp", "baresip"),
 )
 PAGE_CHECKS = ("package.json", "package-lock.json")
-CLIENTS = "tests/realtime/clients/requirements.txt"
+CLIENTS = "tests/extensions/realtime_endpoint/clients/requirements.txt"
 LIBRARIES = "libopus.so.0 libc++.so.1"
 
 

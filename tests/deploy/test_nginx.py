@@ -12,7 +12,7 @@ import httpx2
 import pytest
 from websockets.asyncio.client import connect
 
-from demo.services.server import json_reply, serving
+from backend.testing.services.server import json_reply, serving
 from tests.support.certificates import certificate
 from tests.support.nginx import ROOT, Certificate, running_nginx
 from tests.support.running_server import RunningServer, placed_call, running_server

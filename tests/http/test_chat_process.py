@@ -10,8 +10,8 @@ from typing import Any
 import httpx2
 import psutil
 
-from client.signalling import Signalling, page_events
-from client.websocket import WebSocketCaller
+from responder_thinker.signalling import Signalling, page_events
+from responder_thinker.websocket import WebSocketCaller
 from tests.support.real_server import address_of, start, stop
 from tests.support.waiting import until
 

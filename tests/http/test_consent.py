@@ -18,8 +18,8 @@ from typing import Any
 import httpx2
 import pytest
 
-from demo.services.github import REPO, TOKEN, GitHub, seeded
-from demo.services.server import Reply, Request, serving
+from backend.testing.services.github import REPO, TOKEN, GitHub, seeded
+from backend.testing.services.server import Reply, Request, serving
 from tests.support import chat_api as api
 from tests.support.real_server import address_of, start, stop
 from tests.support.redis_server import running_redis

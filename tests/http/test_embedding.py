@@ -9,7 +9,7 @@ import httpx2
 import pytest
 
 from backend.models.embedding import EmbeddingsAPI
-from demo.services.server import Reply, Request, json_reply, serving
+from backend.testing.services.server import Reply, Request, json_reply, serving
 from tests.http.world import message_of, world
 
 

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from backend.conversation.page_events import MurmurHeard, ReplyDiscarded, TurnMeasured
 from backend.http import health
 from backend.observability.call_metrics import CallMetrics
 from backend.runtime.faults import call_listener, decode_or_skip
 from backend.runtime.supervisor import supervised
+from backend.turns.page_events import MurmurHeard, ReplyDiscarded, TurnMeasured
 from tests.http.world import SDP, place_call, world
 from tests.support.waiting import until
 

@@ -30,7 +30,8 @@ PICTURE = "data:image/png;base64,iVBORw0KGgo="
 
 
 def test_the_table_names_every_route_that_names_a_session(tmp_path: Path) -> None:
-    schema = (Path(__file__).parents[2] / "backend" / "http").glob("*.py")
+    backend = Path(__file__).parents[2] / "backend"
+    schema = [*(backend / "http").glob("*.py"), *(backend / "extensions").rglob("*.py")]
     declared = {
         line.split('"')[1].replace("{session_id}", "{id}")
         for file in schema

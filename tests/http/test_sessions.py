@@ -8,7 +8,6 @@ import pytest
 
 from backend.access.reach import EVERYTHING, PUBLIC
 from backend.call.history import save_summary
-from backend.conversation.page_events import TranscriptCompleted, TranscriptInterrupted
 from backend.http.app import MESSAGES_PER_MINUTE, PICTURES_PER_MINUTE
 from backend.http.bodies import MESSAGE_LIMIT
 from backend.media.pictures import PICTURE_LIMIT
@@ -16,6 +15,7 @@ from backend.sessions.registry import Session, SessionState
 from backend.storage.memory import MemoryJob
 from backend.storage.messages import Message
 from backend.testing.memory import FakeMemory
+from backend.turns.page_events import TranscriptCompleted, TranscriptInterrupted
 from tests.http.world import message_of, place_call, world
 from tests.support.pictures import data_url, png
 from tests.support.summaries import summary_of

@@ -14,9 +14,9 @@ import pytest
 
 from backend.access.access import Access
 from backend.access.oidc import OpenIdProvider, new_sign_in
-from backend.calendar.calendars import Calendars
-from backend.calendar.local import LocalStore
 from backend.errors import SignInFailed
+from backend.extensions.calendar.calendars import Calendars
+from backend.extensions.calendar.local import LocalStore
 from backend.notifications.notices import Notice, NoticeRepository
 from backend.notifications.reminders import Reminder
 from backend.notifications.repository import ReminderRepository

@@ -21,9 +21,6 @@ from starlette.websockets import WebSocketDisconnect, WebSocketState
 from websockets.asyncio.client import ClientConnection, connect
 
 from backend.chat.chat import Chat
-from backend.conversation.call_options import CallOptions
-from backend.conversation.commands import CancelReply, DeleteItem, TruncateItem
-from backend.conversation.events import Event, Heard
 from backend.http.app import build_app
 from backend.http.context import PageConfig
 from backend.media.frame import Frame
@@ -42,6 +39,9 @@ from backend.tasks.service import TaskService
 from backend.testing.memory import FakeMemory
 from backend.testing.model import ScriptedModel
 from backend.transports.base import OnFrame, OnPlayback, Transport
+from backend.turns.call_options import CallOptions
+from backend.turns.commands import CancelReply, DeleteItem, TruncateItem
+from backend.turns.events import Event, Heard
 from tests.support.chats import chat_over
 from tests.support.http_server import serve
 from tests.support.services import services_of

@@ -10,13 +10,13 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from backend.conversation.events import SpeechEvent, SpeechStopped
 from backend.media.echo import CancellingEchoGuard, EchoGuard, NoEchoGuard, Samples, load_canceller, open_echo_guard
 from backend.media.endpointing import open_endpointing
 from backend.media.frame import FRAME_MS, FRAME_SAMPLES, SAMPLE_RATE, SILENCE, Frame
 from backend.media.opus import OpusDecoder, OpusEncoder
 from backend.settings.vad import VadSettings
-from client.caller import cut_frames as cut
+from backend.turns.events import SpeechEvent, SpeechStopped
+from responder_thinker.caller import cut_frames as cut
 from tests.support.speech import noise, pcm_of, samples_of, silence, speech
 
 pytest.importorskip("pywebrtc_audio")

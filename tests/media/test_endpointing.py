@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from backend.conversation import events as ev
 from backend.media.endpointing import LocalEndpointing, ProviderEndpointing, open_endpointing
 from backend.media.frame import SILENCE, Frame
 from backend.media.segmenter import Segmenter
 from backend.settings.vad import VadSettings
+from backend.turns import events as ev
 from tests.call.world import VOICE, loudness_endpointing
 from tests.support.detector import Saying
 

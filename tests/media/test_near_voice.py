@@ -8,12 +8,12 @@ from itertools import chain
 import numpy as np
 import pytest
 
-from backend.conversation import events as ev
 from backend.media.endpointing import LocalEndpointing, open_endpointing
 from backend.media.frame import FRAME_SAMPLES, SILENCE, Frame
 from backend.media.near_voice import NearVoice
 from backend.media.segmenter import Segmenter
 from backend.settings.vad import VadSettings
+from backend.turns import events as ev
 from tests.support.detector import Saying
 
 Sound = tuple[float, bool]

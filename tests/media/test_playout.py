@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.conversation.events import Heard, PlaybackDrained, PlaybackEvent, PlaybackStarted
 from backend.media.frame import FRAME_BYTES
 from backend.media.playout import DUCK_DB, Playout
+from backend.turns.events import Heard, PlaybackDrained, PlaybackEvent, PlaybackStarted
 from tests.support.examples import examples
 
 

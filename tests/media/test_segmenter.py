@@ -5,13 +5,13 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.conversation.events import SpeechEvent
-from backend.conversation.events import SpeechPaused as Paused
-from backend.conversation.events import SpeechResumed as Resumed
-from backend.conversation.events import SpeechStarted as Onset
-from backend.conversation.events import SpeechStopped as Ended
 from backend.media.frame import FRAME_BYTES, FRAME_MS, Frame
 from backend.media.segmenter import Segmenter, SegmenterState
+from backend.turns.events import SpeechEvent
+from backend.turns.events import SpeechPaused as Paused
+from backend.turns.events import SpeechResumed as Resumed
+from backend.turns.events import SpeechStarted as Onset
+from backend.turns.events import SpeechStopped as Ended
 
 
 def numbered(number: int) -> Frame:

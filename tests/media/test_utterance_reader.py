@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 import pytest_asyncio
 
-from backend.conversation.utterances import UtteranceKind
 from backend.media import g711, utterance_reader, utterance_reader_worker
 from backend.media.frame import BYTES_PER_MS, FRAME_BYTES, SAMPLE_RATE, Frame
 from backend.media.resample import resample
 from backend.media.utterance_reader import LONGEST_MS, MOST_WAITING, Reading, UtteranceReader, open_utterance_reader
+from backend.turns.utterances import UtteranceKind
 from tests.support.speech import noise, pcm_of, samples_of, silence, speech
 from tests.support.waiting import until
 

@@ -12,8 +12,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from backend.conversation.events import SpeechStarted as Onset
-from backend.conversation.events import SpeechStopped as Ended
 from backend.errors import MissingLibrary
 from backend.media import endpointing, vad_silero, vad_ten
 from backend.media.endpointing import detector, make_vad
@@ -21,6 +19,8 @@ from backend.media.frame import SAMPLE_RATE, SILENCE, Frame
 from backend.media.segmenter import Segmenter
 from backend.media.vad import EngineName
 from backend.settings.vad import VadSettings
+from backend.turns.events import SpeechStarted as Onset
+from backend.turns.events import SpeechStopped as Ended
 from tests.support.speech import frames_of, noise, pcm_of, samples_of, silence, speech
 
 

@@ -7,13 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from backend.conversation.events import SpeechStarted as Onset
-from backend.conversation.events import SpeechStopped as Ended
 from backend.media.frame import FRAME_MS, SILENCE, Frame
 from backend.media.segmenter import Segmenter
 from backend.media.vad import CATCH_UP_FRAMES, HopVad, RestingVad, RoomGate, Vad
 from backend.media.vad_silero import HOP_MS, SileroEngine
 from backend.media.wav import read_wav
+from backend.turns.events import SpeechStarted as Onset
+from backend.turns.events import SpeechStopped as Ended
 from tests.support.speech import frames_of, noise, pcm_of, samples_of, silence, tone
 
 EXAMPLES = sorted((Path(__file__).resolve().parents[2] / "examples").glob("*.wav"))

@@ -11,7 +11,7 @@ import pytest
 from backend.errors import ModelUnavailable
 from backend.models.base import ChatMessage, Delta, Finished, TextDelta, ToolCall
 from backend.models.chat_completions import ChatCompletions, ModelLimits
-from demo.services.server import ApiServer, Reply, serving, text_reply
+from backend.testing.services.server import ApiServer, Reply, serving, text_reply
 from tests.support import chat_api as api
 
 ASK: list[ChatMessage] = [{"role": "user", "content": "hello"}]

@@ -10,8 +10,8 @@ from backend.models.base import Finished, TextDelta, ToolCall
 from backend.models.chat_completions import ChatCompletions
 from backend.models.tagged import MALFORMED, TaggedChatModel
 from backend.testing.model import ScriptedModel
+from backend.testing.services.server import serving
 from backend.tools.base import Result, tool
-from demo.services.server import serving
 from tests.support import chat_api as api
 from tests.support.agents import agent, echo, fail
 

@@ -14,7 +14,7 @@ from backend.errors import TracingUnavailable
 from backend.notifications import deletions
 from backend.notifications.deletions import DUE, KEEP_S, Deletion, DeletionNotifier, DeletionWebhook, pause_s
 from backend.notifications.webhooks import WebhookClient
-from demo.services.server import ApiServer, Reply, Request, json_reply, serving
+from backend.testing.services.server import ApiServer, Reply, Request, json_reply, serving
 
 SECRET = "a secret of some length"
 

@@ -14,7 +14,6 @@ import pytest
 from redis.asyncio import Redis
 
 from backend.app.notifications import Notifications, open_notifications
-from backend.conversation.events import NoticeArrived, NoticeWithdrawn
 from backend.notifications.dispatcher import NotificationDispatcher
 from backend.notifications.notices import Notice, NoticeRepository
 from backend.notifications.repository import DUE, ReminderRepository, UnreadableReminder
@@ -23,6 +22,7 @@ from backend.settings.notifications import NotificationSettings
 from backend.storage.client import connect
 from backend.storage.pubsub import CHANNEL, PubSub
 from backend.testing.memory import FakeMemory
+from backend.turns.events import NoticeArrived, NoticeWithdrawn
 from tests.support.redis_server import RedisProcess, running_redis
 from tests.support.waiting import until
 

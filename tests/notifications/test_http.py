@@ -15,7 +15,6 @@ import pytest
 from fakeredis import FakeAsyncRedis, FakeServer
 
 from backend.app.notifications import Notifications, open_notifications
-from backend.conversation.events import NoticeArrived
 from backend.http.page_streams import PageStreams
 from backend.notifications.notices import Notice
 from backend.notifications.presence import Presence
@@ -24,6 +23,7 @@ from backend.settings.mcp import McpSettings
 from backend.settings.notifications import NotificationSettings
 from backend.storage.pubsub import PubSub
 from backend.testing.memory import FakeMemory
+from backend.turns.events import NoticeArrived
 from backend.users.profile_updates import SetPreference, update_profile
 from tests.http.world import World, world
 from tests.support.waiting import until

@@ -13,7 +13,7 @@ from backend.notifications.webhooks import WebhookClient
 from backend.settings.notifications import NotificationSettings
 from backend.storage.pubsub import PubSub
 from backend.testing.memory import FakeMemory
-from demo.services.server import Request, json_reply, serving
+from backend.testing.services.server import Request, json_reply, serving
 from tests.notifications.world import USER, Process, World
 
 SECRET = "a secret of some length"

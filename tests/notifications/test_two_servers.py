@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from demo.services.server import Reply, Request, json_reply, serving
+from backend.testing.services.server import Reply, Request, json_reply, serving
 from tests.notifications.test_http import user_of
 from tests.support.offline_peer import OfflinePeer, running_peer
 from tests.support.redis_server import RedisProcess, running_redis

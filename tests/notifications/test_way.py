@@ -7,12 +7,12 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from backend.conversation import commands as do
-from backend.conversation.limits import TurnLimits
 from backend.notifications.dispatcher import NotificationDispatcher, Subscription
 from backend.notifications.notices import Notice, NoticeRepository
 from backend.storage.client import connect
 from backend.storage.pubsub import PubSub
+from backend.turns import commands as do
+from backend.turns.limits import TurnLimits
 from tests.call.engine_steps import begin_reply, finish_reply, play_out, type_and_answer
 from tests.call.world import PlacedCall, placed_call
 from tests.support.redis_server import RedisProcess, running_redis

@@ -19,7 +19,7 @@ from backend.middleware.plan import discover
 from backend.notifications.webhooks import BODY_LIMIT, WebhookClient, WebhookFailed
 from backend.storage.memory import Memory
 from backend.testing.memory import FakeMemory
-from demo.services.server import ApiServer, Reply, Request, json_reply, serving
+from backend.testing.services.server import ApiServer, Reply, Request, json_reply, serving
 
 SECRET = "a secret of some length"
 NOW = 1_795_262_400.0

@@ -10,7 +10,6 @@ from zoneinfo import ZoneInfo
 
 from fakeredis import FakeServer
 
-from backend.conversation.page_events import NoticeChanged, PageEvent
 from backend.notifications.delivery import Outcome, ReminderDelivery, ReminderMetrics, Routes
 from backend.notifications.notices import Notice
 from backend.notifications.reminders import Reminder
@@ -19,6 +18,7 @@ from backend.notifications.schedule import planned
 from backend.notifications.service import ReminderScheduler
 from backend.notifications.webhooks import WebhookClient, WebhookFailed
 from backend.settings.notifications import NotificationSettings
+from backend.turns.page_events import NoticeChanged, PageEvent
 from tests.support.crashing import Countdown, CrashingRedis
 
 USER = "ada"

@@ -10,14 +10,14 @@ from opentelemetry.semconv._incubating.attributes import gen_ai_attributes as co
 
 from backend.agent.session import Agent
 from backend.call.call_trace import CallTrace
-from backend.conversation import events as ev
-from backend.conversation import page_events as page
 from backend.errors import ModelUnavailable
 from backend.models.base import Finished
 from backend.observability.tracing import within
 from backend.sessions.registry import Session
 from backend.testing.model import ScriptedModel
 from backend.testing.tracer import FakeTracer, TracedSpan
+from backend.turns import events as ev
+from backend.turns import page_events as page
 from tests.observability.world import (
     SPOKEN,
     CollectorTracer,

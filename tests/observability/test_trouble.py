@@ -22,7 +22,7 @@ from backend.observability.otlp import header_pairs
 from backend.observability.span_delivery import DeliveryLimits, SpanDelivery
 from backend.observability.tracing import NO_TRACER, Tracer
 from backend.settings.settings import load_settings
-from demo.services.server import Reply, serving
+from backend.testing.services.server import Reply, serving
 from tests.observability.world import (
     QUICK,
     CollectorTracer,

@@ -10,8 +10,8 @@ from prometheus_client import CollectorRegistry
 from backend.errors import ModelUnavailable
 from backend.models.chat_completions import ChatCompletions, ModelLimits, Reason
 from backend.observability.work_metrics import WorkMetrics
+from backend.testing.services.server import serving
 from backend.tools.base import ToolContext
-from demo.services.server import serving
 from tests.support import chat_api as api
 from tests.support.agents import echo, fail, toolbox
 from tests.support.offline_peer import offline_peer

@@ -10,13 +10,13 @@ from typing import Any
 
 from opentelemetry.sdk.trace import TracerProvider
 
-from backend.conversation import events as ev
 from backend.observability.langsmith import LangSmithTraces
 from backend.observability.otel_spans import OtelTracer
 from backend.observability.otlp import otlp_delivery
 from backend.observability.span_delivery import DeliveryLimits, SpanDelivery
 from backend.observability.tracing import Tracer
 from backend.testing.memory import FakeMemory
+from backend.turns import events as ev
 from tests.call.world import TONE, PlacedCall, placed_call, settle
 from tests.support.langsmith_api import KEY
 from tests.support.waiting import until

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from demo.services.server import json_reply, serving
+from backend.testing.services.server import json_reply, serving
 from tests.support.langsmith_api import KEY, langsmith, told
 from tests.support.running_server import a_browser, running_server
 from tests.support.waiting import until

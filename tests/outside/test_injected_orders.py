@@ -10,7 +10,7 @@ import json
 
 import pytest
 
-from demo.services.server import Reply, Request
+from backend.testing.services.server import Reply, Request
 from tests.http.test_consent import Servers, servers
 from tests.support import chat_api as api
 

@@ -13,14 +13,14 @@ import httpx2
 import pytest
 from redis.asyncio import Redis
 
-from backend.calendar.local import LocalStore
 from backend.coordinator.store import CoordinatorState, Feedback, HistoryEntry, Plan
+from backend.extensions.calendar.local import LocalStore
 from backend.notifications.notices import Notice, NoticeRepository
 from backend.storage.client import connect
 from backend.users.memories import Memories
 from backend.users.notes import Notes
+from tests.extensions.recordings.recorded import recorded, store_in
 from tests.http.test_sign_in import sign_in
-from tests.sessions.recordings.recorded import recorded, store_in
 from tests.support.openid_provider import CLIENT, openid_provider
 from tests.support.redis_server import RedisProcess, running_redis
 from tests.support.running_server import RunningServer, a_browser, running_server

@@ -14,9 +14,9 @@ from typing import Any
 import httpx2
 import pytest
 
+from backend.testing.services.github import REPO, TOKEN, GitHub, seeded
+from backend.testing.services.server import serving
 from backend.tools.confirmations import HEARD_AFTER_S
-from demo.services.github import REPO, TOKEN, GitHub, seeded
-from demo.services.server import serving
 from tests.support.offline_peer import offline_peer
 from tests.support.running_server import PlacedCall, RunningServer, a_browser, placed_call, running_server
 from tests.support.speech import silence, speech

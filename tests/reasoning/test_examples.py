@@ -11,7 +11,7 @@ import pytest
 from dotenv import dotenv_values
 
 from backend.settings.settings import Settings
-from demo.services.server import Reply, Request, serving
+from backend.testing.services.server import Reply, Request, serving
 from tests.support import chat_api as api
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"

@@ -16,9 +16,9 @@ from backend.reasoning.base import NOT_FINISHED, ROUND_LIMIT, ReasoningRequest, 
 from backend.reasoning.strategies import deliverable
 from backend.settings.agent import ReasoningSettings
 from backend.testing.model import ScriptedModel
+from backend.testing.services.server import Reply, Request, serving
 from backend.testing.tracer import FakeTracer
 from backend.tools.base import Result, tool
-from demo.services.server import Reply, Request, serving
 from tests.reasoning.world import Cast, reasoner
 from tests.support import chat_api as api
 from tests.support.agents import call, echo

@@ -10,13 +10,13 @@ import pytest
 from openai.types.realtime import RealtimeClientEvent, RealtimeResponseUsage
 from pydantic import TypeAdapter
 
-from backend.conversation import commands as do
-from backend.conversation import events as ev
-from backend.conversation.commands import Purpose
 from backend.errors import ResponderRejected, ResponderUnavailable
 from backend.responders.base import Briefing, PastMessage, ToolSchema
 from backend.responders.codec import RealtimeCodec, Voice
-from demo.offline.strict import faults
+from backend.testing.offline.strict import faults
+from backend.turns import commands as do
+from backend.turns import events as ev
+from backend.turns.commands import Purpose
 
 CLIENT_EVENT: TypeAdapter[Any] = TypeAdapter(RealtimeClientEvent)
 TOOL = ToolSchema("route_to_thinker", "ask", {"type": "object"})

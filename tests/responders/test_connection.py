@@ -11,14 +11,14 @@ from contextlib import asynccontextmanager
 import pytest
 from websockets.asyncio.server import ServerConnection, serve
 
-from backend.conversation import commands as do
-from backend.conversation import events as ev
 from backend.errors import ResponderUnavailable
 from backend.media.frame import FRAME_BYTES, Frame
 from backend.responders import realtime
 from backend.responders.base import Briefing
 from backend.responders.codec import Voice
 from backend.responders.realtime import RealtimeEndpoint, RealtimeResponder, connect_realtime
+from backend.turns import commands as do
+from backend.turns import events as ev
 from tests.support.waiting import until
 
 Speak = Callable[[ServerConnection], Awaitable[None]]

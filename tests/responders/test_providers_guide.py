@@ -8,14 +8,14 @@ from pathlib import Path
 
 from pydantic import BaseModel
 
+from backend.extensions.gemini.codec import CAPABILITIES as GEMINI
+from backend.extensions.gpt_live.codec import CAPABILITIES as GPT_LIVE
+from backend.extensions.qwen.codec import CAPABILITIES as QWEN
+from backend.extensions.self_hosted.codecs import CODECS as SERVERS
+from backend.extensions.self_hosted.codecs import LOCALAI, SPEECH_TO_SPEECH, VLLM_OMNI
+from backend.extensions.xai.codec import CAPABILITIES as XAI
 from backend.responders.base import Capabilities
-from backend.responders.gemini_codec import CAPABILITIES as GEMINI
-from backend.responders.gpt_live_codec import CAPABILITIES as GPT_LIVE
 from backend.responders.openai_models import capabilities_of
-from backend.responders.qwen import CAPABILITIES as QWEN
-from backend.responders.self_hosted import CODECS as SERVERS
-from backend.responders.self_hosted import LOCALAI, SPEECH_TO_SPEECH, VLLM_OMNI
-from backend.responders.xai import CAPABILITIES as XAI
 from backend.settings.settings import load_settings
 
 OTHERS = {"xai": XAI, "qwen": QWEN, "gemini": GEMINI, "gpt_live": GPT_LIVE} | {
@@ -74,7 +74,7 @@ def test_neither_the_call_nor_the_turn_machine_names_a_provider() -> None:
     modules = {file.stem for file in (ROOT / "backend" / "app" / "providers").glob("*.py")}
     names = (modules - {"__init__", "base", "local", "self_hosted"}) | set(SERVERS) | {"gpt", "grok"}
     assert len(names) >= 10
-    files = [file for room in ("call", "conversation") for file in (ROOT / "backend" / room).rglob("*.py")]
+    files = [file for room in ("call", "turns") for file in (ROOT / "backend" / room).rglob("*.py")]
     assert len(files) > 40
     found = [(file.name, name) for file in files for name in names if name in file.read_text().lower()]
     assert found == []

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from backend.conversation import commands as do
-from backend.conversation import events as ev
-from backend.conversation.commands import Purpose
 from backend.errors import ResponderRejected, ResponderUnavailable
 from backend.media.frame import FRAME_BYTES, Frame
 from backend.responders.base import Briefing, PastMessage
 from backend.responders.codec import Voice
 from backend.responders.realtime import RealtimeEndpoint, RealtimeResponder, connect_realtime
+from backend.turns import commands as do
+from backend.turns import events as ev
+from backend.turns.commands import Purpose
 from tests.support.offline_peer import OfflinePeer, offline_peer, running_peer
 
 VOICE = Voice("gpt-realtime-2", "shimmer", "gpt-4o-mini-transcribe")

@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from backend.citations import Citation
-from backend.conversation import page_events
-from backend.conversation.page_events import (
+from backend.sessions.page_json import NAMES, page_message
+from backend.turns import page_events
+from backend.turns.page_events import (
     AnswerMeasured,
     ChatStateChanged,
     ChatTurnFinished,
@@ -56,7 +57,6 @@ from backend.conversation.page_events import (
     UserContextChanged,
     UserItemAdded,
 )
-from backend.sessions.page_json import NAMES, page_message
 
 ROOT = Path(__file__).resolve().parents[2]
 WORK = ThinkerWork("weather", "Weather", "rain?", 40, 1, 700)
@@ -305,7 +305,7 @@ def test_only_the_end_of_a_session_ends_its_messages() -> None:
 
 # --- nothing else in the server builds or matches them ---------------------------------------------------
 
-OTHERS = ("responders", "transports/realtime")
+OTHERS = ("responders", "extensions", "testing/offline")
 """A provider's events have names of their own, and so have those of the Realtime protocol that clients speak."""
 ORDINARY = {"error", "floor", "gap", "notice", "reminder", "decision", "task", "turn", "state", "token", "final"}
 ORDINARY |= {"thinker", "transcript", "tool_call", "interruptions", "recording", "usage"}

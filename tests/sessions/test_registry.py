@@ -7,14 +7,14 @@ from collections.abc import Sequence
 
 import pytest
 
-from backend.conversation.call_options import CallOptions
-from backend.conversation.commands import CancelReply, DeleteItem, TruncateItem
-from backend.conversation.events import Event
 from backend.errors import BadRequest, NotFound, TooMany
 from backend.sessions import registry as directories
 from backend.sessions.registry import Session, SessionRegistry, SessionState
 from backend.testing.transport import FakeTransport
 from backend.transports.base import Transport
+from backend.turns.call_options import CallOptions
+from backend.turns.commands import CancelReply, DeleteItem, TruncateItem
+from backend.turns.events import Event
 from tests.call.world import settle
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 from backend.transports.webrtc import aioice_sockets
-from client.webrtc import WebRTCCaller
+from responder_thinker.webrtc import WebRTCCaller
 
 
 class Network:

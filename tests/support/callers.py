@@ -12,19 +12,19 @@ from starlette.applications import Starlette
 from starlette.routing import WebSocketRoute
 from starlette.websockets import WebSocket
 
+from backend.extensions.sip.transport import SipTransport
+from backend.extensions.telephone.twilio import Twilio, TwilioFraming
 from backend.media.frame import FRAME_MS, Frame
 from backend.testing.transport import FakeTransport
 from backend.transports.base import Transport
-from backend.transports.sip.transport import SipTransport
-from backend.transports.telephone.framing import StreamStarted
-from backend.transports.telephone.media_stream import MediaStreamTransport
-from backend.transports.telephone.twilio import Twilio, TwilioFraming
+from backend.transports.media_stream import MediaStreamTransport
+from backend.transports.media_stream_framing import StreamStarted
 from backend.transports.webrtc.ice import IceConfig
 from backend.transports.webrtc.transport import WebRTCTransport, accept_offer
 from backend.transports.websocket import WebSocketTransport
-from client.caller import cut_frames
-from client.webrtc import WebRTCCaller
-from client.websocket import WebSocketCaller
+from responder_thinker.caller import cut_frames
+from responder_thinker.webrtc import WebRTCCaller
+from responder_thinker.websocket import WebSocketCaller
 from tests.support.http_server import serve
 from tests.support.media_streams import TwilioStream
 from tests.support.sip_agents import user_agent

@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from demo.services.server import Reply, json_reply
+from backend.testing.services.server import Reply, json_reply
 
 
 def chunk(delta: dict[str, Any], finish: str | None = None) -> bytes:

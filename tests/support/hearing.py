@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import difflib
 
+from backend.extensions.local.recognition.base import Recognizer
 from benchmarks.recognition.word_errors import normalized
-from local_responder.recognition.base import Recognizer
 
 PIECE = 9600
 """Bytes fed at once: 200 ms."""

@@ -14,7 +14,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from demo.services.server import Reply, Request, json_reply, serving
+from backend.testing.services.server import Reply, Request, json_reply, serving
 from tests.support.otlp import Collector, ReceivedSpan
 
 KEY = "ls-very-secret"

@@ -58,7 +58,7 @@ class OfflinePeer:
 
 @asynccontextmanager
 async def offline_peer(script: Mapping[str, Any] | None = None, *arguments: str) -> AsyncIterator[OfflinePeer]:
-    """Start `python -m demo.offline` with a script (None: the demonstration), end it on the way out.
+    """Start `python -m backend.testing.offline` with a script (None: the demonstration), end it on the way out.
 
     Tests that can share a peer should use `running_peer` once and `follow` in each.
     """
@@ -87,7 +87,7 @@ def running_peer(*arguments: str) -> Iterator[OfflinePeer]:
 
 def start(options: list[str], *, loads: str = "--load-when-used") -> Process:
     """The process, not yet ready. It ends with this one, even by SIGKILL. Most tests never use its speech models."""
-    command = [sys.executable, "-m", "demo.offline", "--exit-with-parent", *filter(None, [loads]), *options]
+    command = [sys.executable, "-m", "backend.testing.offline", "--exit-with-parent", *filter(None, [loads]), *options]
     return Forked(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=ROOT)
 
 

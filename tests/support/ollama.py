@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from demo.services.server import ApiServer, Reply, Request, json_reply, serving
+from backend.testing.services.server import ApiServer, Reply, Request, json_reply, serving
 
 Json = dict[str, Any]
 Said = Sequence[str | float | tuple[str, Json]]

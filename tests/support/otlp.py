@@ -16,7 +16,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
 from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 
-from demo.services.server import Reply, Request, json_reply, serving
+from backend.testing.services.server import Reply, Request, json_reply, serving
 
 
 @dataclass(frozen=True)

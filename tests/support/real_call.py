@@ -20,7 +20,7 @@ from backend.responders.realtime import RealtimeEndpoint, connect_realtime
 from backend.settings.settings import load_settings
 from backend.transports.webrtc.ice import IceConfig
 from backend.transports.webrtc.transport import WebRTCTransport, accept_offer
-from client.webrtc import WebRTCCaller
+from responder_thinker.webrtc import WebRTCCaller
 from tests.call.world import PlacedCall, placed_call
 from tests.support.tones import tone
 from tests.support.waiting import until

@@ -16,8 +16,8 @@ import tempfile
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-from demo.services.open_meteo import answering_today
-from demo.services.server import serving
+from backend.testing.services.open_meteo import answering_today
+from backend.testing.services.server import serving
 from tests.support.forked import Forked
 from tests.support.running_server import ANSWERED_OTHERWISE, TAKES_ALL
 from tests.support.shared_responder import shared_local_responder

@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
-from demo.services.server import Reply, Request
+from backend.testing.services.server import Reply, Request
 from tests.support.chat_api import ended, stream, words
 
 PLAN = json.dumps({"searches": [{"query": "traffic in cities", "sources": ["news"]}]})

@@ -8,17 +8,17 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from backend.conversation import events as ev
 from backend.errors import ResponderUnavailable
+from backend.extensions.gemini.responder import GeminiEndpoint, connect_gemini
+from backend.extensions.gpt_live.responder import LiveEndpoint, connect_live
+from backend.extensions.qwen.codec import QwenCodec
+from backend.extensions.self_hosted.codecs import CODECS
+from backend.extensions.xai.codec import XaiCodec
 from backend.responders.base import Briefing, PastMessage, Responder
 from backend.responders.codec import Voice
-from backend.responders.gemini import GeminiEndpoint, connect_gemini
-from backend.responders.gpt_live import LiveEndpoint, connect_live
-from backend.responders.qwen import QwenCodec
 from backend.responders.realtime import RealtimeEndpoint, connect_realtime
-from backend.responders.self_hosted import CODECS
-from backend.responders.xai import XaiCodec
-from demo.offline.self_hosted import REFUSALS
+from backend.testing.offline.self_hosted import REFUSALS
+from backend.turns import events as ev
 from tests.support.offline_peer import OfflinePeer
 
 VOICE = Voice("gpt-realtime-2", "shimmer", "gpt-4o-mini-transcribe")

@@ -11,10 +11,10 @@ from starlette.routing import WebSocketRoute
 from starlette.websockets import WebSocket
 from websockets.asyncio.client import ClientConnection, connect
 
+from backend.extensions.rtvi.frames import AudioFrame, read_frame, write_audio
+from backend.extensions.rtvi.websocket import AHEAD_FRAMES, RtviSocket
 from backend.media.frame import FRAME_MS, SAMPLE_RATE, Frame
-from backend.transports.rtvi.frames import AudioFrame, read_frame, write_audio
-from backend.transports.rtvi.websocket import AHEAD_FRAMES, RtviSocket
-from client.caller import cut_frames
+from responder_thinker.caller import cut_frames
 from tests.support.callers import Rig
 from tests.support.http_server import serve
 from tests.support.tones import audible

@@ -18,10 +18,10 @@ from typing import Any
 
 import httpx2
 
-from client.caller import ReceivedFrame
-from client.signalling import ReceivedEvent, Signalling, Ticket, page_events
-from client.webrtc import WebRTCCaller
-from client.websocket import WebSocketCaller
+from responder_thinker.caller import ReceivedFrame
+from responder_thinker.signalling import ReceivedEvent, Signalling, Ticket, page_events
+from responder_thinker.webrtc import WebRTCCaller
+from responder_thinker.websocket import WebSocketCaller
 from tests.support.forked import Forked
 from tests.support.offline_peer import OfflinePeer
 from tests.support.shared_responder import shared_local_responder

@@ -17,16 +17,16 @@ from backend.budgets.day_counts import DayCounts
 from backend.budgets.new_users import NewUsers
 from backend.budgets.payers import Payers
 from backend.budgets.permits import Permits
+from backend.extensions.recordings.store import RecordingStore
+from backend.extensions.recordings.writer import Bounds
+from backend.extensions.sharing.shared_links import SharedLinks
 from backend.http.context import Services
 from backend.notifications.notices import Notice
 from backend.observability.call_metrics import CallMetrics
-from backend.sessions.recordings.store import RecordingStore
-from backend.sessions.recordings.writer import Bounds
 from backend.settings.budgets import BudgetSettings
 from backend.settings.settings import Settings
 from backend.tools.registry import Registry
 from backend.transports.webrtc.ice_servers import IceServers
-from backend.users.shared_links import SharedLinks
 from tests.support.consent import confirmations
 
 

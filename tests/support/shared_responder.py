@@ -16,7 +16,7 @@ MANY_CALLS = "64"
 @cache
 def shared_local_responder() -> str:
     """Return its address, e.g. `http://127.0.0.1:40123`; it ends with this process, even by SIGKILL."""
-    command = [sys.executable, "-m", "local_responder", "--exit-with-parent", "--calls", MANY_CALLS]
+    command = [sys.executable, "-m", "backend.extensions.local", "--exit-with-parent", "--calls", MANY_CALLS]
     process = Forked(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=ROOT)
     atexit.register(end, process)
     return when_ready(process).url

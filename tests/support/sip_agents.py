@@ -8,11 +8,11 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
 
-from backend.transports.sip.agent import AgentConfig, UserAgent
-from backend.transports.sip.call import CallLimits, SipCall
-from backend.transports.sip.digest import DigestAuth
-from backend.transports.sip.gate import Gate
-from backend.transports.sip.sdp import CodecName
+from backend.extensions.sip.agent import AgentConfig, UserAgent
+from backend.extensions.sip.call import CallLimits, SipCall
+from backend.extensions.sip.digest import DigestAuth
+from backend.extensions.sip.gate import Gate
+from backend.extensions.sip.sdp import CodecName
 from tests.support.sip_phone import HERE
 
 LIMITS = CallLimits(

@@ -14,10 +14,10 @@ from typing import Any
 from aiosipua import SipMessage, SipRequest, SipResponse
 from aiosipua.auth import SipDigestAuth, answer_challenge
 
+from backend.extensions.sip.codecs import PacketEncoder, open_decoder, open_encoder
+from backend.extensions.sip.rtp import EVENTS, read_rtp, write_rtp
+from backend.extensions.sip.sdp import FORMATS, CodecName
 from backend.media.frame import FRAME_BYTES, Frame
-from backend.transports.sip.codecs import PacketEncoder, open_decoder, open_encoder
-from backend.transports.sip.rtp import EVENTS, read_rtp, write_rtp
-from backend.transports.sip.sdp import FORMATS, CodecName
 from backend.transports.webrtc.aioice_sockets import bind_udp
 from tests.support.tones import audible
 from tests.support.waiting import until

@@ -13,10 +13,10 @@ from xml.etree import ElementTree
 import httpx2
 from twilio.request_validator import RequestValidator
 
-from backend.transports.telephone.plivo import signature as plivo_signature
-from demo.services.plivo import TOKEN as PLIVO_TOKEN
-from demo.services.telnyx import PRIVATE_KEY
-from demo.services.twilio import ACCOUNT, TOKEN
+from backend.extensions.telephone.plivo import signature as plivo_signature
+from backend.testing.services.plivo import TOKEN as PLIVO_TOKEN
+from backend.testing.services.telnyx import PRIVATE_KEY
+from backend.testing.services.twilio import ACCOUNT, TOKEN
 from tests.support.media_streams import (
     CALL,
     PLIVO_CALL,

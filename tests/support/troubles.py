@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from demo.services.server import Reply, json_reply, text_reply
+from backend.testing.services.server import Reply, json_reply, text_reply
 
 TROUBLES = {
     "429": json_reply({"error": "API limit reached."}, 429),

@@ -11,9 +11,7 @@ from fakeredis import FakeAsyncRedis
 
 from backend.call.record import CallRecord
 from backend.call.tool_calls import CallView, ThinkerEvent, ToolCallDispatcher
-from backend.conversation.commands import RunThinker
-from backend.conversation.events import ThinkerFailed, ThinkerFinished
-from backend.conversation.page_events import ThinkerChanged
+from backend.extensions.local.dialogue.routing import routing_of
 from backend.observability.call_metrics import CallMetrics
 from backend.sessions.registry import Session
 from backend.tasks.handoff import BackgroundHandoff
@@ -23,7 +21,9 @@ from backend.tasks.task import Task
 from backend.thinkers.base import Answer, Question
 from backend.thinkers.dispatcher import GOES_ON, STARTED
 from backend.thinkers.run import ThinkerRun
-from local_responder.dialogue.routing import routing_of
+from backend.turns.commands import RunThinker
+from backend.turns.events import ThinkerFailed, ThinkerFinished
+from backend.turns.page_events import ThinkerChanged
 from tests.call.world import settle, think_at_once, thinkers
 from tests.support.tasks import FakeQueue, add_to_stream
 

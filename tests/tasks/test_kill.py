@@ -22,7 +22,7 @@ from backend.tasks.queue import open_queue
 from backend.tasks.repository import TaskRepository
 from backend.tasks.service import TaskService
 from backend.tasks.task import Task, TaskState
-from demo.services.server import ApiServer, serving
+from backend.testing.services.server import ApiServer, serving
 from tests.support.redis_server import running_redis
 from tests.support.research_mind import REPORT, ResearchMind
 from tests.support.tasks import add_to_stream

@@ -20,7 +20,7 @@ from backend.tasks.model_call_log import ENTRIES_LIMIT, TEXT_LIMIT, LoggedModel,
 from backend.tasks.repository import model_calls_key, record_key
 from backend.testing.memory import FakeMemory
 from backend.testing.model import ScriptedModel
-from demo.services.server import serving
+from backend.testing.services.server import serving
 from tests.support.chat_api import ended, error, stream, words
 
 

@@ -35,8 +35,8 @@ from backend.tasks.task import Task, TaskResult, TaskState
 from backend.tasks.worker import TaskRun, TaskRunner
 from backend.testing.memory import FakeMemory
 from backend.testing.model import ScriptedModel
+from backend.testing.services.server import Reply, Request, serving
 from backend.tools.runner import Toolbox
-from demo.services.server import Reply, Request, serving
 from tests.coordinator.world import USER, Process, World, options
 from tests.support.agents import call
 from tests.support.chat_api import ended, error, stream, words

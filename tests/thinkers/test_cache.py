@@ -14,12 +14,12 @@ from backend.errors import ModelUnavailable, NoAnswer
 from backend.storage.messages import Message
 from backend.testing.memory import FakeMemory
 from backend.testing.model import ScriptedModel
+from backend.testing.services import open_meteo
+from backend.testing.services.server import serving
 from backend.thinkers import cache
 from backend.thinkers.base import Answer, OnProgress
 from backend.thinkers.cache import AnswerCache, Computed, Slot, Slots, normalised
 from backend.users.profile import load_profile
-from demo.services import open_meteo
-from demo.services.server import serving
 from tests.support.agents import call
 from tests.support.waiting import until
 from tests.thinkers.world import World, world

@@ -10,9 +10,9 @@ from backend.citations import Citation
 from backend.settings.settings import load_settings
 from backend.storage.messages import Message
 from backend.testing.model import Scene, ScriptedModel
+from backend.testing.services.server import serving
+from backend.testing.services.services import every_service, pointing_at
 from backend.tools.kb_search import KnowledgeBase
-from demo.services.server import serving
-from demo.services.services import every_service, pointing_at
 from tests.support.agents import call
 from tests.thinkers.world import world
 

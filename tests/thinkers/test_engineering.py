@@ -9,11 +9,11 @@ import pytest
 
 from backend.errors import BadPlugin
 from backend.settings.settings import Settings, load_settings
+from backend.testing.services.github import REPO, TOKEN, GitHub, seeded
+from backend.testing.services.server import serving
 from backend.thinkers.base import Manifest
 from backend.thinkers.registry import Thinker, ThinkerRegistry
 from backend.thinkers.run import ThinkerRun
-from demo.services.github import REPO, TOKEN, GitHub, seeded
-from demo.services.server import serving
 from tests.support.agents import call
 from tests.thinkers.world import NOWHERE, World, world
 

@@ -12,9 +12,9 @@ from backend.citations import Citation
 from backend.errors import NoAnswer
 from backend.settings.settings import Settings, load_settings
 from backend.testing.model import ScriptedModel
+from backend.testing.services import newsapi, search_apis
+from backend.testing.services.server import Reply, Request, json_reply, serving
 from backend.thinkers.research import Search, read_plan
-from demo.services import newsapi, search_apis
-from demo.services.server import Reply, Request, json_reply, serving
 from tests.support.waiting import until
 from tests.thinkers.world import world
 

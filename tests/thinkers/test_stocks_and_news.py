@@ -6,9 +6,9 @@ import json
 
 from backend.citations import Citation
 from backend.settings.settings import load_settings
+from backend.testing.services import finnhub, newsapi
+from backend.testing.services.server import serving
 from backend.users.profile import load_profile
-from demo.services import finnhub, newsapi
-from demo.services.server import serving
 from tests.support.agents import call
 from tests.thinkers.world import world
 

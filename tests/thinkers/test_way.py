@@ -11,8 +11,6 @@ from pathlib import Path
 import pytest
 
 from backend.agent.session import Agent
-from backend.conversation import events as ev
-from backend.conversation.commands import SubmitResult
 from backend.models.base import ToolCall
 from backend.settings.settings import load_settings
 from backend.storage.embedded import join_memory
@@ -23,6 +21,8 @@ from backend.thinkers.base import Manifest
 from backend.thinkers.dispatcher import ThinkerDispatcher
 from backend.thinkers.registry import Thinker, ThinkerRegistry
 from backend.thinkers.run import ThinkerDependencies, ThinkerRun
+from backend.turns import events as ev
+from backend.turns.commands import SubmitResult
 from tests.call.world import placed_call, settle
 from tests.support.agents import echo, toolbox
 from tests.support.redis_server import RedisProcess, running_redis

@@ -6,8 +6,8 @@ import re
 from typing import Any
 
 from backend.citations import Citation
-from demo.services import open_meteo
-from demo.services.server import serving
+from backend.testing.services import open_meteo
+from backend.testing.services.server import serving
 from tests.support.agents import call
 from tests.thinkers.world import world
 

@@ -8,14 +8,14 @@ from typing import Any, cast
 
 import pytest
 
+from backend.extensions.local.chat.rules import think
+from backend.extensions.local.dialogue.understanding import Question
 from backend.notifications.notices import Notice
 from backend.tasks.service import TaskQueries
 from backend.tasks.task import Task, TaskState
 from backend.tools.background_tasks import UserTasks, background_tasks
-from local_responder.chat.rules import think
-from local_responder.dialogue.understanding import Question
 from tests.coordinator.world import FakeTasks, World
-from tests.local_responder.orders import understood
+from tests.extensions.local.orders import understood
 from tests.support.agents import toolbox
 from tests.support.consent import tool_context
 from tests.support.crashing import Countdown

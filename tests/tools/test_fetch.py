@@ -6,8 +6,8 @@ import httpx2
 import pytest
 
 from backend.errors import ToolFailed
+from backend.testing.services.server import Reply, json_reply, serving
 from backend.tools.fetch import BODY_LIMIT, Method, ServiceAnswer, ServiceUnreachable, fetch_answer, fetch_text
-from demo.services.server import Reply, json_reply, serving
 
 
 class Crater(ServiceAnswer):

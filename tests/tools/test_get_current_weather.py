@@ -10,12 +10,12 @@ import pytest
 
 from backend.errors import ToolFailed
 from backend.settings.settings import load_settings
+from backend.testing.services import open_meteo
+from backend.testing.services.server import Handler, Reply, Request, json_reply, serving, text_reply
 from backend.tools import fetch
 from backend.tools.base import Result
 from backend.tools.get_current_weather import get_current_weather
 from backend.tools.own_profile import OwnProfile
-from demo.services import open_meteo
-from demo.services.server import Handler, Reply, Request, json_reply, serving, text_reply
 from tests.support.troubles import every_trouble
 
 STRANGER = OwnProfile("", None)

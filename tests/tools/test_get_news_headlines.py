@@ -10,11 +10,11 @@ import pytest
 from backend.citations import Citation
 from backend.errors import ToolFailed
 from backend.settings.settings import load_settings
+from backend.testing.services import newsapi
+from backend.testing.services.server import ApiServer, Handler, Reply, json_reply, serving
 from backend.tools import fetch
 from backend.tools.base import Clock, Result
 from backend.tools.get_news_headlines import get_news_headlines
-from demo.services import newsapi
-from demo.services.server import ApiServer, Handler, Reply, json_reply, serving
 from tests.support.troubles import every_trouble
 
 CLOCK = Clock(lambda: 1_795_262_400.0)  # 2026-11-21 12:00 UTC

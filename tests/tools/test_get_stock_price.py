@@ -8,13 +8,13 @@ import pytest
 from backend.errors import ToolFailed
 from backend.settings.settings import Settings, load_settings
 from backend.testing.memory import FakeMemory
+from backend.testing.services import finnhub
+from backend.testing.services.server import ApiServer, Handler, Reply, json_reply, serving, text_reply
 from backend.tools import fetch
 from backend.tools.base import Result
 from backend.tools.get_stock_price import Share, best_share, get_stock_price
 from backend.tools.own_profile import OwnProfile
 from backend.users.profile_updates import WatchTicker, update_profile
-from demo.services import finnhub
-from demo.services.server import ApiServer, Handler, Reply, json_reply, serving, text_reply
 from tests.support.troubles import every_trouble
 
 STRANGER = OwnProfile("", None)

@@ -10,12 +10,12 @@ import pytest
 from backend.citations import Citation
 from backend.errors import ToolFailed
 from backend.settings.settings import load_settings
+from backend.testing.services import search_apis
+from backend.testing.services.server import ApiServer, Handler, Reply, json_reply, serving
 from backend.tools import fetch
 from backend.tools.base import Result
 from backend.tools.fetch import ServiceUnreachable
 from backend.tools.web_search import web_search
-from demo.services import search_apis
-from demo.services.server import ApiServer, Handler, Reply, json_reply, serving
 from tests.support.troubles import every_trouble
 
 EXPECTED = [

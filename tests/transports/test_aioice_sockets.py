@@ -18,7 +18,7 @@ from backend.errors import SettingsError, TooMany
 from backend.transports.webrtc.aioice_sockets import Binding, choose_bindings, open_sockets
 from backend.transports.webrtc.ice import IceConfig
 from backend.transports.webrtc.transport import accept_offer
-from client.webrtc import WebRTCCaller
+from responder_thinker.webrtc import WebRTCCaller
 from tests.support.callers import webrtc_call
 
 OWN_ADDRESSES = get_host_addresses(use_ipv4=True, use_ipv6=True)

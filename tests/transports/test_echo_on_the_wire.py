@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from backend.conversation.events import SpeechStopped
 from backend.media.echo import CancellingEchoGuard, load_canceller
 from backend.media.endpointing import Endpointing, open_endpointing
 from backend.media.frame import Frame
 from backend.media.opus import OpusEncoder
 from backend.settings.vad import VadSettings
-from client.webrtc import WebRTCCaller
-from client.websocket import WebSocketCaller
+from backend.turns.events import SpeechStopped
+from responder_thinker.webrtc import WebRTCCaller
+from responder_thinker.websocket import WebSocketCaller
 from tests.support.callers import webrtc_call, websocket_call
 from tests.support.speech import pcm_of, samples_of, speech
 

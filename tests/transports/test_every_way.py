@@ -15,10 +15,11 @@ from typing import Any
 
 import pytest
 
+from backend.testing.offline.script.handler import loud_ms
 from benchmarks import phone
 from benchmarks.sip import free_port
 from benchmarks.ways import WAYS, Line, Way, is_loud
-from demo.offline.script.handler import loud_ms
+from tests.extensions.telephone.test_telnyx_and_plivo import SETTINGS as STREAM_SETTINGS
 from tests.support.media_streams import TwilioStream
 from tests.support.offline_peer import OfflinePeer, running_peer
 from tests.support.running_server import RunningServer, running_server
@@ -26,7 +27,6 @@ from tests.support.speech import silence, speech
 from tests.support.telephone import plivo_call, telnyx_call
 from tests.support.tones import pitch
 from tests.support.waiting import until
-from tests.telephone.test_telnyx_and_plivo import SETTINGS as STREAM_SETTINGS
 
 pytestmark = [pytest.mark.slow, pytest.mark.realtime, pytest.mark.alone]
 

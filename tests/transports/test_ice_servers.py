@@ -20,7 +20,7 @@ from aiortc import RTCIceServer
 from backend.transports.webrtc.ice import IceConfig
 from backend.transports.webrtc.ice_servers import IceServers
 from backend.transports.webrtc.transport import accept_offer
-from client.webrtc import WebRTCCaller
+from responder_thinker.webrtc import WebRTCCaller
 
 SECRET = "a secret of at least 16 characters"
 STUN, TURN = "stun:stun.example:3478", "turn:turn.example:3478"

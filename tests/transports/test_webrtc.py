@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 from aiortc.rtp import RtpPacket
 
-from backend.conversation.events import PlaybackEvent
 from backend.errors import BadOffer, MediaFailed, NeverConnected, TransportLost
 from backend.media.frame import SILENCE, Frame
 from backend.transports.webrtc import peer as peers
@@ -22,7 +21,8 @@ from backend.transports.webrtc.aioice_sockets import current_socket_reader
 from backend.transports.webrtc.ice import IceConfig
 from backend.transports.webrtc.srtp import Protection
 from backend.transports.webrtc.transport import WebRTCTransport, accept_offer
-from client.webrtc import WebRTCCaller
+from backend.turns.events import PlaybackEvent
+from responder_thinker.webrtc import WebRTCCaller
 from tests.support.bad_network import Network, vanish
 from tests.support.callers import webrtc_call
 from tests.support.leaks import holdings, released

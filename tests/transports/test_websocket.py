@@ -16,10 +16,10 @@ from starlette.websockets import WebSocket
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
-from backend.conversation.events import PlaybackEvent
 from backend.errors import MediaFailed, TransportLost
 from backend.media.frame import SILENCE, Frame
 from backend.transports.websocket import WebSocketTransport
+from backend.turns.events import PlaybackEvent
 from tests.support.callers import websocket_call
 from tests.support.http_server import serve
 from tests.support.leaks import holdings, released

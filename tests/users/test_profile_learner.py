@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 
 from backend.call.prompts import CallerBackground
-from backend.conversation.commands import RunThinker
 from backend.errors import ModelUnavailable, ResponderUnavailable, SetupError
 from backend.media.endpointing import LocalEndpointing
 from backend.responders.base import PastMessage
@@ -22,6 +21,7 @@ from backend.testing.memory import FakeMemory
 from backend.testing.model import ScriptedModel
 from backend.thinkers.base import Answer
 from backend.thinkers.run import ThinkerRun
+from backend.turns.commands import RunThinker
 from backend.users import profile_learner as knowing
 from backend.users import summaries as knowing_summary
 from backend.users.profile import UserProfile, load_profile, watch_profile

@@ -12,10 +12,10 @@ from redis.asyncio import Redis
 
 from backend.models.embedding import EmbeddingsAPI
 from backend.storage.client import connect
+from backend.testing.services.server import Reply, Request, json_reply, serving
 from backend.users.memories import Memories
 from backend.users.text_search import AT_ONCE, TextSearch
 from backend.users.text_vectors import KEPT_S, TextVectors, vectors_key
-from demo.services.server import Reply, Request, json_reply, serving
 from tests.support.redis_server import running_redis
 
 PETS = ("rex", "pet", "dog", "barks")

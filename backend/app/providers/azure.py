@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from pathlib import Path
 
-from backend.app.entra import open_tokens
 from backend.app.providers.base import ApiEndpoint, OpenedProvider, realtime_provider, voice_of
 from backend.errors import ResponderUnavailable, SetupError
+from backend.extensions.azure.entra import open_tokens
 from backend.responders.failover import ResponderInfo
 from backend.responders.realtime import RealtimeEndpoint
 from backend.settings.settings import Settings

@@ -9,10 +9,10 @@ from urllib.parse import urlsplit
 
 from backend.app.providers.base import ApiEndpoint, OpenedProvider
 from backend.errors import SetupError
+from backend.extensions.gemini.codec import CAPABILITIES
+from backend.extensions.gemini.responder import GeminiEndpoint, connect_gemini, probe_gemini
 from backend.responders.base import Briefing, PastMessage, Responder
 from backend.responders.failover import Provider, ResponderInfo
-from backend.responders.gemini import GeminiEndpoint, connect_gemini, probe_gemini
-from backend.responders.gemini_codec import CAPABILITIES
 from backend.settings.settings import Settings
 
 

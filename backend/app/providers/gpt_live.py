@@ -9,10 +9,10 @@ from urllib.parse import urlsplit
 
 from backend.app.providers.base import ApiEndpoint, OpenedProvider
 from backend.errors import SetupError
+from backend.extensions.gpt_live.codec import CAPABILITIES
+from backend.extensions.gpt_live.responder import LiveEndpoint, connect_live, probe_live
 from backend.responders.base import Briefing, PastMessage, Responder
 from backend.responders.failover import Provider, ResponderInfo
-from backend.responders.gpt_live import LiveEndpoint, connect_live, probe_live
-from backend.responders.gpt_live_codec import CAPABILITIES
 from backend.settings.settings import Settings
 
 

@@ -6,9 +6,9 @@ from contextlib import AsyncExitStack
 
 from backend.app.providers.base import ApiEndpoint, OpenedProvider, realtime_provider
 from backend.errors import SetupError
+from backend.extensions.qwen.codec import QwenCodec
 from backend.responders.codec import Voice
 from backend.responders.failover import ResponderInfo
-from backend.responders.qwen import QwenCodec
 from backend.responders.realtime import RealtimeEndpoint
 from backend.settings.settings import Settings
 

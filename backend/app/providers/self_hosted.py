@@ -6,10 +6,10 @@ from contextlib import AsyncExitStack
 
 from backend.app.providers.base import ApiEndpoint, OpenedProvider, realtime_provider
 from backend.errors import SetupError
+from backend.extensions.self_hosted.codecs import CODECS
 from backend.responders.codec import Voice
 from backend.responders.failover import ResponderInfo
 from backend.responders.realtime import RealtimeEndpoint
-from backend.responders.self_hosted import CODECS
 from backend.settings.settings import Settings
 
 NAMES = {"speech_to_speech": "speech-to-speech", "localai": "LocalAI", "vllm_omni": "vLLM-Omni"}

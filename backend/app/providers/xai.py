@@ -6,10 +6,10 @@ from contextlib import AsyncExitStack
 
 from backend.app.providers.base import ApiEndpoint, OpenedProvider, realtime_provider
 from backend.errors import SetupError
+from backend.extensions.xai.codec import XaiCodec
 from backend.responders.codec import Voice
 from backend.responders.failover import ResponderInfo
 from backend.responders.realtime import RealtimeEndpoint
-from backend.responders.xai import XaiCodec
 from backend.settings.settings import Settings
 
 

@@ -8,8 +8,9 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from typing import Any
 
-from backend.conversation.page_events import SessionEnded
 from backend.errors import MemoryUnavailable, VoiceError
+from backend.extensions.realtime_endpoint.protocol import Send
+from backend.extensions.realtime_endpoint.sideband import Sideband
 from backend.runtime.faults import decode_or_skip
 from backend.sessions.cluster.cluster_registry import ClusterRegistry, SessionEntry, decode_event, events_key
 from backend.sessions.cluster.rpc import Rpc
@@ -19,8 +20,7 @@ from backend.sessions.handles import SessionHandle
 from backend.sessions.page_json import NAMES, LoggedEvent
 from backend.sessions.registry import END_WITHIN_S, SessionDescription, SessionState
 from backend.sessions.transcript import TranscriptEntry
-from backend.transports.realtime.protocol import Send
-from backend.transports.realtime.sideband import Sideband
+from backend.turns.page_events import SessionEnded
 
 log = logging.getLogger(__name__)
 

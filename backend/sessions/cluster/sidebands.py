@@ -23,13 +23,13 @@ import msgspec
 from redis.asyncio import Redis
 
 from backend.errors import MemoryUnavailable, NotFound, VoiceError
+from backend.extensions.realtime_endpoint.protocol import Send
+from backend.extensions.realtime_endpoint.sideband import Sideband
 from backend.runtime.json_objects import Json
 from backend.runtime.supervisor import cancel_all, event_or_timeout, start_among
 from backend.sessions.cluster.rpc import AWAY, Rpc
 from backend.sessions.handles import LocalHandle
 from backend.storage.client import RedisClient
-from backend.transports.realtime.protocol import Send
-from backend.transports.realtime.sideband import Sideband
 
 RENEW_S = 4.0
 """Seconds between two signs of life of a program."""

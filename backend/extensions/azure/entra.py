@@ -1,0 +1,132 @@
+"""Tokens of Microsoft Entra for Azure OpenAI: asked for in one of three documented ways, kept, and renewed in time.
+
+- An application with a secret: OAuth 2's client credentials (learn.microsoft.com, "OAuth 2.0 client credentials flow").
+- Workload identity: the same request, with the token of a Kubernetes service account as `client_assertion` in place of
+  the secret; the file is read for every request, since Kubernetes replaces it.
+- The managed identity of a machine: the Instance Metadata Service's `/metadata/identity/oauth2/token`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+
+import httpx2
+import msgspec
+
+from backend.errors import ResponderRejected, ResponderUnavailable, SetupError
+from backend.extensions.azure.settings import AzureOpenAISettings
+
+WITHIN_S = 4.0
+"""A connection may take six seconds, of which the token takes its part."""
+RENEW_BEFORE_S = 300.0
+"""A token is asked for anew when it holds for less than that."""
+PASSING = frozenset({404, 408, 410, 429})
+"""What the metadata service answers while it is being updated or has been asked too often; a 5xx passes as well."""
+ASSERTION_TYPE = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
+HINT = "Check AZURE_OPENAI__*, and that the identity may use the resource (role Cognitive Services OpenAI User)."
+
+
+class _Granted(msgspec.Struct):
+    """The fields read of an answer that brings a token; the metadata service has numbers as text."""
+
+    access_token: str
+    expires_in: int | str
+
+
+class _Refused(msgspec.Struct):
+    """The fields read of one that does not."""
+
+    error: str = ""
+    error_codes: list[int] = []
+
+
+class EntraTokens:
+    """Gives the token of now. One request is under way at most; connections that are made meanwhile wait for it."""
+
+    def __init__(
+        self, settings: AzureOpenAISettings, http: httpx2.AsyncClient, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._settings = settings
+        self._http = http
+        self._clock = clock
+        self._token = ""
+        self._until = 0.0
+        self._asking = asyncio.Lock()
+
+    def __repr__(self) -> str:
+        return f"EntraTokens({'a token' if self._token else 'none yet'})"
+
+    async def token(self) -> str:
+        """Return a token that holds. Raises `ResponderUnavailable`; `ResponderRejected` where none is given."""
+        async with self._asking:
+            if self._clock() > self._until - RENEW_BEFORE_S:
+                try:
+                    await self._renew()
+                except ResponderUnavailable:
+                    if self._clock() >= self._until:
+                        raise
+            return self._token
+
+    async def _renew(self) -> None:
+        asked = self._clock()
+        try:
+            async with asyncio.timeout(WITHIN_S):
+                answer = await self._http.send(await self._request())
+        except (httpx2.HTTPError, OSError) as error:
+            raise ResponderUnavailable(
+                f"Could not get a Microsoft Entra token ({type(error).__name__}).", hint=HINT
+            ) from None
+        if answer.status_code != httpx2.codes.OK:
+            raise _refusal(answer)
+        try:
+            granted = msgspec.json.decode(answer.content, type=_Granted)
+            self._token, self._until = granted.access_token, asked + float(granted.expires_in)
+        except (msgspec.MsgspecError, ValueError):
+            raise ResponderUnavailable("Microsoft Entra's answer contains no token.", hint=HINT) from None
+
+    async def _request(self) -> httpx2.Request:
+        entra = self._settings
+        if entra.managed_identity:
+            query = {"api-version": "2018-02-01", "resource": entra.token_scope.removesuffix("/.default")}
+            query |= {"client_id": entra.client_id} if entra.client_id else {}
+            return self._http.build_request("GET", entra.identity_url, params=query, headers={"Metadata": "true"})
+        form = {"grant_type": "client_credentials", "client_id": entra.client_id, "scope": entra.token_scope}
+        if entra.federated_token_file:
+            assertion = (await asyncio.to_thread(entra.federated_token_file.read_text)).strip()
+            form |= {"client_assertion_type": ASSERTION_TYPE, "client_assertion": assertion}
+        else:
+            form["client_secret"] = entra.client_secret.get_secret_value()
+        return self._http.build_request(
+            "POST", f"{entra.authority_url.rstrip('/')}/{entra.tenant_id}/oauth2/v2.0/token", data=form
+        )
+
+
+async def open_tokens(settings: AzureOpenAISettings, stack: AsyncExitStack) -> EntraTokens | None:
+    """Return what gives tokens, where the settings name a way to them. Raises `SetupError` where it is incomplete."""
+    by_application = bool(settings.client_secret.get_secret_value() or settings.federated_token_file)
+    if not by_application and not settings.managed_identity:
+        return None
+    if by_application and (settings.managed_identity or not (settings.tenant_id and settings.client_id)):
+        raise SetupError(
+            "The Microsoft Entra settings are incomplete, or name two ways to sign in.",
+            hint="Set AZURE_OPENAI__TENANT_ID, _CLIENT_ID and _CLIENT_SECRET or _FEDERATED_TOKEN_FILE; or "
+            "AZURE_OPENAI__MANAGED_IDENTITY alone.",
+        )
+    # The metadata service is a machine's own: Azure's documents say to pass by its proxy.
+    http = httpx2.AsyncClient(timeout=WITHIN_S, trust_env=not settings.managed_identity, follow_redirects=False)
+    return EntraTokens(settings, await stack.enter_async_context(http))
+
+
+def _refusal(answer: httpx2.Response) -> ResponderUnavailable:
+    """Return the error, with Entra's codes and without its description, which names tenants and applications."""
+    try:
+        refused = msgspec.json.decode(answer.content, type=_Refused)
+    except msgspec.MsgspecError:
+        refused = _Refused()
+    why = ", ".join([refused.error, *(f"AADSTS{code}" for code in refused.error_codes)]).strip(", ")
+    told = f"Microsoft Entra gave no token (HTTP {answer.status_code}{f', {why}' if why else ''})."
+    passes = answer.status_code in PASSING or answer.is_server_error
+    return ResponderUnavailable(told, hint=HINT) if passes else ResponderRejected(told, hint=HINT)

@@ -1,0 +1,136 @@
+"""The calendars of all users as the tools use them: drafts in, occurrences out, each user's apart.
+
+Reading iCalendar takes a millisecond an event, so all of it happens beside the event loop that carries the calls.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+
+import httpx2
+
+from backend.extensions.calendar import edits, events
+from backend.extensions.calendar.base import (
+    CalendarRefused,
+    EventChanged,
+    EventChanges,
+    EventDraft,
+    EventStore,
+    Moment,
+    NoSuchEvent,
+    Occurrence,
+    Stored,
+)
+from backend.extensions.calendar.caldav import CalDavStore
+from backend.extensions.calendar.local import LocalStore
+from backend.extensions.calendar.rules import checked
+from backend.settings.settings import Settings
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """The occurrences found in a span of time, in order."""
+
+    occurrences: tuple[Occurrence, ...]
+    unreadable: int = 0
+    """Events left out because they cannot be read, or repeat in a way that is not supported."""
+
+
+@dataclass(frozen=True, slots=True)
+class Calendars:
+    """The service the calendar's tools are given. Methods raise the errors of `base`."""
+
+    store: EventStore
+
+    async def create(self, user_id: str, draft: EventDraft, now: datetime, once: str) -> Occurrence:
+        """Store a new event and return it as stored. A repeating one begins on the first day its rule allows.
+
+        `once` names the request: repeated after an answer was lost, it still makes one event.
+        """
+        edits.check_span(draft.start, draft.end)
+        if draft.repeats:
+            draft = await asyncio.to_thread(_on_its_rule, draft)
+        name = hashlib.sha256(f"{once} {draft}".encode()).hexdigest()[:12]
+        text = await asyncio.to_thread(events.write, draft, name, now)
+        with suppress(EventChanged):
+            await self.store.create(user_id, f"{name}.ics", text)
+        original = draft.start if draft.repeats else None
+        return Occurrence(**asdict(draft), event_id=f"{name}.ics", original=original)
+
+    async def between(self, user_id: str, start: datetime, end: datetime) -> Listing:
+        """Return all that happens between two aware moments of the reader's zone, in order."""
+        stored = await self.store.between(user_id, start, end)
+        return await asyncio.to_thread(_listing, stored, start, end)
+
+    async def change(
+        self, user_id: str, event_id: str, changes: EventChanges, original: Moment | None, now: datetime
+    ) -> None:
+        """Change an event; with `original`, only that occurrence of a series."""
+        known = await self.store.get(user_id, event_id)
+        text = await asyncio.to_thread(edits.changed, known.text, changes, original, now)
+        await self.store.replace(user_id, known, text)
+
+    async def remove(self, user_id: str, event_id: str, original: Moment | None, now: datetime) -> None:
+        """Delete an event; with `original`, only that occurrence of a series."""
+        known = await self.store.get(user_id, event_id)
+        if original is None:
+            await self.store.remove(user_id, known)
+            return
+        text = await asyncio.to_thread(edits.without, known.text, original, now)
+        await self.store.replace(user_id, known, text)
+
+    async def export(self, user_id: str) -> dict[str, str]:
+        """Return all of a user's events as they are stored, id → iCalendar text, for the user to take away."""
+        return {stored.id: stored.text for stored in await self.store.everything(user_id)}
+
+    async def move(self, user_id: str, to: str) -> None:
+        """Give all events of a user to another; those for which the other calendar has no room are deleted."""
+        lost = 0
+        for stored in await self.store.everything(user_id):
+            try:
+                await self.store.create(to, stored.id, stored.text)
+            except EventChanged:  # it was moved before
+                pass
+            except CalendarRefused:
+                lost += 1
+            with suppress(EventChanged, NoSuchEvent):  # a change that comes now is moved at the next sign-in
+                await self.store.remove(user_id, stored)
+        if lost:
+            log.warning("%d events had no room when their user signed in", lost)
+
+    async def erase(self, user_id: str) -> None:
+        """Delete all of a user's events, and that there were any. Having none is no fault."""
+        await self.store.erase(user_id)
+
+
+def open_calendars(settings: Settings, http: httpx2.AsyncClient) -> Calendars:
+    """Return the calendars on the operator's CalDAV server, or in files without one. They need not be closed."""
+    if settings.caldav_url is None:
+        return Calendars(LocalStore(settings.data_dir / "calendars"))
+    password = settings.caldav_password.get_secret_value() if settings.caldav_password else ""
+    return Calendars(CalDavStore(http, settings.caldav_url, settings.caldav_username, password))
+
+
+def _on_its_rule(draft: EventDraft) -> EventDraft:
+    rule, first = checked(draft.repeats, draft.start)
+    length = edits.length_of(draft.start, draft.end)
+    return replace(draft, repeats=rule, start=first, end=edits.after(first, length))
+
+
+def _listing(stored: list[Stored], start: datetime, end: datetime) -> Listing:
+    found: list[Occurrence] = []
+    unreadable = 0
+    for one in stored:
+        try:
+            found += events.occurrences(one, start, end)
+        except (*events.UNREADABLE, CalendarRefused):
+            unreadable += 1
+    found.sort(key=lambda one: events.as_datetime(one.start, start.tzinfo).astimezone(UTC))
+    return Listing(tuple(found), unreadable)

@@ -1,0 +1,247 @@
+"""A Responder over Gemini's Live API: a thin shell around `gemini_codec`.
+
+A connection lasts about ten minutes. Before its end the provider says `goAway`; the session then goes on over another
+one, named by the newest handle ("Session management with Live API", ai.google.dev/gemini-api/docs/live-session). That
+is done while nobody speaks and nothing is asked, and what is sent meanwhile waits. New instructions are brought in the
+same way. Where no such moment comes in the time left, the connection counts as broken, and the call engine makes
+another with the history put back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections import deque
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+from websockets.asyncio.client import connect
+from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus
+
+from backend.errors import ResponderRejected, ResponderUnavailable
+from backend.extensions.gemini.codec import CAPABILITIES, GeminiCodec
+from backend.media.frame import Frame
+from backend.responders.base import Briefing, Capabilities, OnEvent, PastMessage, Responder
+from backend.responders.realtime import (
+    CLOSE_WITHIN_S,
+    CONNECT_WITHIN_S,
+    MAX_MESSAGE_BYTES,
+    OUTBOX_LIMIT,
+    Message,
+    MessageOutbox,
+    RealtimeConnection,
+)
+from backend.turns.commands import ResponderCommand
+from backend.turns.events import ResponderEvent
+
+SPARE_S = 2.0
+"""Seconds before the announced end at which a connection is given up."""
+CALLED_WITHIN_S = 1.0
+"""Seconds without a message after which a tool call counts as the end of its reply: not every model says so."""
+HINT = "Check the settings GEMINI__*, and the network."
+
+
+@dataclass(frozen=True, slots=True)
+class GeminiEndpoint:
+    """The address and key of a Live API, and the model and voice asked for there."""
+
+    url: str
+    """ws:// or wss://, down to the method's name."""
+    api_key: str = field(repr=False)
+    model: str
+    voice: str
+
+
+async def connect_gemini(
+    endpoint: GeminiEndpoint, briefing: Briefing, history: Sequence[PastMessage]
+) -> GeminiResponder:
+    """Connect, brief, and put the history back. Raises `ResponderRejected` or `ResponderUnavailable`."""
+    codec = GeminiCodec(endpoint.model, endpoint.voice)
+    codec.briefing = briefing
+    connection = await _open(endpoint, codec, codec.setup())
+    for message in codec.restore(history):
+        connection.write(message)
+    return GeminiResponder(endpoint, connection, codec)
+
+
+async def probe_gemini(endpoint: GeminiEndpoint) -> None:
+    """Find out whether a call would be served. Raises as `connect_gemini` does."""
+    codec = GeminiCodec(endpoint.model, endpoint.voice)
+    connection = await _open(endpoint, codec, codec.setup())
+    connection.transport.abort()
+
+
+async def _open(endpoint: GeminiEndpoint, codec: GeminiCodec, setup: bytes) -> RealtimeConnection:
+    """Return a connection whose setup has been taken."""
+    async with _connecting():
+        connection = await connect(
+            f"{endpoint.url}?key={endpoint.api_key}",
+            create_connection=RealtimeConnection,
+            compression=None,
+            max_size=MAX_MESSAGE_BYTES,
+            open_timeout=CONNECT_WITHIN_S,
+            close_timeout=CLOSE_WITHIN_S,
+        )
+        assert isinstance(connection, RealtimeConnection)
+        try:
+            connection.write(setup)
+            while codec.decode(await connection.next_message())[0].setupComplete is None:
+                pass
+        except BaseException:
+            connection.transport.abort()
+            raise
+        return connection
+
+
+@asynccontextmanager
+async def _connecting() -> AsyncIterator[None]:
+    """Bound the time it takes, and translate what goes wrong. No cause is kept: its text may hold the key."""
+    try:
+        async with asyncio.timeout(CONNECT_WITHIN_S):
+            yield
+    except InvalidStatus as error:
+        status = error.response.status_code
+        kind = ResponderRejected if status in (401, 403) else ResponderUnavailable
+        raise kind(f"Gemini answered with HTTP {status}.", hint=HINT) from None
+    except (OSError, TimeoutError, InvalidHandshake, ConnectionClosed) as error:
+        raise ResponderUnavailable(f"Gemini cannot be reached ({type(error).__name__}).", hint=HINT) from None
+
+
+class GeminiResponder(Responder):
+    """One session, over one connection after another; made by `connect_gemini`."""
+
+    def __init__(self, endpoint: GeminiEndpoint, connection: RealtimeConnection, codec: GeminiCodec) -> None:
+        self._endpoint = endpoint
+        self._connection = connection
+        self._codec = codec
+        self._outbox = MessageOutbox(connection)
+        self._on_event: OnEvent | None = None
+        self._early: deque[ResponderEvent] = deque(maxlen=OUTBOX_LIMIT)  # of before anybody received events
+        self._closing = False
+        self._wants_crossing = False
+        self._failure: ResponderUnavailable | None = None
+        self._deadline: asyncio.TimerHandle | None = None
+        self._after_call: asyncio.TimerHandle | None = None
+        self._crossing: asyncio.Task[None] | None = None
+
+    def __repr__(self) -> str:
+        state = "closing" if self._closing else "crossing" if self._crossing else "open"
+        return f"GeminiResponder({state}, {len(self._outbox)} to send)"
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return CAPABILITIES
+
+    @property
+    def backlog(self) -> int:
+        return len(self._outbox)
+
+    def send_audio(self, frame: Frame) -> None:
+        self._send(self._codec.append(frame))
+
+    def send(self, command: ResponderCommand) -> None:
+        messages, events = self._codec.encode(command)
+        self._send(messages)
+        for event in events:
+            # Later, since whoever sends is in the middle of something.
+            asyncio.get_running_loop().call_soon(self._report, event)
+        self._cross_if_idle()
+
+    def brief(self, briefing: Briefing) -> None:
+        self._codec.briefing = briefing
+        self._wants_crossing = True
+        self._cross_if_idle()
+
+    async def receive_events(self, on_event: OnEvent) -> None:
+        self._on_event = on_event
+        while self._early:
+            on_event(self._early.popleft())
+        while True:
+            connection = self._connection
+            with contextlib.suppress(ConnectionClosed):
+                await connection.receive_messages(self._on_message)
+            if self._crossing:
+                await asyncio.wait([self._crossing])
+            if self._closing and not self._failure:
+                return
+            if self._failure or connection is self._connection:
+                for event in self._codec.lost():
+                    self._report(event)
+            if self._failure:
+                raise self._failure
+            if connection is self._connection:
+                raise ResponderUnavailable("The Responder's connection broke.")
+
+    async def close(self) -> None:
+        self._closing = True
+        for timer in (self._deadline, self._after_call):
+            if timer:
+                timer.cancel()
+        if self._crossing:
+            self._crossing.cancel()
+            await asyncio.wait([self._crossing])
+        await self._outbox.close()
+        await self._connection.close_soon()
+
+    def _report(self, event: ResponderEvent) -> None:
+        if self._on_event:
+            self._on_event(event)
+        else:
+            self._early.append(event)
+
+    def _on_message(self, text: Message) -> None:
+        if self._crossing:
+            return  # of a connection that is being left: what is asked for meanwhile is asked of the next
+        message, events = self._codec.decode(text)
+        for event in events:
+            self._report(event)
+        self._watch_calls()
+        if message.goAway and not self._deadline:
+            self._wants_crossing = True
+            left_s = max(0.0, message.goAway.left_s - SPARE_S)
+            self._deadline = asyncio.get_running_loop().call_later(left_s, self._fail, "Gemini ended the connection.")
+        self._cross_if_idle()
+
+    def _watch_calls(self) -> None:
+        if self._after_call:
+            self._after_call.cancel()
+            self._after_call = None
+        if self._codec.has_called and not self._closing:
+            self._after_call = asyncio.get_running_loop().call_later(CALLED_WITHIN_S, self._end_called)
+
+    def _end_called(self) -> None:
+        for event in self._codec.end_called():
+            self._report(event)
+        self._cross_if_idle()
+
+    def _cross_if_idle(self) -> None:
+        quiet = self._codec.idle and not self._outbox and not self._crossing and not self._closing
+        if self._wants_crossing and quiet and self._codec.handle:
+            self._wants_crossing, self._outbox.held = False, True
+            crossing = self._cross(self._codec.setup())
+            self._crossing = asyncio.create_task(crossing, name="gemini crosses to another connection")
+
+    async def _cross(self, setup: bytes) -> None:
+        """Go on over another connection; what is sent meanwhile waits in the outbox."""
+        try:
+            following = await _open(self._endpoint, self._codec, setup)
+        except ResponderUnavailable as error:
+            self._failure = error
+            self._connection.transport.abort()
+            return
+        if self._deadline:
+            self._deadline.cancel()
+            self._deadline = None
+        former, self._connection = self._connection, following
+        self._crossing = None
+        former.transport.abort()  # nothing is under way there
+        self._outbox.move_to(following)
+
+    def _fail(self, reason: str) -> None:
+        self._failure = ResponderUnavailable(reason)
+        self._connection.transport.abort()
+
+    def _send(self, messages: Sequence[bytes]) -> None:
+        if not self._outbox.put(*messages):
+            self._fail("Gemini takes nothing any more.")

@@ -1,0 +1,219 @@
+"""The part of GitHub's REST API that issues need: single requests, lists of pages, and failures in plain words.
+
+Documented at docs.github.com/rest, version 2022-11-28. Requests that change nothing are tried twice; one that posts is
+sent once, and raises `Unknown` when it is not known whether it arrived.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeVar
+from urllib.parse import urlsplit
+
+import httpx2
+from pydantic import TypeAdapter, ValidationError
+from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_attempt, wait_fixed
+
+from backend.errors import ToolFailed
+from backend.extensions.github.settings import GitHubSettings
+from backend.tools.base import Clock
+from backend.tools.fetch import ServiceUnreachable, read_body, refused
+
+SERVICE = "GitHub"
+VERSION = "2022-11-28"
+LOOK_WITHIN_S = 5.0
+"""Seconds that reading may take, both attempts together."""
+ACT_WITHIN_S = 8.0
+"""Seconds that posting may take."""
+RETRY_AFTER_S = 0.3
+PAGES_LIMIT = 3
+"""Pages of one list that are read, at most."""
+SAID_LIMIT = 200
+"""Characters of GitHub's own words that are passed on."""
+REFUSALS = {
+    401: "GitHub does not accept our token; the operator has to renew GITHUB__TOKEN.",
+    403: "GitHub does not let our token do that.{said}",
+    404: "There is no {what}, or our token may not see it.",
+    410: "That is gone, or turned off: {what}.{said}",
+    422: "GitHub does not accept it as it is.{said}",
+    **dict.fromkeys((301, 302, 307, 308), "The {what} has moved to another place."),
+}
+"""Status → the refusal in words; `said` are GitHub's own."""
+
+Method = Literal["GET", "POST", "PATCH"]
+T = TypeVar("T")
+_NEVER_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
+
+
+class Unknown(ToolFailed):
+    """Something was sent, and it is not known whether it arrived."""
+
+    retryable = False
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """An answer of GitHub: JSON, and the response it came in."""
+
+    response: httpx2.Response
+    data: Any = field(repr=False)
+
+    def link(self, rel: str) -> str:
+        """Return the address of the `next`, `prev` or `last` page of a list; empty: there is none."""
+        return self.response.links.get(rel, {}).get("url", "")
+
+    def read(self, form: type[T]) -> T:
+        """Return the answer as a `form`. Raise `ServiceUnreachable` when it is none."""
+        try:
+            return TypeAdapter(form).validate_python(self.data)
+        except ValidationError as error:
+            raise ServiceUnreachable(f"{SERVICE} sent an answer that cannot be read.") from error
+
+
+@dataclass(frozen=True, slots=True)
+class GitHubAPI:
+    """The API with the operator's token. The HTTP client's owner closes it."""
+
+    http: httpx2.AsyncClient
+    settings: GitHubSettings
+    clock: Clock
+
+    async def get(self, path: str, params: Mapping[str, Any] | None = None, *, what: str) -> Answered:
+        """Read; `what` names the object in errors. Raise `ServiceUnreachable`, or `ToolFailed` for a refusal."""
+        twice = AsyncRetrying(
+            retry=retry_if_exception_type((ServiceUnreachable, Unknown)),
+            stop=stop_after_attempt(2),
+            wait=wait_fixed(RETRY_AFTER_S),
+            reraise=True,
+        )
+        try:
+            async with asyncio.timeout(LOOK_WITHIN_S):
+                return await twice(self._sent, "GET", self._url(path), what, params=params)
+        except (TimeoutError, Unknown) as error:
+            raise ServiceUnreachable(f"{SERVICE} does not answer.") from error
+
+    async def pages(self, path: str, params: Mapping[str, Any] | None, *, what: str) -> AsyncIterator[Answered]:
+        """Yield a list page by page, `PAGES_LIMIT` at most. Raise as `get` does."""
+        for _ in range(PAGES_LIMIT):
+            answered = await self.get(path, params, what=what)
+            yield answered
+            path, params = answered.link("next"), None
+            if not path:
+                return
+
+    async def send(self, method: Method, path: str, body: Mapping[str, str], form: type[T], *, what: str) -> T:
+        """Make one request that changes something, once. Raise as `get` does, and `Unknown`."""
+        try:
+            async with asyncio.timeout(ACT_WITHIN_S):
+                return (await self._sent(method, self._url(path), what, body=body)).read(form)
+        except TimeoutError as error:
+            raise Unknown(f"{SERVICE} does not answer.") from error
+        except ServiceUnreachable as error:
+            if isinstance(error.__cause__, _NEVER_SENT):
+                raise
+            raise Unknown(str(error)) from error  # a 5xx, or an answer that makes no sense: it may have been done
+
+    async def _sent(
+        self,
+        method: Method,
+        url: str,
+        what: str,
+        *,
+        params: Mapping[str, Any] | None = None,
+        body: Mapping[str, Any] | None = None,
+    ) -> Answered:
+        content = None if body is None else json.dumps(body).encode()
+        headers = {
+            "accept": "application/vnd.github+json",
+            "x-github-api-version": VERSION,
+            "user-agent": "responder-thinker",
+        }
+        if (token := self.settings.token) is not None:
+            headers["authorization"] = f"Bearer {token.get_secret_value()}"
+        if content is not None:
+            headers["content-type"] = "application/json"
+        try:
+            async with self.http.stream(
+                method, url, params=params, content=content, headers=headers, follow_redirects=False
+            ) as response:
+                raw = await read_body(SERVICE, response)
+        except _NEVER_SENT as error:
+            raise ServiceUnreachable(f"{SERVICE} cannot be reached.") from error
+        except httpx2.TimeoutException as error:
+            raise Unknown(f"{SERVICE} does not answer.") from error
+        except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+            raise Unknown(f"The connection to {SERVICE} was lost.") from error
+        answered = Answered(response, _json(raw))
+        if response.status_code >= 300 or answered.data is None:
+            raise trouble(answered, what, self.clock.time())
+        return answered
+
+    def _url(self, path: str) -> str:
+        """Return the address of a path or of another page; the token is never sent anywhere else."""
+        if not path.startswith(("http://", "https://")):
+            return self.settings.base_url + path
+        if urlsplit(path)[:2] != urlsplit(self.settings.base_url)[:2]:
+            raise refused(f"{SERVICE} names another server for the next page.")
+        return path
+
+
+def trouble(answered: Answered, what: str, now: float) -> ToolFailed:
+    """Return the failure of a request, in words for the user; `now` is Unix time in seconds."""
+    status, said = answered.response.status_code, _said(answered)
+    if status in (403, 429) and (wait_s := _limited_for_s(answered, now)) is not None:
+        duration = f"{max(1, math.ceil(wait_s))} seconds" if wait_s < 90 else f"{math.ceil(wait_s / 60)} minutes"
+        return refused(f"{SERVICE} accepts no more requests from us for about {duration}.")
+    if status in REFUSALS:
+        return refused(REFUSALS[status].format(what=what, said=said))
+    if status >= 500:
+        return ServiceUnreachable(f"{SERVICE} has an error of its own ({status}).")
+    if status >= 300:
+        return refused(f"{SERVICE} refuses the request ({status}).{said}")
+    return ServiceUnreachable(f"{SERVICE} sent an answer that is not JSON.")
+
+
+def _limited_for_s(answered: Answered, now: float) -> float | None:
+    """Return the seconds until the next request is allowed; None when no rate limit is the cause."""
+    headers = answered.response.headers
+    if (after := _number(headers.get("retry-after"))) is not None:
+        return after
+    if headers.get("x-ratelimit-remaining") == "0":
+        reset = _number(headers.get("x-ratelimit-reset"))
+        return max(1.0, reset - now) if reset is not None else 60.0
+    limited = answered.response.status_code == 429 or "rate limit" in _message(answered).lower()
+    return 60.0 if limited else None  # as documented for when nothing is said
+
+
+def _said(answered: Answered) -> str:
+    """Return GitHub's own words as a further sentence: its message and the invalid fields."""
+    errors = answered.data.get("errors") if isinstance(answered.data, dict) else None
+    said = [_message(answered), *(_complaint(each) for each in errors or [] if isinstance(each, dict))]
+    words = "; ".join(" ".join(each.split()) for each in said if each)[:SAID_LIMIT]
+    return f" It says: {words}" if words else ""
+
+
+def _complaint(error: Mapping[str, Any]) -> str:
+    """Return an invalid field in words: {"field": "title", "code": "missing_field"} → 'title: missing field'."""
+    message = error.get("message") or str(error.get("code") or "").replace("_", " ")
+    return f"{error.get('field') or error.get('resource') or 'it'}: {message}"
+
+
+def _message(answered: Answered) -> str:
+    message = answered.data.get("message") if isinstance(answered.data, dict) else None
+    return message if isinstance(message, str) else ""
+
+
+def _number(text: str | None) -> float | None:
+    return float(text) if text and text.isascii() and text.isdigit() else None
+
+
+def _json(raw: bytes) -> Any:
+    """Return the parsed JSON; None for anything else."""
+    try:
+        return json.loads(raw)
+    except ValueError:
+        return None

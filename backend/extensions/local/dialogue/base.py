@@ -1,0 +1,45 @@
+"""What answers: from the conversation so far to sentences and tool calls. One dialogue serves many connections.
+
+`chat_model` asks a language model, `rules` needs none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from backend.extensions.local.realtime.parts import Call
+from backend.extensions.local.realtime.response import Order
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """One sentence to be spoken: plain text without markup, ending in punctuation or not."""
+
+    text: str
+
+
+Part = Sentence | Call
+"""Something a reply consists of."""
+
+
+class Dialogue(Protocol):
+    """Decides what is answered. It keeps nothing between replies: what was said stands in the order's items."""
+
+    @property
+    def name(self) -> str:
+        """The name that the page shows, e.g. the model's."""
+
+    def likeliest(self, heard: Sequence[tuple[str, float]]) -> str:
+        """Return which of several transcripts was said, the likeliest by its sound being the first.
+
+        Each comes with the logarithm of its probability by its sound. It may take some milliseconds; for a thread.
+        """
+
+    def answer(self, order: Order) -> AsyncIterator[Part]:
+        """Yield sentences as soon as each is whole, then tool calls; nothing at all when silence is the answer.
+
+        Every transcript of the order's items is known by then. Closing the iterator ends whatever it does at once.
+        It does not raise for what fails outside: that becomes a sentence.
+        """

@@ -1,0 +1,101 @@
+"""A conversation as the rules look at it, from the Realtime API's items or from chat messages. Pure."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from backend.extensions.local.dialogue import wording
+from backend.extensions.local.dialogue.remembering import Said
+from backend.extensions.local.dialogue.routing import Routing
+from backend.extensions.local.dialogue.understanding import Question, understand
+from backend.extensions.local.realtime.items import Item
+
+_STATUS = re.compile(r"""\{"status": "[^"]*"\}$""")
+"""The output of a call that has nothing to tell now."""
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """What was said until it is our turn."""
+
+    said: tuple[Said, ...]
+    """Everything before the utterances, oldest first."""
+    utterances: tuple[str, ...] = ()
+    """What the caller has said since anybody else said anything."""
+    spoken: bool = False
+    """Whether the last utterance came by voice."""
+    results: tuple[str, ...] = ()
+    """Outputs of functions that nobody has told the caller yet."""
+    notes: tuple[str, ...] = ()
+    """What the client noted for us, oldest first."""
+    calls: tuple[str, ...] = ()
+    """The arguments of the functions that were called, oldest first."""
+
+    @property
+    def newest(self) -> str:
+        """The last utterance."""
+        return self.utterances[-1] if self.utterances else ""
+
+    @property
+    def joined(self) -> str:
+        """One sentence of utterances that the recogniser took for a sentence each."""
+        *first, last = [each.strip() for each in self.utterances if each.strip()] or [""]
+        return " ".join([*(each.rstrip(".?!,") for each in first), last[:1].lower() + last[1:] if first else last])
+
+    @property
+    def turn(self) -> int:
+        """How often we have answered."""
+        return sum(role == "assistant" for role, _ in self.said)
+
+    def last(self, role: str) -> str:
+        """What somebody said last before the utterances; '' if nothing."""
+        return ["", *self.of(role)][-1]
+
+    def of(self, role: str) -> list[str]:
+        """All that somebody said before the utterances."""
+        return [words for each, words in self.said if each == role and words.strip()]
+
+    def asked(self, routing: Routing) -> Question | None:
+        """The last question that was put to a specialist."""
+        for values in map(wording.read, reversed(self.calls)):
+            if isinstance(values, dict) and {routing.domain_field, routing.query_field} <= values.keys():
+                return Question(values[routing.domain_field], values[routing.query_field])
+        wish = understand(self.last("user"), routing.specialists)
+        return wish if isinstance(wish, Question) else None
+
+
+def of_items(items: Sequence[Item]) -> Conversation:
+    """Return the conversation of a call."""
+    newest = max((at for at, item in enumerate(items) if item.role == "user"), default=-1)
+    answered = max((at for at, item in enumerate(items) if item.role == "assistant" and item.words), default=-1)
+    latest = [*itertools.takewhile(lambda item: item.role == "user", reversed(items[: newest + 1]))][::-1]
+    before = items[: newest + 1 - len(latest)]
+    return Conversation(
+        said=tuple((item.role or "", item.words) for item in (*before, *items[newest + 1 :]) if item.words),
+        utterances=tuple(item.words for item in latest),
+        spoken=bool(latest) and latest[-1].kind == "input_audio",
+        results=tuple(filter(None, map(_result, _in_order(items, max(newest, answered) + 1)))),
+        notes=tuple(item.words for item in items if item.role == "system"),
+        calls=tuple(item.arguments for item in items if item.type == "function_call"),
+    )
+
+
+def of_messages(said: Sequence[Said]) -> Conversation:
+    """Return the conversation of chat messages, the newest of them the user's."""
+    return Conversation(tuple(said[:-1]), (said[-1][1],)) if said else Conversation(())
+
+
+def _in_order(items: Sequence[Item], start: int) -> list[Item]:
+    """Return the items from `start` on, with results in the order of their calls, not of their coming."""
+    called = {item.call_id: at for at, item in enumerate(items) if item.type == "function_call"}
+    return sorted(items[start:], key=lambda item: called.get(item.call_id, len(items)))
+
+
+def _result(item: Item) -> str:
+    """Return a call's output, or a system's note of one; '' for anything else, and for one that only has a status."""
+    if item.type == "function_call_output":
+        return "" if _STATUS.match(item.output) else item.output
+    return item.words if item.role == "system" and item.words.startswith("{") else ""

@@ -1,0 +1,114 @@
+"""A conversation of the Realtime API as messages of the chat completions API. Pure.
+
+The two differ: there a function's result may come long after its call, with sentences in between; here it has to follow
+at once. Servers with strict chat templates also want one system message, at the beginning, and a message of the user
+first and last.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from backend.extensions.local.realtime.items import Item
+from backend.extensions.local.realtime.response import Order
+from backend.runtime.json_objects import Json
+
+HISTORY_CHARACTERS = 8_000
+"""Of the conversation, the newest, so that it fits the small contexts that local servers begin with (Ollama: 4,096
+tokens) beside the instructions and the tools."""
+STILL_AT_WORK = '{"status": "still at work; the result will come later"}'
+TOOLS_AS_TEXT = """\
+You can call these functions (JSON Schemas of their arguments):
+{tools}
+To call one, write exactly this: <tool_call>{{"name": "…", "arguments": {{…}}}}</tool_call>
+Then stop. The result comes with the next message."""
+
+
+def messages_of(order: Order) -> list[Json]:
+    """Return the instructions and the newest part of the conversation, ready to be answered."""
+    outputs = {item.call_id for item in order.items if item.type == "function_call_output"}
+    calls = {item.call_id: item for item in order.items if item.type == "function_call"}
+    said = [message for item in order.items for message in _messages(item, calls, outputs)]
+    kept = _newest(_merged(said))
+    while kept and kept[0]["role"] == "tool":  # its call is not among them
+        kept.pop(0)
+    if not kept or kept[0]["role"] != "user":
+        kept.insert(0, {"role": "user", "content": "(The call begins.)" if not kept else "(The call goes on.)"})
+    if kept[-1]["role"] == "assistant":
+        kept.append({"role": "user", "content": "(The caller has said nothing new. Do as you are told above.)"})
+    return [{"role": "system", "content": order.instructions}, *kept]
+
+
+def tools_of(order: Order) -> list[Json]:
+    """Return the functions on offer; none where the client forbids calls."""
+    if order.tool_choice == "none":
+        return []
+    fields = ("name", "description", "parameters")
+    return [
+        {"type": "function", "function": {name: tool[name] for name in fields if name in tool}} for tool in order.tools
+    ]
+
+
+def with_tools_as_text(messages: Sequence[Json], tools: Sequence[Json]) -> list[Json]:
+    """Return the messages for a server that knows no tools: they are described, and calls and results are text."""
+    system, *rest = [_as_text(message) for message in messages]
+    described = "\n".join(json.dumps(tool["function"], ensure_ascii=False) for tool in tools)
+    text = f"{system['content']}\n\n{TOOLS_AS_TEXT.format(tools=described)}" if tools else system["content"]
+    return [{"role": "system", "content": text}, *_merged(rest)]
+
+
+def _messages(item: Item, calls: Mapping[str, Item], outputs: set[str]) -> Iterator[Json]:
+    if item.type == "function_call":
+        if item.call_id not in outputs:
+            yield from _call(item, STILL_AT_WORK)
+    elif item.type == "function_call_output":
+        if item.call_id in calls:
+            yield from _call(calls[item.call_id], item.output)
+    elif item.words.strip():
+        note = item.role == "system"
+        text = f"(A note for you, which the caller does not hear: {item.words})" if note else item.words.strip()
+        yield {"role": "user" if note else item.role, "content": text}
+
+
+def _call(item: Item, output: str) -> Iterator[Json]:
+    function = {"name": item.name, "arguments": item.arguments or "{}"}
+    call = {"id": item.call_id, "type": "function", "function": function}
+    yield {"role": "assistant", "content": "", "tool_calls": [call]}
+    yield {"role": "tool", "tool_call_id": item.call_id, "content": output}
+
+
+def _merged(messages: Sequence[Json]) -> list[Json]:
+    """Return the messages with neighbours of one speaker joined."""
+    merged: list[Json] = []
+    for message in messages:
+        last = merged[-1] if merged else {}
+        plain = "tool_calls" not in message and "tool_calls" not in last and message["role"] != "tool"
+        if plain and last.get("role") == message["role"]:
+            merged[-1] = {**last, "content": f"{last['content']}\n{message['content']}"}
+        else:
+            merged.append(dict(message))
+    return merged
+
+
+def _newest(messages: Sequence[Json]) -> list[Json]:
+    kept: list[Json] = []
+    left = HISTORY_CHARACTERS
+    for message in reversed(messages):
+        left -= len(str(message["content"]))
+        if left < 0 and kept:
+            break
+        kept.insert(0, {**message, "content": str(message["content"])[-HISTORY_CHARACTERS:]})
+    return kept
+
+
+def _as_text(message: Json) -> Json:
+    if message["role"] == "tool":
+        return {"role": "user", "content": f"<tool_response>{message['content']}</tool_response>"}
+    calls: list[Any] = message.get("tool_calls") or []
+    written = [
+        f'<tool_call>{{"name": "{call["function"]["name"]}", "arguments": {call["function"]["arguments"]}}}</tool_call>'
+        for call in calls
+    ]
+    return {"role": message["role"], "content": "\n".join([str(message["content"]), *written]).strip()}

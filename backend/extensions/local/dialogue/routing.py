@@ -1,0 +1,265 @@
+"""Whom a sentence is for: the specialist whose description and examples are like it. Pure but for the vectors.
+
+Nothing here knows any domain. What the specialists say of themselves stands in the instructions, a line each, as the
+server's Thinkers write it there (`- weather: for …. Example: “…” “…”`), and their names in the routing tool's schema. A
+sentence is compared with each of theirs by vectors, which know that frost is cold, and by the phrases they share, which
+know that "where is my" asks for what somebody has told.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backend.extensions.local.dialogue.times import TIME
+from backend.extensions.local.dialogue.vectors import Vectors, encode
+from backend.extensions.local.runs import Runs
+
+UNSURE = -0.7
+"""A score below which no specialist is meant in particular. A sentence of their own has one near 1, any other -1."""
+PLAIN = -0.5
+"""The score from which a sentence is small talk."""
+LIKELY = 0.3
+"""The score from which a sentence that asks for nothing is a question for whoever takes all others."""
+NAMED = 0.2
+"""What it adds that a sentence holds a word of the domain's name."""
+SURENESS, WORDING = 1.0, 0.4
+"""How much it counts whom a transcript is for, and how its words follow each other, its sound counting one."""
+STRANGE, NEUTRAL = -9.0, -5.0
+"""Logarithms of a word's probability: less counts as the first, and the second counts neither for nor against it."""
+SHRINKAGE = 0.1
+"""How much less than exactly the sentences' own scores are met: less follows each of them, more what they share."""
+_GUIDE = re.compile(
+    r"^- (?P<domain>[a-z]\w*): for (?P<description>.*?)\. Example: (?P<examples>“.*”)\s*$", re.MULTILINE
+)
+_CATCH_ALL = re.compile(r"\banything else\b|\bno other\b|^(?:general )?knowledge$|^general", re.IGNORECASE)
+_NAME = re.compile(r"(?<=[\w,;:] )(?!I\b)[A-Z](?=[a-z])[\w.'’-]*")
+_SHORTENED = re.compile(r"\b(what|how|who|where|when|that|there|it|here)['’]s\b", re.IGNORECASE)
+_WORD = re.compile(r"[a-zA-Z]{2,}")
+_ENDING = re.compile(r"(?<=\w{3})(?:ing|ed|es|s|e)$")
+_COMMON = frozenset(
+    re.findall(
+        r"\w+",
+        "the an and or of to in on at for is are was be it that this what which who how do does did me my you your "
+        "with as by from if not no have has can will would about any there their its one more tell",
+    )
+)
+_PATIENCE = re.compile(
+    r"[\s,.;–-]*(?:\band\s+)?\b(?:in the background|take your time|(?:no|there is no|there's no) hurry|"
+    r"(?:then )?let me know(?: when (?:you are|you're|it is|it's) (?:done|ready|finished))?(?=\W*$))\b",
+    re.IGNORECASE,
+)
+"""How somebody says that they do not wait for the answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Specialist:
+    """One choice of the routing tool, and what it says of itself."""
+
+    domain: str
+    description: str = ""
+    examples: tuple[str, ...] = ()
+
+    @property
+    def takes_unknown(self) -> bool:
+        """Whether it is for whatever is for nobody else."""
+        return bool(_CATCH_ALL.search(self.description) or _CATCH_ALL.search(self.domain))
+
+    def sentences(self) -> list[str]:
+        """Return what is compared: its name, its examples, and its description part by part."""
+        parts = re.split(r"[;,:]\s*", self.description) if self.description else []
+        return [self.domain.replace("_", " "), *self.examples, *parts]
+
+
+@dataclass(frozen=True, slots=True)
+class Routing:
+    """A tool that takes a domain and a question, with the names its schema gives them."""
+
+    name: str
+    domain_field: str
+    query_field: str
+    specialists: tuple[Specialist, ...]
+    background_field: str = ""
+    """The flag of a question whose answer is not waited for; empty: there is none."""
+
+    @property
+    def domains(self) -> tuple[str, ...]:
+        """The names of those who may be asked."""
+        return tuple(each.domain for each in self.specialists)
+
+    def arguments(self, domain: str, query: str) -> str:
+        """Return the call's JSON."""
+        question, patient = without_patience(query)
+        values: dict[str, Any] = {self.domain_field: domain, self.query_field: question}
+        if patient and self.background_field:
+            values[self.background_field] = True
+        return json.dumps(values, ensure_ascii=False)
+
+
+def routing_of(tools: Sequence[Mapping[str, Any]], instructions: str = "") -> Routing | None:
+    """Return the first tool with an enumeration to choose from and a text to fill."""
+    told = {found["domain"]: found for found in _GUIDE.finditer(instructions)}
+    for tool in tools:
+        fields: dict[str, Any] = (tool.get("parameters") or {}).get("properties") or {}
+        domain = next((name for name, schema in fields.items() if schema.get("enum")), None)
+        texts = [name for name, schema in fields.items() if schema.get("type") == "string" and not schema.get("enum")]
+        if domain and texts:
+            query = "query" if "query" in texts else texts[0]
+            flag = "background" if fields.get("background", {}).get("type") == "boolean" else ""
+            choices = tuple(_specialist(name, told.get(name)) for name in fields[domain]["enum"])
+            return Routing(tool["name"], domain, query, choices, flag)
+    return None
+
+
+def without_patience(words: str) -> tuple[str, bool]:
+    """Return the question without "take your time" and its like, and whether it held any of them."""
+    plain = _PATIENCE.sub(" ", words)
+    if plain == words:
+        return words, False
+    return re.sub(r"\s+([.,?!])", r"\1", re.sub(r"\s+", " ", plain)).strip(" ,"), True
+
+
+class Router:
+    """Learns whose sentences are whose, and tells of any other whom it is for: kernel ridge regression.
+
+    Two sentences are alike by their vectors and by the words and phrases they share, each by half, squared: near ones
+    count for far more than many distant ones.
+    """
+
+    def __init__(self, specialists: Sequence[Specialist]) -> None:
+        owned = [(each.domain, sentence) for each in specialists for sentence in each.sentences()]
+        self._domains = list(dict.fromkeys(domain for domain, _ in owned))
+        self._names = [words_of(domain.replace("_", " ")) for domain in self._domains]
+        self._examples = frozenset(_letters(text) for each in specialists for text in each.examples)
+        self._vectors = _vectors([text for _, text in owned])
+        self._phrases = Phrases([text for _, text in owned])
+        owners = np.array([self._domains.index(domain) for domain, _ in owned])
+        counts = np.bincount(owners)
+        alike = _sharpened(self._vectors @ self._vectors.T + self._phrases.among())
+        # who says little of itself counts more a sentence
+        alike[np.diag_indices_from(alike)] += SHRINKAGE * np.sqrt(counts[owners] * len(counts) / len(owned))
+        self._weights = np.linalg.solve(alike, 2.0 * (owners[:, None] == np.arange(len(counts))) - 1)
+        self._runs = Runs(_words(text) for each in specialists for text in each.examples)
+
+    def is_example(self, sentence: str) -> bool:
+        """Return whether a specialist gives this very sentence as an example."""
+        return _letters(sentence) in self._examples
+
+    def scores(self, sentence: str) -> list[tuple[str, float]]:
+        """Return every domain with its score, the best first."""
+        alike = _sharpened(self._vectors @ _vectors([sentence])[0] + self._phrases.shared(sentence))
+        words = words_of(sentence)
+        named = np.array([bool(words & name) for name in self._names])
+        scores = (alike @ self._weights + NAMED * named).tolist()
+        return sorted(zip(self._domains, scores, strict=True), key=lambda each: -each[1])
+
+    def likeliest(self, heard: Sequence[tuple[str, float]]) -> str:
+        """Return which of several transcripts was said: each comes with the logarithm of its probability by its sound.
+
+        One that is surely for somebody, and made of runs of words that are said to them, counts for more.
+        """
+        return max(heard, key=lambda each: each[1] + self._fit(each[0]))[0]
+
+    def _fit(self, sentence: str) -> float:
+        words = _words(sentence)
+        likelihoods = (self._runs.likelihood(words[:at], words[at]) for at in range(1, len(words) - 1))
+        wording = sum(max(STRANGE, likelihood) - NEUTRAL for likelihood in likelihoods)
+        return SURENESS * self.scores(sentence)[0][1] + WORDING * wording
+
+
+class Phrases:
+    """How much of their words, and of what two or three of them make, sentences share: tf-idf, cosine. Pure."""
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        found = [_phrases(text) for text in texts]
+        known = Counter(phrase for each in found for phrase in each)
+        self._size = len(texts)
+        self._rarity = {phrase: math.log(1 + len(texts) / count) for phrase, count in known.items()}
+        self._unknown = math.log(1 + len(texts))
+        self._holders: dict[str, tuple[NDArray[np.intp], NDArray[np.float64]]] = {}
+        weighed: dict[str, list[tuple[int, float]]] = defaultdict(list)
+        for at, phrases in enumerate(found):
+            for phrase, weight in self._weighed(phrases):
+                weighed[phrase].append((at, weight))
+        for phrase, holders in weighed.items():
+            self._holders[phrase] = (np.array([at for at, _ in holders]), np.array([weight for _, weight in holders]))
+
+    def among(self) -> NDArray[np.float64]:
+        """Return how much each of the texts shares with each."""
+        shared = np.zeros((self._size, self._size))
+        for at, weights in self._holders.values():
+            shared[np.ix_(at, at)] += np.outer(weights, weights)
+        return shared
+
+    def shared(self, text: str) -> NDArray[np.float64]:
+        """Return how much a text shares with each of them."""
+        shared = np.zeros(self._size)
+        for phrase, weight in self._weighed(_phrases(text)):
+            if phrase in self._holders:
+                at, weights = self._holders[phrase]
+                shared[at] += weight * weights
+        return shared
+
+    def _weighed(self, phrases: frozenset[str]) -> list[tuple[str, float]]:
+        """Return phrases with their weights, the rarer the heavier; their squares add up to one."""
+        weights = {phrase: self._rarity.get(phrase, self._unknown) for phrase in phrases}
+        length = math.sqrt(sum(weight**2 for weight in weights.values()))
+        return [(phrase, weight / length) for phrase, weight in weights.items()]
+
+
+@lru_cache(maxsize=32)
+def router_of(specialists: tuple[Specialist, ...]) -> Router:
+    """Return the router, whose vectors are computed once for all calls with the same guide."""
+    return Router(specialists)
+
+
+def _specialist(domain: str, told: re.Match[str] | None) -> Specialist:
+    if told is None:
+        return Specialist(domain)
+    return Specialist(domain, told["description"], tuple(re.findall(r"“(.*?)”", told["examples"])))
+
+
+def _sharpened(alike: NDArray[Any]) -> NDArray[np.float64]:
+    """Return how alike sentences are, of the sum of two cosines. A little of everything is in everything."""
+    half = np.asarray(alike, np.float64) / 2
+    return half * np.abs(half) + 0.1
+
+
+def _vectors(texts: Sequence[str]) -> Vectors:
+    """Return the texts' vectors without times and names: whose weather it is says nothing about whom to ask."""
+    return encode([_unnamed(text) for text in texts])
+
+
+def _phrases(text: str) -> frozenset[str]:
+    """Return its words, and all twos and threes of them."""
+    words = _words(text)
+    return frozenset(" ".join(words[at : at + size]) for size in (1, 2, 3) for at in range(len(words) - size + 1))
+
+
+def _words(text: str) -> list[str]:
+    """Return its words without their endings, between marks of its begin and end; a name or a time is one word."""
+    plain = _NAME.sub(" _name ", TIME.sub(" _time ", text)).lower().replace("’", "'").replace("'s ", " is ")
+    return ["^", *(_ENDING.sub("", word) for word in re.findall(r"[\w']+", plain)), "$"]
+
+
+def _unnamed(text: str) -> str:
+    return _NAME.sub("", TIME.sub("", _SHORTENED.sub(r"\1 is", text)))
+
+
+def _letters(text: str) -> str:
+    return " ".join(re.findall(r"\w+", text.lower()))
+
+
+def words_of(text: str) -> frozenset[str]:
+    """Return the words that tell something, without their endings."""
+    plain = (word.lower() for word in _WORD.findall(TIME.sub("", text)))
+    return frozenset(_ENDING.sub("", word) for word in plain if word not in _COMMON)

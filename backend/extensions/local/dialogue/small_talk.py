@@ -1,0 +1,79 @@
+"""Small talk: what the Responder answers itself, at once and briefly. Pure.
+
+A kind is recognised by its pattern, or by being nearest to its examples among all that a sentence could be for.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Sequence
+from datetime import datetime
+from enum import StrEnum
+from pathlib import Path
+
+from backend.extensions.local.dialogue import wording
+from backend.extensions.local.dialogue.routing import Specialist
+
+
+class Talk(StrEnum):
+    """What can be said that is no question for anybody; `OTHER` is a statement that calls for no facts."""
+
+    NOTHING = "nothing"
+    HOW_ARE_YOU = "how_are_you"
+    WHO = "who"
+    ABILITIES = "abilities"
+    TIME = "time"
+    DATE = "date"
+    REPEAT = "repeat"
+    JOKE = "joke"
+    NO = "no"
+    THANKS = "thanks"
+    GOODBYE = "goodbye"
+    STOP = "stop"
+    YES = "yes"
+    TOLD = "told"
+    GREETING = "greeting"
+    OTHER = "other"
+
+
+_PATTERNS: dict[Talk, str] = {
+    Talk.TIME: r"\bwhat time is it\b(?! in)|\bwhat(?:'s| is) the time\b(?! in)",
+    Talk.NO: r"^no\b(?!.*\bwhat\b)|^nope\b",
+    Talk.THANKS: r"\bthank(?:s| you)\b",
+    Talk.GOODBYE: r"\b(?:good)?bye\b|\bsee you\b|\bhang up\b|\bgood ?night\W*$",
+    Talk.STOP: (
+        r"^(?:please )?(?:stop|wait|quiet|be quiet|shut up|enough|hold on|never mind)\b"
+        r"(?!.*\b(?:research|work|search|reminder))|"
+        r"^(?:please )?cancel\b(?: that| it| please)*\W*$"
+    ),
+    Talk.YES: r"^(?:yes|yeah|yep|sure|okay|ok|right|of course)\b\W*(?:please)?\W*$",
+    Talk.TOLD: r"^(?:my name is|my name's|i am called|call me|i live in|i'm from|i am from)\b(?!.*\bfrom now on\b)",
+}
+"""What those kinds are surely recognised by whose words may stand in any sentence; the first counts."""
+_TOLD: dict[str, dict[str, list[str]]] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+"""Examples and answers of kinds."""
+SPECIALISTS = tuple(
+    Specialist(kind, examples=tuple(told["examples"])) for kind, told in _TOLD.items() if "examples" in told
+)
+"""The kinds, to be compared with those who may be asked."""
+
+
+def talk_of(plain: str) -> Talk | None:
+    """Return the kind whose pattern fits a sentence in lower case."""
+    return next((kind for kind, pattern in _PATTERNS.items() if re.search(pattern, plain)), None)
+
+
+def answer(kind: Talk, turn: int, now: datetime, last_said: str, specialists: Sequence[Specialist]) -> str:
+    """Return the answer to small talk in the caller's turn number `turn`."""
+    words = wording.pick(_TOLD[kind]["answers"], turn)
+    said = last_said or "I have not said anything yet."
+    return words.format(now=now, said=said, abilities=abilities(specialists), smarter=wording.SMARTER)
+
+
+def abilities(specialists: Sequence[Specialist]) -> str:
+    """Return what can be asked for, in one sentence: the names of those who may be asked, and an example."""
+    names = [each.domain.replace("_", " ") for each in specialists if not each.takes_unknown]
+    example = next((each.examples[0] for each in reversed(specialists) if each.examples), "")
+    such_as = f", for example: {example}" if example else "."
+    return f"You can ask me for {wording.joined(names, 'or')}{such_as}" if names else "I know a few facts by heart."

@@ -1,0 +1,130 @@
+"""What a sentence wants: small talk, or a question for one of those who may be asked. Pure but for the vectors."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from backend.extensions.local.dialogue import small_talk
+from backend.extensions.local.dialogue.names import names_in
+from backend.extensions.local.dialogue.routing import LIKELY, PLAIN, UNSURE, Specialist, router_of
+from backend.extensions.local.dialogue.small_talk import Talk
+from backend.extensions.local.dialogue.times import TIME
+
+FOLLOW_UP_WORDS = 5
+"""Words of a fragment, at most."""
+QUESTIONS_AT_ONCE = 3
+"""Questions of one sentence that are answered one by one."""
+_BEGINS = r"(?:what|who(?:m|se)?|where|when|why|how|which|am|is(?! \d)|are|was|were|do|does|did|can|could|will|would)"
+_NEXT_QUESTION = re.compile(
+    r"(?:[,;]?\s+and(?:\s+(?:also|then))?\s+|[,?.!]\s+(?:and\s+|also\s+)?)"
+    rf"(?=(?:{_BEGINS}|(?:tell|give|read|show|remind) me|calculate|translate|look up|research)\b)",
+    re.IGNORECASE,
+)
+_LEANS = re.compile(
+    r"\b(?:between|whether|if|he|she|they|it|him|her|them|his|their|its|one|this)\b(?!'s\b)|^(?:i|i'm|my)\b|\bthat\W*$",
+    re.IGNORECASE,
+)
+"""Words by which a question cannot stand without the one before it."""
+_HALF = re.compile(r"^(?:and |so |but )?how (?:much|many)(?: \w+){1,2}$", re.IGNORECASE)
+"""A question without its verb, as it is heard before a pause: "How much paint? Do I need"."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """For a specialist: one of the offered domains, and the whole question."""
+
+    domain: str
+    query: str
+
+
+_LEAD = re.compile(
+    r"^(?:please\s+)?(?:stop|wait|quiet|be quiet|shut up|enough|hold on|never mind|okay|ok|all right|yes|yeah|no|"
+    r"thanks|thank you|hello|hi|hey|sorry|good (?:morning|afternoon|evening)|well|so|um|uh)\b"
+    r"(?:\s+(?:please|a moment|that|it|there|very much|a lot))*[\s,.;!?–-]+(?:(?:and|but|now|then)\s+)?"
+    r"(?=\w)(?!(?:for|to|so|the|\w+ing)\b)",
+    re.IGNORECASE,
+)
+"""What may be said before a question: it is the question that is answered. "Thanks for the news" holds none."""
+ASKS = re.compile(
+    rf"\?|^(?:and |so |please |um |uh |well )*(?:{_BEGINS}|should|tell|explain|describe|give|show|read|list|check|find|"
+    r"search|look|calculate|translate|any|in|convert|spell|define|name|recommend|suggest|compare|"
+    r"i(?:'d like| would like| want) to (?:know|hear))\b",
+    re.IGNORECASE,
+)
+_FRAGMENT = re.compile(
+    r"^(?:(?:and\s+|but\s+)?(?:what|how)\s+about|and|or|(?=(?:in|on|at|for)(?:\s+[\w'-]+){1,2}$))\s*(?P<rest>.+)$",
+    re.IGNORECASE,
+)
+_CLAUSE = re.compile(rf"{_BEGINS}\b", re.IGNORECASE)
+_OBJECT = re.compile(r"(?:(?<=\b(?:in|of|on|at) )|(?<=\bfor )|(?<=\babout ))[^?.!,]+(?=[?.!]?$)")
+PREPOSITION = re.compile(r"^(?:in|of|on|at|for|about|with)\s+", re.IGNORECASE)
+
+
+def understand(words: str, specialists: Sequence[Specialist], last: Question | None = None) -> Talk | Question:
+    """Return what `words` want; `last` is what was asked before, for fragments such as "and in Paris?"."""
+    sentence = words.strip()
+    plain = sentence.lower().replace("’", "'")
+    if not plain:
+        return Talk.NOTHING
+    if lead := _LEAD.match(sentence):
+        rest = sentence[lead.end() :]
+        wish = understand(rest[0].upper() + rest[1:], specialists, last)
+        if wish is Talk.TOLD or (isinstance(wish, Question) and (len(rest.split()) > 2 or "?" in rest)):
+            return wish
+    if (talk := small_talk.talk_of(plain)) is not None:
+        return talk
+    router = router_of((*specialists, *small_talk.SPECIALISTS))
+    best, score = router.scores(sentence)[0]
+    if last is not None and not router.is_example(sentence) and (whole := completed(sentence, last.query)):
+        return Question(last.domain, whole)
+    general = next((each.domain for each in specialists if each.takes_unknown), None)
+    asks = bool(ASKS.search(plain))
+    is_talk = best in [*Talk]
+    if is_talk and score >= PLAIN:
+        return Talk(best)
+    if not is_talk and score >= (UNSURE if asks or best != general else LIKELY):
+        return Question(best, sentence)
+    return Question(general, sentence) if general and asks else Talk.OTHER
+
+
+def questions_in(words: str, specialists: Sequence[Specialist]) -> tuple[Question, ...]:
+    """Return the questions of a sentence that holds several ("…, and how is Apple doing?"), in order; else none."""
+    parts = [part.strip(" ,") for part in _NEXT_QUESTION.split(words) if part.strip(" ,.?!")]
+    if not 1 < len(parts) <= QUESTIONS_AT_ONCE or not all(map(_stands_alone, parts)):
+        return ()
+    wishes = [understand(part[0].upper() + part[1:], specialists) for part in parts]
+    asked = tuple(wish for wish in wishes if isinstance(wish, Question))
+    return asked if len(asked) == len(parts) else ()
+
+
+def _stands_alone(part: str) -> bool:
+    """Return whether a part of a sentence can be a question: not "think hard", nor a time alone."""
+    return len(re.findall(r"\w+", TIME.sub("", part))) > 2 and not (_LEANS.search(part) or is_half(part))
+
+
+def is_half(words: str) -> bool:
+    """Return whether what was said is a question that its speaker goes on with."""
+    return _HALF.match(words.strip(" ,.?!")) is not None
+
+
+def completed(words: str, before: str) -> str:
+    """Return the question before with what a fragment names put in; '' for what is no fragment.
+
+    "And tomorrow?" changes its time, "what about Boston?" the name in it, or else what it is about.
+    """
+    found = _FRAGMENT.match(words.strip(" .?!"))
+    if found is None or len(found["rest"].split()) > FOLLOW_UP_WORDS or _CLAUSE.match(found["rest"]):
+        return ""
+    rest, end = found["rest"], before.rstrip()[-1:] if before.rstrip()[-1:] in ".?!" else "?"
+    body = before.strip(" .?!")
+    if TIME.fullmatch(rest):
+        return f"{TIME.sub('', body).strip(' ,')} {rest}{end}"
+    name = PREPOSITION.sub("", rest)
+    if names := names_in(body):
+        return name.join(body.rsplit(names[-1], 1)) + end
+    if about := _OBJECT.search(body):
+        time = TIME.search(about[0])
+        return f"{body[: about.start()]}{name}{' ' + time[0] if time else ''}{end}"
+    return f"{body} {rest}{end}"

@@ -1,0 +1,87 @@
+"""Opens what all calls share: recognition, dialogue and synthesis, each loading in the background."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from backend.extensions.local.dialogue.base import Dialogue
+from backend.extensions.local.dialogue.rules import RulesDialogue
+from backend.extensions.local.recognition.base import Recognizer
+from backend.extensions.local.recognition.choose import open_recognizer
+from backend.extensions.local.speech_pool import SpeechPool
+from backend.extensions.local.synthesis.base import Synthesizer
+from backend.extensions.local.synthesis.pooled import ENGINE, PooledSynthesizer, chosen_voice
+from backend.runtime.supervisor import supervising
+
+if TYPE_CHECKING:
+    from backend.extensions.local.dialogue.chat_model import ChatModelDialogue
+
+DIALOGUE = "dialogue"
+
+
+@dataclass(frozen=True, slots=True)
+class Engines:
+    """What all connections share."""
+
+    recognizer: Recognizer
+    dialogue: Dialogue
+    synthesizer: Synthesizer
+    model: ChatModelDialogue | None = None
+    """The dialogue, where it is a model's: Thinkers' chat completions are passed on to it."""
+    pools: tuple[SpeechPool, ...] = ()
+    warming: set[str] = field(default_factory=set)
+    """Parts without a pool that are being loaded."""
+
+    @property
+    def loading(self) -> list[str]:
+        """What is not ready yet; a call that needs it waits."""
+        return [*(pool.name for pool in self.pools if not pool.ready), *sorted(self.warming)]
+
+
+@asynccontextmanager
+async def open_engines(*, at_once: bool = True) -> AsyncIterator[Engines]:
+    """Choose the engines by what is installed and set. Raises `SetupError`.
+
+    They load in the background: `at_once`, or each when it is first used.
+    """
+    async with AsyncExitStack() as stack:
+        recognizer, recognition = open_recognizer()
+        synthesizer, synthesis = _open_synthesizer()
+        for pool in (recognition, synthesis):
+            stack.push_async_callback(pool.close)
+        model = _open_model()
+        if model:
+            stack.push_async_callback(model.close)
+        dialogue = model or RulesDialogue()
+        engines = Engines(recognizer, dialogue, synthesizer, model, (recognition, synthesis))
+
+        async def warm_up() -> None:
+            try:
+                await dialogue.warm_up()
+            finally:
+                engines.warming.discard(DIALOGUE)
+
+        if at_once:
+            recognition.start()
+            synthesis.start()
+            engines.warming.add(DIALOGUE)
+            await stack.enter_async_context(supervising("dialogue warm-up", warm_up))
+        yield engines
+
+
+def _open_model() -> ChatModelDialogue | None:
+    if not os.environ.get("LOCAL_MODEL_URL", "").strip():
+        return None  # and its client, which takes a second to import, is left out
+    from backend.extensions.local.dialogue.chat_model import model_from_environment
+
+    return model_from_environment()
+
+
+def _open_synthesizer() -> tuple[PooledSynthesizer, SpeechPool]:
+    name = chosen_voice()
+    pool = SpeechPool("speech synthesis", ENGINE)
+    return PooledSynthesizer(name, pool), pool

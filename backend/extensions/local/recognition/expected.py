@@ -1,0 +1,55 @@
+"""What a brief utterance is expected to be: how much likelier a token is where a few phrases are said most often. Pure.
+
+Which token follows which ones in the phrases is counted (`runs.py`). A word counts by all its tokens at once: one
+that is likely by these counts gains, one that is not loses a little, both within
+bounds. So "sure" wins over "share", which sounds nearly the same. The end neither gains nor loses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+from backend.extensions.local.recognition.tokens import Tokens
+from backend.extensions.local.runs import ORDER, Runs
+
+START, END = 1, 2
+"""The tokens before the first and after the last."""
+WEIGHT = 0.8
+"""How much expectation counts, the sound counting one: a murmur has little sound."""
+LEAST, NEUTRAL = -9.0, -7.0
+"""Logarithms of probabilities: less counts as this, and a word that has this much neither gains nor loses."""
+MOST_REMEMBERED = 50_000
+
+
+class Expected:
+    """The runs of tokens in some phrases; without any, nothing gains or loses."""
+
+    def __init__(self, phrases: Sequence[str], tokens: Tokens) -> None:
+        self._runs = Runs(
+            [START, *(token for word in phrase.split() for token in tokens.of_word(word))] for phrase in phrases
+        )
+        self._likelihood = lru_cache(MOST_REMEMBERED)(self._runs.likelihood)
+        self._begins = tokens.begins
+
+    def __repr__(self) -> str:
+        return f"Expected({self._runs!r})"
+
+    def __len__(self) -> int:
+        return len(self._runs)
+
+    def worth(self, before: Sequence[int], word: float, token: int) -> tuple[float, float]:
+        """Return what a token adds to a path after others, and the log-probability of the word it belongs to so far.
+
+        `word` is that of the word that the tokens before end with.
+        """
+        if token == END or not self._runs:
+            return 0.0, 0.0
+        likelihood = self._likelihood((START, *before)[1 - ORDER :], token)
+        if self._begins[token]:
+            return _worth(likelihood), likelihood
+        return _worth(word + likelihood) - _worth(word), word + likelihood
+
+
+def _worth(log_probability: float) -> float:
+    return WEIGHT * (max(LEAST, log_probability) - NEUTRAL)

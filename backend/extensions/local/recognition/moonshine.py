@@ -1,0 +1,165 @@
+"""The Moonshine engine of a recognition process: audio in, words out, and nothing where nothing was said."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import lru_cache
+
+import numpy as np
+
+from backend.extensions.local.recognition.expected import Expected
+from backend.extensions.local.recognition.jobs import Heard, Hearing, decode_hearing, encode
+from backend.extensions.local.recognition.moonshine_model import RATE, Decoded, MoonshineModel, Samples
+from backend.extensions.local.recognition.tokens import Tokens
+from backend.extensions.local.recognition.voiced import voiced_part
+from backend.media.frame import BYTES_PER_MS, SAMPLE_RATE
+from backend.media.resample import resample
+
+LEAST_LOG_PROBABILITY = -1.4
+"""Mean of the tokens below which the words are a guess."""
+MOST_REPEATS = 5
+"""How often a few tokens may come again at once; a decoder that has lost its way says them until it is stopped."""
+LOUDNESS = 0.06
+"""RMS of the louder half of what the model gets, full scale being 1."""
+MOST_GAIN = 30.0
+FAINT_NOISE = np.random.default_rng(0).standard_normal(RATE // 10).astype(np.float32) / 1000
+"""A tenth of a second at -60 dBFS."""
+MOST_OTHERS = 7
+"""Other transcripts that are told."""
+LEAST_ECHO = 4
+"""Tokens from which a repeated beginning is the decoder's echo."""
+FASTEST = 4.5
+"""Tokens a second of quick speech; a decoder that says everything twice has more."""
+
+BRIEF = 1100 * BYTES_PER_MS
+"""Bytes with what is kept on either side, of some 700 ms of voice: one word or two."""
+MOST_LOSS = 3.1
+"""How much less likely by its sound, as a logarithm, what is expected may be than what is heard without expectation.
+"Sure" for "share" loses 3.0, "right" for "rate" 2.9; "thank you very much" for "how much" loses 4.7 and more, "one
+time" for "what time" 5.6, "right" where "rate" was said 6.3."""
+
+
+class MoonshineEngine:
+    """The engine for `speech_worker`."""
+
+    def __init__(self) -> None:
+        """Load. Raises `MissingLibrary`."""
+        self._model = MoonshineModel(threads=int(os.environ.get("SPEECH_THREADS", "1")))
+
+    def __repr__(self) -> str:
+        return "MoonshineEngine()"
+
+    def __call__(self, payload: bytes) -> Iterator[bytes]:
+        return recognise(self._model, payload)
+
+    def stop(self) -> None:
+        """Break off what is computed within milliseconds: words while the caller speaks never delay the final ones."""
+        self._model.stop()
+
+
+load = MoonshineEngine
+
+
+def recognise(model: MoonshineModel, payload: bytes) -> Iterator[bytes]:
+    """Yield b"" after each step, and the `Heard` at last."""
+    hearing = decode_hearing(payload)
+    pcm = voiced_part(hearing.pcm)
+    if not pcm:
+        yield encode(Heard())
+        return
+    yield b""
+    samples, outcomes = prepared(pcm), list[Decoded]()
+    is_brief = bool(hearing.expected) and len(pcm) <= BRIEF
+    for decoded in model.transcribe(samples, hearing.draft, _searches(hearing, model.tokens, is_brief=is_brief)):
+        if decoded:
+            outcomes.append(decoded)
+            if is_brief and model.tokens.text(decoded.tokens) in (hearing.expected or ()):
+                break
+        yield b""
+    chosen, heard = chosen_of(*outcomes), Heard()
+    if is_brief:  # what they are is expected, and nothing else is to be made of them
+        chosen = replace(chosen, others=())
+    if is_believable(outcomes[0]) or is_believable(chosen):
+        heard = _heard(model, chosen, len(samples) / RATE)
+    yield encode(heard)
+
+
+def _searches(hearing: Hearing, tokens: Tokens, *, is_brief: bool) -> tuple[Expected, ...]:
+    """Return what to search with: nothing for words for the page, else without and then with what is expected."""
+    if hearing.expected is None:
+        return ()
+    free = _expected((), tokens)
+    return (free, _expected(hearing.expected, tokens)) if is_brief else (free,)
+
+
+@lru_cache(maxsize=8)
+def _expected(phrases: tuple[str, ...], tokens: Tokens) -> Expected:
+    return Expected(phrases, tokens)
+
+
+def chosen_of(free: Decoded, expected: Decoded | None = None) -> Decoded:
+    """Return what was heard with an expectation, unless the sound speaks too much for what was heard without one."""
+    if expected is None or is_repetitive(expected.tokens):
+        return free
+    return expected if _chance(free) - _chance(expected) <= MOST_LOSS else free
+
+
+def _chance(decoded: Decoded) -> float:
+    """The logarithm of the probability of all its tokens and of the end, by the sound alone."""
+    return decoded.log_probability * (len(decoded.tokens) + 1)
+
+
+def _heard(model: MoonshineModel, decoded: Decoded, seconds: float) -> Heard:
+    tokens = without_echo(decoded.tokens, seconds)
+    text, others = model.tokens.text(tokens), dict[str, tuple[str, float]]()
+    for each, less in decoded.others if text else ():
+        other = model.tokens.text(without_echo(each, seconds))
+        others.setdefault(_letters(other), (other, less))
+    for known in (_letters(text), ""):
+        others.pop(known, None)
+    return Heard(text, tokens, decoded.least, tuple(others.values())[:MOST_OTHERS])
+
+
+def _letters(text: str) -> str:
+    return re.sub(r"[^\w' ]", "", text.lower())
+
+
+def prepared(pcm: bytes) -> Samples:
+    """Return 24 kHz PCM16 as the model wants it: 16 kHz, not too quiet, and with an end.
+
+    An utterance that breaks off is said twice by the decoder. The end is a faint noise, since a silence of zeros, which
+    no microphone gives, makes the encoder hear nothing at all now and then.
+    """
+    sound = np.frombuffer(resample(pcm, SAMPLE_RATE, RATE), "<i2").astype(np.float32) / 32768
+    loud = np.sort(sound**2)[len(sound) // 2 :]
+    gain = min(LOUDNESS / (float(np.sqrt(loud.mean())) + 1e-5), MOST_GAIN, 1 / (float(np.abs(sound).max()) + 1e-5))
+    return np.concatenate((sound * np.float32(max(1.0, gain)), FAINT_NOISE))
+
+
+def is_believable(decoded: Decoded) -> bool:
+    """Return whether the words were said, as far as the decoder's own doubts and repetitions tell."""
+    return decoded.log_probability >= LEAST_LOG_PROBABILITY and not is_repetitive(decoded.tokens)
+
+
+def is_repetitive(tokens: Sequence[int]) -> bool:
+    """Return whether the same few tokens follow each other again and again."""
+    for length in range(1, 9):
+        same = 0
+        for before, token in zip(tokens, tokens[length:], strict=False):
+            same = same + 1 if token == before else 0
+            if same >= length * MOST_REPEATS:
+                return True
+    return False
+
+
+def without_echo(tokens: tuple[int, ...], seconds: float) -> tuple[int, ...]:
+    """Return the tokens without a second run of all of them, whole or begun, if they are too many for the time."""
+    if len(tokens) <= FASTEST * seconds:
+        return tokens
+    for period in range(LEAST_ECHO, len(tokens) - 1):
+        if tokens[period:] == tokens[: len(tokens) - period]:
+            return tokens[:period]
+    return tokens

@@ -1,0 +1,224 @@
+"""The Moonshine base model for English: 16 kHz samples in, tokens out. Pure computation, for a process of its own.
+
+An encoder turns samples into one vector for each 24 ms; a decoder says one token after another, attending to these
+vectors and to the tokens before. Source: Jeffries et al., "Moonshine: Speech Recognition for Live Transcription and
+Voice Commands" (2024). The files are those of the package moonshine-cpp, which is never imported: it would load
+libraries of its own. They are computed with onnxruntime after `onnx_graph.py` has taken the weights out.
+
+**Drafts.** A decoder step costs the same for one token as for twenty, since it is bounded by reading the weights. So
+the tokens of an earlier, shorter piece of the same utterance are given at once: the decoder confirms them as far as it
+would have said the same, and says the rest. The outcome is the same as without a draft.
+
+**Search.** Words for the page, while the caller speaks, are searched greedily. What may be final is searched with
+several transcripts side by side (`beam.py`) and with what callers are expected to say (`expected.py`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnxruntime as ort
+from numpy.typing import NDArray
+
+from backend.extensions.local.recognition.beam import BeamSearch
+from backend.extensions.local.recognition.expected import END, START, Expected
+from backend.extensions.local.recognition.moonshine_files import DECODER, ENCODER, TOKENS, find
+from backend.extensions.local.recognition.onnx_graph import Graph, float_weights, read_graph, write_rewritten
+from backend.extensions.local.recognition.scratch import scratch_folder
+from backend.extensions.local.recognition.tokens import Tokens
+
+CPU = ["CPUExecutionProvider"]
+FATAL = 4
+RATE = 16_000
+"""Samples per second."""
+TOKENS_PER_S = 6.5
+"""English has no more; a decoder that says more repeats itself. Source: the model's own documentation."""
+LEAST_TOKENS = 3
+SHORTEST = RATE // 2
+"""Samples below which silence is added: the encoder was not trained with less."""
+LAYERS, HEADS, HEAD_SIZE = 8, 8, 52
+
+Samples = NDArray[np.float32]
+Inputs = dict[str, ort.OrtValue]
+
+
+@dataclass(frozen=True, slots=True)
+class Decoded:
+    """What the decoder said."""
+
+    tokens: tuple[int, ...]
+    log_probability: float
+    """Mean over the tokens and the end, natural logarithm; 0 is certain."""
+    least: float = 0.0
+    """That of the least certain of them."""
+    others: tuple[tuple[tuple[int, ...], float], ...] = ()
+    """The tokens of other transcripts that are nearly as likely, with how much less, the likeliest first."""
+
+
+class MoonshineModel:
+    """The model in memory: some 100 MB, and 250 MB of mapped weights, which the system can take back."""
+
+    def __init__(self, *, threads: int = 1) -> None:
+        """Load, for two to three seconds of one core. Raises `MissingLibrary`."""
+        files = find()
+        self.tokens = Tokens(files[TOKENS].read_bytes())
+        with scratch_folder() as folder:  # a mapped file is there until its last user ends
+            encoder, decoder = (_exported(files[each], folder) for each in (ENCODER, DECODER))
+            graph = read_graph(encoder)
+            write_rewritten(graph, graph.outputs, float_weights(graph), folder / "encoder.onnx")
+            graph = read_graph(decoder, "then_branch")  # the one for tokens that follow others
+            weights = float_weights(graph)
+            outputs = [name for name in graph.outputs if ".encoder." not in name]
+            write_rewritten(graph, outputs, weights, folder / "decoder.onnx")
+            self._cross = _cross_weights(read_graph(decoder, "else_branch"), weights)
+            del graph, weights, encoder, decoder
+            _give_back_memory()
+            self._encoder = ort.InferenceSession(str(folder / "encoder.onnx"), _options(threads), providers=CPU)
+            self._decoder = ort.InferenceSession(str(folder / "decoder.onnx"), _options(threads), providers=CPU)
+        self._run = ort.RunOptions()
+        pairs = [(layer, kind) for layer in range(LAYERS) for kind in ("key", "value")]
+        self._past = [f"past_key_values.{layer}.decoder.{kind}" for layer, kind in pairs]
+        self._heard = [f"past_key_values.{layer}.encoder.{kind}" for layer, kind in pairs]
+        self._outputs = ["logits", *(f"present.{layer}.decoder.{kind}" for layer, kind in pairs)]
+
+    def stop(self) -> None:
+        """Make the transcription under way raise. For other threads."""
+        self._run.terminate = True
+
+    def transcribe(
+        self, samples: Samples, draft: Sequence[int] = (), searches: Sequence[Expected] = ()
+    ) -> Iterator[Decoded | None]:
+        """Yield None after each step, so that the caller may stop, and the outcome of each search when it is there.
+
+        `samples` are within ±1; `draft` are the tokens expected, in whole or in part. Each search follows several
+        transcripts side by side; without any, the likeliest token at each place is taken.
+        """
+        self._run = ort.RunOptions()
+        self._run.log_severity_level = FATAL  # to be stopped is no error
+        most = round(len(samples) / RATE * TOKENS_PER_S) + LEAST_TOKENS
+        padded = np.pad(samples, (0, max(0, SHORTEST - len(samples)))).astype(np.float32)
+        (vectors,) = self._encoder.run(None, {"input_values": padded[None]}, self._run)
+        yield None
+        inputs = self._attended(vectors[0]) | dict.fromkeys(self._past, _value(np.zeros((1, HEADS, 0, HEAD_SIZE))))
+        draft = draft[: most - 1]
+        if not searches:
+            yield from self._greedily(inputs, draft, most)
+        for expected in searches:
+            yield from self._widely(dict(inputs), draft, most, BeamSearch(expected))
+
+    def _greedily(self, inputs: Inputs, draft: Sequence[int], most: int) -> Iterator[Decoded | None]:
+        tokens, chances, given = list[int](), list[float](), [START, *draft]
+        while True:
+            likely, present = self._step(inputs, [given])
+            said = [int(token) for token in likely[0].argmax(axis=-1)]
+            right = _agreeing(said, given[1:])
+            tokens += said[: right + 1]
+            chances += likely[0].max(axis=-1)[: right + 1].tolist()
+            if END in tokens or len(tokens) >= most:
+                break
+            inputs |= dict(zip(self._past, _shortened(present, len(given) - 1 - right), strict=True))
+            given = tokens[-1:]
+            yield None
+        tokens = tokens[: tokens.index(END)] if END in tokens else tokens
+        yield _decoded(tokens, chances)
+
+    def _widely(self, inputs: Inputs, draft: Sequence[int], most: int, search: BeamSearch) -> Iterator[Decoded | None]:
+        given = [START, *draft]
+        likely, present = self._step(inputs, [given])
+        for at in range(len(given)):  # as far as the draft is the only path, there is nothing to choose
+            rows = search.extend(likely[:, at])
+            if len(rows) != 1 or search.paths[0].tokens != tuple(given[1 : at + 2]):
+                present = _shortened(present, len(given) - 1 - at)
+                break
+        while rows and len(search.paths[0].tokens) < most:
+            yield None
+            inputs |= dict(zip(self._past, _chosen(present, rows), strict=True))
+            likely, present = self._step(inputs, [path.tokens[-1:] for path in search.paths])
+            rows = search.extend(likely[:, -1])
+        best, *others = search.likeliest()
+        found = tuple((path.tokens, path.score - best.score) for path in others)
+        yield replace(_decoded(best.tokens, best.chances), others=found)
+
+    def _step(self, inputs: Inputs, given: Sequence[Sequence[int]]) -> tuple[Samples, list[ort.OrtValue]]:
+        """Return the log-probabilities after each of some further tokens, a row for each path, and what to keep."""
+        ids = ort.OrtValue.ortvalue_from_numpy(np.array(given, np.int64))
+        logits, *present = self._decoder.run_with_ort_values(self._outputs, {**inputs, "input_ids": ids}, self._run)
+        return _log_probabilities(logits.numpy()), present
+
+    def _attended(self, vectors: Samples) -> dict[str, ort.OrtValue]:
+        """Return the keys and values by which all decoder layers attend to the encoder's vectors."""
+        shape = (len(vectors), len(self._heard), HEADS, HEAD_SIZE)
+        keys_and_values = (vectors @ self._cross).reshape(shape).transpose(1, 2, 0, 3)
+        return {name: _value(each[None]) for name, each in zip(self._heard, keys_and_values, strict=True)}
+
+
+def _options(threads: int) -> ort.SessionOptions:
+    options = ort.SessionOptions()
+    options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
+    options.enable_mem_pattern = False  # made for inputs of one size; here it keeps memory for each size
+    options.log_severity_level = 3
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # waiting threads leave the core to calls
+    options.add_session_config_entry("session.disable_prepacking", "1")  # which would copy all weights into memory
+    return options
+
+
+def _exported(path: Path, folder: Path) -> bytes:
+    """Return a model of onnxruntime's own format in ONNX."""
+    options = _options(1)
+    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_ENABLE_BASIC
+    options.optimized_model_filepath = str(folder / "exported.onnx")
+    ort.InferenceSession(str(path), options, providers=CPU)
+    return (folder / "exported.onnx").read_bytes()
+
+
+def _cross_weights(graph: Graph, weights: Mapping[str, Samples]) -> Samples:
+    """Return the matrices by which the decoder's layers attend to the encoder, side by side: 416 × (16 × 416)."""
+    names = [
+        node.inputs[1]
+        for node in graph.nodes
+        if node.operation == "MatMul" and node.inputs[0] == "encoder_hidden_states"
+    ]
+    return np.concatenate([weights[name] for name in names], axis=1)
+
+
+def _give_back_memory() -> None:
+    """Return to the system what loading has used: a hundred megabytes that glibc would keep."""
+    with contextlib.suppress(OSError, AttributeError):  # another C library
+        ctypes.CDLL(None).malloc_trim(0)
+
+
+def _value(numbers: NDArray[Any]) -> ort.OrtValue:
+    return ort.OrtValue.ortvalue_from_numpy(np.ascontiguousarray(numbers, np.float32))
+
+
+def _decoded(tokens: Sequence[int], chances: Sequence[float]) -> Decoded:
+    chances = chances[: len(tokens) + 1]
+    return Decoded(tuple(tokens), float(np.mean(chances)), min(chances))
+
+
+def _log_probabilities(logits: Samples) -> Samples:
+    less = logits - logits.max(axis=-1, keepdims=True)
+    return np.asarray(less - np.log(np.exp(less).sum(axis=-1, keepdims=True)))
+
+
+def _agreeing(said: Sequence[int], draft: Sequence[int]) -> int:
+    """Return how many tokens of the draft would have been said just so."""
+    return next((at for at, token in enumerate(draft) if token != said[at]), len(draft))
+
+
+def _shortened(present: Sequence[ort.OrtValue], by: int) -> list[ort.OrtValue]:
+    """Forget the last `by` tokens."""
+    return [_value(each.numpy()[:, :, :-by]) for each in present] if by else list(present)
+
+
+def _chosen(present: Sequence[ort.OrtValue], rows: Sequence[int]) -> list[ort.OrtValue]:
+    """Go on from these paths."""
+    if rows == list(range(present[0].shape()[0])):
+        return list(present)
+    return [_value(each.numpy()[rows]) for each in present]

@@ -1,0 +1,10 @@
+"""`python -m backend.extensions.local.synthesis WORDS`: the local voice on standard output, 24 kHz mono PCM16."""
+
+from __future__ import annotations
+
+import sys
+
+from backend.extensions.local.synthesis.voice import speak
+
+if __name__ == "__main__":
+    sys.stdout.buffer.write(speak(" ".join(sys.argv[1:])))

@@ -1,0 +1,52 @@
+"""The ends of a piece of speech: surplus silence cut, no step where the sound begins or ends. Pure."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from backend.extensions.local.synthesis.loudness import Samples
+
+SAMPLE_RATE = 24_000
+SILENCE_DB = -48.0
+"""What is this far below the piece's loudest stretch is silence at its ends."""
+STRETCH = SAMPLE_RATE // 200
+"""Samples over which a level is measured: 5 ms."""
+LEAD_MS, TAIL_MS = 30, 60
+"""What is left of the silence before the first sound, and after the last: soft consonants are in it."""
+FADE_IN_MS, FADE_OUT_MS = 8, 30
+
+
+class Trimmed(NamedTuple):
+    """Speech without the silence around it."""
+
+    samples: Samples
+    cut_ms: float
+    """How much was cut from the beginning."""
+
+
+def trimmed(samples: Samples) -> Trimmed:
+    """Cut the silence at both ends, remove the offset, fade in and out; empty when all of it is silence."""
+    count = samples.size // STRETCH
+    if count == 0:
+        return Trimmed(samples[:0], 0.0)
+    power = np.square(samples[: count * STRETCH].reshape(count, STRETCH)).mean(axis=1)
+    loud = np.flatnonzero(power > max(float(power.max()) * 10 ** (SILENCE_DB / 10), 1e-9))
+    if not loud.size:
+        return Trimmed(samples[:0], 0.0)
+    start = max(0, int(loud[0]) * STRETCH - _samples(LEAD_MS))
+    end = min(samples.size, (int(loud[-1]) + 1) * STRETCH + _samples(TAIL_MS))
+    return Trimmed(_faded(samples[start:end]), start * 1000 / SAMPLE_RATE)
+
+
+def _faded(samples: Samples) -> Samples:
+    centred: Samples = samples - samples.mean()
+    for length, part in ((_samples(FADE_IN_MS), centred), (_samples(FADE_OUT_MS), centred[::-1])):
+        size = min(length, part.size)
+        part[:size] *= 0.5 - 0.5 * np.cos(np.pi * np.arange(size, dtype=np.float32) / max(1, size))
+    return centred
+
+
+def _samples(ms: int) -> int:
+    return ms * SAMPLE_RATE // 1000

@@ -1,0 +1,46 @@
+"""What is asked of a synthesis process, and what it answers: `speech_pool` carries both as bytes.
+
+This module is also the process's engine: `load()` loads the voice that the environment names.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import msgspec
+
+from backend.extensions.local.synthesis.base import Piece
+
+VOICE_VARIABLE, FOLDER_VARIABLE = "LOCAL_VOICE", "LOCAL_VOICES_FOLDER"
+
+
+class SpeechJob(msgspec.Struct, frozen=True):
+    """A sentence, and how fast it is to be spoken."""
+
+    sentence: str
+    speed: float = 1.0
+
+
+encode_job = msgspec.msgpack.Encoder().encode
+_decode_job = msgspec.msgpack.Decoder(SpeechJob).decode
+encode_piece = msgspec.msgpack.Encoder().encode
+decode_piece = msgspec.msgpack.Decoder(Piece).decode
+
+
+def load() -> Callable[[bytes], Iterator[bytes]]:
+    """Load the voice, and say once what is loaded late. Raises `SetupError`."""
+    # Here, so that the process that serves calls never loads a model.
+    from backend.extensions.local.synthesis.hibari import HibariVoice
+    from backend.extensions.local.synthesis.voice_files import voice_file
+
+    folder = os.environ.get(FOLDER_VARIABLE, "")
+    voice = HibariVoice(voice_file(os.environ.get(VOICE_VARIABLE, ""), Path(folder) if folder else None))
+    voice.warm_up()
+
+    def speak(raw: bytes) -> Iterator[bytes]:
+        job = _decode_job(raw)
+        return map(encode_piece, voice.pieces(job.sentence, job.speed))
+
+    return speak

@@ -1,0 +1,55 @@
+"""Synthesis in the speech processes that all calls share."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from pathlib import Path
+
+from backend.extensions.local.speech_pool import SpeechPool, SpeechPoolFailed
+from backend.extensions.local.synthesis.base import Piece, SynthesisFailed
+from backend.extensions.local.synthesis.jobs import FOLDER_VARIABLE, VOICE_VARIABLE, SpeechJob, decode_piece, encode_job
+from backend.extensions.local.synthesis.requirements import require_voice_packages
+
+ENGINE = "backend.extensions.local.synthesis.jobs"
+"""What a process of the pool loads."""
+
+_numbers = itertools.count(1)
+
+
+class PooledSynthesizer:
+    """A voice whose engine runs in the processes of `pool`."""
+
+    def __init__(self, name: str, pool: SpeechPool) -> None:
+        self.name = name
+        self._pool = pool
+
+    def __repr__(self) -> str:
+        return f"PooledSynthesizer({self.name}, {self._pool!r})"
+
+    async def speak(self, sentence: str, speed: float = 1.0) -> AsyncGenerator[Piece]:
+        """Speak one sentence that fast, a piece as soon as it is made. Raises `SynthesisFailed`."""
+        if not sentence.strip():
+            return
+        try:
+            async with aclosing(
+                self._pool.run(f"sentence {next(_numbers)}", encode_job(SpeechJob(sentence, speed)))
+            ) as pieces:
+                async for piece in pieces:
+                    yield decode_piece(piece)
+        except SpeechPoolFailed as error:
+            raise SynthesisFailed(str(error), hint=error.hint) from error
+
+
+def chosen_voice() -> str:
+    """The name of the voice that the environment asks for, once it is sure to be there. Raises `SetupError`.
+
+    Call it before the pool is started: what a process cannot load, the operator is told at once and in one sentence.
+    """
+    require_voice_packages()
+    from backend.extensions.local.synthesis.voice_files import voice_file
+
+    folder = os.environ.get(FOLDER_VARIABLE, "")
+    return f"Hibari {voice_file(os.environ.get(VOICE_VARIABLE, ''), Path(folder) if folder else None).name}"

@@ -1,0 +1,195 @@
+"""One connection's speech: recognition → dialogue → synthesis, behind the Realtime protocol.
+
+listen, feed, discard ──► an utterance of the recognizer, while the caller speaks
+hear                  ──► its final transcript
+answer                ──► once every transcript is known: the dialogue's sentences, spoken as they come
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Iterator
+from time import monotonic
+
+from backend.extensions.local.dialogue.base import Sentence
+from backend.extensions.local.engines import Engines
+from backend.extensions.local.realtime.items import Item
+from backend.extensions.local.realtime.parts import (
+    Audio,
+    Begin,
+    Call,
+    End,
+    HearingPart,
+    ReplyPart,
+    Transcript,
+    TranscriptDone,
+    TranscriptFailed,
+    Trouble,
+    Words,
+)
+from backend.extensions.local.realtime.response import Order
+from backend.extensions.local.realtime.shell import closing
+from backend.extensions.local.recognition.base import RecognitionFailed, Utterance
+from backend.extensions.local.synthesis.base import Piece, SynthesisFailed
+from backend.media.frame import BYTES_PER_MS
+from backend.turns.utterances import UtteranceKind, phrases
+
+log = logging.getLogger(__name__)
+
+CHUNK_MS = 100
+"""Milliseconds of audio in one delta."""
+SAID_ALONE = tuple(
+    phrase.capitalize() + mark
+    for kind in (UtteranceKind.AGREEMENT, UtteranceKind.COMMAND)
+    for phrase in phrases(kind)
+    for mark in ("", ".")
+)
+"""What somebody most often says who says a word or two into a reply: a murmur, or a word that ends it."""
+GAP_S = 0.25
+"""Seconds without sound after which what comes begins anew: clients send some silence behind what they have committed,
+which begins an utterance long before anybody speaks again."""
+PUNCTUATION = ".,?!;:"
+"""What may change behind a word as long as no other follows it."""
+
+
+class VoiceSession:
+    """The handler of one connection."""
+
+    def __init__(self, engines: Engines) -> None:
+        self._engines = engines
+        self._utterance: Utterance | None = None
+        self._fed_at = 0.0
+        """When sound was last handed to it, on the steady clock; 0: never."""
+        self._early = ""
+        """Words of the utterance that the client was told before its commit."""
+        self._transcribed: dict[str, asyncio.Event] = {}
+        self._sounds_until = 0.0
+        """When the replies made so far have been played to their end, on the steady clock."""
+
+    def __repr__(self) -> str:
+        return f"VoiceSession({'listening' if self._utterance else 'idle'}, {len(self._transcribed)} utterances)"
+
+    async def opening(self) -> AsyncIterator[Trouble]:
+        """Nothing goes wrong on purpose."""
+        nothing: tuple[Trouble, ...] = ()
+        for part in nothing:
+            yield part
+
+    def lateness_s(self, order: Order) -> float:
+        """A cancelled reply stops at once."""
+        return 0.0
+
+    # --- what the caller says -----------------------------------------------------------------------
+
+    def listen(self) -> AsyncIterator[Transcript]:
+        """Begin an utterance; its words come as soon as no more sound is likely to change them."""
+        self.discard()
+        self._utterance, self._fed_at, self._early = self._engines.recognizer.start(), 0.0, ""
+        return self._settled(self._utterance)
+
+    def feed(self, pcm: bytes) -> None:
+        """Hand the sound on; what begins while a reply sounds is expected to be a murmur or a command."""
+        if self._utterance:
+            now = monotonic()
+            if now - self._fed_at > GAP_S:
+                self._utterance.expect(SAID_ALONE if now < self._sounds_until else ())
+            self._fed_at = now
+            self._utterance.feed(pcm)
+
+    def discard(self) -> None:
+        """Give the utterance up."""
+        utterance, self._utterance = self._utterance, None
+        if utterance:
+            utterance.cancel()
+
+    def hear(self, item: Item, pcm: bytes) -> AsyncIterator[HearingPart]:
+        """Finish the utterance."""
+        utterance, self._utterance = self._utterance, None
+        known = self._transcribed[item.id] = asyncio.Event()
+        assert utterance, "the core opens an utterance before it commits one"
+        return self._finish(utterance, self._early, known)
+
+    async def _settled(self, utterance: Utterance) -> AsyncIterator[Transcript]:
+        """All words but the last of each partial transcript, as long as they only add to what was told."""
+        async for partial in utterance.partials():
+            if self._utterance is not utterance:
+                return
+            certain = partial.rpartition(" ")[0].rstrip(PUNCTUATION)
+            if len(certain) > len(self._early) and certain.startswith(self._early):
+                more, self._early = certain[len(self._early) :], certain
+                yield Transcript(more)
+
+    async def _finish(self, utterance: Utterance, early: str, known: asyncio.Event) -> AsyncIterator[HearingPart]:
+        try:
+            words = await utterance.finish()
+            if utterance.others:
+                words = await asyncio.to_thread(self._engines.dialogue.likeliest, [(words, 0.0), *utterance.others])
+            if words.startswith(early) and words != early:
+                yield Transcript(words[len(early) :])
+            yield TranscriptDone(words, utterance.log_probability)
+        except RecognitionFailed as error:
+            log.warning("an utterance was not recognized: %s", error)
+            yield TranscriptFailed("recognizer_failed", str(error))
+        finally:
+            utterance.cancel()
+            known.set()
+
+    # --- what is answered ---------------------------------------------------------------------------
+
+    async def answer(self, order: Order) -> AsyncIterator[ReplyPart]:
+        """Wait for the transcripts, then speak what the dialogue says, sentence by sentence."""
+        yield Begin()
+        for item in order.items:
+            if known := self._transcribed.get(item.id):
+                await known.wait()
+        said = self._engines.dialogue.answer(order)
+        pause_ms = 0
+        try:
+            async with closing(said):
+                async for part in said:
+                    if isinstance(part, Call):
+                        yield part
+                    elif order.modality == "text":
+                        yield Words(part.text + " ")
+                    else:
+                        async for piece in self._pieces(part, order.speed):
+                            for spoken in with_pause(piece, pause_ms):
+                                self._note_sound(spoken)
+                                yield spoken
+                            pause_ms = piece.pause_ms if piece.pcm else pause_ms
+        except SynthesisFailed as error:
+            log.warning("a reply could not be spoken: %s", error)
+            yield End("failed", {"error": {"type": "server_error", "code": "synthesis_failed", "message": str(error)}})
+            return
+        yield End()
+
+    def silenced(self) -> None:
+        """Nothing of the replies sounds any more."""
+        self._sounds_until = 0.0
+
+    def _note_sound(self, part: Words | Audio) -> None:
+        if isinstance(part, Audio):
+            self._sounds_until = max(monotonic(), self._sounds_until) + len(part.pcm) / BYTES_PER_MS / 1000
+
+    async def _pieces(self, sentence: Sentence, speed: float) -> AsyncIterator[Piece]:
+        pieces = self._engines.synthesizer.speak(sentence.text, speed)
+        async with closing(pieces):
+            async for piece in pieces:
+                yield piece
+
+
+def with_pause(piece: Piece, pause_ms: int) -> Iterator[Words | Audio]:
+    """The words of a piece, then its sound after `pause_ms` of silence; without a sound there is no silence either."""
+    pause_ms = pause_ms if piece.pcm else 0
+    text = piece.text if piece.text.endswith(" ") else piece.text + " "
+    yield Words(text, tuple(start + pause_ms for start in piece.word_starts_ms))
+    for chunk in chunks(bytes(pause_ms * BYTES_PER_MS) + piece.pcm):
+        yield Audio(chunk)
+
+
+def chunks(pcm: bytes) -> Iterator[bytes]:
+    """`pcm` in deltas of a tenth of a second."""
+    size = CHUNK_MS * BYTES_PER_MS
+    for start in range(0, len(pcm), size):
+        yield pcm[start : start + size]

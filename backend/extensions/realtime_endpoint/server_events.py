@@ -1,0 +1,407 @@
+"""A call's steps as server events of the Realtime protocol. Pure: events and commands in, JSON objects out.
+
+The client is shown what happens, and not what is prepared. A response is created with its first content; what a reply
+sends into a pause of the caller's, or what is dropped, is never shown. Where audio is paced, an item is done once its
+audio was sent, and its response with it. `speech_started` comes when the caller has the floor: a client takes it for an
+order to fall silent, and a cough or "mm-hmm" over a reply is none.
+
+    in the call                             to the client
+    --------------------------------------  ------------------------------------------------------------
+    FloorChanged to user, from user         input_audio_buffer.speech_started, .speech_stopped
+    InputCommitted                          input_audio_buffer.committed, conversation.item.added, .done
+    InputCommitWanted, and nothing was said the same, without words
+    UserTranscriptGrew, UserTranscribed     conversation.item.input_audio_transcription.*
+    TranscriptDelta, Play, PlayClip         response.created, .output_item.added, .content_part.added, …
+    RunThinker of a client's tool           response.function_call_arguments.*, .output_item.done
+    ReplyWorded, PlaybackDrained            response.output_audio.done, …, .output_item.done
+    ReplyFinished                           response.done
+    CancelReply, FlushPlayback              the same, incomplete and cancelled
+    TruncateItem, DeleteItem                conversation.item.truncated, .deleted
+    PlaybackStarted, the end of a response  output_audio_buffer.started, .stopped, .cleared (where we play the audio)
+    ProviderComplained                      error
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+
+from backend.extensions.realtime_endpoint.items import ItemList
+from backend.extensions.realtime_endpoint.responses import (
+    Modality,
+    OutputItem,
+    Response,
+    close_item,
+    new_id,
+    open_item,
+    status_details,
+)
+from backend.runtime.json_objects import Json
+from backend.turns import commands as do
+from backend.turns import events as ev
+from backend.turns import page_events as page
+from backend.turns.commands import Purpose
+
+ASKED_FOR = (Purpose.ANSWER, Purpose.RESULT)
+NAMES_LIMIT = 500
+"""Items whose other name is remembered."""
+
+
+class CallTranslator:
+    """Translates the steps of one call, in order."""
+
+    def __init__(
+        self,
+        items: ItemList,
+        conversation: str,
+        *,
+        audio: Callable[[], Json],
+        is_client_tool: Callable[[str], bool],
+        heard_ms: Callable[[], int],
+    ) -> None:
+        """`audio` describes what is sent; `heard_ms` is how much audio has come from the client."""
+        self.items = items
+        self.modality: Modality = "audio"
+        self.paced = True
+        self.transcribes = True
+        self.buffers = False
+        """Whether the audio is not sent by events: the client is told when it sounds."""
+        self.metadata: Json | None = None
+        """That of the next reply that was asked for."""
+        self.cut_by = "turn_detected"
+        """The reason for which responses are cut."""
+        self._conversation = conversation
+        self._audio = audio
+        self._is_client_tool = is_client_tool
+        self._heard_ms = heard_ms
+        self._floor = "listening"
+        self._speaking = False
+        self._asked: Purpose | None = None
+        self._asked_metadata: Json | None = None
+        self._begun: Response | None = None  # the reply that the provider is giving
+        self._deferred: ev.ReplyFinished | None = None
+        self._open: list[Response] = []
+        self._shown_as: OrderedDict[str, str] = OrderedDict()  # our name of an item → the client's
+        self._reserved = ""  # the id of the user's item that will come of what is being said
+        self._spoken_from_ms = 0
+        self._starts = self._sounds = ""  # the response whose audio begins in this step, or is played
+        self._out: list[Json] = []
+
+    def __repr__(self) -> str:
+        return f"CallTranslator({self._floor}, {len(self._open)} responses open)"
+
+    @property
+    def is_replying(self) -> bool:
+        """Whether a reply that was asked for is on its way from the provider."""
+        return self._asked in ASKED_FOR
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether there is a response to cancel."""
+        return bool(self._open) or self._asked is not None
+
+    def step(self, event: ev.Event | None, commands: Sequence[do.Command]) -> list[Json]:
+        """Return the server events for one step of the call."""
+        self._out = []
+        match event:
+            case ev.ReplyStarted(reply) if do.CancelReply(reply) not in commands:
+                self._begun = Response(reply, self.modality, self._asked_metadata)
+            case ev.ReplyRefused():
+                self._asked = None
+            case ev.InputCommitted(item):
+                self._on_committed(item)
+            case ev.InputCommitWanted() if do.CommitInput() not in commands:
+                self._on_nothing_said()
+            case ev.UserTranscriptGrew(item, delta) if self.transcribes:
+                self._transcription("delta", item, delta=delta)
+            case ev.UserTranscribed():
+                self._on_transcribed(event)
+            case ev.PlaybackStarted(item):
+                self._on_playback(item, started=True)
+            case ev.PlaybackDrained(item):
+                self._on_playback(item, started=False)
+            case ev.ProviderComplained(code, message):
+                error = {"type": "invalid_request_error", "code": code, "message": message, "param": None}
+                self._out.append({"type": "error", "error": error | {"event_id": None}})
+        floor = self._floor
+        for command in commands:
+            self._on_command(command)
+        if isinstance(event, ev.ReplyFinished):
+            if floor == self._floor == "pausing":
+                self._deferred = event
+            else:
+                self._on_finished(event)
+        elif self._deferred and self._floor != "pausing":
+            deferred, self._deferred = self._deferred, None
+            if self._floor in ("listening", "assistant"):
+                self._on_finished(deferred)
+        self._settle()
+        if self._starts:
+            self._sounds, self._starts = self._starts, ""
+            self._say("output_audio_buffer.started", response_id=self._sounds)
+        return self._out
+
+    def sound(self, name: str) -> tuple[str, str, int] | None:
+        """Return the ids of the response and the item that audio of `name` belongs to, and the item's index."""
+        for response in reversed(self._open):
+            if item := response.items.get(name):
+                return response.id, item.id, item.index
+        return None
+
+    def provider_id(self, item_id: str) -> str:
+        """Return our name of the item that the client calls `item_id`."""
+        return next((ours for ours, shown in self._shown_as.items() if shown == item_id), item_id)
+
+    # --- what the caller says ---------------------------------------------------------------------------
+
+    def _on_floor(self, floor: str) -> None:
+        before, self._floor = self._floor, floor
+        if floor == "user" and not self._speaking:
+            self._speaking = True
+            self._reserved = self._reserved or new_id("item")
+            self._spoken_from_ms = self._heard_ms()
+            self._say("input_audio_buffer.speech_started", audio_start_ms=self._spoken_from_ms, item_id=self._reserved)
+        elif before == "user" and floor != "user":
+            self._speaking = False
+            item = self._reserved or new_id("item")
+            self._say("input_audio_buffer.speech_stopped", audio_end_ms=self._heard_ms(), item_id=item)
+
+    def _on_committed(self, name: str) -> None:
+        item_id, self._reserved = self._reserved or new_id("item"), ""
+        self._rename(name, item_id)
+        self._commit(item_id)
+
+    def _commit(self, item_id: str) -> None:
+        """Show an item of the client's audio."""
+        previous = self.items.last
+        self._say("input_audio_buffer.committed", previous_item_id=previous, item_id=item_id)
+        content = [{"type": "input_audio", "transcript": None}]
+        self._add_item(
+            {
+                "id": item_id,
+                "object": "realtime.item",
+                "type": "message",
+                "status": "completed",
+                "role": "user",
+                "content": content,
+            }
+        )
+
+    def _on_nothing_said(self) -> None:
+        """Show an item without words: the client has committed audio in which the Responder was passed nothing."""
+        item_id = new_id("item")
+        self._commit(item_id)
+        self.items.note_transcript(item_id, "")
+        if self.transcribes:
+            usage = {"type": "duration", "seconds": 0}
+            self._transcription("completed", item_id, transcript="", usage=usage)
+
+    def _on_silence(self, idle_ms: int) -> None:
+        """Show that the client has been silent for so long: it is asked whether it is still there."""
+        item_id, end_ms = new_id("item"), self._heard_ms()
+        spoken = {"audio_start_ms": max(0, end_ms - idle_ms), "audio_end_ms": end_ms}
+        self._say("input_audio_buffer.timeout_triggered", item_id=item_id, **spoken)
+        self._commit(item_id)
+
+    def _on_transcribed(self, event: ev.UserTranscribed) -> None:
+        item_id = self._shown_as.get(event.item, event.item)
+        self.items.note_transcript(item_id, event.text)
+        if not self.transcribes:
+            return
+        if event.failed:
+            error = {"type": "server_error", "code": "transcription_failed", "message": "It could not be transcribed."}
+            self._transcription("failed", event.item, error=error)
+            return
+        seconds = round(max(0, self._heard_ms() - self._spoken_from_ms) / 1000, 2)
+        usage = {"type": "duration", "seconds": seconds}
+        self._transcription("completed", event.item, transcript=event.text, usage=usage)
+
+    def _transcription(self, what: str, name: str, **fields: object) -> None:
+        item_id = self._shown_as.get(name, name)
+        self._say(f"conversation.item.input_audio_transcription.{what}", item_id=item_id, content_index=0, **fields)
+
+    # --- what is said to them -----------------------------------------------------------------------------
+
+    def _on_command(self, command: do.Command) -> None:
+        match command:
+            case do.Publish(page.FloorChanged(floor)):
+                self._on_floor(floor)
+            case do.Publish(page.IdleNudged(idle_s)):
+                self._on_silence(idle_s * 1000)
+            case do.CreateReply(purpose):
+                self._asked, self._asked_metadata = purpose, None
+                if purpose in ASKED_FOR:
+                    self._asked_metadata, self.metadata = self.metadata, None
+            case do.Publish(page.TranscriptDelta("assistant", name, delta)):
+                self._on_words(name, delta)
+            case do.Publish(page.ReplyWorded(name, content)):
+                self._on_worded(name, content)
+            case do.Play(name):
+                response = self._created()
+                self._item(response, name).drained = False
+            case do.PlayClip(clip):
+                self._on_clip(command.item, do.CLIP_WORDS[clip])
+            case do.RestorePlayback(name):
+                self._on_restored(name)
+            case do.RunThinker(call, name, arguments) if self._is_client_tool(name):
+                self._on_client_call(call, name, arguments)
+            case do.CancelReply(reply) if self._begun is None or reply in (None, self._begun.id):
+                self._on_cancelled()
+            case do.FlushPlayback():
+                self._cut(self._open)
+            case do.TruncateItem(name, heard_ms):
+                item_id = self._shown_as.get(name, name)
+                if self.items.truncate(item_id, heard_ms):
+                    self._say("conversation.item.truncated", item_id=item_id, content_index=0, audio_end_ms=heard_ms)
+            case do.DeleteItem(name):
+                item_id = self._shown_as.get(name, name)
+                if self.items.delete(item_id):
+                    self._say("conversation.item.deleted", item_id=item_id)
+
+    def _created(self) -> Response:
+        """Return the response of the reply that the provider is giving, created by now."""
+        response = self._begun
+        if response is None:
+            response = self._begun = Response(new_id("resp"), self.modality)
+        if not response.created:
+            self._create(response)
+        return response
+
+    def _create(self, response: Response) -> None:
+        response.created = True
+        self._open.append(response)
+        shown = response.shown("in_progress", self._conversation, self._audio())
+        self._say("response.created", response=shown)
+
+    def _item(self, response: Response, name: str, item_id: str = "") -> OutputItem:
+        item = response.items.get(name)
+        if item is None:
+            item = OutputItem(item_id or name, len(response.items))
+            response.items[name] = item
+            self._out += open_item(response, item, self.items.last)
+            self.items.add(item.shown(response.modality, "in_progress"))
+        return item
+
+    def _on_words(self, name: str, delta: str) -> None:
+        response = self._created()
+        item = self._item(response, name)
+        item.text += delta
+        kind = "output_text" if response.modality == "text" else "output_audio_transcript"
+        self._out.append(response.event(f"response.{kind}.delta", item, content_index=0, delta=delta))
+
+    def _on_worded(self, name: str, content: str) -> None:
+        for response in self._open:
+            if item := response.items.get(name):
+                item.text, item.worded = content or item.text, True
+
+    def _on_clip(self, name: str, words: str) -> None:
+        """Show one of the server's own recordings as a response of its own."""
+        response = Response(new_id("resp"), self.modality)
+        self._create(response)
+        item = self._item(response, name, new_id("item"))
+        item.text, item.worded = words, True
+        kind = "output_text" if response.modality == "text" else "output_audio_transcript"
+        self._out.append(response.event(f"response.{kind}.delta", item, content_index=0, delta=words))
+        response.finished = ev.ReplyFinished("", "completed")
+
+    def _on_restored(self, name: str) -> None:
+        """Show the rest of a reply that was cut, and goes on after all, as another response."""
+        response = Response(new_id("resp"), self.modality)
+        self._create(response)
+        item_id = new_id("item")
+        self._rename(name, item_id)
+        self._item(response, name, item_id).worded = True
+        response.finished = ev.ReplyFinished("", "completed")
+
+    def _on_client_call(self, call: str, name: str, arguments: str) -> None:
+        response = self._created()
+        item = OutputItem(new_id("item"), len(response.items))
+        item.call = {
+            "id": item.id,
+            "object": "realtime.item",
+            "type": "function_call",
+            "status": "in_progress",
+            "name": name,
+            "call_id": call,
+            "arguments": "",
+        }
+        response.items[call] = item
+        previous = self.items.last
+        self._out += open_item(response, item, previous)
+        item.call["arguments"] = arguments
+        self._out += close_item(response, item, previous, "completed")
+        self.items.add(item.shown(response.modality, "completed"))
+
+    def _on_playback(self, name: str, *, started: bool) -> None:
+        """Note that the items before `name` were sent, or that it was."""
+        if started and self.buffers and (place := self.sound(name)) and place[0] != self._sounds:
+            self._starts = place[0]
+        for response in self._open:
+            for each, item in response.items.items():
+                if started and each == name:
+                    return
+                if started or each == name:
+                    item.drained = True
+
+    def _on_finished(self, event: ev.ReplyFinished) -> None:
+        begun = self._begun
+        if begun is None or begun.id != event.reply:
+            return
+        self._begun = self._asked = None
+        begun.finished = event
+        for item in begun.items.values():
+            item.worded = True
+
+    def _on_cancelled(self) -> None:
+        """The provider is to stop: what was created of its reply ends here."""
+        begun, self._begun, self._asked = self._begun, None, None
+        if begun is not None and begun.created:
+            self._cut([begun])
+
+    def _cut(self, responses: Sequence[Response]) -> None:
+        for response in list(responses):
+            for item in response.items.values():
+                if not item.done:
+                    self._close(response, item, "incomplete")
+            self._end(response, self.cut_by)
+
+    def _settle(self) -> None:
+        """End the items of which nothing more is to be sent, and the responses with them."""
+        for response in list(self._open):
+            waits = self.paced and response.modality == "audio"
+            for item in response.items.values():
+                if not item.done and item.worded and (item.drained or not waits):
+                    self._close(response, item, "completed")
+            if response.complete:
+                self._end(response, "")
+
+    def _close(self, response: Response, item: OutputItem, status: str) -> None:
+        self._out += close_item(response, item, self.items.before(item.id), status)
+        self.items.replace(item.shown(response.modality, status))
+
+    def _end(self, response: Response, cut_by: str) -> None:
+        response.done = True
+        self._open.remove(response)
+        if self._begun is response:
+            self._begun = None
+        status, details = status_details(response.finished, cut_by)
+        self._say("response.done", response=response.shown(status, self._conversation, self._audio(), details))
+        if response.id == self._sounds:
+            self._sounds = ""
+            self._say(f"output_audio_buffer.{'cleared' if cut_by else 'stopped'}", response_id=response.id)
+
+    # --- small moves ----------------------------------------------------------------------------------------
+
+    def _add_item(self, item: Json) -> None:
+        previous = self.items.last
+        self.items.add(item)
+        self._say("conversation.item.added", previous_item_id=previous, item=item)
+        self._say("conversation.item.done", previous_item_id=previous, item=item)
+
+    def _rename(self, name: str, item_id: str) -> None:
+        self._shown_as[name] = item_id
+        if len(self._shown_as) > NAMES_LIMIT:
+            self._shown_as.popitem(last=False)
+
+    def _say(self, type_: str, **fields: object) -> None:
+        self._out.append({"type": type_, **fields})

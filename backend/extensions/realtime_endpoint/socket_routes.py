@@ -1,0 +1,81 @@
+"""`/v1/realtime`: the OpenAI Realtime protocol, for clients that speak it instead of our own API."""
+
+from __future__ import annotations
+
+import secrets
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Query, Request, WebSocket
+from pydantic import BaseModel, Field
+
+from backend.budgets.usage import WRITE
+from backend.errors import Forbidden, VoiceError
+from backend.extensions.realtime_endpoint.call_routes import follow_call
+from backend.extensions.realtime_endpoint.sessions import MODEL_LIMIT, PROTOCOL, admit_client, new_session, reserve_for
+from backend.extensions.realtime_endpoint.websocket import RealtimeSocket
+from backend.http.bodies import documented, read_body
+from backend.http.budgets import spend
+from backend.http.client_secrets import LIFE_MAX_S, LIFE_MIN_S
+from backend.http.context import SESSION_ID_LIMIT, Caller, Here, context_of, identity_of
+from backend.http.identity import refuse
+from backend.runtime.json_objects import Json
+
+router = APIRouter(tags=["realtime"])
+
+
+class ExpiresAfter(BaseModel):
+    """When a client secret expires."""
+
+    anchor: Literal["created_at"] = "created_at"
+    seconds: int = Field(default=600, ge=LIFE_MIN_S, le=LIFE_MAX_S)
+
+
+class NewClientSecret(BaseModel):
+    """`POST /v1/realtime/client_secrets`."""
+
+    expires_after: ExpiresAfter = ExpiresAfter()
+    session: dict[str, Any] = {}
+    """The fields of a `session.update`."""
+
+
+@router.post("/v1/realtime/client_secrets", openapi_extra=documented(NewClientSecret))
+async def make_client_secret(request: Request, here: Here, caller: Caller) -> Json:
+    """Return a secret, `ek_…`, with which a page begins calls in this session, as the caller and at their expense."""
+    here.messages.take(f"client secrets {caller.principal.address}", here.now())
+    if caller.realtime is not None or caller.principal.credential == "session":
+        raise Forbidden("A client secret cannot create another.", hint="Use the key or the cookie that created it.")
+    body = await read_body(request, NewClientSecret)
+    shown = new_session(here.services.settings, secrets.token_urlsafe(16), body.session).shown()
+    await spend(request, WRITE)
+    value, expires_at = await here.secrets.make(caller, body.session, body.expires_after.seconds)
+    return {"value": value, "expires_at": expires_at, "session": shown}
+
+
+@router.websocket("/v1/realtime")
+async def realtime(
+    websocket: WebSocket,
+    model: Annotated[str, Query(max_length=MODEL_LIMIT)] = "",
+    call_id: Annotated[str, Query(max_length=SESSION_ID_LIMIT)] = "",
+) -> None:
+    """Carry a call in the Realtime protocol, or follow the one of `call_id`; returns when it is over.
+
+    Any `model` is taken: the server has its own.
+    """
+    here = context_of(websocket)
+    try:
+        if call_id:
+            await follow_call(websocket, here, call_id)
+            return
+        permit = await admit_client(websocket, here)
+        session = await reserve_for(websocket, here, permit)
+    except VoiceError as error:
+        await refuse(error, websocket.scope, websocket.receive, websocket.send)
+        return
+    await websocket.accept(PROTOCOL if PROTOCOL in websocket.scope["subprotocols"] else None)
+    named = identity_of(websocket).realtime or {}
+    shown = new_session(here.services.settings, session.id, named | ({"model": model} if model else {}))
+    transport = RealtimeSocket(websocket, shown)
+    session.options, session.follower = shown.options, transport.protocol
+    here.services.registry.connect(session, transport, "realtime")
+    await here.services.sessions.announce(session)
+    await here.services.registry.wait(session)

@@ -1,0 +1,135 @@
+"""A recording's journal: what is known of it beside its sound, a line of JSON each, in the order in which it happened.
+
+    {"begin": {…}}       the call, and when
+    {"utterance": {…}}   what was said, and when; of several about one item the last counts
+    {"gap": [from, to]}  milliseconds in which sound was lost, since the writer could not follow
+    {"end": {…}}         why it ended, and how long it is
+
+A process that is killed leaves a journal without its last lines, which can be read all the same. The journal is locked
+while it is written: one that has no end and no lock was cut.
+"""
+
+from __future__ import annotations
+
+import fcntl
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO, Literal
+
+import msgspec
+
+from backend.extensions.recordings.utterances import RecordedUtterance
+from backend.runtime.faults import decode_all
+from backend.runtime.json_objects import Json
+
+EndReason = Literal["stopped", "call_ended", "size", "full", "failed", "cut"]
+"""`size`: as long as one may be; `full`: no room for more; `failed`: it could not be written; `cut`: a process died."""
+GAPS_LIMIT = 1_000
+"""Gaps listed of one recording."""
+
+
+class Begin(msgspec.Struct, frozen=True):
+    """The first line."""
+
+    id: str
+    conversation_id: str
+    session_id: str
+    at: float
+    """When it began, in Unix time."""
+
+
+class End(msgspec.Struct, frozen=True):
+    """The last line."""
+
+    reason: EndReason
+    duration_ms: int
+
+
+class Line(msgspec.Struct, omit_defaults=True):
+    """One line: one of these."""
+
+    begin: Begin | None = None
+    utterance: RecordedUtterance | None = None
+    gap: tuple[int, int] | None = None
+    end: End | None = None
+
+
+@dataclass(slots=True)
+class Journal:
+    """A journal as it was read."""
+
+    begin: Begin
+    utterances: dict[str, RecordedUtterance] = field(default_factory=dict)
+    gaps: list[tuple[int, int]] = field(default_factory=list)
+    end: End | None = None
+    running: bool = False
+    """Whether somebody writes it now."""
+
+    def said(self) -> list[RecordedUtterance]:
+        """Return what was said, in the order in which it began."""
+        return sorted(self.utterances.values(), key=lambda each: (each["from_ms"], each["to_ms"]))
+
+    def shown(self) -> Json:
+        """Return what a list shows of the recording, without its words."""
+        state = "recording" if self.running else self.end.reason if self.end else "cut"
+        begin = self.begin
+        return {
+            "id": begin.id,
+            "conversation_id": begin.conversation_id,
+            "session_id": begin.session_id,
+            "at": begin.at,
+            "state": state,
+            "duration_ms": self.end.duration_ms if self.end else 0,
+        }
+
+
+class JournalWriter:
+    """A journal being written. Every method may raise `OSError`."""
+
+    def __init__(self, path: Path) -> None:
+        """Make the file, which only its owner may read, and lock it."""
+        path.touch(mode=0o600)
+        self._file: BinaryIO = path.open("ab", buffering=0)
+        fcntl.flock(self._file, fcntl.LOCK_EX)  # readers hold it for a moment
+        self._encoder = msgspec.json.Encoder()
+
+    def write(self, *lines: Line) -> None:
+        """Append lines."""
+        if lines:
+            self._file.write(b"".join(self._encoder.encode(line) + b"\n" for line in lines))
+
+    def close(self) -> None:
+        """Let go of the file and its lock."""
+        self._file.close()
+
+
+_decoder = msgspec.json.Decoder(Line)
+
+
+def read_journal(path: Path) -> Journal | None:
+    """Return a journal; None for one that is gone, or whose first line cannot be read."""
+    try:
+        with path.open("rb") as file:
+            running = not _can_lock(file)
+            lines = decode_all("line of a recording", file.read().splitlines(), _decoder.decode)
+    except OSError:
+        return None
+    if not lines or lines[0].begin is None:
+        return None
+    journal = Journal(lines[0].begin, running=running)
+    for line in lines[1:]:
+        if line.utterance is not None:
+            journal.utterances[line.utterance["item_id"]] = line.utterance
+        elif line.gap is not None and len(journal.gaps) < GAPS_LIMIT:
+            journal.gaps.append(line.gap)
+        elif line.end is not None:
+            journal.end = line.end
+    return journal
+
+
+def _can_lock(file: BinaryIO) -> bool:
+    try:
+        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True

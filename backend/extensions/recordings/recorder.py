@@ -1,0 +1,143 @@
+"""Records one call, from its caller's consent on: what was received of the caller, what was really played to them.
+
+Frames and events are noted where they pass, with the time on the recording's clock, and put into the queue of the
+thread that writes (`extensions/recordings/writer.py`): a few microseconds each, and nothing while nobody records.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from backend.errors import BadRequest, Forbidden
+from backend.extensions.recordings.journal import EndReason, Line
+from backend.extensions.recordings.side_clock import PlayedClock, ReceivedClock
+from backend.extensions.recordings.store import RecordingStore
+from backend.extensions.recordings.utterances import UtteranceTimes
+from backend.extensions.recordings.writer import ASSISTANT, CALLER, ActiveRecording
+from backend.media.frame import SAMPLE_RATE, Frame
+from backend.media.playout import OnPlayed
+from backend.media.vad import level
+from backend.sessions.registry import Session
+from backend.transports.base import Transport
+from backend.turns import events as ev
+from backend.turns import page_events as page
+
+QUIET_DBFS = -55.0
+"""The level below which a frame may be left out when a caller sends more of them than time passes."""
+
+
+class CallRecorder:
+    """One call's recorder. Not thread-safe: everything happens on the event loop."""
+
+    def __init__(
+        self,
+        store: RecordingStore | None,
+        session: Session,
+        transport: Transport,
+        on_played: OnPlayed,
+        publish: Callable[[page.PageEvent], None],
+        dispatch: Callable[[ev.Event], None],
+        notice: str = "",
+    ) -> None:
+        """`store` None: nothing is recorded here. `on_played` goes on being called; `notice` is spoken at the start."""
+        self._store = store
+        self._session = session
+        self._transport = transport
+        self._pass_on = on_played
+        self._publish = publish
+        self._dispatch = dispatch
+        self._notice = notice
+        self.is_recording = False
+        """Whether the call is being recorded."""
+        self._recording: ActiveRecording | None = None
+        self._last: ActiveRecording | None = None
+        self._times = UtteranceTimes()
+        self._received, self._played = ReceivedClock(), PlayedClock()
+
+    def __repr__(self) -> str:
+        return f"CallRecorder({self._recording!r})"
+
+    @property
+    def is_possible(self) -> bool:
+        """Whether this call may be recorded, once its caller agrees."""
+        return self._store is not None and not self._session.shared
+
+    def start(self) -> str:
+        """Record from now on; return the recording's id. Raises `BadRequest` or `Forbidden` where that may not be."""
+        if self._store is None:
+            raise BadRequest(
+                "Calls are not recorded on this server.", hint="The operator can allow it: RECORDING__ENABLED=true."
+            )
+        session = self._session
+        if session.shared:
+            raise Forbidden("Only the caller may have the call recorded.")
+        if self._recording is not None:
+            return self._recording.begin.id
+
+        def ended(reason: EndReason) -> None:
+            self._on_end(recording, reason)
+
+        recording = self._store.begin(session.owner, session.conversation_id, session.id, ended)
+        self._recording, self.is_recording = recording, True
+        self._times = UtteranceTimes()
+        self._received = ReceivedClock(int(self._transport.stats()["inbox_frames"]))
+        self._played = PlayedClock()
+        self._transport.watch_played(self._on_played)
+        self._publish(page.RecordingChanged(recording.begin.id, on=True))
+        if self._notice:
+            self._dispatch(ev.NoticeArrived(f"recording-{recording.begin.id}", self._notice))
+        return recording.begin.id
+
+    def stop(self, reason: EndReason = "stopped") -> None:
+        """Record no more; what there is stays. Does nothing when nothing is recorded."""
+        if self._recording is not None:
+            self._recording.end(reason)
+            self._on_end(self._recording, reason)
+
+    def on_frame(self, frame: Frame) -> None:
+        """Note a frame of the caller's."""
+        if (recording := self._recording) is not None:
+            position = self._received.place(recording.now())
+            if self._received.too_many and level(frame) < QUIET_DBFS:
+                self._received.leave_out()
+            else:
+                recording.add_frame(CALLER, position, frame)
+
+    def on_event(self, event: ev.Event) -> None:
+        """Note when somebody began or ceased to speak."""
+        if (recording := self._recording) is not None:
+            self._times.on_event(event, _ms(recording.now()))
+
+    def on_page_event(self, event: page.PageEvent) -> None:
+        """Write down what was said, once its words are final."""
+        if (recording := self._recording) is not None:
+            utterance = self._times.settled(event, _ms(recording.now()))
+            if utterance is not None:
+                recording.add_line(Line(utterance=utterance))
+
+    async def close(self, reason: str) -> None:
+        """End the recording with its call; with a call that was deleted, what was recorded of it is deleted."""
+        last = self._recording or self._last
+        self.stop("call_ended")
+        if last is not None and self._store is not None and reason == "deleted":
+            last.discard()
+            await self._store.settle([last])
+
+    def _on_played(self, frame: Frame | None) -> None:
+        self._pass_on(frame)
+        if (recording := self._recording) is not None:
+            position = self._played.place(recording.now(), silent=frame is None)
+            if frame is not None:
+                recording.add_frame(ASSISTANT, position, frame)
+                self._times.on_played(_ms(position))
+
+    def _on_end(self, recording: ActiveRecording, reason: EndReason) -> None:
+        """Show that nothing is recorded any more, whoever ended it."""
+        if recording is self._recording:
+            self._recording, self._last, self.is_recording = None, recording, False
+            self._transport.watch_played(self._pass_on)
+            self._publish(page.RecordingChanged(recording.begin.id, on=False, reason=reason))
+
+
+def _ms(samples: int) -> int:
+    return samples * 1000 // SAMPLE_RATE

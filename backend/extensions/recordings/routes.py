@@ -1,0 +1,134 @@
+"""`/api/recordings`: the caller's recordings, listed, read, heard, downloaded and deleted, by their owner alone.
+
+`POST /api/sessions/{id}/recording` is the caller's consent to the recording of a live call, and its end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+import zipfile
+from collections.abc import AsyncIterator, Iterator
+from datetime import UTC, datetime
+from typing import IO, Annotated, Literal
+
+import msgspec
+from fastapi import APIRouter, Depends, Query, Request, Response
+from starlette.responses import FileResponse, StreamingResponse
+
+from backend.errors import Forbidden, NotTheirs
+from backend.extensions.recordings.ogg import wav_bytes, wav_pieces
+from backend.extensions.recordings.store import StoredRecording, no_recording
+from backend.http.bodies import RecordingSwitch, documented, read_body
+from backend.http.context import Caller, Here, OwnSession, context_of, principal_of
+from backend.http.long_answers import json_response
+from backend.http.signalling import not_recorded
+from backend.runtime.json_objects import Json
+
+PIECE_BYTES = 64 * 1024
+IN_MEMORY_BYTES = 1_000_000
+"""Bytes of an archive that are kept in memory; more of it goes into a file without a name."""
+
+router = APIRouter(tags=["recordings"])
+
+
+@router.post("/api/sessions/{session_id}/recording", status_code=202, openapi_extra=documented(RecordingSwitch))
+async def switch_recording(request: Request, here: Here, caller: Caller, session: OwnSession) -> Json:
+    """Record the call from now on, with the caller's consent, or no more. 422 unless it is live and may be recorded."""
+    here.messages.take(session.id, here.now())
+    body = await read_body(request, RecordingSwitch)
+    if body.on and caller.user != session.owner:
+        raise Forbidden("Only the caller may have the call recorded.")
+    if body.on and not here.services.settings.recording.enabled:
+        raise not_recorded()
+    recording_id = await session.record(body.on)
+    return {"on": body.on} | ({"recording_id": recording_id} if recording_id else {})
+
+
+@router.get("/api/recordings")
+async def list_recordings(request: Request, here: Here) -> Json:
+    """List the caller's recordings, newest first. `offered`: whether calls may be recorded here."""
+    principal, offered = principal_of(request), here.services.settings.recording.enabled
+    kept = [each.shown() for each in await here.services.recordings.all_of(principal.user)]
+    return {"offered": offered, "recordings": [each for each in kept if principal.opens(each["conversation_id"])]}
+
+
+async def own_recording(request: Request, recording_id: str) -> StoredRecording:
+    """Return the recording in the path, for its owner. Raises the same `NotFound` for everybody else."""
+    principal = principal_of(request)
+    found = await context_of(request).services.recordings.find(principal.user, recording_id)
+    if not principal.opens(found.journal.begin.conversation_id):
+        error = no_recording()
+        raise NotTheirs(str(error), hint=error.hint)
+    return found
+
+
+OwnRecording = Annotated[StoredRecording, Depends(own_recording)]
+
+
+@router.get("/api/recordings/{recording_id}", response_model=Json)
+async def show_recording(recording: OwnRecording, download: Annotated[bool, Query()] = False) -> Response:
+    """Return what was said, and when in the recording each utterance and each word was. `download`: as a file."""
+    headers = _as_file(recording, "json") if download else {}
+    return await json_response(recording.with_words(), headers)
+
+
+@router.get("/api/recordings/{recording_id}/audio", responses={200: {"content": {"audio/ogg": {}, "audio/wav": {}}}})
+async def play_recording(
+    recording: OwnRecording,
+    format: Annotated[Literal["opus", "wav"], Query()] = "opus",  # noqa: A002 - the parameter's name in the address
+    download: Annotated[bool, Query()] = False,
+) -> Response:
+    """Return the sound: left the caller, right the assistant. Opus in Ogg, of which ranges may be asked, or WAV."""
+    if format == "wav":
+        size = await asyncio.to_thread(wav_bytes, recording.audio)
+        headers = _as_file(recording, "wav") | {"content-length": str(size)}
+        return StreamingResponse(_in_threads(wav_pieces(recording.audio)), media_type="audio/wav", headers=headers)
+    if not await asyncio.to_thread(recording.audio.is_file):
+        raise no_recording()
+    headers = _as_file(recording, "ogg") if download else {}
+    return FileResponse(recording.audio, media_type="audio/ogg", headers=headers)
+
+
+@router.get("/api/recordings/{recording_id}/archive", responses={200: {"content": {"application/zip": {}}}})
+async def download_recording(recording: OwnRecording) -> Response:
+    """Return the sound and what was said, with times, in one ZIP file."""
+    archive = await asyncio.to_thread(_zipped, recording)
+    return StreamingResponse(
+        _in_threads(_pieces(archive)), media_type="application/zip", headers=_as_file(recording, "zip")
+    )
+
+
+@router.delete("/api/recordings/{recording_id}")
+async def delete_recording(request: Request, here: Here, recording_id: str) -> Json:
+    """Delete a recording; one under way ends. 503 when that could not be done yet: ask again."""
+    await own_recording(request, recording_id)
+    await here.services.recordings.delete(principal_of(request).user, recording_id)
+    return {"ok": True}
+
+
+def _as_file(recording: StoredRecording, kind: str) -> dict[str, str]:
+    """Return the header that has a browser save the answer under a name with the call's day and time."""
+    at = datetime.fromtimestamp(recording.journal.begin.at, UTC)
+    return {"content-disposition": f'attachment; filename="call-{at:%Y-%m-%d-%H%M%S}.{kind}"'}
+
+
+def _zipped(recording: StoredRecording) -> IO[bytes]:
+    archive = tempfile.SpooledTemporaryFile(IN_MEMORY_BYTES)  # noqa: SIM115 - whoever sends it closes it
+    with zipfile.ZipFile(archive, "w") as packed:
+        packed.write(recording.audio, "call.ogg")
+        packed.writestr("transcript.json", msgspec.json.encode(recording.with_words()))
+    archive.seek(0)
+    return archive
+
+
+def _pieces(file: IO[bytes]) -> Iterator[bytes]:
+    with file:
+        while piece := file.read(PIECE_BYTES):
+            yield piece
+
+
+async def _in_threads(pieces: Iterator[bytes]) -> AsyncIterator[bytes]:
+    """Yield pieces, each made in a thread: decoding and reading files would hold up the calls."""
+    while (piece := await asyncio.to_thread(next, pieces, None)) is not None:
+        yield piece

@@ -1,0 +1,275 @@
+"""All recordings: begun here, kept as files in a folder of each owner, listed, read, expired and erased.
+
+    recordings/{hash of the user's id}/{id}.ogg      the sound: left the caller, right the assistant
+                                       {id}.jsonl    the journal: the call, what was said and when
+
+Only an owner's id leads to their folder, and no name in it comes from outside. Files are looked at in threads: a disk
+may be slow.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+import re
+import secrets
+import time
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from backend.errors import NotFound, RecordingsUnavailable
+from backend.extensions.recordings.journal import Begin, End, EndReason, Journal, JournalWriter, Line, read_journal
+from backend.extensions.recordings.ogg import duration_ms
+from backend.extensions.recordings.writer import ActiveRecording, Bounds, RecordingWriter
+from backend.runtime.json_objects import Json
+
+log = logging.getLogger(__name__)
+
+SWEEP_EVERY_S = 300.0
+"""Seconds between two sweeps."""
+SETTLE_WITHIN_S = 3.0
+"""Seconds the thread may take to let go of a recording that is deleted."""
+ID = re.compile(r"[A-Za-z0-9_-]{16}")
+LISTED = 500
+"""Recordings listed of one user, the newest."""
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class StoredRecording:
+    """One recording of an owner's, found."""
+
+    journal: Journal
+    audio: Path
+    size: int
+    """Bytes of its sound."""
+    expires_at: float | None
+    """Unix time; None: never."""
+
+    def shown(self) -> Json:
+        """Return what a list shows of it."""
+        return {**self.journal.shown(), "bytes": self.size, "expires_at": self.expires_at}
+
+    def with_words(self) -> Json:
+        """Return it with what was said, and when."""
+        return {**self.shown(), "utterances": self.journal.said(), "gaps": self.journal.gaps}
+
+
+class RecordingStore:
+    """The recordings in one folder. Methods that touch files may raise `RecordingsUnavailable`."""
+
+    def __init__(
+        self, folder: Path, bounds: Bounds, *, keep_s: float | None, clock: Callable[[], float] = time.time
+    ) -> None:
+        """Recordings expire `keep_s` seconds after their end; None: never. `clock` gives Unix time."""
+        self._folder = folder
+        self._keep_s = keep_s
+        self._clock = clock
+        self.writer = RecordingWriter(bounds, _size_of)
+
+    def __repr__(self) -> str:
+        return f"RecordingStore({self.writer!r})"
+
+    # --- recording ------------------------------------------------------------------------------------
+
+    def begin(
+        self, owner: str, conversation_id: str, session_id: str, on_end: Callable[[EndReason], object]
+    ) -> ActiveRecording:
+        """Begin a recording. Returns at once; `on_end` is called on this event loop if it ends by itself."""
+        loop = asyncio.get_running_loop()
+
+        def ended(reason: EndReason) -> None:
+            if not loop.is_closed():
+                loop.call_soon_threadsafe(on_end, reason)
+
+        begin = Begin(secrets.token_urlsafe(12), conversation_id, session_id, self._clock())
+        recording = ActiveRecording(begin, self._folder_of(owner), ended)
+        self.writer.begin(recording)
+        return recording
+
+    async def settle(self, recordings: Iterable[ActiveRecording]) -> None:
+        """Wait until the files of recordings that end are closed, for a moment at most."""
+        self.writer.hurry()
+        for recording in recordings:
+            await asyncio.to_thread(recording.ended.wait, SETTLE_WITHIN_S)
+
+    # --- an owner's recordings ------------------------------------------------------------------------
+
+    async def all_of(self, owner: str) -> list[StoredRecording]:
+        """Return the owner's recordings, the newest first."""
+        return await self._in_thread(self._all_in, self._folder_of(owner))
+
+    async def find(self, owner: str, recording_id: str) -> StoredRecording:
+        """Return one of the owner's recordings. Raises `NotFound`."""
+        if ID.fullmatch(recording_id):
+            path = self._folder_of(owner) / f"{recording_id}.jsonl"
+            if (found := await self._in_thread(self._read, path)) is not None:
+                return found
+        raise no_recording()
+
+    async def delete(self, owner: str, recording_id: str) -> None:
+        """Delete one of the owner's recordings; one under way ends. Raises `NotFound`."""
+        folder = self._folder_of(owner)
+        if recording_id not in [each.begin.id for each in self._active_in(folder)]:
+            await self.find(owner, recording_id)
+        await self._drop([recording_id], folder)
+
+    async def forget(self, owner: str, conversation_id: str) -> None:
+        """Delete the recordings of a conversation."""
+        folder = self._folder_of(owner)
+        begun = [each.begin for each in self._active_in(folder)]
+        begun += [each.journal.begin for each in await self._in_thread(self._all_in, folder)]
+        await self._drop([begin.id for begin in begun if begin.conversation_id == conversation_id], folder)
+
+    # --- as a store of user data ----------------------------------------------------------------------
+
+    async def export(self, user_id: str, /) -> object:
+        """Return every recording with its words, and where its sound can be had."""
+        kept = await self.all_of(user_id)
+        return [each.with_words() | {"audio": f"/api/recordings/{each.journal.begin.id}/audio"} for each in kept]
+
+    async def erase(self, user_id: str, /) -> None:
+        """Delete everything recorded of a user; recordings under way end."""
+        await self._drop(None, self._folder_of(user_id))
+
+    async def move(self, user_id: str, to: str, /) -> None:
+        """Give a user's recordings to another, who is the same person. Those under way are moved the next time."""
+        source = self._folder_of(user_id)
+        await self.settle(each for each in self._active_in(source) if each.ending)
+        await self._in_thread(self._move, source, self._folder_of(to))
+
+    # --- retention ------------------------------------------------------------------------------------
+
+    async def run(self) -> None:
+        """Sweep again and again: delete what has expired, complete what a killed process left, count what is kept."""
+        while True:
+            await asyncio.to_thread(self.sweep)
+            await asyncio.sleep(SWEEP_EVERY_S)
+
+    def sweep(self) -> None:
+        """Sweep once; blocks for as long as the disk takes."""
+        kept = 0
+        for folder in self._folder.glob("*/"):
+            for path in folder.glob("*.jsonl"):
+                self._sweep_one(path)
+            for path in folder.glob("*.ogg"):
+                if path.with_suffix(".jsonl").exists():
+                    kept += _bytes_of(path)
+                else:
+                    _unlink_if_old(path)  # a deletion or a move that was cut
+            _remove_if_empty(folder)
+        self.writer.kept_bytes = kept - sum(_bytes_of(each.audio_path) for each in self.writer.active)
+
+    def _sweep_one(self, path: Path) -> None:
+        journal = read_journal(path)
+        if journal is None:
+            _unlink_if_old(path)
+            return
+        if journal.running:
+            return
+        if journal.end is None:
+            journal.end = End("cut", duration_ms(path.with_suffix(".ogg")))
+            writer = JournalWriter(path)
+            writer.write(Line(end=journal.end))
+            writer.close()
+            log.warning("a recording that a killed process left was completed")
+        expires_at = self._expires_at(journal)
+        if not journal.end.duration_ms or (expires_at is not None and expires_at < self._clock()):
+            path.with_suffix(".ogg").unlink(missing_ok=True)
+            path.unlink(missing_ok=True)
+
+    def _expires_at(self, journal: Journal) -> float | None:
+        """Return when a recording that has ended expires, in Unix time; None: never."""
+        if self._keep_s is None or journal.running:
+            return None
+        return journal.begin.at + (journal.end.duration_ms / 1000 if journal.end else 0) + self._keep_s
+
+    # --- files ----------------------------------------------------------------------------------------
+
+    def _folder_of(self, owner: str) -> Path:
+        return self._folder / hashlib.sha256(owner.encode()).hexdigest()[:32]
+
+    def _active_in(self, folder: Path) -> list[ActiveRecording]:
+        return [each for each in self.writer.active if each.folder == folder]
+
+    def _all_in(self, folder: Path) -> list[StoredRecording]:
+        found = [each for path in folder.glob("*.jsonl") if (each := self._read(path)) is not None]
+        return sorted(found, key=lambda each: -each.journal.begin.at)[:LISTED]
+
+    def _read(self, path: Path) -> StoredRecording | None:
+        journal, audio = read_journal(path), path.with_suffix(".ogg")
+        if journal is None:
+            return None
+        if journal.end is None:
+            journal.end = End("cut", duration_ms(audio))
+        expires_at = self._expires_at(journal)
+        if expires_at is not None and expires_at < self._clock():
+            return None
+        return StoredRecording(journal, audio, _bytes_of(audio), expires_at)
+
+    async def _drop(self, ids: list[str] | None, folder: Path) -> None:
+        """Delete the recordings of these ids in a folder; None: everything in it."""
+        active = [each for each in self._active_in(folder) if ids is None or each.begin.id in ids]
+        for each in active:
+            each.discard()
+        await self.settle(active)
+        await self._in_thread(self._unlink_in, folder, ids)
+        if not all(each.ended.is_set() for each in active):
+            raise RecordingsUnavailable(
+                "A recording could not be stopped in time.", hint="Delete it again in a moment."
+            )
+
+    def _unlink_in(self, folder: Path, ids: list[str] | None) -> None:
+        with self.writer.opening:
+            for path in folder.glob("*.*"):
+                if ids is None or path.stem in ids:
+                    self.writer.kept_bytes -= _bytes_of(path) if path.suffix == ".ogg" else 0
+                    path.unlink(missing_ok=True)
+            _remove_if_empty(folder)
+
+    def _move(self, source: Path, target: Path) -> None:
+        active = {each.begin.id for each in self.writer.active}
+        with self.writer.opening:
+            for path in sorted(source.glob("*.*"), reverse=True):  # the sound first: a journal without it is deleted
+                if path.stem not in active:
+                    target.mkdir(mode=0o700, parents=True, exist_ok=True)
+                    path.rename(target / path.name)
+            _remove_if_empty(source)
+
+    async def _in_thread(self, work: Callable[..., T], *arguments: Any) -> T:
+        try:
+            return await asyncio.to_thread(work, *arguments)
+        except OSError as error:
+            raise RecordingsUnavailable(f"The folder of recordings cannot be used ({type(error).__name__}).") from error
+
+
+def no_recording() -> NotFound:
+    """Return the answer to requests for recordings that do not exist, or are somebody else's."""
+    return NotFound("No such recording.", hint="It may have expired, or been deleted.")
+
+
+def _size_of(folder: Path) -> int:
+    return sum(_bytes_of(path) for path in folder.glob("*.ogg"))
+
+
+def _bytes_of(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
+
+
+def _unlink_if_old(path: Path) -> None:
+    """Delete a file that belongs to nothing, unless it was made just now."""
+    with suppress(OSError):
+        if time.time() - path.stat().st_mtime > SWEEP_EVERY_S:
+            path.unlink()
+
+
+def _remove_if_empty(folder: Path) -> None:
+    with suppress(OSError):
+        folder.rmdir()

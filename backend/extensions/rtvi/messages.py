@@ -1,0 +1,126 @@
+"""The messages of RTVI, the protocol of Pipecat's client kits: `{label, type, id, data}`. Pure.
+
+https://docs.pipecat.ai/client/rtvi-standard
+"""
+
+from __future__ import annotations
+
+import secrets
+from typing import Any, Literal, TypeVar
+
+import msgspec
+
+from backend.extensions.rtvi.frames import write_message
+from backend.runtime.json_objects import Json
+
+LABEL = "rtvi-ai"
+VERSION = "2.1.0"
+"""The version of the protocol that is spoken here."""
+TEXT_LIMIT = 64_000
+"""Characters of a text, or of a tool's result."""
+ID_LIMIT = 128
+"""Characters of a message's id that are given back."""
+T = TypeVar("T")
+encode = msgspec.json.Encoder().encode
+
+
+class MessageFault(Exception):
+    """A message that cannot be carried out, with words for the client's developer."""
+
+
+class ClientMessage(msgspec.Struct):
+    """A message of a client's, before its data are looked at."""
+
+    type: str = ""
+    id: str = ""
+    label: str = ""
+    data: Any = None
+
+
+class ClientReady(msgspec.Struct):
+    """`client-ready`: the client has connected, and may be sent messages."""
+
+    version: str = ""
+
+
+class TextOptions(msgspec.Struct):
+    """How a text is answered."""
+
+    run_immediately: bool = True
+    audio_response: bool = True
+
+
+class SendText(msgspec.Struct):
+    """`send-text`: the user has typed something."""
+
+    content: str
+    options: TextOptions = msgspec.field(default_factory=TextOptions)
+
+
+class AppendToContext(msgspec.Struct):
+    """`append-to-context`, of older clients: a message for the conversation."""
+
+    role: Literal["user", "assistant", "system"]
+    content: str
+    run_immediately: bool | None = None
+
+
+class Keys(msgspec.Struct):
+    """`dtmf`: keys of a telephone; clients before 2.1 send one at a time."""
+
+    buttons: list[str] = []
+    button: str = ""
+
+
+class FunctionResult(msgspec.Struct):
+    """`llm-function-call-result`: what a function of the client's has returned."""
+
+    tool_call_id: str
+    result: Any = None
+
+
+class Request(msgspec.Struct):
+    """`client-message`: a request of kind `t`."""
+
+    t: str
+    d: Any = None
+
+
+_decode = msgspec.json.Decoder(ClientMessage).decode
+
+
+def read_message(text: str | bytes) -> ClientMessage | None:
+    """Return a message; None for what is none, such as a sign of life. Raises `MessageFault` for one without a type."""
+    try:
+        message = _decode(text)
+    except (msgspec.MsgspecError, RecursionError):
+        return None
+    if message.label != LABEL:
+        return None
+    if not message.type:
+        raise MessageFault("The message has no type.")
+    return message
+
+
+def data_of(message: ClientMessage, kind: type[T]) -> T:
+    """Return the data of a message. Raises `MessageFault` saying what is wrong with them."""
+    try:
+        return msgspec.convert(message.data if message.data is not None else {}, kind)
+    except msgspec.ValidationError as error:
+        raise MessageFault(f"The data of {message.type} are not valid: {error}.") from None
+
+
+def message(kind: str, data: Any = None, message_id: str = "") -> Json:
+    """Return a message of ours; an answer has the id of the message that it answers."""
+    named = message_id[:ID_LIMIT] or secrets.token_hex(4)
+    return {"label": LABEL, "type": kind, "id": named} | ({} if data is None else {"data": data})
+
+
+def error(words: str, *, fatal: bool = False) -> Json:
+    """Return an `error` message; a client that is told of a fatal one disconnects."""
+    return message("error", {"error": words, "message": words, "fatal": fatal})
+
+
+def refusal(words: str) -> bytes:
+    """Return the frame that tells a client over a WebSocket why its call is refused."""
+    return write_message(encode(error(words, fatal=True)))

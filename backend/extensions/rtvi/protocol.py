@@ -1,0 +1,211 @@
+"""One client of RTVI: its messages are carried out on the call, and the call's steps are told to it.
+
+What carries the messages (a WebSocket, a data channel) and the audio stands outside: it calls `receive` and `follow`,
+and is given each message by `send`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+from backend.errors import VoiceError
+from backend.extensions.realtime_endpoint.client_events import ClientFault, parse
+from backend.extensions.realtime_endpoint.session import RealtimeSession
+from backend.extensions.rtvi import messages as said
+from backend.extensions.rtvi.messages import ClientMessage, MessageFault, data_of, error, message
+from backend.extensions.rtvi.translator import RtviTranslator
+from backend.runtime.json_objects import Json
+from backend.transports.phone_line import KEYS
+from backend.turns import commands as do
+from backend.turns import events as ev
+from backend.turns.call_options import CallOptions
+
+SESSION_FIELDS = ("instructions", "tools", "tool_choice", "thinkers", "barge_in")
+"""What a client may choose for its call: fields of the Realtime protocol's session."""
+KEYS_LIMIT = 32
+PRESSED = "(The caller pressed these keys: {keys})"
+EARLY_LIMIT = 32
+"""Messages kept for a call that has not begun yet."""
+
+
+class RtviControl(Protocol):
+    """The call, as its client acts on it."""
+
+    def choose(self, options: CallOptions) -> None:
+        """Go on with these options."""
+
+    def submit(self, event: ev.Event) -> None:
+        """Take what the client has decided."""
+
+    def type_text(self, text: str) -> None:
+        """Put typed words into the conversation."""
+
+    def hang_up(self, reason: str) -> None:
+        """End in order, soon."""
+
+
+class RtviProtocol:
+    """The protocol's side of one call."""
+
+    def __init__(self, send: Callable[[Json], None]) -> None:
+        self._send = send
+        self._session = RealtimeSession("", "", voice="", transcription="", expires_at=0)
+        self._control: RtviControl | None = None
+        self._early: list[ClientMessage] = []
+        self._client_ready = self._call_started = self._greeted = False
+        self._translator = RtviTranslator(lambda name: self._session.options.is_client_tool(name))
+
+    def __repr__(self) -> str:
+        return f"RtviProtocol({'ready' if self._greeted else 'not ready'}, {self._translator!r})"
+
+    def attach(self, control: RtviControl) -> None:
+        """Act on the call from now on; what came before it ran is carried out now."""
+        self._control = control
+        early, self._early = self._early, []
+        for each in early:
+            self._carry_out(each)
+
+    def follow(self, event: ev.Event | None, commands: Sequence[do.Command]) -> None:
+        """Tell the client of one step of the call."""
+        if isinstance(event, ev.CallStarted):
+            self._call_started = True
+            self._greet()
+        for each in self._translator.step(event, commands):
+            self._send(each)
+
+    def receive(self, text: str | bytes) -> None:
+        """Carry out a message; one that cannot be is answered, and the call goes on."""
+        try:
+            received = said.read_message(text)
+        except MessageFault as fault:
+            self._send(error(str(fault)))
+            return
+        if received is None:
+            return
+        if received.type == "client-ready" or self._control is not None:
+            self._carry_out(received)
+        elif len(self._early) < EARLY_LIMIT:
+            self._early.append(received)
+
+    def _carry_out(self, received: ClientMessage) -> None:
+        try:
+            handle = HANDLERS.get(received.type)
+            if handle is None:
+                raise MessageFault(f"Messages of the type {received.type[:64]!r} are not supported.")
+            handle(self, received)
+        except (MessageFault, ClientFault) as fault:
+            self._refuse(received, str(fault))
+        except VoiceError as fault:
+            self._refuse(received, f"{fault} {fault.hint}".strip())
+
+    def _refuse(self, received: ClientMessage, words: str) -> None:
+        self._send(message("error-response", {"error": words}, received.id))
+
+    def _greet(self) -> None:
+        """Say that the conversation may begin, once both sides are there."""
+        if self._client_ready and self._call_started and not self._greeted:
+            self._greeted = True
+            about = {"library": "responder-thinker"}
+            self._send(message("bot-ready", {"version": said.VERSION, "about": about}))
+
+    @property
+    def _call(self) -> RtviControl:
+        assert self._control is not None
+        return self._control
+
+    # --- the client's messages ------------------------------------------------------------------------------
+
+    def _on_ready(self, received: ClientMessage) -> None:
+        version = data_of(received, said.ClientReady).version
+        self._translator.legacy = version.partition(".")[0] in ("0", "1")
+        self._client_ready = True
+        self._greet()
+
+    def _on_text(self, received: ClientMessage) -> None:
+        text = data_of(received, said.SendText)
+        if not text.options.audio_response:
+            raise MessageFault("Answers without sound are not supported: leave 'audio_response' out.")
+        words = _checked(text.content)
+        if text.options.run_immediately:
+            self._call.type_text(words)
+        else:
+            self._call.submit(ev.MessageAdded("user", words))
+
+    def _on_context(self, received: ClientMessage) -> None:
+        given = data_of(received, said.AppendToContext)
+        words = _checked(given.content)
+        self._call.submit(ev.MessageAdded(given.role, words))
+        if given.run_immediately:
+            self._call.submit(ev.ReplyRequested())
+        self._send(message("append-to-context-result", {"result": "added"}, received.id))
+
+    def _on_keys(self, received: ClientMessage) -> None:
+        given = data_of(received, said.Keys)
+        keys = "".join(given.buttons) or given.button
+        if not 0 < len(keys) <= KEYS_LIMIT or not set(keys) <= KEYS:
+            raise MessageFault(f"'buttons' are digits, * and #, at most {KEYS_LIMIT}.")
+        self._call.type_text(PRESSED.format(keys=" ".join(keys)))
+
+    def _on_result(self, received: ClientMessage) -> None:
+        given = data_of(received, said.FunctionResult)
+        result = given.result
+        output = result if isinstance(result, str) else json.dumps(result, ensure_ascii=False)
+        self._call.submit(ev.ToolAnswered(given.tool_call_id, _checked(output or "null")))
+        if not self._translator.awaits_client:
+            self._call.submit(ev.ReplyRequested())
+
+    def _on_disconnect(self, received: ClientMessage) -> None:
+        self._call.hang_up("disconnected")
+
+    def _on_request(self, received: ClientMessage) -> None:
+        request = data_of(received, said.Request)
+        handle = REQUESTS.get(request.t)
+        if handle is None:
+            known = ", ".join(sorted(REQUESTS))
+            raise MessageFault(f"Requests of the kind {request.t[:64]!r} are unknown. Known are: {known}.")
+        answer = handle(self, request.d)
+        self._send(message("server-response", {"t": request.t, "d": answer}, received.id))
+
+    # --- the kinds of client-message --------------------------------------------------------------------------
+
+    def _update_session(self, chosen: Any) -> Json:
+        """Take the client's own instructions and functions, and return what the session is now."""
+        if not isinstance(chosen, dict) or not chosen.keys() <= set(SESSION_FIELDS):
+            raise MessageFault(f"A session has these fields: {', '.join(SESSION_FIELDS)}.")
+        update = {"type": "session.update", "session": {"type": "realtime", **chosen}}
+        _, fields = parse(json.dumps(update))
+        self._session.update(fields["session"])
+        self._call.choose(self._session.options)
+        shown = self._session.shown()
+        return {name: shown[name] for name in SESSION_FIELDS}
+
+    def _interrupt(self, _: Any) -> None:
+        self._call.submit(ev.ReplyCalledOff())
+
+
+HANDLERS: Mapping[str, Callable[[RtviProtocol, ClientMessage], None]] = {
+    "client-ready": RtviProtocol._on_ready,
+    "send-text": RtviProtocol._on_text,
+    "append-to-context": RtviProtocol._on_context,
+    "dtmf": RtviProtocol._on_keys,
+    "llm-function-call-result": RtviProtocol._on_result,
+    "disconnect-bot": RtviProtocol._on_disconnect,
+    "client-message": RtviProtocol._on_request,
+}
+"""What is done about each message of a client's."""
+REQUESTS: Mapping[str, Callable[[RtviProtocol, Any], Any]] = {
+    "update-session": RtviProtocol._update_session,
+    "interrupt": RtviProtocol._interrupt,
+}
+"""What is done about each kind of `client-message`."""
+
+
+def _checked(text: str) -> str:
+    """Return words that are there and not too many. Raises `MessageFault`."""
+    if not text.strip():
+        raise MessageFault("The text is empty.")
+    if len(text) > said.TEXT_LIMIT:
+        raise MessageFault(f"The text is longer than {said.TEXT_LIMIT} characters.")
+    return text

@@ -1,0 +1,109 @@
+"""`/api/rtvi` and `/api/rtvi/offer`: RTVI, the protocol of Pipecat's client kits, over a WebSocket and over WebRTC."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Request, WebSocket
+from pydantic import BaseModel, Field, StrictBool
+from starlette.requests import ClientDisconnect
+
+from backend.errors import NotFound, VoiceError
+from backend.extensions.realtime_endpoint.sessions import admit_client, reserve_for
+from backend.extensions.rtvi.websocket import RtviSocket
+from backend.http.bodies import documented, read_body
+from backend.http.context import Caller, Context, Here, context_of
+from backend.http.credentials import Identity
+from backend.http.identity import refuse
+from backend.http.limits import address_key
+from backend.http.signalling import admit_call
+from backend.runtime.json_objects import Json
+from backend.sessions.offers import CallerLeft, connect_offer
+from backend.transports.base import Transport
+
+CANDIDATES_LIMIT = 64
+
+router = APIRouter(tags=["rtvi"])
+
+
+class RtviOffer(BaseModel):
+    """`POST /api/rtvi/offer`."""
+
+    sdp: str = Field(min_length=1)
+    type: str = "offer"
+    pc_id: Annotated[str, Field(max_length=64)] | None = None
+    """The call that this connection continues."""
+    restart_pc: StrictBool = False
+
+
+class RtviCandidates(BaseModel):
+    """`PATCH /api/rtvi/offer`."""
+
+    pc_id: Annotated[str, Field(max_length=64)] | None = None
+    candidates: Annotated[list[Json], Field(max_length=CANDIDATES_LIMIT)] = []
+
+
+@router.websocket("/api/rtvi")
+async def rtvi(websocket: WebSocket) -> None:
+    """Carry a call of an RTVI client; returns when it is over."""
+    here = context_of(websocket)
+    try:
+        permit = await admit_client(websocket, here)
+        session = await reserve_for(websocket, here, permit)
+    except VoiceError as error:
+        await refuse(error, websocket.scope, websocket.receive, websocket.send)
+        return
+    await websocket.accept()
+    transport = RtviSocket(websocket)
+    session.follower = transport.protocol
+    here.services.registry.connect(session, transport, "rtvi")
+    await here.services.sessions.announce(session)
+    await here.services.registry.wait(session)
+
+
+@router.post("/api/rtvi/offer", openapi_extra=documented(RtviOffer))
+async def offer(request: Request, here: Here, caller: Caller) -> dict[str, str]:
+    """Answer the SDP offer of an RTVI client and start its call; one that names a call continues its conversation."""
+    here.offers.take(address_key(request), here.now())
+    body = await read_body(request, RtviOffer)
+    conversation_id = await _ended(here, caller, body.pc_id) if body.pc_id else None
+    permit = await admit_call(request)
+    session = await reserve_for(request, here, permit, conversation_id)
+
+    async def accept(sdp: str) -> tuple[str, Transport]:
+        answer, transport = await here.services.accept_rtvi_offer(sdp)
+        session.follower = transport.protocol
+        return answer, transport
+
+    try:
+        answer = await connect_offer(
+            here.services.registry, session, accept, body.sdp, has_left=request.is_disconnected
+        )
+    except BaseException as error:
+        await permit.release()
+        if isinstance(error, CallerLeft):
+            raise ClientDisconnect from None
+        raise
+    await here.services.sessions.announce(session)
+    return {"sdp": answer, "type": "answer", "pc_id": session.id}
+
+
+@router.patch("/api/rtvi/offer", openapi_extra=documented(RtviCandidates))
+async def candidates(request: Request, here: Here, caller: Caller) -> dict[str, str]:
+    """Take note of a client's addresses. It checks ours anyway, and is learned from its first packet, so none is used.
+
+    404 for a call that is not the caller's.
+    """
+    body = await read_body(request, RtviCandidates)
+    await here.session(body.pc_id or "", caller)
+    return {"status": "success"}
+
+
+async def _ended(here: Context, caller: Identity, session_id: str) -> str | None:
+    """End the call that a client connects again, and return its conversation; None where it is not there any more."""
+    try:
+        session = await here.session(session_id, caller)
+    except NotFound:
+        return None
+    await session.end("disconnected")
+    return (await session.describe())["conversation_id"]

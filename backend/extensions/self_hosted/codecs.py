@@ -1,0 +1,200 @@
+"""Servers of the Realtime protocol that one runs oneself, each with what it does otherwise than OpenAI. Pure.
+
+Read in their sources in November 2026; docs/howto/providers.md names the files, and has all of this as a table.
+
+- **speech-to-speech** (huggingface) finds turns and answers them by itself: a commit makes none. It knows neither
+  `input_audio_buffer.clear` nor `conversation.item.delete`, takes `conversation.item.truncate` without doing anything,
+  and gives no reply while a tool call of its own is unanswered. Its errors have a type and no code.
+- **LocalAI** finds turns and answers them, too. Its responses carry no metadata, their calls come as items of their own
+  and not in `response.done`, and a reply that fails ends with an `error` alone. A `turn_detection` that is sent
+  replaces the whole of its own: a field left out is zero.
+- **vLLM-Omni** takes turns from the client, and any new reply cancels the one before. It transcribes nothing that the
+  caller says, refuses `semantic_vad`, and gives nothing outside of the conversation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import msgspec
+
+from backend.responders.base import Briefing, Capabilities
+from backend.responders.codec import RealtimeCodec, ServerEvent, Voice
+from backend.responders.self_answering import SelfAnsweringCodec
+from backend.runtime.json_objects import Json
+from backend.turns import commands as do
+from backend.turns import events as ev
+from backend.turns.commands import ResponderCommand
+from backend.turns.events import ResponderEvent
+
+PCM = {"type": "audio/pcm", "rate": 24000}
+SPEECH_TO_SPEECH = Capabilities(
+    endpointers=frozenset({"provider"}),
+    cancels=True,
+    truncates=False,
+    restores=True,
+    delegates=False,
+    several_messages=True,
+    parallel_calls=True,
+    images=False,
+    reasons=False,
+    input_rate_hz=24_000,
+    output_rate_hz=24_000,
+    session_s=float("inf"),
+)
+"""What speech-to-speech can do: its answers may have several messages, with tool calls between them."""
+LOCALAI = replace(SPEECH_TO_SPEECH, several_messages=False)
+VLLM_OMNI = replace(LOCALAI, endpointers=frozenset({"local"}), truncates=True, transcribes=False)
+FAILED = frozenset({"inference_failed", "prediction_failed", "tts_error", "transcription_failed"})
+"""Errors of LocalAI's that end a reply."""
+NOTHING_TO_COMMIT = "Input audio buffer is empty"
+"""How vLLM-Omni's error begins that we take for a race, as that of OpenAI's."""
+WORKING = '{"status": "still being worked on; the result will follow as a message"}'
+RESULT = "The result of {name} has come: {output}"
+
+
+class SelfHostedEvent(ServerEvent):
+    """A server event, with the fields of a tool call that comes by itself."""
+
+    call_id: str = ""
+    name: str = ""
+    arguments: str = ""
+
+
+class SelfHostedCodec(RealtimeCodec):
+    """What they have in common: tool calls and words of a reply that are told once, wherever they are."""
+
+    def __init__(self, voice: Voice, capabilities: Capabilities) -> None:
+        super().__init__(voice, capabilities)
+        self._parse = msgspec.json.Decoder(SelfHostedEvent).decode
+        self._calls: dict[str, dict[str, Json]] = {}
+        """The tool calls of replies under way: reply → call → item."""
+        self._worded: set[str] = set()
+        """The items whose words have come in pieces, of replies under way."""
+
+    def brief(self, briefing: Briefing, *, first: bool) -> bytes:
+        """Return a `session.update`; after the first, only the instructions and tools."""
+        self.briefing = briefing
+        tools = msgspec.to_builtins(briefing.tools)
+        session: Json = {"type": "realtime", "instructions": briefing.instructions, "tools": tools}
+        session["tool_choice"] = briefing.tool_choice if tools else "none"
+        if first:
+            voice = {"voice": self._voice.name} if self._voice.name else {}
+            hearing = {"format": PCM, "turn_detection": self._turn_detection()}
+            session |= {"output_modalities": ["audio"], "audio": {"input": hearing, "output": {"format": PCM, **voice}}}
+        return self._event("session.update", session=session)
+
+    def _turn_detection(self) -> Json | None:
+        """Return how turns are found; all that is not said would be zero in LocalAI."""
+        return {"type": "server_vad", "threshold": 0.5, "prefix_padding_ms": 300, "silence_duration_ms": 500}
+
+    def _translate(self, event: ServerEvent) -> list[ResponderEvent]:
+        assert isinstance(event, SelfHostedEvent)
+        match event.type:
+            case "response.output_item.done" if (event.item or {}).get("type") == "function_call":
+                self._gather(event.response_id, event.item or {})
+            case "response.function_call_arguments.done" if event.name:
+                call = {"type": "function_call", "name": event.name, "arguments": event.arguments}
+                self._gather(event.response_id, call | {"call_id": event.call_id})
+            case "response.output_audio_transcript.delta":
+                self._worded.add(event.item_id)
+            case "response.output_audio_transcript.done" if event.transcript and event.item_id not in self._worded:
+                words = msgspec.Raw(msgspec.json.encode(event.transcript))
+                event = msgspec.structs.replace(event, type="response.output_audio_transcript.delta", delta=words)
+        return super()._translate(event)
+
+    def _gather(self, reply: str, call: Json) -> None:
+        self._calls.setdefault(reply, {})[str(call.get("call_id"))] = call
+
+    def _on_done(self, response: Json) -> list[ResponderEvent]:
+        gathered = self._calls.pop(response.get("id", ""), {})
+        self._worded.clear()
+        output = response.get("output") or []
+        known = {item.get("call_id") for item in output}
+        if response.get("status", "completed") == "completed":
+            output = [*output, *(call for name, call in gathered.items() if name not in known)]
+        return super()._on_done(response | {"output": output})
+
+
+class SpeechToSpeechCodec(SelfHostedCodec, SelfAnsweringCodec):
+    """Translates for one connection with speech-to-speech."""
+
+    def __init__(self, voice: Voice) -> None:
+        super().__init__(voice, SPEECH_TO_SPEECH)
+        self._unanswered: dict[str, str] = {}
+        """The tool calls that block every reply until they are answered: call → name."""
+        self._answered_early: dict[str, str] = {}
+
+    def messages(self, command: ResponderCommand) -> Sequence[bytes]:
+        """Return a command as client events; a reply that is wanted while a tool works answers its call first."""
+        match command:
+            case do.ClearInput():
+                return ()
+            case do.SubmitResult(call, output) if name := self._answered_early.pop(call, ""):
+                return (self._message("system", RESULT.format(name=name, output=output)),)
+            case do.SubmitResult(call):
+                self._unanswered.pop(call, None)
+            case do.CreateReply() if sent := super().messages(command):
+                early = [super(SpeechToSpeechCodec, self).encode(do.SubmitResult(c, WORKING)) for c in self._unanswered]
+                self._answered_early |= self._unanswered
+                self._unanswered = {}
+                return (*early, *sent)
+            case do.CreateReply():
+                return ()
+        return super().messages(command)
+
+    def _on_done(self, response: Json) -> list[ResponderEvent]:
+        events = super()._on_done(response)
+        self._unanswered |= {each.call: each.name for each in events if isinstance(each, ev.ToolCalled)}
+        return events
+
+
+class LocalAiCodec(SelfHostedCodec, SelfAnsweringCodec):
+    """Translates for one connection with LocalAI."""
+
+    def __init__(self, voice: Voice) -> None:
+        super().__init__(voice, LOCALAI)
+
+    def messages(self, command: ResponderCommand) -> Sequence[bytes]:
+        """Return a command as client events; the next reply is the one that is asked for, as none names its request."""
+        if isinstance(command, do.ClearInput):
+            return ()
+        sent = super().messages(command)
+        if isinstance(command, do.CreateReply) and sent:
+            self._wish = command.request
+        return sent
+
+    def _on_error(self, error: Json) -> list[ResponderEvent]:
+        if (code := error.get("code")) in FAILED and (reply := self._open or self._held_id):
+            return self._on_done({"id": reply, "status": "failed", "status_details": {"error": {"code": code}}})
+        return super()._on_error(error)
+
+
+class VllmOmniCodec(SelfHostedCodec):
+    """Translates for one connection with vLLM-Omni."""
+
+    def __init__(self, voice: Voice) -> None:
+        super().__init__(voice, VLLM_OMNI)
+
+    def _turn_detection(self) -> Json | None:
+        return None
+
+    def _translate(self, event: ServerEvent) -> list[ResponderEvent]:
+        events = super()._translate(event)
+        if event.type == "input_audio_buffer.committed":  # a transcript that failed: nothing waits for it
+            events.append(ev.UserTranscribed(event.item_id, "", failed=True))
+        return events
+
+    def _on_error(self, error: Json) -> list[ResponderEvent]:
+        if str(error.get("message")).startswith(NOTHING_TO_COMMIT):
+            return []
+        return super()._on_error(error)
+
+
+CODECS: dict[str, Callable[[Voice], RealtimeCodec]] = {
+    "speech_to_speech": SpeechToSpeechCodec,
+    "localai": LocalAiCodec,
+    "vllm_omni": VllmOmniCodec,
+}
+"""Each server's, by its name in SELF_HOSTED__SERVER."""

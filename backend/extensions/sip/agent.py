@@ -1,0 +1,347 @@
+"""The SIP user agent of this server: its sockets, whom each message concerns, and one timer for all that repeats.
+
+A message is read, tied to its transaction, and given to its call. Requests of strangers are answered without anything
+being kept of them, and only so many a minute. While there are calls or transactions, `TICK_S` passes between two looks
+at what is due; at rest there is no timer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from ipaddress import ip_address
+
+from aiosipua import SipRequest, SipResponse, generate_branch
+from aiosipua.auth import SipDigestAuth, answer_challenge
+from aiosipua.headers import parse_via, stringify_via
+
+from backend.errors import BadRequest, PeerError
+from backend.extensions.sip.call import CallLimits, SipCall
+from backend.extensions.sip.gate import Gate, Refused
+from backend.extensions.sip.links import DatagramLink, Datagrams, Link, Streams, address_towards, bound_sockets
+from backend.extensions.sip.messages import ALLOW, note_source, read_message, response_to, tokens, transaction_key
+from backend.extensions.sip.session_timer import MIN_S, asked_interval
+from backend.extensions.sip.transactions import OnFinal, ServerTransaction, Transactions
+from backend.runtime.supervisor import cancel_all, start_among
+from backend.runtime.timer import Alarm
+
+log = logging.getLogger(__name__)
+
+TICK_S = 0.1
+RESOLVE_WITHIN_S = 5.0
+GOODBYE_WITHIN_S = 2.0
+"""Seconds peers have to answer our last BYEs when the server ends."""
+RETRY_AFTER_S = 15
+SUPPORTED = frozenset({"timer"})
+
+OnCall = Callable[[SipCall], Awaitable[None]]
+"""Answers or refuses a call, and returns when it is over."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgentConfig:
+    """How a user agent listens, and what it takes."""
+
+    host: str
+    port: int
+    limits: CallLimits
+    public: str = ""
+    """The address that peers are told; empty: the one on the way to them."""
+    most_calls: int = 20
+    credentials: SipDigestAuth | None = field(default=None, repr=False)
+    """What challenges of the trunk are answered with."""
+    may_ask: Callable[[str], bool] = lambda address: True
+    """Whether a stranger's request is answered once more."""
+
+
+class UserAgent:
+    """One user agent. `open` it, and `close` it."""
+
+    def __init__(self, config: AgentConfig, gate: Gate, on_call: OnCall) -> None:
+        self._config, self._gate, self._on_call = config, gate, on_call
+        self._transactions = Transactions()
+        self._calls: dict[str, SipCall] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._datagrams = Datagrams(self._on_message, self._here)
+        self._streams = Streams(self._on_message, self._here, self._is_busy)
+        self._alarm = Alarm(self._tick)
+        self.closing = False
+        self.counts: Counter[str] = Counter()
+        """Messages that could not be read, calls taken, and calls refused."""
+
+    def __repr__(self) -> str:
+        return f"UserAgent({len(self._calls)} calls, {self._transactions!r}, {dict(self.counts)})"
+
+    @property
+    def port(self) -> int:
+        """The port it listens on, by UDP and TCP."""
+        return self._datagrams.port
+
+    @property
+    def live(self) -> int:
+        """The calls there are."""
+        return len(self._calls)
+
+    @property
+    def held(self) -> int:
+        """Everything that is kept for a while: calls, transactions and connections."""
+        return len(self._calls) + len(self._transactions) + len(self._streams)
+
+    async def open(self) -> None:
+        """Listen by UDP and TCP. Raises `OSError`."""
+        datagrams, stream = bound_sockets(self._config.host, self._config.port)
+        await self._datagrams.open(datagrams)
+        try:
+            await self._streams.open(stream)
+        except OSError:
+            self._datagrams.close()
+            stream.close()
+            raise
+
+    async def close(self) -> None:
+        """End every call, wait a moment for the answers, and release the sockets."""
+        self.closing = True
+        for call in list(self._calls.values()):
+            call.hang_up()
+        for _ in range(int(GOODBYE_WITHIN_S / TICK_S)):
+            if not self._transactions.asking:
+                break
+            await asyncio.sleep(TICK_S)
+        self._alarm.stop()
+        self._transactions.abandon()
+        await cancel_all(self._tasks, within_s=GOODBYE_WITHIN_S)
+        self._datagrams.close()
+        await self._streams.close()
+
+    async def link_to(self, host: str, port: int, protocol: str) -> Link:
+        """Return a way to a peer, whose name is looked up. Raises `PeerError`."""
+        try:
+            async with asyncio.timeout(RESOLVE_WITHIN_S):
+                found = await asyncio.get_running_loop().getaddrinfo(host, port)
+        except OSError:
+            raise PeerError("The name of the SIP peer cannot be looked up.") from None
+        wanted = 6 if ":" in self._config.host else 4
+        addresses = [str(each[4][0]) for each in found]
+        fitting = [each for each in addresses if wanted == 6 or ip_address(each).version == 4]
+        if not fitting:
+            raise PeerError("The SIP peer has no address that can be reached from here.")
+        if protocol == "TCP":
+            return await self._streams.connect(fitting[0], port)
+        return self._datagrams.link((fitting[0], port))
+
+    # --- what calls and the registration use ----------------------------------------------------------
+
+    def now(self) -> float:
+        """Return the time, in seconds of a steady clock."""
+        return asyncio.get_running_loop().time()
+
+    def respond(self, transaction: ServerTransaction, response: SipResponse) -> None:
+        """Answer a request."""
+        if response.status_code in (200, 405):
+            response.headers.set_single("Allow", ALLOW)
+        self._transactions.answer(transaction, response, self.now())
+
+    def ask(self, request: SipRequest, link: Link, on_final: OnFinal, next_cseq: Callable[[], int]) -> None:
+        """Send a request until there is a final answer; a challenge of the trunk, and of nobody else, is answered."""
+
+        def answered(response: SipResponse | None) -> None:
+            credentials = self._config.credentials if link.peer[0] in self._gate.trunk else None
+            if response is not None and response.status_code in (401, 407) and credentials is not None:
+                shown = answer_challenge(credentials, response, response.status_code, request.method, request.uri)
+                if shown is not None:
+                    _renew(request, next_cseq(), shown)
+                    self._transactions.ask(request, link, on_final, self.now())
+                    return
+            on_final(response)
+
+        self._transactions.ask(request, link, answered, self.now())
+        self._alarm.set(self.now() + TICK_S)
+
+    def trust(self, address: str) -> None:
+        """Take an address for the trunk's: its calls are taken, and its challenges answered."""
+        self._gate.trunk.add(address)
+
+    def forget(self, call: SipCall) -> None:
+        """Route nothing to the call any more."""
+        if self._calls.get(call.id) is call:
+            del self._calls[call.id]
+
+    # --- what comes -----------------------------------------------------------------------------------
+
+    def _on_message(self, data: bytes, link: Link) -> None:
+        try:
+            message = read_message(data)
+        except BadRequest:
+            self.counts["unreadable"] += 1
+            return
+        try:
+            if isinstance(message, SipRequest):
+                where = note_source(message, link.peer, datagram=not link.reliable)
+                if isinstance(link, DatagramLink) and where != link.peer:
+                    link = link.towards(where)
+                self._on_request(message, link)
+            else:
+                self._on_response(message, link)
+        except Exception:
+            self.counts["failed"] += 1
+            log.exception("a SIP message could not be handled")
+        if self._calls or self._transactions:
+            self._alarm.set(self.now() + TICK_S)
+
+    def _on_request(self, request: SipRequest, link: Link) -> None:
+        transaction = self._transactions.find(transaction_key(request))
+        call = self._calls.get(request.call_id or "")
+        if request.method == "ACK":
+            self._on_ack(request, transaction, call)
+        elif request.method == "CANCEL":
+            self._on_cancel(request, transaction, link)
+        elif transaction is not None:
+            if transaction.answer:  # repeated: so is what it was answered
+                link.send(transaction.answer)
+        elif call is not None and _is_within(request):
+            transaction = self._transactions.open(transaction_key(request), request, link, self.now())
+            if transaction is not None:
+                call.take(transaction)
+        elif not self._gate.is_peer(link.peer[0]) and not self._config.may_ask(link.peer[0]):
+            self.counts["ignored"] += 1
+        elif _is_within(request):
+            self._answer(request, link, 481)
+        elif request.method == "INVITE":
+            self._on_invite(request, link)
+        elif request.method == "OPTIONS":
+            self._answer(request, link, 200, {"Accept": "application/sdp", "Supported": "timer"})
+        else:
+            self._answer(request, link, 405)
+
+    def _on_invite(self, request: SipRequest, link: Link) -> None:
+        verdict = self._gate.judge(request, link.peer[0], time.time())
+        if isinstance(verdict, Refused):
+            self.counts["refused"] += verdict.status != 401
+            if verdict.status:
+                self._answer(request, link, verdict.status, verdict.headers)
+            return
+        status, headers = self._objection(request)
+        if status:
+            self.counts["refused"] += 1
+            self._answer(request, link, status, headers)
+            return
+        transaction = self._transactions.open(transaction_key(request), request, link, self.now())
+        if transaction is None:
+            return
+        self.counts["taken"] += 1
+        call = self._calls[request.call_id or ""] = SipCall(self, transaction, verdict.caller, self._config.limits)
+        self.respond(transaction, response_to(request, 100))
+        start_among(self._tasks, "sip call", self._run(call))
+
+    def _objection(self, request: SipRequest) -> tuple[int, dict[str, str]]:
+        """Return why an admitted INVITE is not taken all the same; 0: it is."""
+        if unknown := tokens(request, "require") - SUPPORTED:
+            return 420, {"Unsupported": ", ".join(sorted(unknown))}
+        if 0 < asked_interval(request) < MIN_S and self._config.limits.session_s:
+            return 422, {"Min-SE": str(MIN_S)}
+        if request.call_id in self._calls:
+            return 482, {}
+        if self.closing or len(self._calls) >= self._config.most_calls:
+            return 503, {"Retry-After": str(RETRY_AFTER_S)}
+        return 0, {}
+
+    async def _run(self, call: SipCall) -> None:
+        try:
+            await self._on_call(call)
+        except Exception:
+            log.exception("a call by SIP failed")
+            call.refuse(500)
+        finally:
+            call.hang_up()
+
+    def _on_ack(self, request: SipRequest, transaction: ServerTransaction | None, call: SipCall | None) -> None:
+        if transaction is not None and transaction.status >= 300:
+            self._transactions.acknowledge(transaction)
+            return
+        if (accepted := self._transactions.accepted(request)) is not None:
+            self._transactions.acknowledge(accepted)
+        if call is not None:
+            call.acknowledge(request)
+
+    def _on_cancel(self, request: SipRequest, transaction: ServerTransaction | None, link: Link) -> None:
+        self._answer(request, link, 200 if transaction is not None else 481)
+        call = self._calls.get(request.call_id or "")
+        if transaction is not None and transaction.status < 200 and call is not None:
+            call.cancel()
+
+    def _on_response(self, response: SipResponse, link: Link) -> None:
+        transaction = self._transactions.take(response)
+        cseq = response.cseq
+        is_invite = cseq is not None and cseq.method == "INVITE" and response.status_code >= 200
+        if transaction is None:
+            if is_invite and (call := self._calls.get(response.call_id or "")) is not None:
+                call.repeated_acceptance()
+            return
+        if is_invite and response.status_code >= 300:
+            transaction.link.send(bytes(_refusal_noted(transaction.request, response)))
+        transaction.on_final(response)
+
+    def _answer(self, request: SipRequest, link: Link, status: int, headers: dict[str, str] | None = None) -> None:
+        """Answer a request of which nothing is kept."""
+        host, port = link.here
+        tag = f"{abs(hash((request.call_id, host, port))):x}"  # the same for its repetitions
+        response = response_to(request, status, tag=tag, headers=headers)
+        if status in (200, 405):
+            response.headers.set_single("Allow", ALLOW)
+        link.send(bytes(response))
+
+    # --- time -----------------------------------------------------------------------------------------
+
+    def _tick(self) -> None:
+        now = self.now()
+        due = self._transactions.expire(now)
+        for link, data in due.repeat:
+            link.send(data)
+        for transaction in due.unacknowledged:
+            if (call := self._calls.get(transaction.request.call_id or "")) is not None:
+                call.unacknowledged()
+        for client in due.unanswered:
+            client.on_final(None)
+        for call in list(self._calls.values()):
+            call.tick(now)
+        if self._calls or self._transactions:
+            self._alarm.set(now + TICK_S)
+
+    def _here(self, host: str) -> str:
+        return address_towards(host, self._config.host, self._config.public)
+
+    def _is_busy(self, link: Link) -> bool:
+        return any(call.link is link for call in self._calls.values())
+
+
+def _is_within(request: SipRequest) -> bool:
+    """Return whether a request belongs to a call that there is, or was."""
+    address = request.to_addr
+    return address is not None and bool(address.tag)
+
+
+def _renew(request: SipRequest, cseq: int, credentials: tuple[str, str]) -> None:
+    """Make of a request that was challenged one that answers the challenge."""
+    via = parse_via(request.headers.get("via")[0])
+    via.params["branch"] = generate_branch()
+    request.headers.get("via")[0] = stringify_via(via)
+    request.headers.set_single("CSeq", f"{cseq} {request.method}")
+    request.headers.set_single(*credentials)
+
+
+def _refusal_noted(request: SipRequest, response: SipResponse) -> SipRequest:
+    """Return the ACK of a refusal (RFC 3261, 17.1.1.3)."""
+    ack = SipRequest(method="ACK", uri=request.uri)
+    ack.headers.append("Via", request.headers.get("via")[0])
+    for name, source in (("From", request), ("To", response), ("Call-ID", request)):
+        ack.headers.set_single(name, source.headers.get_first(name) or "")
+    cseq = request.cseq
+    ack.headers.set_single("CSeq", f"{cseq.seq if cseq else 1} ACK")
+    ack.headers.set_single("Max-Forwards", "70")
+    for route in request.headers.get("route"):
+        ack.headers.append("Route", route)
+    return ack

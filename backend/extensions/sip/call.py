@@ -1,0 +1,398 @@
+"""The signalling of one incoming call: answered or refused, then hold, keys, transfer, refreshes, and its end.
+
+    RINGING ─ accept ─► ANSWERED ─ ACK ─► UP ─ BYE, ours or theirs ─► OVER
+       └─ refuse, CANCEL ─────────────────────────────────────────────┘
+
+Whatever ends a call ends it once: its sound stops, its user agent forgets it, and a BYE of ours is repeated by the
+transaction that carries it, which needs the call no more.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+import secrets
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
+
+from aiosipua import SipRequest, SipResponse
+from aiosipua.dialog import Dialog, create_dialog_from_request, dialog_matches, remote_cseq_valid
+from aiosipua.headers import parse_address
+
+from backend.errors import BadOffer, LineFailed, TransportLost, VoiceError
+from backend.extensions.sip.links import Link
+from backend.extensions.sip.messages import body_type, response_to, tokens, uri_of
+from backend.extensions.sip.rtp_stream import open_rtp_socket
+from backend.extensions.sip.sdp import (
+    CodecName,
+    Here,
+    MediaPlan,
+    read_description,
+    write_again,
+    write_answer,
+    write_offer,
+)
+from backend.extensions.sip.session_timer import SessionTimer, agreed
+from backend.extensions.sip.transactions import OnFinal, ServerTransaction
+from backend.extensions.sip.transport import SipTransport, unacknowledged
+from backend.runtime.supervisor import event_or_timeout
+
+log = logging.getLogger(__name__)
+
+SDP = "application/sdp"
+REFER_WITHIN_S = 5.0
+"""Seconds a peer may take to accept a transfer."""
+REFERRED_WITHIN_S = 2.0
+"""Seconds to wait for the news that the transfer has failed, before we leave."""
+INFO_KEY = re.compile(r"(?:signal\s*=\s*)?([0-9*#A-D])\s*(?:\n|$)", re.I)
+
+
+class CallState(StrEnum):
+    """The life of a call, in order."""
+
+    RINGING = "ringing"
+    ANSWERED = "answered"
+    UP = "up"
+    OVER = "over"
+
+
+@dataclass(frozen=True, slots=True)
+class CallLimits:
+    """What every call of a user agent keeps to."""
+
+    codecs: Sequence[CodecName]
+    rtp_host: str
+    """The address that sockets for sound are bound to."""
+    rtp_ports: tuple[int, int]
+    silence_s: float
+    hold_max_s: float
+    session_s: int
+
+
+class CallAgent(Protocol):
+    """The user agent, as a call uses it."""
+
+    def respond(self, transaction: ServerTransaction, response: SipResponse) -> None:
+        """Answer a request."""
+        ...
+
+    def ask(self, request: SipRequest, link: Link, on_final: OnFinal, next_cseq: Callable[[], int]) -> None:
+        """Send a request, answering a challenge, until there is a final answer."""
+        ...
+
+    def forget(self, call: SipCall) -> None:
+        """Route nothing to the call any more."""
+        ...
+
+    def now(self) -> float:
+        """Return the time, in seconds of a steady clock."""
+        ...
+
+
+class SipCall:
+    """One call, from its INVITE on."""
+
+    def __init__(self, agent: CallAgent, invite: ServerTransaction, caller: str, limits: CallLimits) -> None:
+        """`caller`: a number, a SIP address or a user; never logged."""
+        self.caller = caller
+        self.state = CallState.RINGING
+        self.over = asyncio.Event()
+        """Set at the end of the call."""
+        self.link = invite.link
+        self.transport: SipTransport | None = None
+        self._agent, self._invite, self._limits = agent, invite, limits
+        self._dialog: Dialog = create_dialog_from_request(invite.request)
+        self._timer: SessionTimer = agreed(invite.request, limits.session_s)
+        self._plan: MediaPlan | None = None
+        self._here: Here | None = None
+        self._referred: asyncio.Future[int] | None = None
+        self._last_ack: bytes = b""
+        self._refreshing = False
+        allowed = tokens(invite.request, "allow")
+        self.takes_transfers = not allowed or "refer" in allowed
+
+    def __repr__(self) -> str:
+        return f"SipCall({self.state})"
+
+    @property
+    def id(self) -> str:
+        """The Call-ID."""
+        return self._dialog.call_id
+
+    # --- what the server does -------------------------------------------------------------------------
+
+    def ring(self) -> None:
+        """Say that it rings."""
+        self._respond(self._invite, 180)
+
+    def refuse(self, status: int, retry_after_s: int = 0) -> None:
+        """Refuse the call."""
+        if self.state is CallState.RINGING:
+            self._respond(self._invite, status, headers={"Retry-After": str(retry_after_s)} if retry_after_s else {})
+            self._end()
+
+    def accept(self) -> SipTransport:
+        """Answer the call, and return its sound. Raises `BadOffer`, and `TooMany` when no port is free."""
+        request, limits = self._invite.request, self._limits
+        description = plan = None
+        if request.body:
+            if body_type(request) != SDP:
+                raise BadOffer("The body of the INVITE is no description of a call.")
+            description, plan = read_description(request.text, limits.codecs)
+        sock = open_rtp_socket(limits.rtp_host, limits.rtp_ports)
+        transport = SipTransport(self, sock, silence_s=limits.silence_s, hold_max_s=limits.hold_max_s)
+        session = secrets.randbits(31)
+        self._here = Here(self.link.here[0], sock.getsockname()[1], session, session)
+        if description is not None and plan is not None:
+            body = write_answer(description, plan, self._here)
+            self._use(transport, plan)
+        else:
+            body = write_offer(limits.codecs, self._here)
+        self.transport, self.state = transport, CallState.ANSWERED
+        self._timer.start(self._agent.now())
+        self._respond(self._invite, 200, body=body, headers=self._timer.headers)
+        return transport
+
+    def hang_up(self) -> None:
+        """End the call by a BYE, or by a refusal if it was not answered; nothing if it is over."""
+        if self.state is CallState.RINGING:
+            self.refuse(480)
+        elif self.state is not CallState.OVER:
+            self._ask("BYE", lambda response: None)
+            self._end()
+
+    async def refer(self, target: str) -> None:
+        """Have the peer call `target`, a number or a SIP address. Raises `LineFailed`."""
+        loop = asyncio.get_running_loop()
+        accepted: asyncio.Future[int] = loop.create_future()
+        self._referred = loop.create_future()
+
+        def answered(response: SipResponse | None) -> None:
+            if not accepted.done():
+                accepted.set_result(response.status_code if response is not None else 408)
+
+        self._ask("REFER", answered, {"Refer-To": f"<{self._uri_of(target)}>", "Referred-By": f"<{self._contact}>"})
+        try:
+            async with asyncio.timeout(REFER_WITHIN_S):
+                status = await accepted
+        except TimeoutError:
+            raise LineFailed("The telephone network did not answer the transfer in time.") from None
+        if status >= 300:
+            raise LineFailed(f"The telephone network refused the transfer (status {status}).")
+        done, _ = await asyncio.wait({self._referred}, timeout=REFERRED_WITHIN_S)
+        if done and (status := self._referred.result()) >= 300:
+            raise LineFailed(f"The other end could not be reached (status {status}).")
+
+    # --- what the peer does ---------------------------------------------------------------------------
+
+    def cancel(self) -> None:
+        """Take a CANCEL: the caller has given up."""
+        if self.state is CallState.RINGING:
+            self._respond(self._invite, 487)
+            self._end()
+
+    def acknowledge(self, request: SipRequest) -> None:
+        """Take an ACK: the peer has our acceptance, and may bring the answer to an offer of ours."""
+        if self.transport is None or self.state is CallState.OVER or not dialog_matches(self._dialog, request):
+            return
+        if body_type(request) == SDP:
+            try:
+                _, plan = read_description(request.text, self._limits.codecs)
+            except BadOffer:
+                self._lose(TransportLost("The call's description is not one that can be used."))
+                return
+            self._use(self.transport, plan)
+        self.state = CallState.UP
+        self.transport.arrive()
+
+    def unacknowledged(self) -> None:
+        """Note that our acceptance was repeated for 32 s, and nobody said that it came."""
+        if self.state is CallState.ANSWERED:
+            self._lose(unacknowledged())
+
+    def repeated_acceptance(self) -> None:
+        """Note that the peer repeats its answer to an INVITE of ours: our ACK got lost."""
+        if self._last_ack:
+            self.link.send(self._last_ack)
+
+    def take(self, transaction: ServerTransaction) -> None:
+        """Take a request within the call."""
+        request = transaction.request
+        if self.state is CallState.OVER or not dialog_matches(self._dialog, request):
+            self._respond(transaction, 481)
+            return
+        if not remote_cseq_valid(self._dialog, request):
+            self._respond(transaction, 500)
+            return
+        self.link = transaction.link  # a connection may have been replaced
+        match request.method:
+            case "BYE":
+                self._respond(transaction, 200)
+                self._end()
+                if self.transport is not None:
+                    self.transport.end(None)
+            case "INVITE" | "UPDATE":
+                self._renegotiate(transaction)
+            case "INFO":
+                self._take_info(transaction)
+            case "NOTIFY":
+                self._take_notice(transaction)
+            case "OPTIONS":
+                self._respond(transaction, 200)
+            case _:
+                self._respond(transaction, 405)
+
+    def tick(self, now: float) -> None:
+        """Refresh the session when it is time, and end it when it was not refreshed."""
+        if self.state is not CallState.UP:
+            return
+        if now >= self._timer.ends_at:
+            self._lose(TransportLost("The caller's telephone has not refreshed the call."))
+        elif now >= self._timer.refresh_at and not self._refreshing and self._plan is not None:
+            self._refresh()
+
+    # --- in between -----------------------------------------------------------------------------------
+
+    def _renegotiate(self, transaction: ServerTransaction) -> None:
+        """Take a re-INVITE or an UPDATE: hold, another address or codec, or just a refresh."""
+        request = transaction.request
+        if self.transport is None or self._here is None:
+            self._respond(transaction, 491)
+            return
+        if self._refreshing and request.method == "INVITE":
+            self._respond(transaction, 491)
+            return
+        body = ""
+        if request.body:
+            if body_type(request) != SDP:
+                self._respond(transaction, 415)
+                return
+            try:
+                description, plan = read_description(request.text, self._limits.codecs)
+            except BadOffer:
+                self._respond(transaction, 488)
+                return
+            self._here = Here(self._here.host, self._here.port, self._here.session, self._here.version + 1)
+            body = write_answer(description, plan, self._here)
+            self._use(self.transport, plan)
+        elif request.method == "INVITE" and self._plan is not None:
+            body = write_again(self._plan, self._here)
+        self._dialog.remote_target = uri_of(request, "contact") or self._dialog.remote_target
+        self._timer.start(self._agent.now())
+        self._respond(transaction, 200, body=body, headers=self._timer.headers)
+
+    def _take_info(self, transaction: ServerTransaction) -> None:
+        """Take a key that comes as a message, as some telephones send them."""
+        kind = body_type(transaction.request)
+        if kind not in ("application/dtmf-relay", "application/dtmf"):
+            self._respond(transaction, 415 if kind else 200)
+            return
+        self._respond(transaction, 200)
+        found = INFO_KEY.match(transaction.request.text.strip())
+        if found and self.transport is not None:
+            self.transport.press_here(found[1].upper())
+
+    def _take_notice(self, transaction: ServerTransaction) -> None:
+        """Take news of a transfer (RFC 3515)."""
+        event = (transaction.request.headers.get_first("event") or "").partition(";")[0].strip().lower()
+        if event != "refer":
+            self._respond(transaction, 489)
+            return
+        self._respond(transaction, 200)
+        found = re.match(r"SIP/2\.0 ([2-6]\d\d)", transaction.request.text.strip())
+        if found and self._referred is not None and not self._referred.done():
+            self._referred.set_result(int(found[1]))
+
+    def _refresh(self) -> None:
+        assert self._plan is not None and self._here is not None
+        self._refreshing = True
+        headers = {"Session-Expires": f"{self._timer.interval_s};refresher=uac", "Supported": "timer"}
+        request = self._ask("INVITE", lambda response: self._refreshed(request, response), headers)
+
+    def _refreshed(self, request: SipRequest, response: SipResponse | None) -> None:
+        self._refreshing = False
+        if response is None or response.status_code in (408, 481):
+            self._lose(TransportLost("The caller's telephone does not answer any more."))
+            return
+        if response.status_code < 300:
+            ack = self._request("ACK")
+            self._dialog.local_cseq -= 1
+            cseq = request.cseq
+            ack.headers.set_single("CSeq", f"{cseq.seq if cseq else 1} ACK")
+            self._last_ack = bytes(ack)
+            self.link.send(self._last_ack)
+            self._timer.start(self._agent.now())
+        else:  # it goes on as it was, and ends unless it is refreshed later
+            self._timer.refresh_at = self._agent.now() + 10
+
+    def _use(self, transport: SipTransport, plan: MediaPlan) -> None:
+        self._plan = plan
+        transport.use(plan, self.link.peer[0])
+
+    def _lose(self, error: VoiceError) -> None:
+        """End the call because its peer is gone."""
+        if self.transport is not None:
+            self.transport.end(error)
+        self.hang_up()
+
+    def _end(self) -> None:
+        self.state = CallState.OVER
+        self._agent.forget(self)
+        self.over.set()
+        if self._referred is not None and not self._referred.done():
+            self._referred.set_result(200)  # who was transferred leaves
+
+    @property
+    def _contact(self) -> str:
+        host, port = self.link.here
+        where = f"[{host}]" if ":" in host else host
+        return f"sip:{where}:{port}{';transport=tcp' if self.link.protocol == 'TCP' else ''}"
+
+    def _respond(
+        self, transaction: ServerTransaction, status: int, *, body: str = "", headers: dict[str, str] | None = None
+    ) -> None:
+        self._agent.respond(
+            transaction,
+            response_to(
+                transaction.request,
+                status,
+                tag=self._dialog.local_tag,
+                contact=self._contact if status < 300 else "",
+                body=body,
+                headers=headers,
+            ),
+        )
+
+    def _request(self, method: str) -> SipRequest:
+        host, port = self.link.here
+        request = self._dialog.create_request(method, via_host=host, via_port=port, via_transport=self.link.protocol)
+        request.headers.set_single("Contact", f"<{self._contact}>")
+        return request
+
+    def _ask(self, method: str, on_final: OnFinal, headers: dict[str, str] | None = None) -> SipRequest:
+        request = self._request(method)
+        for name, value in (headers or {}).items():
+            request.headers.set_single(name, value)
+        if method == "INVITE" and self._plan is not None and self._here is not None:
+            request.text = write_again(self._plan, self._here)
+            request.headers.set_single("Content-Type", SDP)
+        self._agent.ask(request, self.link, on_final, self._dialog.next_cseq)
+        return request
+
+    def _uri_of(self, target: str) -> str:
+        """Return the target as a URI: a number is one at the caller's own domain."""
+        if target.startswith(("sip:", "sips:")):
+            return target
+        domain = parse_address(f"<{self._dialog.remote_uri}>").uri.host or self.link.peer[0]
+        return f"sip:{target}@{domain}"
+
+
+async def ringing(call: SipCall, seconds: float) -> bool:
+    """Let it ring; return whether the caller is still there."""
+    if seconds > 0 and call.state is CallState.RINGING:
+        call.ring()
+        await event_or_timeout(call.over, seconds)
+    return call.state is CallState.RINGING

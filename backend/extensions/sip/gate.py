@@ -1,0 +1,90 @@
+"""Who may call by SIP, pure: an address that is allowed, or a user who answers a challenge; and as whom they call.
+
+Whoever scans the Internet for open telephone servers is told 401 or 403 a few times, and then nothing.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from aiosipua import SipRequest
+
+from backend.extensions.sip.digest import DigestAuth, DigestVerdict
+from backend.extensions.sip.messages import address_of, tokens, uri_of
+
+NUMBER = re.compile(r"\+?[0-9]{2,15}")
+MAX_CALLER_CHARS = 200
+ANONYMOUS = "anonymous"
+
+
+@dataclass(frozen=True, slots=True)
+class Admitted:
+    """A request that is let in; `caller` is a number, a SIP address or a user, and never logged."""
+
+    caller: str
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A request that is not, and how it is answered; status 0: not at all."""
+
+    status: int
+    headers: dict[str, str] = field(default_factory=dict)
+
+
+class Gate:
+    """Admits calls. `now` is wall-clock time in seconds."""
+
+    def __init__(
+        self, peers: Sequence[str], digest: DigestAuth | None, may_fail: Callable[[str], bool] = lambda address: True
+    ) -> None:
+        """`may_fail`: whether that address may be told once more that it is not let in."""
+        self._networks = [ipaddress.ip_network(each, strict=False) for each in peers]
+        self._digest = digest
+        self._may_fail = may_fail
+        self.trunk: set[str] = set()
+        """The addresses of the trunk that we register at: it is a peer."""
+
+    def __repr__(self) -> str:
+        return f"Gate({len(self._networks)} networks, {self._digest!r})"
+
+    def is_peer(self, address: str) -> bool:
+        """Return whether calls from that address need no password."""
+        try:
+            asked = ipaddress.ip_address(address)
+        except ValueError:
+            return False
+        if isinstance(asked, ipaddress.IPv6Address) and asked.ipv4_mapped is not None:
+            asked = asked.ipv4_mapped
+        return address in self.trunk or any(asked in network for network in self._networks)
+
+    def judge(self, request: SipRequest, address: str, now: float) -> Admitted | Refused:
+        """Decide about an INVITE from `address`."""
+        if self.is_peer(address):
+            return Admitted(caller_of(request))
+        if self._digest is None:
+            return Refused(403 if self._may_fail(address) else 0)
+        verdict, name = self._digest.check(request, address, now)
+        if verdict is DigestVerdict.RIGHT:
+            return Admitted(f"sip-user:{name}")
+        if verdict is DigestVerdict.WRONG or "authorization" not in request.headers:
+            if not self._may_fail(address):
+                return Refused(0)
+            if verdict is DigestVerdict.WRONG:
+                return Refused(403)
+        return Refused(401, {"WWW-Authenticate": self._digest.challenge(address, now)})
+
+
+def caller_of(request: SipRequest) -> str:
+    """Return who calls, as a peer says: the asserted identity (RFC 3325) or From; a number where it is one."""
+    if tokens(request, "privacy") & {"id", "user", "header"}:
+        return ANONYMOUS
+    name = "p-asserted-identity" if request.headers.get_first("p-asserted-identity") else "from"
+    address = address_of(request, name)
+    if address is None:
+        return ANONYMOUS
+    user = (address.uri.user or "").partition(";")[0]
+    return user if NUMBER.fullmatch(user) else uri_of(request, name)[:MAX_CALLER_CHARS]

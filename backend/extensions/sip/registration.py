@@ -1,0 +1,161 @@
+"""Being reachable at a trunk: REGISTER, again before it lapses, and again after a failure (RFC 3261, 10).
+
+The registration lives as long as the user agent, as a supervised loop: each attempt ends by an answer or after 32
+seconds, and the pause after a failure doubles up to five minutes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+from contextlib import suppress
+from dataclasses import dataclass
+
+from aiosipua import SipRequest, SipResponse, generate_branch, generate_call_id, generate_tag
+from aiosipua.headers import SipUri, parse_uri
+
+from backend.errors import PeerError
+from backend.extensions.sip.agent import UserAgent
+from backend.extensions.sip.links import KEEP_ALIVE, Link
+
+log = logging.getLogger(__name__)
+
+EXPIRES_S = 300
+LONGEST_EXPIRES_S = 3_600
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 5.0, 300.0
+KEEP_ALIVE_S = 25.0
+"""Seconds between two datagrams that keep a router's way to us open."""
+UNREGISTER_WITHIN_S = 2.0
+ADDRESS = re.compile(r"sip:[^\s@<>]+@[^\s@<>]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Trunk:
+    """Where we register, and as whom."""
+
+    account: SipUri
+    protocol: str
+
+    @classmethod
+    def named(cls, address: str) -> Trunk:
+        """Return the trunk of an address such as `sip:account@sip.example.com;transport=tcp`."""
+        uri = parse_uri(address)
+        return cls(uri, (uri.params.pop("transport", None) or "udp").upper())
+
+    @property
+    def domain(self) -> str:
+        """The registrar's URI."""
+        return f"sip:{self.account.host}" + (f":{self.account.port}" if self.account.port else "")
+
+
+class Registration:
+    """One registration; `run` it, then `close` it."""
+
+    def __init__(self, agent: UserAgent, trunk: Trunk) -> None:
+        self._agent, self._trunk = agent, trunk
+        self._call_id = generate_call_id(trunk.account.host)
+        self._tag = generate_tag()
+        self._cseq = 0
+        self._wanted_s = EXPIRES_S
+        self._link: Link | None = None
+        self.state = "not registered yet"
+        """In words for the operator; `ok` when registered."""
+
+    def __repr__(self) -> str:
+        return f"Registration({self.state})"
+
+    async def run(self) -> None:
+        """Register, and stay registered, until cancelled."""
+        pause = FIRST_PAUSE_S
+        while True:
+            try:
+                lasts_s = await self._register(self._wanted_s)
+            except PeerError as error:
+                if self.state != str(error):
+                    log.warning("SIP: not registered at the trunk: %s", error)
+                self.state = str(error)
+                await asyncio.sleep(pause)
+                pause = min(2 * pause, LONGEST_PAUSE_S)
+                continue
+            if self.state != "ok":
+                log.info("SIP: registered at the trunk")
+            self.state, pause = "ok", FIRST_PAUSE_S
+            await self._keep_alive(max(1.0, 0.8 * lasts_s))
+
+    async def close(self) -> None:
+        """Say that we cannot be reached any more."""
+        if self.state == "ok":
+            with suppress(PeerError, TimeoutError):
+                async with asyncio.timeout(UNREGISTER_WITHIN_S):
+                    await self._register(0)
+            self.state = "ended"
+
+    async def _keep_alive(self, seconds: float) -> None:
+        until = self._agent.now() + seconds
+        while (left := until - self._agent.now()) > 0:
+            await asyncio.sleep(min(left, KEEP_ALIVE_S))
+            if self._link is not None:
+                self._link.send(KEEP_ALIVE)
+
+    async def _register(self, expires_s: int) -> float:
+        """Return the seconds for which we are registered. Raises `PeerError`."""
+        account = self._trunk.account
+        self._link = await self._agent.link_to(account.host, account.port or 5060, self._trunk.protocol)
+        self._agent.trust(self._link.peer[0])
+        answer = await self._ask(self._request(expires_s, self._link), self._link)
+        if answer.status_code == 423 and expires_s:
+            wanted = _number(answer, "min-expires")
+            if expires_s < wanted <= LONGEST_EXPIRES_S:
+                self._wanted_s = wanted
+                answer = await self._ask(self._request(wanted, self._link), self._link)
+        if answer.status_code >= 300:
+            raise PeerError(f"The trunk refuses the registration (status {answer.status_code}).")
+        return min(LONGEST_EXPIRES_S, self._granted(answer) or self._wanted_s)
+
+    async def _ask(self, request: SipRequest, link: Link) -> SipResponse:
+        answered: asyncio.Future[SipResponse | None] = asyncio.get_running_loop().create_future()
+
+        def on_final(response: SipResponse | None) -> None:
+            if not answered.done():
+                answered.set_result(response)
+
+        self._agent.ask(request, link, on_final, self._next_cseq)
+        answer = await answered
+        if answer is None:
+            raise PeerError("The trunk does not answer.")
+        return answer
+
+    def _request(self, expires_s: int, link: Link) -> SipRequest:
+        host, port = link.here
+        account = f"sip:{self._trunk.account.user}@{self._trunk.account.host}"
+        where = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        request = SipRequest(method="REGISTER", uri=self._trunk.domain)
+        request.headers.append("Via", f"SIP/2.0/{link.protocol} {where};branch={generate_branch()};rport")
+        request.headers.set_single("From", f"<{account}>;tag={self._tag}")
+        request.headers.set_single("To", f"<{account}>")
+        request.headers.set_single("Call-ID", self._call_id)
+        request.headers.set_single("CSeq", f"{self._next_cseq()} REGISTER")
+        request.headers.set_single("Max-Forwards", "70")
+        tcp = ";transport=tcp" if link.reliable else ""
+        request.headers.set_single("Contact", f"<sip:{self._trunk.account.user}@{where}{tcp}>")
+        request.headers.set_single("Expires", str(expires_s))
+        return request
+
+    def _next_cseq(self) -> int:
+        self._cseq += 1
+        return self._cseq
+
+    def _granted(self, answer: SipResponse) -> int:
+        """Return the seconds granted: ours among the contacts, or the header's."""
+        for contact in answer.contact:
+            if contact.uri.user == self._trunk.account.user and (value := contact.params.get("expires")):
+                with suppress(ValueError):
+                    return int(value)
+        return _number(answer, "expires")
+
+
+def _number(answer: SipResponse, header: str) -> int:
+    with suppress(ValueError):
+        return max(0, int(answer.headers.get_first(header) or 0))
+    return 0

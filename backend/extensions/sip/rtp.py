@@ -1,0 +1,115 @@
+"""RTP packets without protection (RFC 3550), and keys in them (RFC 4733), pure."""
+
+from __future__ import annotations
+
+import struct
+from collections import deque
+from typing import NamedTuple
+
+from backend.media.frame import FRAME_MS
+from backend.transports.phone_line import KEYS
+
+EVENTS = "0123456789*#ABCD"
+"""The keys by their event codes (RFC 4733, 3.2)."""
+KEY_MS, GAP_MS = 120, 80
+"""How long a key of ours sounds, and the pause after it."""
+ENDINGS = 3
+"""Times the end of a key is sent, since one may get lost."""
+VOLUME = 10
+"""-10 dBm0."""
+_HEADER = struct.Struct("!BBHII")
+_EVENT = struct.Struct("!BBH")
+
+
+class RtpPacket(NamedTuple):
+    """One packet as it came."""
+
+    payload_type: int
+    sequence: int
+    timestamp: int
+    source: int
+    payload: bytes
+
+
+def read_rtp(data: bytes) -> RtpPacket | None:
+    """Return the packet in a datagram; None for what is none."""
+    if len(data) < 12:
+        return None
+    first, second, sequence, timestamp, source = _HEADER.unpack_from(data)
+    at = 12 + 4 * (first & 15)
+    if first >> 6 != 2:
+        return None
+    if first & 0x10:  # a header extension
+        if len(data) < at + 4:
+            return None
+        at += 4 + 4 * int.from_bytes(data[at + 2 : at + 4], "big")
+    end = len(data) - (data[-1] if first & 0x20 else 0)
+    if end < at:
+        return None
+    return RtpPacket(second & 0x7F, sequence, timestamp, source, data[at:end])
+
+
+def write_rtp(payload_type: int, sequence: int, timestamp: int, source: int, payload: bytes, *, marker: bool) -> bytes:
+    """Return a packet's bytes."""
+    second = payload_type | (0x80 if marker else 0)
+    return _HEADER.pack(0x80, second, sequence & 0xFFFF, timestamp & 0xFFFFFFFF, source) + payload
+
+
+class KeyReader:
+    """Finds the keys in a stream of events: each counts once, at its first packet that comes."""
+
+    def __init__(self) -> None:
+        self._last: tuple[int, int] | None = None
+
+    def read(self, packet: RtpPacket) -> str | None:
+        """Return the key that this packet begins; None where it goes on or ends, or is no key."""
+        if len(packet.payload) < 4:
+            return None
+        code = packet.payload[0]
+        this = (packet.source, packet.timestamp)
+        if code >= len(EVENTS) or this == self._last:
+            return None
+        self._last = this
+        return EVENTS[code]
+
+
+class KeyWriter:
+    """Keys of ours on their way out, a payload a slot; while one is pressed, and in the pauses, no sound is sent."""
+
+    def __init__(self, clock: int) -> None:
+        """`clock`: timestamps a second."""
+        self._step = clock * FRAME_MS // 1000
+        self._waiting: deque[str] = deque()
+        self._code = 0
+        self._slot = -1
+        """Slots into the key, and into the pause behind it; -1 between keys."""
+
+    def __repr__(self) -> str:
+        return f"KeyWriter({len(self._waiting)} waiting)"
+
+    @property
+    def busy(self) -> bool:
+        """Whether something is pressed, or waits to be."""
+        return self._slot >= 0 or bool(self._waiting)
+
+    def press(self, keys: str) -> None:
+        """Press keys, each one of `KEYS`."""
+        self._waiting.extend(key for key in keys if key in KEYS)
+
+    def forget(self) -> None:
+        """Press no more."""
+        self._waiting.clear()
+        self._slot = -1
+
+    def next(self) -> tuple[list[bytes], bool, int]:
+        """Return the payloads of this slot (none in a pause), whether they begin a key, and slots since it began."""
+        if self._slot < 0:
+            self._code, self._slot = EVENTS.index(self._waiting.popleft()), 0
+        slot = self._slot
+        pressed = KEY_MS // FRAME_MS
+        self._slot = slot + 1 if slot + 1 < pressed + GAP_MS // FRAME_MS else -1
+        if slot >= pressed:
+            return [], False, slot
+        ends = slot == pressed - 1
+        payload = _EVENT.pack(self._code, (0x80 if ends else 0) | VOLUME, (slot + 1) * self._step)
+        return [payload] * (ENDINGS if ends else 1), slot == 0, slot

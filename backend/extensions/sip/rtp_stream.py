@@ -1,0 +1,229 @@
+"""The sound of one call by SIP on the wire: a packet out every 20 ms, packets in, keys both ways, one socket.
+
+The peer receives where its packets come from (*symmetric RTP*), which is not what it says when it is behind NAT. But a
+packet counts only if it comes from one of two addresses: the one in the description, or the one that the INVITE came
+from. The first such sender is kept to; another port of those addresses may follow it once it has been quiet for two
+seconds. So nobody else can speak into a call, or have its sound sent to himself, by guessing a port.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import logging
+import random
+import secrets
+import socket
+from collections.abc import Callable
+from typing import Any
+
+from backend.errors import LineFailed, TooMany
+from backend.extensions.sip.codecs import decoder_of, open_encoder
+from backend.extensions.sip.rtp import KeyReader, KeyWriter, read_rtp, write_rtp
+from backend.extensions.sip.sdp import MediaPlan
+from backend.media.clock import current_media_clock
+from backend.media.frame import FRAME_MS, Frame
+from backend.media.playout import Playout
+from backend.media.receive import ReceivePipeline
+from backend.transports.phone_line import OnKey
+from backend.transports.webrtc.aioice_sockets import ClockedSocket, bind_udp, current_socket_reader
+
+log = logging.getLogger(__name__)
+
+QUIET_S = 2.0
+"""Seconds after which another sender may take the place of one that has fallen silent."""
+RTCP_TYPES = range(72, 80)
+"""What the payload types of RTCP packets look like (RFC 5761, 4)."""
+RETRY_AFTER_S = 10
+
+
+class RtpStream(asyncio.DatagramProtocol):
+    """One call's RTP, from `use` to `close`. Made on the event loop; takes `sock` over."""
+
+    def __init__(
+        self,
+        sock: socket.socket,
+        playout: Playout,
+        *,
+        silence_s: float,
+        hold_max_s: float,
+        on_frames: Callable[[list[Frame]], None],
+        on_fault: Callable[[Exception], None],
+    ) -> None:
+        """`silence_s`: seconds without a packet after which the peer is gone; `hold_max_s`: the same during a hold."""
+        self._playout = playout
+        self._silence_s, self._hold_max_s = silence_s, hold_max_s
+        self._on_frames, self._on_fault = on_frames, on_fault
+        self.on_key: OnKey | None = None
+        self._plan: MediaPlan | None = None
+        self._hosts: set[str] = set()
+        self._remote: tuple[str, int] | None = None
+        self._sender: tuple[str, int] | None = None
+        self._heard_at = 0.0
+        self._now = asyncio.get_running_loop().time
+        self._receiving: ReceivePipeline | None = None
+        self._keys_in = KeyReader()
+        self._keys_out = KeyWriter(8_000)
+        self._pressed: asyncio.Future[None] | None = None
+        self._source = secrets.randbits(32)
+        self._sequence = secrets.randbits(15)
+        self._epoch = secrets.randbits(31)
+        self._key_began = 0
+        self._begins = True  # the next packet is the first of a stretch of sound
+        self._lost_at = self._now() + silence_s
+        self.packets_out = 0
+        self._clock = current_media_clock()
+        self._socket = ClockedSocket(sock, self, current_socket_reader())
+        self._slot = self._clock.join(self._on_slot, on_fault)
+
+    def __repr__(self) -> str:
+        return f"RtpStream({self._plan and self._plan.codec}, {self._receiving!r}, {self.packets_out} out)"
+
+    @property
+    def held(self) -> bool:
+        """Whether the peer has put us on hold."""
+        return self._plan is not None and not self._plan.receives
+
+    @property
+    def takes_keys(self) -> bool:
+        """Whether keys can be pressed."""
+        return self._plan is not None and self._plan.keys_type is not None
+
+    @property
+    def lost_at(self) -> float:
+        """The moment to give the peer up, if no packet comes before."""
+        if self._plan is not None and self._plan.sends and self._plan.receives and self._receiving is not None:
+            return self._receiving.lost_at
+        return self._lost_at
+
+    def use(self, plan: MediaPlan, peer: str) -> None:
+        """Go on as was agreed; `peer`: the address that its messages come from."""
+        before, self._plan, now = self._plan, plan, self._now()
+        self._hosts = {plan.address[0], peer}
+        if before is None or before.address != plan.address:
+            self._remote, self._sender = plan.address, None
+        self._lost_at = now + (self._silence_s if plan.sends and plan.receives else self._hold_max_s)
+        if before is None or before.codec != plan.codec:
+            self._close_codecs()
+            self._encoder = open_encoder(plan.codec)
+        elif self._receiving is not None:
+            self._receiving.close()
+        self._keys_out = KeyWriter(plan.keys_clock)
+        self._end_keys()
+        self._receiving = ReceivePipeline(now, lost_after_s=self._silence_s, open_decoder=decoder_of(plan.codec))
+        self._begins = True
+
+    async def press(self, keys: str) -> None:
+        """Press keys, and wait until they are sent. Raises `LineFailed`."""
+        if not self.takes_keys or self.held:
+            raise LineFailed("The other end takes no keys at the moment.")
+        self._keys_out.press(keys)
+        if self._pressed is None:
+            self._pressed = asyncio.get_running_loop().create_future()
+        await asyncio.shield(self._pressed)
+
+    def close(self) -> None:
+        """Release the socket and the codecs. Safe to call twice."""
+        self._slot.leave()
+        self._socket.close()
+        self._end_keys()
+        self._close_codecs()
+
+    def stats(self) -> dict[str, float]:
+        """Return figures of the stream."""
+        inward = self._receiving.stats() if self._receiving is not None else {}
+        return inward | {
+            "packets_out": self.packets_out,
+            "slots_skipped": self._slot.skipped,
+            "worst_gap_ms": self._slot.worst_gap_ms,
+        }
+
+    def datagram_received(self, data: bytes, addr: Any) -> None:
+        packet, plan, receiving = read_rtp(data), self._plan, self._receiving
+        if packet is None or plan is None or receiving is None or packet.payload_type in RTCP_TYPES:
+            return
+        now = self._now()
+        if not self._is_peer((addr[0], addr[1]), now):
+            return
+        if packet.payload_type == plan.keys_type and (key := self._keys_in.read(packet)) and self.on_key is not None:
+            self.on_key(key)
+        if self.held:
+            return  # music, perhaps
+        sound = packet.payload if packet.payload_type == plan.payload_type else b""
+        try:
+            self._on_frames(receiving.receive(packet.source, packet.sequence, packet.timestamp, sound, now))
+        except Exception as error:
+            log.exception("a call's sound could not be decoded")
+            self._on_fault(error)
+
+    def error_received(self, exc: Exception) -> None:
+        """Nobody listens where we send: the peer is given up when nothing comes from it."""
+
+    def _is_peer(self, sender: tuple[str, int], now: float) -> bool:
+        """Return whether a packet of `sender` counts, and send there from now on."""
+        if sender != self._sender:
+            if sender[0] not in self._hosts or (self._sender is not None and now - self._heard_at < QUIET_S):
+                return False
+            self._sender = self._remote = sender
+        self._heard_at = now
+        return True
+
+    def _on_slot(self, number: int) -> None:
+        receiving, read_all_at = self._receiving, self._clock.read_all_at  # what waits in the kernel is not missing
+        if receiving is not None and receiving.due <= read_all_at:
+            self._on_frames(receiving.expire(read_all_at))
+        plan = self._plan
+        if plan is None or not plan.receives:
+            self._begins = True
+            return
+        timestamp = self._epoch + number * (plan.clock * FRAME_MS // 1000)
+        if self._keys_out.busy:
+            self._send_key(plan, timestamp)
+            return
+        if self._pressed is not None:
+            self._end_keys()
+        frame = self._playout.pull()
+        payload = self._encoder.encode(frame) if frame is not None else self._encoder.rest()
+        self._send(plan.payload_type, timestamp, payload, marker=self._begins)
+        self._begins = False
+
+    def _send_key(self, plan: MediaPlan, timestamp: int) -> None:
+        payloads, begins, _ = self._keys_out.next()
+        if begins:
+            self._key_began = timestamp
+        for payload in payloads:
+            self._send(plan.keys_type or 0, self._key_began, payload, marker=begins)
+        self._begins = True
+
+    def _send(self, payload_type: int, timestamp: int, payload: bytes, *, marker: bool) -> None:
+        self._sequence = (self._sequence + 1) & 0xFFFF
+        self.packets_out += 1
+        self._socket.sendto(
+            write_rtp(payload_type, self._sequence, timestamp, self._source, payload, marker=marker), self._remote
+        )
+
+    def _end_keys(self) -> None:
+        self._keys_out.forget()
+        if self._pressed is not None and not self._pressed.done():
+            self._pressed.set_result(None)
+        self._pressed = None
+
+    def _close_codecs(self) -> None:
+        if self._receiving is not None:
+            self._receiving.close()
+            self._receiving = None
+            self._encoder.close()
+
+
+def open_rtp_socket(host: str, ports: tuple[int, int]) -> socket.socket:
+    """Return a socket on an even port of the range. Raises `TooMany` when none is free."""
+    low, high = ports
+    even = range(low + low % 2, high + 1, 2)
+    start = random.randrange(len(even)) if even else 0
+    for offset in range(len(even)):
+        try:
+            return bind_udp(host, even[(start + offset) % len(even)])
+        except OSError as error:
+            if error.errno != errno.EADDRINUSE:
+                raise TooMany("No socket for another call.", retry_after_s=RETRY_AFTER_S, hint=str(error)) from error
+    raise TooMany("All RTP ports are in use.", retry_after_s=RETRY_AFTER_S, hint="Widen SIP__RTP_PORTS.")

@@ -1,0 +1,184 @@
+"""Opens the SIP user agent, where it is enabled: who may call, as whom, and what becomes of a call.
+
+A call is admitted as one by a telephone provider is: by the limits and budgets of its number, into a session like any
+other. Of several processes that serve one port, the one that has got SIP's port takes its calls; when it ends, another
+one takes its place.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import hmac
+import logging
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass
+
+from aiosipua.auth import SipDigestAuth
+
+from backend.budgets.permits import PermitKind
+from backend.errors import BadOffer, SetupError, TooMany, VoiceError
+from backend.extensions.sip.agent import AgentConfig, UserAgent
+from backend.extensions.sip.call import CallLimits, SipCall, ringing
+from backend.extensions.sip.digest import DigestAuth
+from backend.extensions.sip.gate import Gate
+from backend.extensions.sip.registration import Registration, Trunk
+from backend.extensions.sip.sdp import CodecName
+from backend.extensions.sip.settings import SipSettings
+from backend.extensions.telephone.routes import TRANSPORT, reserve_call
+from backend.http.context import Context
+from backend.http.limits import Buckets, network_of
+from backend.http.secret_key import secret_keys
+from backend.runtime.supervisor import supervising
+from backend.settings.settings import Settings
+
+log = logging.getLogger(__name__)
+
+TAKE_OVER_S = 2.0
+"""Seconds between two looks whether the port has become free."""
+FAILURES_PER_MINUTE = 20
+"""Refusals that one address is told."""
+REQUESTS_PER_MINUTE = 120
+"""Requests of a stranger's address that are answered."""
+
+
+@dataclass
+class Sip:
+    """The user agent of this process, while it has one."""
+
+    agent: UserAgent | None = None
+    registration: Registration | None = None
+
+    @property
+    def summary(self) -> str:
+        """In words for the operator."""
+        if self.agent is None:
+            return "another process of this server takes the calls"
+        trunk = ", registering at the trunk" if self.registration else ""
+        return f"port {self.agent.port}, UDP and TCP{trunk}"
+
+
+@asynccontextmanager
+async def open_sip(settings: Settings, here: Context) -> AsyncIterator[Sip | None]:
+    """Take calls by SIP within the block; None where they are not enabled. Raises `SetupError` for a port in use."""
+    if not settings.sip.enabled:
+        yield None
+        return
+    sip = Sip()
+    async with AsyncExitStack() as stack:
+        try:
+            await stack.enter_async_context(_agent(settings, here, sip))
+        except OSError as error:
+            if error.errno != errno.EADDRINUSE or not settings.share_sessions:
+                raise SetupError(
+                    f"Cannot listen on port {settings.sip.port} for SIP: {error.strerror}.",
+                    hint="Set SIP__PORT to a free port, or SIP__HOST to an address of this machine.",
+                ) from error
+            await stack.enter_async_context(supervising("sip", lambda: _take_over(settings, here, sip)))
+        yield sip
+
+
+async def _take_over(settings: Settings, here: Context, sip: Sip) -> None:
+    """Wait until the port is free, then take calls until cancelled."""
+    while True:
+        with suppress(OSError):
+            async with _agent(settings, here, sip):
+                log.info("SIP: this process takes the calls now")
+                await asyncio.Event().wait()
+        await asyncio.sleep(TAKE_OVER_S)
+
+
+@asynccontextmanager
+async def _agent(settings: Settings, here: Context, sip: Sip) -> AsyncIterator[None]:
+    """Listen, and stay registered, within the block. Raises `OSError`."""
+    options = settings.sip
+    failures = Buckets(FAILURES_PER_MINUTE, what="SIP calls without leave")
+    requests = Buckets(REQUESTS_PER_MINUTE, what="SIP requests")
+    gate = Gate(options.peers, _digest(settings), lambda address: _may(failures, here, address))
+
+    async def on_call(call: SipCall) -> None:
+        await take_call(here, call, options.ring_s)
+
+    agent = UserAgent(_config(options, lambda address: _may(requests, here, address)), gate, on_call)
+    await agent.open()
+    sip.agent = agent
+    here.services.metrics.watch_queue("sip_calls", lambda: agent.live)
+    here.services.metrics.watch_queue("sip_transactions", lambda: agent.held - agent.live)
+    try:
+        async with AsyncExitStack() as stack:
+            if options.trunk:
+                sip.registration = registration = Registration(agent, Trunk.named(options.trunk))
+                stack.push_async_callback(registration.close)
+                here.services.sip_trunks[options.trunk] = lambda: registration.state
+                await stack.enter_async_context(supervising("sip registration", registration.run))
+            yield
+    finally:
+        await agent.close()
+        here.services.sip_trunks.clear()
+        sip.agent = sip.registration = None
+
+
+async def take_call(here: Context, call: SipCall, ring_s: float) -> None:
+    """Admit a call, answer it, and return when it is over; refuse it over a limit or for what cannot be agreed on."""
+    payer = here.callers.payer(call.caller)
+    try:
+        session = await reserve_call(here, payer)
+    except TooMany as error:
+        call.refuse(503, error.retry_after_s)
+        return
+    registry = here.services.registry
+    transport = None
+    try:
+        if await ringing(call, ring_s):
+            transport = call.accept()
+    except BadOffer:
+        call.refuse(488)
+    except TooMany as error:
+        call.refuse(503, error.retry_after_s)
+    if transport is None:
+        await registry.end(session, "never_connected")
+        await here.services.budgets.permits.hold(PermitKind.CALLS, payer, session.id).release()
+        return
+    try:
+        registry.connect(session, transport, TRANSPORT)
+    except VoiceError:  # its reservation has lapsed while it rang
+        await transport.close()
+        return
+    await registry.wait(session)
+
+
+def _config(options: SipSettings, may_ask: Callable[[str], bool]) -> AgentConfig:
+    password = options.trunk_password
+    user = options.trunk_user or options.trunk.removeprefix("sip:").partition("@")[0]
+    return AgentConfig(
+        host=options.host,
+        port=options.port,
+        public=options.public_address,
+        most_calls=options.max_calls,
+        credentials=SipDigestAuth(user, password.get_secret_value()) if password else None,
+        may_ask=may_ask,
+        limits=CallLimits(
+            codecs=[CodecName(each.upper()) for each in options.codecs],
+            rtp_host=options.host,
+            rtp_ports=options.rtp_ports,
+            silence_s=options.silence_s,
+            hold_max_s=options.hold_max_s,
+            session_s=options.session_s,
+        ),
+    )
+
+
+def _digest(settings: Settings) -> DigestAuth | None:
+    users = settings.sip.passwords
+    if not users:
+        return None
+    return DigestAuth(hmac.digest(secret_keys(settings)[0], b"sip", "sha256"), settings.sip.realm, users)
+
+
+def _may(buckets: Buckets, here: Context, address: str) -> bool:
+    try:
+        buckets.take(network_of(address), here.now())
+    except TooMany:
+        return False
+    return True

@@ -1,0 +1,191 @@
+"""SIP transactions (RFC 3261, 17; RFC 6026), pure: what is sent again, until when, and when to give up.
+
+Theory. UDP loses datagrams, so requests and their final answers are repeated: after half a second (T1), then after
+twice as long each time, four seconds at most (T2), for 32 seconds in all. A *server transaction* is a request that
+came: its repetitions are answered with what was answered before, and never carried out twice. The final answer to an
+INVITE is itself repeated until its ACK comes; an acceptance that is never acknowledged is a call that never began. A
+*client transaction* is a request of ours: it is repeated until an answer comes, and without one it fails.
+
+Only requests of those who are admitted become transactions; strangers are answered without anything being kept. Nothing
+here outlives its 32 seconds, and each table is bounded: beyond, requests are dropped as if the network had.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from math import inf
+
+from aiosipua import SipRequest, SipResponse
+from aiosipua.headers import parse_via
+
+from backend.extensions.sip.links import Link
+
+T1_S, T2_S = 0.5, 4.0
+LIFE_S = 64 * T1_S
+"""Seconds after which nothing is repeated or waited for any more."""
+MOST = 5_000
+"""Transactions of a kind at once."""
+
+Key = tuple[str, ...]
+OnFinal = Callable[[SipResponse | None], None]
+"""Called with the final answer to a request of ours; None: there was none."""
+
+
+@dataclass(slots=True)
+class ServerTransaction:
+    """A request that came, and what it was answered."""
+
+    request: SipRequest
+    link: Link
+    ends_at: float
+    status: int = 0
+    answer: bytes = b""
+    repeat_at: float = inf
+    pause_s: float = T1_S
+    acknowledged: bool = False
+
+    @property
+    def is_invite(self) -> bool:
+        """Whether its final answer waits for an ACK."""
+        return self.request.method == "INVITE"
+
+
+@dataclass(slots=True)
+class ClientTransaction:
+    """A request of ours that waits for its final answer."""
+
+    request: SipRequest
+    link: Link
+    on_final: OnFinal
+    ends_at: float
+    repeat_at: float
+    pause_s: float = T1_S
+
+
+@dataclass(slots=True)
+class Due:
+    """What `expire` found."""
+
+    repeat: list[tuple[Link, bytes]] = field(default_factory=list)
+    unacknowledged: list[ServerTransaction] = field(default_factory=list)
+    """INVITEs whose acceptance nobody has acknowledged."""
+    unanswered: list[ClientTransaction] = field(default_factory=list)
+
+
+class Transactions:
+    """All transactions of a user agent. `now` is any steady clock in seconds."""
+
+    def __init__(self, most: int = MOST) -> None:
+        self._most = most
+        self._servers: dict[Key, ServerTransaction] = {}
+        self._accepted: dict[str, ServerTransaction] = {}  # that wait for their ACK, by Call-ID
+        self._clients: dict[tuple[str, str], ClientTransaction] = {}
+
+    def __repr__(self) -> str:
+        return f"Transactions({len(self._servers)} theirs, {len(self._clients)} ours)"
+
+    def __len__(self) -> int:
+        return len(self._servers) + len(self._clients)
+
+    @property
+    def asking(self) -> int:
+        """Requests of ours that wait for an answer."""
+        return len(self._clients)
+
+    def accepted(self, ack: SipRequest) -> ServerTransaction | None:
+        """Return the accepted INVITE that an ACK is about (RFC 3261, 13.2.2.4): it has a branch of its own."""
+        found = self._accepted.get(ack.call_id or "")
+        theirs, ours = ack.cseq, found.request.cseq if found is not None else None
+        return found if theirs is not None and ours is not None and theirs.seq == ours.seq else None
+
+    def find(self, key: Key) -> ServerTransaction | None:
+        """Return the transaction of a request that has come before."""
+        return self._servers.get(key)
+
+    def open(self, key: Key, request: SipRequest, link: Link, now: float) -> ServerTransaction | None:
+        """Begin a transaction for a request that is new; None: there are too many."""
+        if len(self._servers) >= self._most:
+            return None
+        # An INVITE has three minutes to be answered, anything else is answered at once.
+        life_s = 180.0 if request.method == "INVITE" else LIFE_S
+        transaction = self._servers[key] = ServerTransaction(request, link, now + life_s)
+        return transaction
+
+    def answer(self, transaction: ServerTransaction, response: SipResponse, now: float) -> None:
+        """Send a response, and go on as the transaction demands."""
+        transaction.status, transaction.answer = response.status_code, bytes(response)
+        transaction.link.send(transaction.answer)
+        if response.status_code < 200:
+            return
+        transaction.ends_at = now + LIFE_S
+        if transaction.is_invite and (response.status_code < 300 or not transaction.link.reliable):
+            transaction.repeat_at, transaction.pause_s = now + T1_S, T1_S
+        if transaction.is_invite and response.status_code < 300:
+            self._accepted[transaction.request.call_id or ""] = transaction
+
+    def acknowledge(self, transaction: ServerTransaction) -> None:
+        """Note that the ACK has come: the answer is not repeated by itself any more."""
+        transaction.acknowledged, transaction.repeat_at = True, inf
+        self._release(transaction)
+
+    def ask(self, request: SipRequest, link: Link, on_final: OnFinal, now: float) -> None:
+        """Send a request of ours, and repeat it until it is answered. It fails at once where there are too many."""
+        if len(self._clients) >= self._most:
+            on_final(None)
+            return
+        repeat_at = inf if link.reliable else now + T1_S
+        branch = parse_via(request.headers.get("via")[0]).branch or ""
+        self._clients[branch, request.method] = ClientTransaction(request, link, on_final, now + LIFE_S, repeat_at)
+        link.send(bytes(request))
+
+    def take(self, response: SipResponse) -> ClientTransaction | None:
+        """Return the transaction that this final answer ends; None for a provisional one, and one that ends none."""
+        cseq, vias = response.cseq, response.headers.get("via")
+        assert cseq is not None
+        key = (parse_via(vias[0]).branch or "", cseq.method)
+        transaction = self._clients.get(key)
+        if transaction is None:
+            return None
+        if response.status_code < 200:
+            transaction.pause_s = T2_S
+            if cseq.method == "INVITE":
+                transaction.repeat_at = inf
+            return None
+        return self._clients.pop(key)
+
+    def expire(self, now: float) -> Due:
+        """Return what is to be sent again, and what has come to its end."""
+        due = Due()
+        for key, server in list(self._servers.items()):
+            if now >= server.ends_at:
+                del self._servers[key]
+                self._release(server)
+                if server.is_invite and 200 <= server.status < 300 and not server.acknowledged:
+                    due.unacknowledged.append(server)
+            elif now >= server.repeat_at:
+                due.repeat.append((server.link, server.answer))
+                server.pause_s = min(2 * server.pause_s, T2_S)
+                server.repeat_at = now + server.pause_s
+        for branch, client in list(self._clients.items()):
+            if now >= client.ends_at:
+                del self._clients[branch]
+                due.unanswered.append(client)
+            elif now >= client.repeat_at:
+                due.repeat.append((client.link, bytes(client.request)))
+                client.pause_s = min(2 * client.pause_s, T2_S)
+                client.repeat_at = now + client.pause_s
+        return due
+
+    def abandon(self) -> list[ClientTransaction]:
+        """Forget everything; return the requests of ours that were not answered."""
+        clients = list(self._clients.values())
+        self._servers.clear()
+        self._accepted.clear()
+        self._clients.clear()
+        return clients
+
+    def _release(self, transaction: ServerTransaction) -> None:
+        call_id = transaction.request.call_id or ""
+        if self._accepted.get(call_id) is transaction:
+            del self._accepted[call_id]

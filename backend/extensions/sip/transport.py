@@ -1,0 +1,146 @@
+"""A telephone call by SIP, as the `Transport` and `PhoneLine` of a call: sound here, signalling behind `Signalling`.
+
+Nothing is buffered at the other end beyond its jitter buffer, so what was heard is what was played, as over WebRTC.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+from typing import Protocol
+
+from backend.errors import MediaFailed, NeverConnected, TransportLost, VoiceError
+from backend.extensions.sip.rtp_stream import RtpStream
+from backend.extensions.sip.sdp import MediaPlan
+from backend.media.playout import OnPlayed, Playout
+from backend.runtime.timer import Alarm
+from backend.transports.base import OnPlayback, ReceiveQueue
+from backend.transports.phone_line import LineAbility, OnKey
+
+log = logging.getLogger(__name__)
+
+
+class Signalling(Protocol):
+    """The signalling of one call."""
+
+    takes_transfers: bool
+    """Whether the peer can be referred to somebody else."""
+
+    async def refer(self, target: str) -> None:
+        """Have the peer call `target`. Raises `LineFailed`."""
+        ...
+
+    def hang_up(self) -> None:
+        """End the call, if it is not over."""
+        ...
+
+
+class SipTransport:
+    """One call that is being answered. See `transports.base.Transport` and `telephone.line.PhoneLine`."""
+
+    def __init__(self, signalling: Signalling, sock: socket.socket, *, silence_s: float, hold_max_s: float) -> None:
+        """`sock` is where the sound comes and goes."""
+        self._signalling = signalling
+        self._queue = ReceiveQueue()
+        self._playout = playout = Playout()
+        # What `Transport` asks for, the queue and the playout do themselves.
+        self.receive_frames, self.wait_ended = self._queue.receive_frames, self._queue.wait_ended
+        self.wait_arrived = self._queue.wait_arrived
+        self.play, self.flush = playout.push, playout.flush
+        self.restore, self.forget = playout.restore, playout.forget
+        self.hold, self.resume = playout.hold, playout.resume
+        self.duck, self.unduck = playout.duck, playout.unduck
+        self._stream = RtpStream(
+            sock,
+            playout,
+            silence_s=silence_s,
+            hold_max_s=hold_max_s,
+            on_frames=self._queue.enqueue,
+            on_fault=self._fail,
+        )
+        self._alarm = Alarm(self._on_alarm)
+        self._now = asyncio.get_running_loop().time
+        self._alarm.set(self._stream.lost_at)
+
+    def __repr__(self) -> str:
+        return f"SipTransport({self._queue!r}, {self._playout!r}, {self._stream!r})"
+
+    def use(self, plan: MediaPlan, peer: str) -> None:
+        """Send and receive as was agreed with the peer, whose messages come from address `peer`."""
+        if self._queue.ended:
+            return
+        self._stream.use(plan, peer)
+        self._alarm.stop()
+        self._alarm.set(self._stream.lost_at)
+
+    def arrive(self) -> None:
+        """Note that the peer has got our answer."""
+        self._queue.arrive()
+
+    def end(self, error: VoiceError | None) -> None:
+        """End the call's sound: the peer has hung up, or is gone."""
+        self._queue.end(error)
+        self._alarm.stop()
+
+    def listen_to_playback(self, on_playback: OnPlayback) -> None:
+        self._playout.on_playback = on_playback
+
+    def watch_played(self, on_played: OnPlayed) -> None:
+        self._playout.on_played = on_played
+
+    @property
+    def abilities(self) -> frozenset[LineAbility]:
+        transfer = {LineAbility.TRANSFER} if self._signalling.takes_transfers else set()
+        return frozenset(transfer | ({LineAbility.KEYS} if self._stream.takes_keys else set()))
+
+    def listen_to_keys(self, on_key: OnKey) -> None:
+        self._stream.on_key = on_key
+
+    def press_here(self, key: str) -> None:
+        """Take a key of the caller's that came as a message."""
+        if self._stream.on_key is not None:
+            self._stream.on_key(key)
+
+    async def transfer(self, target: str) -> None:
+        await self._signalling.refer(target)
+
+    async def press(self, keys: str) -> None:
+        await self._stream.press(keys)
+
+    async def hang_up(self) -> None:
+        self._signalling.hang_up()
+
+    async def close(self) -> None:
+        self._queue.close()
+        self._alarm.stop()
+        self._stream.close()
+        self._signalling.hang_up()
+
+    def stats(self) -> dict[str, float]:
+        return self._stream.stats() | {
+            "inbox_frames": len(self._queue),
+            "inbox_dropped": self._queue.dropped,
+            "queued_ms": self._playout.queued_ms,
+        }
+
+    def _on_alarm(self) -> None:
+        if self._queue.ended:
+            return
+        if self._stream.lost_at <= self._now():
+            why = (
+                "The call was on hold for too long."
+                if self._stream.held
+                else "No sound comes from the caller any more."
+            )
+            self.end(TransportLost(why))
+        else:
+            self._alarm.set(self._stream.lost_at)
+
+    def _fail(self, error: Exception) -> None:
+        self.end(MediaFailed(f"This call's audio failed ({type(error).__name__})."))
+
+
+def unacknowledged() -> NeverConnected:
+    """Return the error of a call whose peer never said that it got our answer."""
+    return NeverConnected("The caller's telephone did not acknowledge our answer.")

@@ -1,0 +1,176 @@
+"""Calls that telephone providers pass on: `POST /{provider}/voice`, their webhook, and `/{provider}/media`, the audio.
+
+The webhook is signed by the provider; its answer is XML that has the call streamed here, with a token for the one
+session it was admitted to, bound to the provider's id of the call. The socket opens with that token only.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from urllib.parse import parse_qsl, urlsplit
+
+from fastapi import APIRouter, Request, Response, WebSocket
+
+from backend.budgets.permits import PermitKind
+from backend.budgets.usage import CALL, Payer
+from backend.errors import BadRequest, Forbidden, NotFound, TooMany, VoiceError
+from backend.extensions.telephone.provider import TelephoneProvider, WebhookRequest
+from backend.http.context import Context, Here, context_of, principal_of
+from backend.http.errors import note_error
+from backend.http.identity import refuse
+from backend.sessions.registry import Session, SessionState
+from backend.transports.media_stream import MediaStreamTransport
+from backend.transports.media_stream_framing import StreamFraming, StreamStarted
+
+TRANSPORT = "telephone"
+"""The name of this way in, as events and descriptions show it."""
+FIELDS_LIMIT = 100
+STARTED_WITHIN_S = 5.0
+"""Seconds a media stream may take to name its call."""
+REFUSED = 1008
+SECRETS = {"twilio": "TWILIO__AUTH_TOKEN", "telnyx": "TELNYX__PUBLIC_KEY", "plivo": "PLIVO__AUTH_TOKEN"}
+"""By which setting each provider's requests are known."""
+PROVIDERS = tuple(SECRETS)
+
+
+async def incoming_call(request: Request, here: Context, name: str) -> Response:
+    """Answer a telephone provider's webhook with XML that has the call streamed to this server, or refuses it as busy.
+
+    403 without the provider's signature, 404 where the provider is not configured.
+    """
+    provider = _provider(here, name)
+    asked = await _webhook_request(request, here, name)
+    if not provider.is_signed(asked):
+        hint = f"Set {name.upper()}__PUBLIC_URL to the address that {name.capitalize()} calls."
+        raise Forbidden("The signature of the request is not valid.", hint=hint)
+    incoming = provider.incoming(asked)
+    try:
+        session = await reserve_call(here, here.callers.payer(incoming.number))
+    except TooMany:
+        return _xml(provider.reject())
+    scheme, host = ("wss" if asked.urls[0].startswith("https") else "ws"), urlsplit(asked.urls[0]).netloc
+    token = here.callers.token(session.id, incoming.call)
+    return _xml(provider.accept(f"{scheme}://{host}/{name}/media", token))
+
+
+async def media_stream(websocket: WebSocket, name: str) -> None:
+    """Carry the call whose webhook was answered with the stream's token; returns when the call is over."""
+    here = context_of(websocket)
+    try:
+        provider = _provider(here, name)
+        framing = provider.framing()
+        with here.streams.holding(principal_of(websocket).address):
+            await websocket.accept()
+            started = await _started(websocket, framing)
+            session = await _session_of(here, started)
+    except TooMany as error:
+        await refuse(error, websocket.scope, websocket.receive, websocket.send)
+        return
+    except VoiceError as error:
+        note_error(websocket, error)
+        await websocket.close(REFUSED)
+        return
+    if session.state is not SessionState.RESERVED:  # nothing awaited up to `connect`: of two that race, one is refused
+        await websocket.close(REFUSED)
+        return
+    registry = here.services.registry
+    registry.connect(session, MediaStreamTransport(websocket, framing, started, provider), TRANSPORT)
+    await registry.wait(session)
+
+
+async def reserve_call(here: Context, payer: Payer) -> Session:
+    """Admit a call by telephone and reserve its session. Raises `TooMany` over a limit or a budget, or when full."""
+    here.offers.take(payer.address, here.now())
+    budgets = here.services.budgets
+    await budgets.admit(payer, CALL, Counter())
+    permit = await budgets.permits.take(PermitKind.CALLS, payer)
+    try:
+        return here.services.registry.reserve(payer.user, session_id=permit.id)
+    except VoiceError:
+        await permit.release()
+        raise
+
+
+def _webhook(name: str) -> Callable[..., Awaitable[Response]]:
+    async def webhook(request: Request, here: Here) -> Response:
+        """Answer a call that a telephone provider announces, with XML in its own language; the request is signed."""
+        return await incoming_call(request, here, name)
+
+    return webhook
+
+
+def _media(name: str) -> Callable[[WebSocket], Awaitable[None]]:
+    async def media(websocket: WebSocket) -> None:
+        await media_stream(websocket, name)
+
+    return media
+
+
+router = APIRouter(tags=["telephone"])
+for _name in PROVIDERS:
+    router.add_api_route(
+        f"/{_name}/voice", _webhook(_name), methods=["POST"], name=f"{_name}_voice", response_class=Response
+    )
+    router.add_api_websocket_route(f"/{_name}/media", _media(_name))
+
+
+def _provider(here: Context, name: str) -> TelephoneProvider:
+    provider = here.services.telephone.providers.get(name)
+    if provider is None:
+        raise NotFound("Calls of this telephone provider are off.", hint=f"Set {SECRETS[name]}.")
+    return provider
+
+
+async def _webhook_request(request: Request, here: Context, name: str) -> WebhookRequest:
+    """Read the request, with the addresses under which it may have been made. Raises `BadRequest`."""
+    try:
+        body = (await request.body()).decode()
+        form = parse_qsl(body, keep_blank_values=True, max_num_fields=FIELDS_LIMIT)
+    except ValueError:
+        raise BadRequest("The body is not a form.") from None
+    query = f"?{request.url.query}" if request.url.query else ""
+    base = here.services.telephone.public_urls[name].rstrip("/") or f"{request.url.scheme}://{request.url.netloc}"
+    return WebhookRequest(_addresses(base, request.url.path + query), dict(request.headers), form, body)
+
+
+def _addresses(base: str, path: str) -> list[str]:
+    """Return the address, and the same with the port of its scheme written out, or left out."""
+    parts = urlsplit(base)
+    port = {"https": 443, "http": 80}[parts.scheme]
+    host = parts.netloc.removesuffix(f":{port}")
+    others = [f"{parts.scheme}://{host}{path}", f"{parts.scheme}://{host}:{port}{path}"] if _has_no_port(host) else []
+    return list(dict.fromkeys([base + path, *others]))
+
+
+def _has_no_port(host: str) -> bool:
+    return ":" not in host.rpartition("]")[2]
+
+
+async def _started(websocket: WebSocket, framing: StreamFraming) -> StreamStarted:
+    """Return the message that names the call. Raises `BadRequest` when it does not come in time."""
+    try:
+        async with asyncio.timeout(STARTED_WITHIN_S):
+            for _ in range(3):  # `connected` comes before it
+                received = await websocket.receive()
+                if received["type"] == "websocket.disconnect":
+                    break
+                if isinstance(message := framing.read(received.get("text") or ""), StreamStarted):
+                    return message
+    except TimeoutError:
+        pass
+    raise BadRequest("The media stream does not name its call.")
+
+
+async def _session_of(here: Context, started: StreamStarted) -> Session:
+    """Return the session the stream was admitted to, brought here if it was reserved in another process."""
+    session_id = here.callers.opened(started.parameters.get("token", ""), started.call)
+    if session_id is None:
+        raise NotFound("The media stream belongs to no call that was admitted.")
+    handle = await here.services.sessions.find(session_id)
+    return await here.services.sessions.take(handle)
+
+
+def _xml(text: str) -> Response:
+    return Response(text, media_type="text/xml")

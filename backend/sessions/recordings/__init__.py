@@ -1,7 +1,0 @@
-"""Recordings: calls whose callers agreed, kept as sound and words until they expire.
-
-    call/recorder.py ─► ActiveRecording ─► RecordingWriter (a thread) ─► files ─► RecordingStore ─► routes
-
-A call puts its frames, with their place on the recording's clock, into a bounded queue; one thread of the process
-encodes and writes them, and no call waits for it. `RecordingStore` lists, reads, expires and erases.
-"""

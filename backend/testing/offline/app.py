@@ -1,0 +1,154 @@
+"""The scripted peer's HTTP surface: the local Responder's routes, and `/debug` for tests."""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import json
+import time
+from collections.abc import Callable
+
+from starlette.applications import Starlette
+from starlette.requests import HTTPConnection, Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route, WebSocketRoute
+from starlette.websockets import WebSocket
+
+from backend.extensions.local import app as local
+from backend.extensions.local.chat.completions import Pace, complete
+from backend.extensions.local.dialogue.rules import Thought
+from backend.extensions.local.realtime.core import Knobs, Realtime
+from backend.extensions.local.realtime.handler import Handler
+from backend.extensions.local.realtime.parts import Call
+from backend.extensions.local.realtime.shell import Connection
+from backend.extensions.local.server import ABORT
+from backend.testing.offline.record import Records
+from backend.testing.offline.script.handler import ScriptedHandler
+from backend.testing.offline.script.schema import ChatReply, ConnectionScript, Script, ScriptError, parse
+
+MAX_SCRIPT_BYTES = 1024 * 1024
+
+
+class ScriptedPeer(local.Service):
+    """Follows a script while there is one; without, it is the local Responder with a log."""
+
+    def __init__(
+        self,
+        new_handler: Callable[[], Handler],
+        speak: Callable[[str], bytes],
+        script: Script | None = None,
+        *,
+        required_key: str | None = None,
+        conversation: type[Realtime] = Realtime,
+    ) -> None:
+        """`new_handler` serves connections without a script; `speak` makes 24 kHz mono PCM16 of words.
+
+        `conversation` is what stands behind each connection.
+        """
+        super().__init__(new_handler, required_key=required_key)
+        self.records = Records()
+        self._speak = speak
+        self._conversation = conversation
+        self._script = script
+        self._handshakes = self._accepted = self._chats = 0
+        """Each since the script was set."""
+
+    def take_script(self, script: Script | None) -> None:
+        """Follow another script from the next connection on, with an empty log."""
+        self._script = script
+        self._handshakes = self._accepted = self._chats = 0
+        self.records.clear()
+
+    def refusal(self, connection: HTTPConnection) -> Response | None:
+        """A wrong key, and as many overloads as the script says."""
+        self._handshakes += 1
+        refusal = self.wrong_key(connection)
+        if refusal is None and self._script and self._handshakes <= self._script.refuse_connections:
+            refusal = local.failure(self._script.refuse_status, "The server is overloaded (scripted).", "server_error")
+        if refusal is not None:
+            self.records.refused += 1
+        return refusal
+
+    def connect(self, socket: WebSocket) -> Connection:
+        """A connection with its part of the script, and its record."""
+        self._accepted += 1
+        query = dict(socket.query_params)
+        script = self._script and self._script.for_connection(self._accepted, query.get("script"))
+        record = self.records.open(query)
+        knobs = _knobs(script) if script else Knobs()
+        core = self._conversation(local.MODEL, connection=record.number, now=time.monotonic(), knobs=knobs)
+        handler = ScriptedHandler(script, self._speak) if script else self.new_handler()
+        return Connection(socket, core, handler, record, abort=socket.scope["extensions"][ABORT])
+
+    async def complete(self, body: bytes) -> Response:
+        """The script's next chat answer; without one, the local Responder's."""
+        replies = self._script.chat if self._script else None
+        if not replies:
+            return await super().complete(body)
+        self._chats += 1
+        reply = replies[min(self._chats, len(replies)) - 1]
+        await asyncio.sleep(reply.delay_ms / 1000)
+        if reply.status != 200:
+            return local.failure(reply.status, "Scripted failure.", "server_error")
+        return await complete(
+            body, local.MODEL, _thought(reply), Pace(reply.token_delay_ms / 1000, reply.drop_after_tokens)
+        )
+
+
+def create_app(peer: ScriptedPeer) -> Starlette:
+    """The ASGI application."""
+    debug = [
+        Route("/debug/connections", debug_connections),
+        Route("/debug/script", debug_script, methods=["POST"]),
+    ]
+    azure = WebSocketRoute("/openai/v1/realtime", local.realtime)
+    return local.create_app(peer, [*debug, azure])
+
+
+async def debug_connections(request: Request) -> Response:
+    """Everything that went over the wire; `?audio=1` adds the appended audio."""
+    if not _is_local(request):
+        return Response(status_code=404)
+    peer: ScriptedPeer = request.app.state.service
+    return JSONResponse(peer.records.shown(with_audio=request.query_params.get("audio") == "1"))
+
+
+async def debug_script(request: Request) -> Response:
+    """Replace the script; an empty body goes back to the local Responder."""
+    if not _is_local(request):
+        return Response(status_code=404)
+    body = await request.body()
+    if len(body) > MAX_SCRIPT_BYTES:
+        return JSONResponse({"error": "the script is over 1 MiB"}, status_code=413)
+    try:
+        script = parse(body) if body.strip() else None
+    except ScriptError as error:
+        return JSONResponse({"error": str(error)}, status_code=422)
+    peer: ScriptedPeer = request.app.state.service
+    peer.take_script(script)
+    return JSONResponse({"ok": True})
+
+
+def _knobs(script: ConnectionScript) -> Knobs:
+    knobs = Knobs(refuse_replies=script.refuse_replies, empty_commits=script.empty_commits)
+    if script.expires_after_ms is not None:
+        knobs.expires_after_s = script.expires_after_ms / 1000
+    return knobs
+
+
+def _thought(reply: ChatReply) -> Thought:
+    calls = (
+        Call(call.name, call.arguments if isinstance(call.arguments, str) else json.dumps(call.arguments))
+        for call in reply.calls
+    )
+    return Thought(reply.text, tuple(calls))
+
+
+def _is_local(request: Request) -> bool:
+    """The debug routes answer on loopback only."""
+    if request.client is None:
+        return False
+    try:
+        return ipaddress.ip_address(request.client.host).is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,320 @@
+"""A handler that does exactly what a script says, turn by turn.
+
+A turn is taken by each commit (where turns say how much sound they have, a voice that goes on takes none), and by each
+reply that finds typed text nobody answered yet (several items at once, such as a restored history, take one together).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+
+from backend.extensions.local.dialogue import wording
+from backend.extensions.local.dialogue.conversation import of_items
+from backend.extensions.local.realtime.items import Item
+from backend.extensions.local.realtime.parts import (
+    AskApproval,
+    Audio,
+    Begin,
+    Call,
+    Complain,
+    Drop,
+    End,
+    Expire,
+    Garble,
+    HearingPart,
+    NextMessage,
+    Refuse,
+    ReplyPart,
+    ServerCall,
+    ServerResult,
+    Transcript,
+    TranscriptDone,
+    TranscriptFailed,
+    Trouble,
+    Words,
+)
+from backend.extensions.local.realtime.response import Order
+from backend.media.frame import FRAME_BYTES, FRAME_MS
+from backend.testing.offline.script.schema import ConnectionScript, ErrorSpec, Hearing, Reply, ServerCallSpec, Turn
+from backend.testing.offline.script.sound import Sound, sound_of
+
+RESULTS = ("function_call_output", "mcp_call", "mcp_approval_response")
+"""Items after which a reply tells a result."""
+GOES_ON_WITHIN_S = 1.1
+WHOLE = 0.9
+"""Of the sound that a turn takes: networks lose some."""
+MOST = 1.2
+"""Of that sound, with what a detector sends beside it; more is the next sentence."""
+LOUD = 800
+"""A sample (of 32,767) that is more than noise."""
+
+
+class ScriptedHandler:
+    """Follows one `ConnectionScript`. `speak` makes 24 kHz PCM16 of words, for replies with `speech`."""
+
+    def __init__(self, script: ConnectionScript, speak: Callable[[str], bytes]) -> None:
+        self._script = script
+        self._speak = speak
+        self._taken = 0
+        self._turn: Turn | None = None
+        self._answered = True
+        self._results = 0
+        self._heard_ms = self._given = 0  # of this turn, and words of it that were told
+        self._joins = any(turn.hear.voiced_ms for turn in script.turns)
+        self._voice_began = self._voice_at = self._voice_ended = 0.0  # since the last commit; last; before it
+        self._chosen: dict[str, Reply] = {}
+        self._first_asked_at = 0.0
+
+    async def opening(self) -> AsyncIterator[Trouble]:
+        """Connection-wide troubles."""
+        if self._script.error_on_connect:
+            yield _complain(self._script.error_on_connect)
+        if self._script.drop_after_ms is not None:
+            await _wait(self._script.drop_after_ms)
+            yield Drop()
+
+    def listen(self) -> AsyncIterator[Transcript]:
+        """No words before the commit."""
+        return nothing_early()
+
+    def feed(self, pcm: bytes) -> None:
+        """Note when a voice sounds, where pieces of a sentence are put together."""
+        if self._joins and loud_ms(pcm):
+            self._voice_at = time.monotonic()
+            self._voice_began = self._voice_began or self._voice_at
+
+    def discard(self) -> None:
+        """Nor does its end."""
+
+    def hear(self, item: Item, pcm: bytes) -> AsyncIterator[HearingPart]:
+        """Take the next turn, or a further piece of this one, and say what it heard."""
+        turn = self._turn if self._turn and self._goes_on(self._turn.hear, pcm) else self._take_turn()
+        self._voice_began, self._voice_ended = 0.0, self._voice_at
+        self._answered = False
+        item.turn = self._taken
+        return _hear(turn, self._words_of_piece(turn.hear, pcm))
+
+    def _goes_on(self, hearing: Hearing, pcm: bytes) -> bool:
+        """Return whether a piece belongs to the sentence before: it comes soon, and the sentence has room for it."""
+        has_room = 0 < self._heard_ms + loud_ms(pcm) <= MOST * hearing.voiced_ms
+        return has_room and self._voice_began < self._voice_ended + GOES_ON_WITHIN_S
+
+    def _words_of_piece(self, hearing: Hearing, pcm: bytes) -> str:
+        """Return the words of a piece: all that were not given yet, or their share while there is more to come."""
+        if not hearing.voiced_ms:
+            return hearing.text
+        self._heard_ms += loud_ms(pcm)
+        words = words_of(hearing.text)
+        is_whole = self._heard_ms >= WHOLE * hearing.voiced_ms
+        upto = len(words) if is_whole else int(len(words) * self._heard_ms / hearing.voiced_ms)
+        given, self._given = self._given, max(self._given, upto)
+        return "".join(words[given:upto]).strip()
+
+    def answer(self, order: Order) -> AsyncIterator[ReplyPart]:
+        """Choose the reply, then make it."""
+        reply = self._choose(order)
+        self._chosen[order.response_id] = reply
+        return self._play(order, reply)
+
+    def silenced(self) -> None:
+        """A script goes on as it is written."""
+
+    def lateness_s(self, order: Order) -> float:
+        """As the reply says."""
+        return self._chosen[order.response_id].late_ms / 1000
+
+    def __repr__(self) -> str:
+        return f"<ScriptedHandler turn {self._taken} of {len(self._script.turns)}>"
+
+    # --- choosing -----------------------------------------------------------------------------------
+
+    def _choose(self, order: Order) -> Reply:
+        self._first_asked_at = self._first_asked_at or time.monotonic()
+        if time.monotonic() < self._first_asked_at + self._script.mute_ms / 1000:
+            self._take_typed(order)
+            return Reply(hang=True)
+        if told := self._when_told(order):
+            return told
+        special = self._script.purposes.get(order.purpose or "")
+        if order.out_of_band or (special and order.purpose not in ("answer", "result")):
+            return special or self._script.fallback
+        if order.purpose == "notice":
+            return Reply(text=wording.news(order.instructions, of_items(order.items).notes))
+        self._take_typed(order)
+        turn = self._turn
+        shown = order.items[-1].pictures if order.items else ()
+        if shown and not self._answered:
+            self._answered = True
+            return Reply(text=f"I have got {len(shown)} picture: {shown[-1]}.")
+        if turn and order.items and order.items[-1].type in RESULTS:
+            return self._after_results(turn) or special or self._script.fallback
+        if turn and turn.reply and not self._answered:
+            self._answered = True
+            return turn.reply
+        return special or self._script.fallback
+
+    def _when_told(self, order: Order) -> Reply | None:
+        """Return the reply for words of the instructions, or of what was typed since; it takes no turn."""
+        typed = [item for item in order.items if item.role == "user" and not item.turn and item.kind == "input_text"]
+        for words, reply in self._script.when_told.items():
+            if words in order.instructions or any(words in item.words for item in typed):
+                for item in typed:
+                    item.turn = max(1, self._taken)
+                return reply
+        return None
+
+    def _take_typed(self, order: Order) -> None:
+        typed = [item for item in order.items if item.role == "user" and not item.turn]
+        if typed:
+            self._take_turn()
+        for item in typed:
+            item.turn = self._taken
+
+    def _take_turn(self) -> Turn:
+        turns = self._script.turns
+        at = self._taken % len(turns) if self._script.loop and turns else min(self._taken, len(turns) - 1)
+        self._turn = turns[at] if turns else Turn()
+        self._taken += 1
+        self._answered = False
+        self._results = self._heard_ms = self._given = 0
+        return self._turn
+
+    def _after_results(self, turn: Turn) -> Reply | None:
+        self._results += 1
+        return turn.after_results[min(self._results, len(turn.after_results)) - 1] if turn.after_results else None
+
+    # --- playing ------------------------------------------------------------------------------------
+
+    async def _play(self, order: Order, reply: Reply) -> AsyncIterator[ReplyPart]:
+        if reply.hang:
+            await _forever()
+        await _wait(reply.created_delay_ms)
+        if reply.refuse or reply.error:
+            yield _refusal(reply)
+            return
+        yield Begin()
+        for text in reply.garbled:
+            yield Garble(text)
+        await _wait(reply.first_audio_delay_ms)
+        for number, message in enumerate([reply, *reply.messages]):
+            if number:
+                yield NextMessage()
+                await _wait(message.first_audio_delay_ms)
+            sound = sound_of(message, self._speak)
+            if message.text or sound.length_ms:
+                async for part in _spoken(message, sound, text_only=order.modality == "text"):
+                    yield part
+        await _wait(reply.call_delay_ms)
+        for call in reply.calls:
+            raw = call.arguments if isinstance(call.arguments, str) else json.dumps(call.arguments)
+            yield Call(call.name, raw)
+        for spec in reply.server_calls:
+            async for part in _server_call(spec):
+                yield part
+        yield End(reply.status, dict(reply.status_details), reply.rate_limits)
+
+
+async def _server_call(spec: ServerCallSpec) -> AsyncIterator[ReplyPart]:
+    arguments = json.dumps(spec.arguments)
+    if spec.asks:
+        yield AskApproval(spec.server, spec.name, arguments)
+        return
+    yield ServerCall(spec.server, spec.name, arguments)
+    await _wait(spec.lasts_ms)
+    yield ServerResult(spec.output, spec.error)
+
+
+def loud_ms(pcm: bytes) -> int:
+    """Return how many milliseconds of 24 kHz PCM16 are more than noise."""
+    whole = len(pcm) - len(pcm) % FRAME_BYTES
+    pieces = (memoryview(pcm)[at : at + FRAME_BYTES].cast("h") for at in range(0, whole, FRAME_BYTES))
+    return FRAME_MS * sum(max(piece) > LOUD or min(piece) < -LOUD for piece in pieces)
+
+
+async def _hear(turn: Turn, words: str) -> AsyncIterator[HearingPart]:
+    if turn.error_on_commit:
+        yield _complain(turn.error_on_commit)
+    if turn.expire_on_commit:
+        yield Expire()
+    if turn.drop_on_commit:
+        yield Drop()
+    if turn.hear.never:
+        return
+    await _wait(turn.hear.after_ms)
+    for part in _transcript(turn.hear, words):
+        yield part
+
+
+def _transcript(hearing: Hearing, words: str) -> Iterator[HearingPart]:
+    if hearing.fail:
+        yield TranscriptFailed()
+        return
+    if hearing.word_by_word:
+        for piece in words_of(words):
+            yield Transcript(piece)
+    yield TranscriptDone(words)
+
+
+async def _spoken(reply: Reply, sound: Sound, *, text_only: bool) -> AsyncIterator[ReplyPart]:
+    """Chunks of sound with their share of the words before them, at the reply's pace."""
+    words, given = words_of(reply.text), 0
+    clock = asyncio.get_running_loop().time
+    started = clock()
+    for start in range(0, sound.length_ms, reply.chunk_ms):
+        due = started + start / 1000 / reply.pace if reply.pace else 0.0
+        await asyncio.sleep(max(0.0, due - clock()))
+        end = min(start + reply.chunk_ms, sound.length_ms)
+        share = -(-len(words) * end // sound.length_ms)
+        for word in words[given:share]:
+            yield Words(word)
+        given = share
+        if _reached(reply.drop_after_ms, start):
+            yield Drop()
+        if _reached(reply.expire_after_ms, start):
+            yield Expire()
+        if _reached(reply.stall_after_ms, start) or _reached(reply.drop_after_ms, start):
+            await _forever()
+        if not text_only:
+            yield Audio(sound.between(start, end))
+    for word in words[given:]:
+        yield Words(word)
+
+
+def _reached(limit_ms: int | None, now_ms: int) -> bool:
+    return limit_ms is not None and now_ms >= limit_ms
+
+
+def words_of(text: str) -> list[str]:
+    """The text in pieces of a word each, spaces kept, so that the pieces join to the text."""
+    pieces = text.split(" ")
+    return [piece if number == 0 else " " + piece for number, piece in enumerate(pieces)] if text else []
+
+
+def _refusal(reply: Reply) -> ReplyPart:
+    error = reply.error
+    if error is None:
+        return Refuse()
+    return _complain(error) if error.fatal else Refuse(error.code, error.message, error.type)
+
+
+def _complain(error: ErrorSpec) -> Complain:
+    return Complain(error.code, error.message, error.type, error.fatal)
+
+
+async def _wait(ms: int) -> None:
+    if ms:
+        await asyncio.sleep(ms / 1000)
+
+
+async def _forever() -> None:
+    await asyncio.Event().wait()
+
+
+async def nothing_early() -> AsyncIterator[Transcript]:
+    """No words before the commit."""
+    nothing: tuple[Transcript, ...] = ()
+    for part in nothing:
+        yield part

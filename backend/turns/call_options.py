@@ -1,0 +1,80 @@
+"""What the program of a caller may choose for its call: its own instructions and tools, and how turns are taken.
+
+A call from our page has none of these options; one over the Realtime protocol always has them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from backend.turns.limits import TurnLimits
+from backend.turns.patience import EndpointingStyle
+
+AT_ONCE_MS = 60
+"""Voice over a reply that takes the floor where interruptions are not decided by words."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClientTool:
+    """A function that the client carries out itself."""
+
+    name: str
+    description: str
+    parameters: Mapping[str, Any]
+    """The arguments as JSON Schema."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallOptions:
+    """The options of one call, which may change while it lasts."""
+
+    instructions: str = ""
+    """In place of the usual character; empty: the usual one."""
+    tools: tuple[ClientTool, ...] = ()
+    tool_choice: Any = "auto"
+    """Whether the model may call tools: `auto`, `none`, `required`, or the one it must call, as the API names it."""
+    thinkers: bool = True
+    """Thinkers are offered, and what makes this server speak by itself: fillers, and silence for what is not for it."""
+    voice: str = ""
+    """Empty: the one of the server's settings."""
+    local_vad: bool = True
+    """Our detector finds the turns; otherwise the provider's does. It is settled once the Responder is connected."""
+    detects_turns: bool = True
+    """We find where the caller's turns begin and end; otherwise the client hands them in."""
+    answers: bool = True
+    """A turn that was found is answered; otherwise the client asks for each reply."""
+    barge_in: Literal["two_step", "at_once"] = "two_step"
+    """Whether words decide what interrupts a reply, or any voice does."""
+    style: EndpointingStyle | None = None
+    """None: the server's own."""
+    idle_nudge_s: float = 0
+    """Seconds of silence after which the caller is asked whether they are still there; 0: never."""
+
+    @property
+    def finds_turns_as(self) -> tuple[bool, bool]:
+        """What decides who finds the turns: another value needs another endpointing."""
+        return self.detects_turns, self.local_vad
+
+    def limits(self, usual: TurnLimits) -> TurnLimits:
+        """Return the limits of a call with these options; a client is never left for being silent."""
+        limits = replace(
+            usual,
+            style=self.style or usual.style,
+            greeting=False,
+            idle_nudge_s=self.idle_nudge_s,
+            idle_disconnect_s=0,
+            filler_after_s=usual.filler_after_s if self.thinkers else 0,
+        )
+        if not self.detects_turns:
+            return replace(limits, endpointing="local")
+        if not self.local_vad:
+            return replace(limits, endpointing="provider")
+        if self.barge_in == "at_once":
+            return replace(limits, interruption_min_ms=AT_ONCE_MS, cough_max_ms=0, reader=False)
+        return limits
+
+    def is_client_tool(self, name: str) -> bool:
+        """Return whether the client carries out the tool of that name."""
+        return any(tool.name == name for tool in self.tools)

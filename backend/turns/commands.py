@@ -1,0 +1,323 @@
+"""The commands that the turn machine returns: imperative, data only; the call engine carries them out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from backend.turns.page_events import PageEvent, Role
+
+
+class Purpose(StrEnum):
+    """The reason a reply is wanted, most urgent first."""
+
+    ANSWER = "answer"
+    RESULT = "result"
+    NOTICE = "notice"
+    """Something that was not asked for just now; see `notices`."""
+    GREETING = "greeting"
+    FILLER = "filler"
+    NUDGE = "nudge"
+    GOODBYE = "goodbye"
+
+
+class Clip(StrEnum):
+    """The sentences the server can play by itself when the Responder cannot speak; recorded in `call/clips/`."""
+
+    SORRY = "sorry"
+    MOMENT = "moment"
+    WAITING = "waiting"
+    LOST = "lost"
+    GOODBYE = "goodbye"
+    LIMIT = "limit"
+    BUDGET = "budget"
+
+
+CLIP_WORDS = {
+    Clip.SORRY: "Sorry, something went wrong. Could you say that again?",
+    Clip.MOMENT: "One moment, please.",
+    Clip.WAITING: "I am still here. The connection is not back yet.",
+    Clip.LOST: "Sorry, I have lost the line. Please call again.",
+    Clip.GOODBYE: "I have to go now. Goodbye!",
+    Clip.LIMIT: "We have reached the limit for this call. Thank you, and goodbye!",
+    Clip.BUDGET: "The budget for today is used up. Please call again tomorrow. Goodbye!",
+}
+
+
+WAIT_FOR_USER = "wait_for_user"
+"""The tool by which the Responder stays silent: what was said was not addressed to it."""
+PROVIDER_TOOL = "mcp:"
+"""What the names of tool calls begin with that the provider carries out itself."""
+DELEGATE = "delegate"
+"""The call of a model that hands work over by itself: its arguments are what was `said` and `announced`."""
+
+
+# --- to the Responder ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class CommitInput:
+    """Take the audio sent so far as the user's turn."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClearInput:
+    """Forget the audio sent since the last commit."""
+
+
+PICTURE = "[picture]"
+"""Stands for a picture where the conversation is kept in words."""
+
+
+@dataclass(frozen=True, slots=True)
+class AddUserText:
+    """Put a typed message into the conversation, with the pictures that belong to it."""
+
+    text: str
+    pictures: tuple[str, ...] = field(default=(), repr=False)
+    """Each as a data URL."""
+    item: str = ""
+    """The id that the caller's program gave it; empty: none."""
+
+    @property
+    def words(self) -> str:
+        """The message as it is kept: of a picture, that there was one."""
+        return " ".join([PICTURE] * len(self.pictures) + [self.text] * bool(self.text))
+
+
+@dataclass(frozen=True, slots=True)
+class AddNote:
+    """Put a system note into the conversation: news, or a result whose tool call went down with a lost connection."""
+
+    text: str
+    item: str = ""
+    """The id that the caller's program gave it; empty: none."""
+
+
+@dataclass(frozen=True, slots=True)
+class CreateReply:
+    """Begin a reply. `request` names this order in the provider's answers."""
+
+    purpose: Purpose
+    request: str
+    hint: str = ""
+    """Instructions for this one reply, beyond those of its purpose."""
+
+
+@dataclass(frozen=True, slots=True)
+class CreateOutOfBand:
+    """Begin a response outside of the conversation: the caller's program asks for it, and it is not spoken."""
+
+    request: str
+    response: Mapping[str, Any]
+    """Its fields, as the Realtime API has them."""
+
+
+@dataclass(frozen=True, slots=True)
+class CancelReply:
+    """Stop generating `reply` (None: whichever is active)."""
+
+    reply: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class TruncateItem:
+    """The caller heard only `heard_ms` of assistant item `item`: the words `heard`, as far as that is known."""
+
+    item: str
+    heard_ms: int
+    heard: str = field(default="", compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteItem:
+    """The caller heard nothing of assistant item `item`."""
+
+    item: str
+
+
+@dataclass(frozen=True, slots=True)
+class SubmitResult:
+    """Answer tool call `call`, exactly once."""
+
+    call: str
+    output: str
+    silent: bool = False
+    """It is not to be spoken: a model that speaks what it is given has to be told so."""
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerApproval:
+    """Say whether the provider may make the call that its question `call` is about; `reason` says why not."""
+
+    call: str
+    approve: bool
+    reason: str = ""
+
+
+# --- to the link that connects the Responder ----------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class LeaveResponder:
+    """Go on with another provider: the connection to this one stands, and it says nothing. `ResponderLost` comes."""
+
+
+# --- to the transport ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Play:
+    """Queue 24 kHz mono PCM16 of `item`."""
+
+    item: str
+    pcm: bytes
+
+
+CLIP_ITEM = "clip:"
+"""What the name of a recording begins with, and no item of a provider's."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlayClip:
+    """Queue one of the server's own recordings."""
+
+    clip: Clip
+
+    @property
+    def item(self) -> str:
+        """The name under which its playback is reported."""
+        return f"{CLIP_ITEM}{self.clip}"
+
+
+@dataclass(frozen=True, slots=True)
+class HoldPlayback:
+    """Play silence from the next frame on, keeping what is queued."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResumePlayback:
+    """Resume playback exactly where it was held."""
+
+
+@dataclass(frozen=True, slots=True)
+class DuckPlayback:
+    """Turn playback down within 60 ms, and play on."""
+
+
+@dataclass(frozen=True, slots=True)
+class UnduckPlayback:
+    """Bring playback back to its loudness."""
+
+
+@dataclass(frozen=True, slots=True)
+class FlushPlayback:
+    """Throw away what is queued; `PlaybackFlushed` comes back."""
+
+
+@dataclass(frozen=True, slots=True)
+class RestorePlayback:
+    """Queue again what the last flush threw away; where that is gone, `PlaybackDrained` of `item` comes back."""
+
+    item: str
+    played_ms: int
+
+
+# --- to the utterance reader --------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ReadUtterance:
+    """Read what the caller has said since the onset; `UtteranceRead` comes back. `partial`: the voice still sounds."""
+
+    partial: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class EstimateSentenceEnd:
+    """Estimate whether a sentence ends after `words`; `SentenceEndEstimated` may come back."""
+
+    words: str
+
+
+# --- to Thinkers, memory and the page -----------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class RunThinker:
+    """Work on tool call `call`; `ThinkerFinished` or `ThinkerFailed` comes back, exactly once."""
+
+    call: str
+    name: str
+    arguments: str
+    unsure: bool = False
+    """The words that led to it may have been misheard."""
+
+
+@dataclass(frozen=True, slots=True)
+class CancelThinker:
+    """Stop the work on tool call `call`, which nobody waits for any more."""
+
+    call: str
+
+
+@dataclass(frozen=True, slots=True)
+class Remember:
+    """Keep what was really said by the caller, or heard of the assistant."""
+
+    role: Role
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class NoticeDelivered:
+    """The caller has heard `notice`: it need never be spoken again."""
+
+    notice: str
+
+
+@dataclass(frozen=True, slots=True)
+class Publish:
+    """Report `event` to the page, the metrics, the trace and the hooks."""
+
+    event: PageEvent
+
+
+@dataclass(frozen=True, slots=True)
+class HangUp:
+    """End the call."""
+
+    reason: str
+
+
+ResponderCommand = (
+    CommitInput
+    | ClearInput
+    | AddUserText
+    | AddNote
+    | CreateReply
+    | CreateOutOfBand
+    | CancelReply
+    | TruncateItem
+    | DeleteItem
+    | SubmitResult
+    | AnswerApproval
+)
+TransportCommand = (
+    Play | PlayClip | HoldPlayback | ResumePlayback | DuckPlayback | UnduckPlayback | FlushPlayback | RestorePlayback
+)
+ReaderCommand = ReadUtterance | EstimateSentenceEnd
+Command = (
+    ResponderCommand
+    | TransportCommand
+    | ReaderCommand
+    | LeaveResponder
+    | RunThinker
+    | CancelThinker
+    | Remember
+    | NoticeDelivered
+    | Publish
+    | HangUp
+)

@@ -1,0 +1,207 @@
+"""The detector of completeness by words: a logistic classifier over the last words and the grammar of the sentence.
+
+`features` names what is true of the words ("last:today", "phrases:SVN"); `word_weights.json` says how much each speaks
+for a complete turn. The weights come from `scripts/train_completeness.py`, which learns them from the sentences in
+`tests/turns/caller_sentences.txt`, each cut where a caller may pause. To judge better, add sentences or name a
+better feature, and train again.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from pathlib import Path
+
+from backend.turns.grammar import LEADS, classes_of, classify, kind_of, last_sentence
+from backend.turns.patience import PauseContext
+
+
+def _set(words: str) -> frozenset[str]:
+    return frozenset(words.split())
+
+
+_WANTS = {
+    "time": "book reserve schedule arrange appointment reservation table alarm timer meeting",
+    "to": "transfer connect move switch increase translate flight ticket train directions forward reply message from",
+    "of": "name copy price cost balance difference kind sort type lot couple pair part rest date end list number",
+    "about": "question information complaint story tell problem issue news",
+    "matter": "remind ask help explain weather capital wondering calling looking",
+}
+"""Words that leave a complement open, by its kind; `_MEETS` has the words that meet it."""
+_MEETS = {
+    "time": _set("at for on in tonight tomorrow today"),
+    "to": _set("to into through with"),
+    "of": _set("of between for on is in from"),
+    "about": _set("about with me that what if on"),
+    "matter": _set("to about with of me in how what if for"),
+}
+_WANTED = {word: kind for kind, words in _WANTS.items() for word in words.split()}
+_BREAKS = _set("that whether if because when where who but while what how which")
+_BE = _set("is are was were am isn't aren't")
+_PRONOUNS = _set("it that this there he she they you we i")
+
+
+_PHRASES = {
+    "determiner": "N",
+    "quantifier": "N",
+    "number": "N",
+    "noun": "N",
+    "adjective": "J",
+    "object": "O",
+    "subject": "S",
+    "auxiliary": "X",
+    "verb": "V",
+    "participle": "V",
+    "verb in -ing": "G",
+    "preposition": "P",
+    "conjunction": "C",
+    "question word": "Q",
+    "time": "T",
+    "place": "L",
+}
+"""The kind of phrase a word belongs to, by its class; the classes that are not here may stand anywhere."""
+
+
+_LEARNT = json.loads(Path(__file__).with_name("word_weights.json").read_bytes())
+"""What `scripts/train_completeness.py` learned."""
+_WEIGHTS: dict[str, float] = _LEARNT["features"]
+_TRIGRAM: tuple[float, float, float] = tuple(_LEARNT["trigram"])
+"""The factors of the words' score and of the trigram model's log10 probability, and the offset."""
+
+
+def log_odds(context: PauseContext) -> float:
+    """Return the log odds that the turn is complete; 0 without words."""
+    words = last_sentence(context.words or "")
+    if not words:
+        return 0.0
+    numbered = classify(words[-1]) == "number"  # the trigram model hardly knows sentences that end in "for four"
+    return completeness(words, None if numbered else context.sentence_end)
+
+
+def completeness(words: list[str], sentence_end: float | None = None) -> float:
+    """Return the logit that a turn of these words is complete: 0 is even odds, positive rather complete.
+
+    `sentence_end`: log10 probability of a sentence end here, by pocketsphinx's trigram model; None: not known.
+    """
+    score = sum(_WEIGHTS.get(name, 0.0) for name in {"bias", *features(words)})
+    if sentence_end is None:
+        return score
+    by_words, by_end, offset = _TRIGRAM
+    return by_words * score + by_end * max(sentence_end, -3.0) + offset
+
+
+def features(words: list[str]) -> Iterator[str]:
+    """Yield what is true of the words (lower case, without punctuation)."""
+    classes = classes_of(words)
+    opening = next((index for index, word in enumerate(words) if word not in LEADS), len(words) - 1)
+    kind = kind_of(words)
+    yield f"kind:{kind}"
+    yield f"opening:{' '.join(words[opening : opening + 2])}"
+    yield f"length:{min(len(words) - opening, 12)}"
+    yield f"length:{kind}:{min(len(words) - opening, 8)}"
+    yield from _ending(words, classes, kind)
+    yield from _structure(classes[opening:], kind)
+    yield from _last_verb(words[opening:], classes[opening:], kind)
+    yield from _complements(words, classes)
+    clause = next((index + 1 for index in range(len(words) - 1, -1, -1) if words[index] in _BREAKS), opening)
+    if not any(_is_verb(words[index], classes[index]) for index in range(clause, len(words))):
+        yield f"no verb:{clause > opening}:{kind}"
+    if words[opening] in _BE and not _has_predicate(words[opening + 1 :], classes[opening + 1 :]):
+        yield "no predicate"
+    if "question" in kind:
+        yield from _asking(words[opening:], classes[opening:])
+    if _DEPENDENT.search(" ".join(words)):
+        yield f"dependent clause:{len(words) > 7}"
+    if any(pair == ("conjunction", "subject") for pair in pairwise(classes)):
+        yield "second clause"
+
+
+_DEPENDENT = re.compile(r"^(and |but |so |well )?(if|when|because|after|before|since|once|while|for my|as)\b")
+
+
+def _ending(words: list[str], classes: list[str], kind: str) -> Iterator[str]:
+    """Yield the last one to three words and their classes."""
+    *_, word_before, word = "", *words
+    *_, third, before, last = "start", "start", *classes
+    yield f"last:{word}"
+    yield f"last:{word_before} {word}"
+    yield f"last:{word_before}+{last}"
+    yield f"last:{before}+{word}"
+    yield f"class:{last}"
+    yield f"class:{before}+{last}"
+    yield f"class:{third}+{before}+{last}"
+    yield f"class:{kind}:{before}+{last}"
+
+
+def _phrases(classes: Sequence[str]) -> str:
+    """Return the kinds of phrases in turn, a letter each: "SVNPN" for "I need a room for two people"."""
+    found = ""
+    for index, name in enumerate(classes):
+        kind = _PHRASES.get(name, "")
+        if kind == "J" and (found[-1:] == "N" or _PHRASES.get("".join(classes[index + 1 : index + 2])) == "N"):
+            kind = "N"
+        if kind != found[-1:] or kind not in "NXT":
+            found += kind
+    return found
+
+
+def _structure(classes: list[str], kind: str) -> Iterator[str]:
+    """Yield the last phrases, and all of a short sentence."""
+    phrases = _phrases(classes)
+    yield f"phrases:{phrases[-4:]}"
+    yield f"phrases:{kind}:{phrases[-3:]}"
+    yield f"all phrases:{phrases}" if len(phrases) < 7 else f"more phrases:{phrases[-5:]}"
+
+
+def _last_verb(words: list[str], classes: list[str], kind: str) -> Iterator[str]:
+    """Yield the last verb, and whether what it asks for has come."""
+    verbs = [index for index, name in enumerate(classes) if name in ("verb", "verb in -ing", "participle")]
+    if not verbs:
+        return
+    at = verbs[-1]
+    after = _phrases(classes[at + 1 :])[:4]
+    yield f"verb:{words[at]}:{after[:2]}"
+    yield f"verb:{kind}:{after}"
+    yield f"verb:{kind}:{_PHRASES.get(classes[at - 1], '') if at else 'start'}:{after}"
+
+
+def _complements(words: list[str], classes: list[str]) -> Iterator[str]:
+    """Yield which complements the words ask for, and whether they have come."""
+    for index, wanted in enumerate(map(_WANTED.get, words)):
+        if not wanted:
+            continue
+        after = words[index + 1 :]
+        met = any(
+            word in _MEETS[wanted] or (wanted == "time" and name == "time")
+            for word, name in zip(after, classes[index + 1 :], strict=True)
+        )
+        yield f"wants {wanted}:{met}"
+        if not after:
+            yield "wants a complement at once"
+
+
+def _asking(words: list[str], classes: list[str]) -> Iterator[str]:
+    """Yield how far a question's parts are there: its auxiliary, its verb, and what it ends in."""
+    start = classes[0] == "auxiliary"
+    at = next((index for index, name in enumerate(classes) if name == "auxiliary"), None)
+    if at is None:
+        form = "contracted" if "'s" in words[0] or words[0] == "whats" else "bare"
+        at = 0
+    else:
+        form = ("be" if words[at] in _BE else "do") if start else ("what be" if words[at] in _BE else "what do")
+    verb = any(name in ("verb", "verb in -ing", "participle", "adjective") for name in classes[at + 2 :])
+    yield f"ask {form}:{verb}"
+    yield f"ask {form}:{verb}:{classes[-1]}"
+    yield f"ask {words[0]}:{form}:{verb}:{classes[-1]}"
+
+
+def _is_verb(word: str, name: str) -> bool:
+    return name in ("verb", "auxiliary", "participle") or (name == "subject" and "'" in word)
+
+
+def _has_predicate(words: list[str], classes: list[str]) -> bool:
+    if words and words[0] in _PRONOUNS:
+        return len(words) > 1
+    return any(name in ("adjective", "participle", "verb in -ing", "place", "verb", "particle") for name in classes[1:])

@@ -1,0 +1,479 @@
+"""The events that the turn machine receives: frozen, in the past tense, without behaviour.
+
+Times in milliseconds are durations; the moment an event happened is the `now` it is received with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from backend.turns.limits import TurnLimits
+from backend.turns.patience import SpeechEnding
+from backend.turns.utterances import UtteranceKind
+
+ReplyStatus = Literal["completed", "cancelled", "failed", "incomplete"]
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """The base of all events."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResponderEvent(Event):
+    """The base of what a Responder reports."""
+
+
+@dataclass(frozen=True, slots=True)
+class SpeechEvent(ResponderEvent):
+    """The base of what endpointing reports, ours or the provider's."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlaybackEvent(Event):
+    """The base of what playout reports while it plays."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallStarted(Event):
+    """Transport and Responder are both connected; the conversation may begin."""
+
+
+@dataclass(frozen=True, slots=True)
+class SpeechStarted(SpeechEvent):
+    """The caller's voice was detected (onset)."""
+
+
+@dataclass(frozen=True, slots=True)
+class SpeechPaused(SpeechEvent):
+    """The voice fell silent; it may go on (the hangover runs). `voiced_ms` of speech so far."""
+
+    voiced_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class SpeechResumed(SpeechEvent):
+    """The voice went on before the hangover ran out. `voiced_ms` of speech so far."""
+
+    voiced_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class SpeechStopped(SpeechEvent):
+    """The utterance is over (endpoint): `voiced_ms` of speech, then `hangover_ms` of silence.
+
+    `ending` says how the voice ended, where that was looked at.
+    """
+
+    voiced_ms: int
+    hangover_ms: int = 0
+    ending: SpeechEnding | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class VoiceMuffled(SpeechEvent):
+    """The voice under way was found to be muffled, as of somebody else or of a caller turned away, or not to be."""
+
+    muffled: bool
+
+
+@dataclass(frozen=True, slots=True)
+class VoiceSuspected(SpeechEvent):
+    """The caller's voice may be beginning, though the detector is not sure of it; or that came to nothing."""
+
+    suspected: bool
+
+
+@dataclass(frozen=True, slots=True)
+class UtteranceRead(Event):
+    """The utterance reader's answer to `ReadUtterance`; `kind` is None when it had none in time."""
+
+    kind: UtteranceKind | None
+    words: str = ""
+    partial: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SentenceEndEstimated(Event):
+    """The answer to `EstimateSentenceEnd`: the log10 probability that a sentence ends after `words`."""
+
+    words: str
+    log10: float
+
+
+@dataclass(frozen=True, slots=True)
+class InterruptionsSwitched(Event):
+    """Whether the caller's voice may interrupt replies was set for this call."""
+
+    allowed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class UserTranscribed(ResponderEvent):
+    """The provider's transcript of one committed utterance; may arrive after the reply has begun."""
+
+    item: str
+    text: str
+    """Empty where there were no words: a laugh, a cough."""
+    failed: bool = False
+    """The provider could not tell what was said."""
+    unsure: bool = False
+    """It doubts its transcript."""
+
+
+@dataclass(frozen=True, slots=True)
+class UserTranscriptGrew(ResponderEvent):
+    """A piece of that transcript."""
+
+    item: str
+    delta: str
+
+
+@dataclass(frozen=True, slots=True)
+class InputCommitted(ResponderEvent):
+    """The provider took the audio buffer as user item `item`, after `previous`."""
+
+    item: str
+    previous: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TextTyped(Event):
+    """The caller typed instead of speaking, or showed pictures: each is a data URL."""
+
+    text: str
+    pictures: tuple[str, ...] = field(default=(), repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class OptionsChanged(Event):
+    """The caller's program has chosen other limits, or whether turns are `answered` without being asked."""
+
+    limits: TurnLimits
+    answered: bool
+
+
+@dataclass(frozen=True, slots=True)
+class InputHandedIn(Event):
+    """The caller's program ended a turn by itself: the audio sent so far is one. It asks for the reply, if any."""
+
+
+@dataclass(frozen=True, slots=True)
+class InputCommitWanted(Event):
+    """The caller's program wants what was said so far to be an item; turns still end where they are found to end."""
+
+
+@dataclass(frozen=True, slots=True)
+class InputDropped(Event):
+    """The caller's program does not want the audio to be heard that was sent since the last turn."""
+
+
+@dataclass(frozen=True, slots=True)
+class MessageAdded(Event):
+    """The caller's program put a message into the conversation, and asks for the reply itself."""
+
+    role: Literal["user", "assistant", "system"]
+    text: str
+    pictures: tuple[str, ...] = field(default=(), repr=False)
+    """Those of a user's message, as in `TextTyped`."""
+    item: str = ""
+    """The id by which the program knows it; empty: none."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolAnswered(Event):
+    """The caller's program has carried out tool call `call`, and asks for the reply itself."""
+
+    call: str
+    output: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyRequested(Event):
+    """The caller's program asks for a reply; `hint` are instructions for this one."""
+
+    hint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class OutOfBandRequested(Event):
+    """The caller's program asks, as `request`, for a response outside of the conversation."""
+
+    request: str
+    response: Mapping[str, Any]
+    """Its fields, as the Realtime API has them."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyCalledOff(Event):
+    """The caller's program wants nothing more of the reply that is spoken or on its way."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyStarted(ResponderEvent):
+    """The provider began reply `reply`, asked for as `request` (None: it does not say)."""
+
+    reply: str
+    request: str | None = None
+    unasked: bool = False
+    """Nobody has asked for it: the model speaks by itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyAudio(ResponderEvent):
+    """Some 24 kHz mono PCM16 of assistant item `item` in reply `reply`."""
+
+    reply: str
+    item: str
+    pcm: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyText(ResponderEvent):
+    """Some of the words spoken in that audio."""
+
+    reply: str
+    item: str
+    delta: str
+    word_starts_ms: tuple[int, ...] = ()
+    """When each word begins, in milliseconds of the audio that follows; empty where the provider does not say."""
+
+
+@dataclass(frozen=True, slots=True)
+class MessageFinished(ResponderEvent):
+    """The provider has sent all of assistant item `item`; the reply may go on with another message, or calls."""
+
+    reply: str
+    item: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCalled(ResponderEvent):
+    """A completed function call of reply `reply`; `arguments` is the model's JSON, unchecked.
+
+    Arrives before the `ReplyFinished` of its reply.
+    """
+
+    reply: str
+    call: str
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderToolBegun(ResponderEvent):
+    """The provider has begun a call by itself that was agreed to as `approval`."""
+
+    approval: str
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderToolEnded(ResponderEvent):
+    """A call that the provider makes by itself has ended; `error` says why it failed, and is empty where it did not."""
+
+    call: str
+    approval: str = ""
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TokenUsage:
+    """The tokens that a reply took and made, by kind. The cached ones are among those taken."""
+
+    text_in: int = 0
+    audio_in: int = 0
+    image_in: int = 0
+    cached_text_in: int = 0
+    cached_audio_in: int = 0
+    cached_image_in: int = 0
+    text_out: int = 0
+    audio_out: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyFinished(ResponderEvent):
+    """The provider is done with `reply`; `detail` says why when it did not complete. Tokens not told count as 0.
+
+    A second one of the same reply only counts tokens that were told later.
+    """
+
+    reply: str
+    status: ReplyStatus
+    detail: str = ""
+    input_tokens: int = 0
+    output_tokens: int = 0
+    usage: TokenUsage = TokenUsage()
+    """The same tokens by kind; what the provider does not tell apart is text."""
+    retry_after_s: float = 0.0
+    """Seconds after which it may be asked for again, where the provider names a time."""
+    audio_sent_ms: int = 0
+    """Milliseconds of the caller's audio sent since the reply before."""
+    audio_received_ms: int = 0
+    """Milliseconds of audio that came of this reply."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyRefused(ResponderEvent):
+    """The provider would not begin reply `request`; `code` is its error code."""
+
+    request: str
+    code: str
+    retry_after_s: float = 0.0
+    """As in `ReplyFinished`."""
+
+
+@dataclass(frozen=True, slots=True)
+class OutOfBandProgress(ResponderEvent):
+    """The provider went on with a response outside of the conversation; `event` is its own event, for the program."""
+
+    request: str
+    event: Mapping[str, Any]
+    finished: ReplyFinished | None = None
+    """What the response took, once it is over."""
+
+
+@dataclass(frozen=True, slots=True)
+class OutOfBandRefused(ResponderEvent):
+    """The Responder sends nothing, or nothing more, of the response asked for as `request`."""
+
+    request: str
+    code: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderComplained(ResponderEvent):
+    """Any other error event: the call goes on."""
+
+    code: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class ThinkerFinished(Event):
+    """A Thinker answered tool call `call` with `output`, ready for the Responder to put in its own words.
+
+    The reply that speaks it cannot be interrupted unless `interruptible`. `late` is what is told of it, unasked, should
+    the caller have moved on; empty where it is then not told.
+    """
+
+    call: str
+    output: str
+    interruptible: bool = True
+    late: str = ""
+    silent: bool = False
+    """The model is told, and nobody else."""
+
+
+@dataclass(frozen=True, slots=True)
+class ThinkerFailed(Event):
+    """Tool call `call` has no answer: bad arguments, unknown name, failure or deadline."""
+
+    call: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class ThinkerDismissed(Event):
+    """The caller does not want tool call `call` answered any more."""
+
+    call: str
+
+
+@dataclass(frozen=True, slots=True)
+class LateAnswerWanted(Event):
+    """The caller wants to hear the answer of tool call `call` that came too late; `output` holds it."""
+
+    call: str
+    output: str
+
+
+@dataclass(frozen=True, slots=True)
+class NoticeArrived(Event):
+    """A notice is to be spoken unasked: its `text`, and its id `notice`.
+
+    The reply that speaks it cannot be interrupted unless `interruptible`.
+    """
+
+    notice: str
+    text: str
+    interruptible: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class NoticeWithdrawn(Event):
+    """A notice need not be spoken in this call any more: it was delivered elsewhere, or erased."""
+
+    notice: str
+
+
+@dataclass(frozen=True, slots=True)
+class PlaybackStarted(PlaybackEvent):
+    """The first frame of `item` left for the caller."""
+
+    item: str
+
+
+@dataclass(frozen=True, slots=True)
+class PlaybackDrained(PlaybackEvent):
+    """Nothing is queued any more; `played_ms` of `item`, the last one, have been played."""
+
+    item: str
+    played_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """The part of `item` that the caller really got before a flush."""
+
+    item: str
+    played_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class PlaybackFlushed(Event):
+    """Queued audio was thrown away; `items` lists, oldest first, every item not played to its end."""
+
+    items: tuple[Heard, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ResponderLost(Event):
+    """The Responder's connection broke; a new one is being made."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class ResponderRestored(Event):
+    """A new connection stands, with the history put back; `responder` and `model` say with whom, where known."""
+
+    responder: str = ""
+    model: str = ""
+    pictures: bool = False
+    """The model sees pictures."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResponderGone(Event):
+    """No new connection can be made: the call cannot go on."""
+
+    reason: str
+    refused: bool = False
+    """The provider does not accept us: a wrong key, say, or no credit."""
+
+
+@dataclass(frozen=True, slots=True)
+class HangUpRequested(Event):
+    """Somebody in charge ends the call: `reason` is e.g. 'deleted', 'shutdown', 'max_minutes', 'call_budget'."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class TransportClosed(Event):
+    """The caller is gone; `reason` is e.g. 'disconnected', 'network_lost'."""
+
+    reason: str

@@ -1,0 +1,94 @@
+"""Answers that come when the caller has moved on: told when the floor is free, unless nobody wants them any more.
+
+Each is a notice (see `conversation.notices`) under the id of its call. It is dropped when it grows too old, when the
+same is asked again, and when the caller says "never mind".
+"""
+
+from __future__ import annotations
+
+import json
+import re
+
+from backend.turns import commands as do
+from backend.turns import events as ev
+from backend.turns import page_events as page
+from backend.turns.grammar import classify, words_of
+from backend.turns.machine.state import State, ToolCallEntry, ToolCallState
+
+DISMISSED = json.dumps({"cancelled": "The caller has cancelled this question. At most say that it is all right."})
+"""The result the Responder is given for a dismissed call."""
+SAME_SHARE = 0.7
+"""Two questions with this share of their words in common ask the same."""
+_FUNCTION_WORDS = frozenset(
+    ("determiner", "preposition", "auxiliary", "subject", "polite", "question word", "conjunction")
+)
+_NEVER_MIND = re.compile(
+    r"\W*(?:(?:oh|ah|no|okay|ok|well|sorry|actually|wait|please|hmm|um|uh|you know what)\W+)*"
+    r"(?:never ?mind\b|forget about\b|cancel the (?:search|question|research)\b|don't bother\b|no longer needed\b|"
+    r"(?:(?:it|that) )?doesn't matter\b|stop (?:looking|searching|researching)\b|"
+    r"(?:forget|cancel|drop|leave|skip|(?:i )?don't need) (?:it|that)(?: any ?more)?\s*"
+    r"(?:$|[^\w\s]|(?:please|then|now|and|but|what|how|tell)\b))",  # "cancel that meeting" is a wish of its own
+    re.IGNORECASE,
+)
+
+
+def announce_later(s: State, call: ToolCallEntry, event: ev.ThinkerFinished) -> bool:
+    """Have a late answer told when the floor is free; return False where it is not to be told."""
+    expires_at = call.since + s.limits.late_answer_max_s
+    asked_again = any(later.since > call.since and _ask_the_same(call, later) for later in s.calls.entries.values())
+    if not event.late or not s.limits.late_answer_max_s or asked_again:
+        return False
+    s.commands += s.notices.arrive(call.call, event.late, event.interruptible, late_answer=True, expires_at=expires_at)
+    return True
+
+
+def supersede(s: State, call: ToolCallEntry) -> None:
+    """Drop the late answers to what is asked now once more."""
+    for other in s.notices.late_answers():
+        earlier = s.calls.entries.get(other)
+        if earlier and _ask_the_same(earlier, call):
+            s.notices.withdraw(other)
+
+
+def drop_if_called_off(s: State, words: str) -> None:
+    """Stop what earlier turns asked for, and tell no late answer, when the caller says "never mind"."""
+    if not _NEVER_MIND.match(words.replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")):
+        return
+    for other in s.notices.late_answers():
+        s.notices.withdraw(other)
+    for call in s.calls.running():
+        if call.turn < s.turn:
+            dismiss(s, call)
+
+
+def dismiss(s: State, call: ToolCallEntry) -> None:
+    """Stop a Thinker, and answer its call by saying so."""
+    call.state = ToolCallState.SETTLED
+    s.commands.append(do.CancelThinker(call.call))
+    if not call.orphaned:
+        s.commands.append(do.SubmitResult(call.call, DISMISSED, silent=True))
+    s.publish(page.ThinkerChanged(call.call, "cancelled"))
+
+
+def note_told(s: State) -> None:
+    """Show the answers that were told late as told."""
+    for told in s.notices.take_told_answers():
+        call = s.calls.entries.get(told)
+        if call:
+            call.state = ToolCallState.SETTLED
+        s.publish(page.ThinkerChanged(told, "complete"))
+
+
+def _asked_in(arguments: str) -> frozenset[str]:
+    """Return the words by which the question of a tool call is told from another; none for unreadable arguments."""
+    try:
+        given = json.loads(arguments)
+    except ValueError:
+        return frozenset()
+    values = [value for value in given.values() if isinstance(value, str)] if isinstance(given, dict) else []
+    return frozenset(word for word in words_of(" ".join(values)) if classify(word) not in _FUNCTION_WORDS)
+
+
+def _ask_the_same(one: ToolCallEntry, other: ToolCallEntry) -> bool:
+    words, others = _asked_in(one.arguments), _asked_in(other.arguments)
+    return bool(words) and len(words & others) >= SAME_SHARE * len(words | others)

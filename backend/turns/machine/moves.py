@@ -1,0 +1,142 @@
+"""The moves that several parts of the machine share: hold a reply, stop it, leave who is mute, hang up."""
+
+from __future__ import annotations
+
+from backend.turns import commands as do
+from backend.turns import page_events as page
+from backend.turns.commands import Clip, Purpose
+from backend.turns.machine import early_words
+from backend.turns.machine.late_answers import drop_if_called_off
+from backend.turns.machine.state import Floor, Parked, Phase, State, TurnWords
+from backend.turns.spoken import SpokenItem
+
+MAX_UNTRANSCRIBED = 4
+"""Turns whose words are still waited for; those of older ones are given up."""
+MUTE_AFTER = 2
+"""Replies in a row without a sound after which a provider counts as mute, where there is another."""
+
+
+def hold(s: State) -> None:
+    """Turn down what is playing, or hold it back if it has not begun, until it is clear what the voice wants."""
+    s.pass_floor(Floor.HELD)
+    s.ducked = s.may_duck
+    if not s.ducked:
+        end_suspicion(s)
+    s.suspected = False
+    s.commands.append(do.DuckPlayback() if s.ducked else do.HoldPlayback())
+
+
+def end_suspicion(s: State) -> None:
+    """Turn up again what was turned down for a voice that may have been beginning."""
+    if s.suspected:
+        s.suspected = False
+        s.commands.append(do.UnduckPlayback())
+
+
+def release_hold(s: State) -> None:
+    """Resume playback as it was: it was only a cough, or a murmur."""
+    s.commands.append(do.UnduckPlayback() if s.ducked else do.ResumePlayback())
+    s.pass_floor(Floor.ASSISTANT if s.playing else Floor.LISTENING)
+
+
+def forget_words(s: State, words: TurnWords) -> None:
+    """Delete what was committed: it was no turn."""
+    s.words = [each for each in s.words if each is not words]
+    s.commands += [do.DeleteItem(item) for item in words.items]
+
+
+def stop_reply(s: State, now: float, *, park: bool = False) -> None:
+    """Stop the reply that is being spoken, and drop all that were wanted; what is parked can be brought back."""
+    s.wanted.clear()
+    cut_short = s.reply is not None and s.reply.wanted
+    cancel_reply(s, now)
+    s.playing = s.reading_out = s.suspected = False
+    s.parked = Parked(cut_short) if park else None
+    s.commands.append(do.FlushPlayback())
+
+
+def cancel_reply(s: State, now: float) -> None:
+    """Have the provider stop generating; what it still sends is dropped."""
+    reply = s.reply
+    if reply and reply.wanted:
+        s.commands.append(do.CancelReply(reply.id))
+        reply.phase = Phase.CANCELLING
+        reply.since = now
+
+
+def forget_input(s: State) -> None:
+    """Discard the audio sent since the last commit; a provider that endpoints commits it all the same."""
+    s.missed = False
+    early_words.take_back(s)
+    if s.limits.endpointing == "local":
+        s.commands.append(do.ClearInput())
+    else:
+        s.discard_commit = True
+
+
+def settle_words(s: State) -> None:
+    """Show and remember the words of turns that are over, as far as they are transcribed."""
+    for words in s.words:
+        if not words.over or not words.items or not words.complete:
+            continue
+        fresh = " ".join(text for text in list(words.items.values())[words.remembered :] if text)
+        if words.remembered < len(words.items):
+            s.publish(page.TranscriptCompleted("user", words.id, words.text))
+        words.remembered = len(words.items)
+        if fresh:
+            s.commands.append(do.Remember("user", fresh))
+            drop_if_called_off(s, fresh)
+    s.words = [words for words in s.words if not (words.over and words.complete)]
+    del s.words[:-MAX_UNTRANSCRIBED]
+
+
+def finish_items(s: State, item: str | None = None) -> list[SpokenItem]:
+    """Close `item`, or all that have begun, since no more will come of them; return those that were open."""
+    finished = s.items.finish(item)
+    for spoken in finished:
+        s.publish(page.ReplyWorded(spoken.item, spoken.text.strip()))
+    return finished
+
+
+def leave_mute(s: State, purpose: Purpose, now: float) -> bool:
+    """Have another provider give that reply if this one is mute; return whether the call can go over to one."""
+    if s.unanswered < MUTE_AFTER or s.left >= s.limits.other_providers:
+        return False
+    s.left += 1
+    s.unanswered = 0
+    s.not_before = now + s.limits.retry_after_s  # the connection is given up by then
+    s.want(purpose)
+    s.commands.append(do.LeaveResponder())
+    return True
+
+
+def apologise(s: State, why: str) -> None:
+    """Let the caller hear, and the page show, that there will be no answer."""
+    s.publish(page.ErrorShown(f"The reply failed ({why}).", "Ask again; the call goes on.", "no_reply"))
+    play_clip(s, Clip.SORRY)
+
+
+def play_clip(s: State, clip: Clip) -> None:
+    """Play one of our recordings, unless the caller has the floor."""
+    if s.floor not in (Floor.LISTENING, Floor.ASSISTANT):
+        return
+    s.playing = True
+    s.pass_floor(Floor.ASSISTANT)
+    s.commands.append(do.PlayClip(clip))
+    s.publish(page.TranscriptCompleted("assistant", f"clip-{clip}-{s.turn}", do.CLIP_WORDS[clip]))
+
+
+def close(s: State, reason: str) -> None:
+    """Hang up, and cancel everything that is under way."""
+    s.pass_floor(Floor.CLOSED)
+    for words in s.words:
+        words.over = True
+    settle_words(s)
+    s.wanted.clear()
+    s.asked_for.clear()
+    if s.reply and s.reply.wanted:
+        s.commands.append(do.CancelReply(s.reply.id))
+    s.reply = None
+    s.commands.extend(do.CancelThinker(call.call) for call in s.calls.running())
+    s.commands.append(do.FlushPlayback())
+    s.commands.append(do.HangUp(reason))

@@ -1,0 +1,466 @@
+"""Patience is how long a caller's silence must last before the reply may sound, and the reason for it.
+
+`patience` is pure: what is known at a pause goes in, milliseconds since the last voice and a reason come out. It is
+asked when the pause begins and again when more is known (the words, a short utterance's reading). The first row that
+fits decides; its waits are in `WAIT_MS`.
+
+    reason              | fits when                                                             | balanced | patient
+    --------------------+-----------------------------------------------------------------------+----------+--------
+    quick answer        | "yes", "no thanks", "that's right", "stop"; surely complete: "at noon"  |      400 |     500
+    filled pause        | the last words are "um", "let me see", "hold on"                      |     2000 |    2800
+    self-correction     | the last words take something back: "on Tuesday, no", "I mean"        |     1500 |    2100
+    number under way    | digits are dictated, fewer than a telephone or card number has        |     1500 |    2200
+    number may go on    | as many digits as a postcode, an order or a short number has          |      880 |    1600
+    number complete     | 10, 11 or 16 digits, or the year of a date                            |      700 |    1100
+    spelling under way  | single letters, half an e-mail address, or we asked for an address    |     1500 |    2200
+    address complete    | an e-mail address with its end: "dot com"                             |      600 |    1000
+    trailing off        | the last word asks for another: "and", "the", "to", "my number is"    |     1800 |    2500
+    open punctuation    | the transcript ends in a comma, a dash or an ellipsis                 |     1300 |    1800
+    list under way      | "apples, pears"                                                       |     1200 |    1700
+    nothing known       | no words yet (if we asked for a number or an address: 1000)           |      700 |    1100
+    complete question   | surely complete, and a question                                       |      420 |     700
+    complete request    | surely complete: "turn off the lights please"                         |      480 |     800
+    complete statement  | surely complete                                                       |      540 |     900
+    could be corrected  | surely complete; it ends in a day, a number, a choice or a place       |      760 |    1000
+    rather complete     | the detectors think it complete                                       |      850 |    1000
+    may go on           | the detectors cannot tell: "my internet is down"; one thing of a list |      870 |    1300
+    value may change    | either, of a short statement that ends in a value: "I have two bags"  |      960 |    1300
+    sentence goes on    | the detectors think it incomplete: "I would like to book a table"     |     1150 |    1700
+
+The last seven rows go by the sum of what the detectors say (`backend.turns.detectors`, `SURE`): a classifier
+over the words and whatever else is put there. Then comes what only lengthens. Where the reason is `IN_DOUBT`, nobody
+who has made pauses within turns is cut off in one of the length this caller is used to (`own pauses`), up to
+`OWN_PAUSES_MOST_MS`, or after a short order that could be corrected (`OWN_PAUSE_IN_ORDER_MS`). And where the Responder
+usually takes so long that a reply asked for with the words would come later anyway, what is in doubt is waited for
+about as long (`slow reply`): patience that costs next to nothing. The eager style waits 300 ms for everything.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from functools import cache
+
+from backend.turns import detectors
+from backend.turns.grammar import (
+    classify,
+    could_be_corrected,
+    ends_in_a_value,
+    kind_of,
+    last_sentence,
+    trails_off,
+    words_of,
+)
+
+
+class EndpointingStyle(StrEnum):
+    """The setting ENDPOINTING: how soon a reply may sound. `EAGER` waits for nothing but the first silence."""
+
+    EAGER = "eager"
+    BALANCED = "balanced"
+    PATIENT = "patient"
+
+
+class Expected(StrEnum):
+    """The kind of answer our last words asked for. `SPELLING` is a name, an e-mail or a postal address."""
+
+    NOTHING = "nothing"
+    NUMBER = "number"
+    SPELLING = "spelling"
+    YES_OR_NO = "yes or no"
+    LIST = "list"
+
+
+class Reason(StrEnum):
+    """The reasons of the table above, as the page and traces show them."""
+
+    EAGER = "eager"
+    QUICK_ANSWER = "quick answer"
+    FILLED_PAUSE = "filled pause"
+    SELF_CORRECTION = "self-correction"
+    NUMBER = "number under way"
+    NUMBER_MAY_GO_ON = "number may go on"
+    NUMBER_COMPLETE = "number complete"
+    SPELLING = "spelling under way"
+    ADDRESS_COMPLETE = "address complete"
+    TRAILING_OFF = "trailing off"
+    OPEN_PUNCTUATION = "open punctuation"
+    LIST = "list under way"
+    UNKNOWN = "nothing known"
+    QUESTION = "complete question"
+    REQUEST = "complete request"
+    STATEMENT = "complete statement"
+    CORRECTABLE = "could be corrected"
+    RATHER_COMPLETE = "rather complete"
+    MAY_GO_ON = "may go on"
+    VALUE_MAY_CHANGE = "value may change"
+    GOES_ON = "sentence goes on"
+    OWN_PAUSES = "own pauses"
+    SLOW_REPLY = "slow reply"
+
+
+@dataclass(frozen=True, slots=True)
+class SpeechEnding:
+    """How the voice ended before a pause; see `backend.media.prosody`."""
+
+    pitch_slope: float | None = None
+    """Semitones per second over the last voiced 300 ms; negative falls. None: no pitch found."""
+    lengthened: float | None = None
+    """The last voiced stretch compared with this caller's usual one; 1.0 is usual. None: not known."""
+    level_fall: float | None = None
+    """Decibels by which the last 200 ms are quieter than the 600 ms before. None: too short."""
+
+
+@dataclass(frozen=True, slots=True)
+class PauseContext:
+    """All that is known when the caller pauses."""
+
+    words: str | None = None
+    """The transcript of the whole turn so far, its pieces joined. None: not known yet."""
+    ending: SpeechEnding | None = None
+    expected: Expected = Expected.NOTHING
+    caller_pauses_ms: tuple[int, ...] = ()
+    """This caller's pauses within turns so far, newest last, at most 16."""
+    sentence_end: float | None = None
+    """The trigram model's log10 probability of a sentence end after the last words. None: not known."""
+    reading: str | None = None
+    """The words the utterance reader made of a short utterance. None: it made none."""
+    reply_ms: int = 0
+    """The Responder's usual time until a reply that was asked for begins to sound. 0: not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """Silence since the last voice after which the reply may sound, in milliseconds, and why."""
+
+    wait_ms: int
+    reason: str
+
+
+WAIT_MS: dict[Reason, tuple[int, int]] = {
+    Reason.EAGER: (300, 300),
+    Reason.QUICK_ANSWER: (400, 500),
+    Reason.FILLED_PAUSE: (2000, 2800),
+    Reason.SELF_CORRECTION: (1500, 2100),
+    Reason.NUMBER: (1500, 2200),
+    Reason.NUMBER_MAY_GO_ON: (880, 1600),
+    Reason.NUMBER_COMPLETE: (700, 1100),
+    Reason.SPELLING: (1500, 2200),
+    Reason.ADDRESS_COMPLETE: (600, 1000),
+    Reason.TRAILING_OFF: (1800, 2500),
+    Reason.OPEN_PUNCTUATION: (1300, 1800),
+    Reason.LIST: (1200, 1700),
+    Reason.UNKNOWN: (700, 1100),
+    Reason.QUESTION: (420, 700),
+    Reason.REQUEST: (480, 800),
+    Reason.STATEMENT: (540, 900),
+    Reason.CORRECTABLE: (760, 1000),
+    Reason.RATHER_COMPLETE: (850, 1000),
+    Reason.MAY_GO_ON: (870, 1300),
+    Reason.VALUE_MAY_CHANGE: (960, 1300),
+    Reason.GOES_ON: (1150, 1700),
+}
+"""The wait of each reason, in milliseconds: (balanced, patient)."""
+EXPECTING_MS = (1000, 1500)
+"""The same where no words are known yet and our question asked for a number or an address."""
+SURE = {"question": 1.1, "yes-no question": 1.1, "request": 1.75, "statement": 2.1, "fragment": 1.0}
+"""Log odds from which a turn is surely complete, by the kind of sentence."""
+RATHER, DOUBTFUL = 1.1, -0.5
+"""Log odds from which a turn is rather complete, and below which it goes on."""
+OWN_PAUSES_MOST_MS = (870, 1600)
+OWN_PAUSE_IN_ORDER_MS = 960
+"""The wait after a short order or statement that could be corrected, for who has paused within a turn in this call."""
+PAUSING_MS = 300
+"""Shorter pauses are breaths."""
+REPLY_WITH_WORDS_MS = 550
+"""A reply that is asked for as soon as the words are known comes some 410 ms later than the Responder takes; a voice
+that begins by then is noticed within 140 ms."""
+SLOW_REPLY_MOST_MS = (890, 1050)
+"""What is waited for at most because the Responder is slow: mostly, and where the last words could be corrected."""
+IN_DOUBT = frozenset(
+    {Reason.UNKNOWN, Reason.CORRECTABLE, Reason.RATHER_COMPLETE, Reason.MAY_GO_ON, Reason.VALUE_MAY_CHANGE}
+)
+"""Reasons that the caller's own pauses may lengthen; to wait longer after what is surely complete makes every answer
+late for the sake of a few corrections."""
+HELD_FOR_SLOW = IN_DOUBT | {Reason.OWN_PAUSES, Reason.NUMBER_MAY_GO_ON}
+"""Reasons that a slow Responder may lengthen."""
+DETECTOR_BOUND = 4.0
+PUNCTUATION = {"?": 0.7, "!": 0.7, ".": 0.3}
+UNPUNCTUATED = -0.35
+"""What a transcript's last mark says, in log odds, and what its absence says where the first word has a capital. Set by
+hand: providers end most fragments with a full stop, too, so that one says little."""
+
+
+def _set(words: str) -> frozenset[str]:
+    return frozenset(words.split())
+
+
+_QUICK = re.compile(
+    r"((yes|yeah|yep|yup|sure|okay|ok|no|nope|nah|right|all right|alright|correct|exactly|absolutely|definitely|fine"
+    r"|great|perfect|wonderful|thanks( a lot)?|thank you( very much| so much)?|please|of course|that works"
+    r"|that('s| is) (right|fine|all|it|correct|great|me)|that would be (great|fine|nice)|(it )?sounds (good|great)"
+    r"|not (really|yet|now|at all|today)|i'm not|it (is|isn't)|(good)?bye|hello|hi|hey|stop|cancel|go ahead"
+    r"|(?:(?<=yes )|(?<=yep )|(?<=yeah ))i (do|did|am|would|have|can|will)|no i (don't|didn't|haven't|can't|won't)"
+    r"|i (do|think so|hope so|don't know|don't think so|guess so)|i('d| would) love to"
+    r"|never mind|no problem|help|repeat|again|pardon|none|nothing|maybe|never|neither|both"
+    r"|good (morning|evening|afternoon))( |$)){1,4}"
+)
+_FORMULA = re.compile(
+    r"(hello |hi |sorry |and )?(how are you( today| doing)?|can you (hear|help) me|are you (still )?there"
+    r"|(can|could) you (please )?(repeat that|say that again)|who am i (speaking|talking) (to|with)|what did you say"
+    r"|what('s| is) your name"
+    r"|what can you do|how much is (it|that|this)|is that (right|correct|all)|what time is it)( please)?"
+)
+"""Questions that callers ask whole."""
+_ASKED_WHOLE = re.compile(
+    r"(.* )?((what|how (much|many|long|far|often))( \w+)? (do|does|did|will|would|should) (it|you|they|we|i|he|she) \w+"
+    r"|when (do|does|did|will) (it|you|they|we|he|she) (open|close|start|begin|end|leave|arrive|come|finish|stop))"
+)
+"""Questions that end in their verb, whose object has been asked for: "how much does it cost"."""
+_SHORT = 7
+"""Words: what a longer order ends in is one of several things that it says."""
+_SHORT_ANSWER = 4
+"""Words: "in the morning" answers, "for the party we need coffee" begins."""
+_ORDERING = _set("order bring buy add need")
+_ASSENT = re.compile(r"(yes|yeah|yep|sure|okay|ok|of course|right|alright|all right)\b")
+"""The beginning of dictating what was asked for."""
+_HESITATION = re.compile(r"um+|uh+|erm?|uhm|hmm*|mm+|ah")
+_FILLER = re.compile(
+    rf"\b({_HESITATION.pattern}|let me (see|think|check|look)|let's see|hold on|hang on|how do i say|what was it"
+    r"|what's it called|(give me |just )?(?<!for )(a|one) (second|moment|sec|minute)( please)?|bear with me|you know"
+    r"|(and|but|because) (well|like|so))$|^(well|so|okay so|like|right so|and)$"
+)
+_CORRECTION = re.compile(
+    r"\w \w.* (no|no wait|i mean|(?<!i'm )(?<!so )sorry|actually|or rather|make that|scratch that"
+    r"|(?<!should )(?<!to )(?<!can )wait)$"
+)
+_OPEN_END = re.compile(r"(,|;|:|-|\N{EN DASH}|\N{EM DASH}|\.\.\.|\N{HORIZONTAL ELLIPSIS})\s*$")
+_DOMAIN = re.compile(r"(\bdot (com|org|net|de|uk|fr|io|eu|edu|gov|it|es|nl|ch|at|info|us|ca)|@[\w-]+\.[a-z]{2,})$")
+_ADDRESS = re.compile(r"\b(e-?mail( address)? (is|it's)|dot|underscore|at sign)\b|@")
+_NUMBERED = re.compile(
+    r"\b(numbers?|phone|card|account|code|pin|reference|zip|postcode|digits?|reach me)( is| it's| at| on)*$"
+)
+_MONTH = re.compile(
+    r"\b(january|february|march|april|may|june|july|august|september|october|november|december)\b|\b\w+th of\b"
+)
+_ITEMS = re.compile(r"[^,]+, (?!(?:and|or|please|thank)\b)([^,.?!]+)[.?!]?$")
+_MAY_BE_ALL = frozenset((5, 7, 8, 9, 12, 13))
+"""Lengths of numbers that may be complete: a postcode, an order, a short telephone number, a long one."""
+_BEFORE_A_NUMBER = 4
+"""Fewer words are only the way to the number that we asked for: "it ends in"."""
+_GIVING = _set("send give tell show buy get bring text call write offer book make find")
+"""Verbs that take a person and a thing, so that two nouns in a row are no list."""
+_CORRECTING = _set("sorry no rather actually")
+_BEFORE_A_WAIT = ("determiner", "adjective", "quantifier")
+"""What "wait" follows as a noun: "a short wait"."""
+_LISTED = re.compile(
+    r"\b(determiner|number|quantifier|verb) (adjective )?(noun )+(preposition noun )?"
+    r"(determiner|number|quantifier) (adjective )?(noun )*(preposition (noun )*)?noun$"
+)
+"""The classes of two things in a row: "two loaves of bread some butter"."""
+_RATES = _set("day week month year hour night time bit moment minute")
+"""What stands after "a" without being an item: "two tablets a day"."""
+_ONES = _set("zero oh o one two three four five six seven eight nine")
+_TEENS = _set("ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen")
+_TENS = _set("twenty thirty forty fifty sixty seventy eighty ninety")
+
+
+def expected_answer(our_words: str) -> Expected:
+    """Return the kind of answer that the assistant's last words ask for."""
+    words = re.split(r"[.!?]\s+(?=\S)", our_words.lower().strip())[-1]
+    if "?" not in words and not re.search(r"\b(please|tell me|give me|spell|say|enter)\b", words):
+        return Expected.NOTHING
+    if re.search(r"\b(spell|e-?mail|address|your (full |last |first )?name|street|surname)\b", words):
+        return Expected.SPELLING
+    if re.search(r"\b(number|digits?|code|pin|zip|postcode|date of birth)\b", words):
+        return Expected.NUMBER
+    if re.search(
+        r"\b(what|which)( \w+)? (do you need|should i (put|add|order|bring|write)|would you like to order)\b", words
+    ):
+        return Expected.LIST
+    if re.match(r"\W*(is|are|do|does|did|can|could|shall|should|would|will|have|has|was|were|may)\b", words):
+        return Expected.YES_OR_NO
+    return Expected.NOTHING
+
+
+def patience(context: PauseContext, style: EndpointingStyle) -> Patience:
+    """Return how long to wait, 300 to 3000 ms. Eager never waits longer than balanced, nor balanced than patient."""
+    if style is EndpointingStyle.EAGER:
+        return Patience(WAIT_MS[Reason.EAGER][0], Reason.EAGER)
+    patient = style is EndpointingStyle.PATIENT
+    reason = _reason(context)
+    wait_ms = WAIT_MS[reason][patient]
+    if reason is Reason.UNKNOWN and context.expected in (Expected.NUMBER, Expected.SPELLING):
+        wait_ms = EXPECTING_MS[patient]
+    if reason in IN_DOUBT:
+        own_ms = _own_pauses_ms(context, patient=patient)
+        if own_ms > wait_ms:
+            wait_ms, reason = own_ms, Reason.OWN_PAUSES
+    if reason in HELD_FOR_SLOW and context.reply_ms:
+        correctable = reason is Reason.NUMBER_MAY_GO_ON or could_be_corrected(last_sentence(context.words or ""))
+        free_ms = min(context.reply_ms + REPLY_WITH_WORDS_MS, SLOW_REPLY_MOST_MS[correctable])
+        if free_ms > wait_ms:
+            wait_ms, reason = free_ms, Reason.SLOW_REPLY
+    return Patience(wait_ms, reason)
+
+
+def _own_pauses_ms(context: PauseContext, *, patient: bool) -> int:
+    """Return how long to wait by this caller's pauses so far; 0 where they say nothing."""
+    pauses = sorted(context.caller_pauses_ms)
+    sentence = last_sentence(context.words or "")
+    pausing = pauses and pauses[-1] >= PAUSING_MS
+    order_ms = OWN_PAUSE_IN_ORDER_MS if pausing and len(sentence) <= _SHORT and could_be_corrected(sentence) else 0
+    if len(pauses) < 2:
+        return order_ms
+    usual = pauses[-(-len(pauses) * 4 // 5) - 1]
+    return max(order_ms, min(usual + 100, OWN_PAUSES_MOST_MS[patient]))
+
+
+def _reason(context: PauseContext) -> Reason:
+    text = (context.reading if context.words is None else context.words) or ""
+    sentence = last_sentence(text)
+    if not sentence:
+        return Reason.UNKNOWN
+    said = " ".join(sentence)
+    if _QUICK.fullmatch(said):
+        asked_for = {Expected.NUMBER: Reason.NUMBER, Expected.SPELLING: Reason.SPELLING}
+        return asked_for.get(context.expected, Reason.QUICK_ANSWER) if _ASSENT.match(said) else Reason.QUICK_ANSWER
+    if _FORMULA.fullmatch(said) or _ASKED_WHOLE.fullmatch(said):
+        return Reason.QUESTION
+    if _FILLER.search(said):
+        return Reason.FILLED_PAUSE
+    if _CORRECTION.search(said) and not (sentence[-1] == "wait" and _is_a_wait(sentence)):
+        return Reason.SELF_CORRECTION
+    sentence = [word for word in sentence if not _HESITATION.fullmatch(word)] or sentence
+    reason = _dictation(sentence, context.expected)
+    if reason is not None:
+        return reason
+    if trails_off(sentence):
+        return Reason.TRAILING_OFF
+    if _OPEN_END.search(text):
+        return Reason.OPEN_PUNCTUATION
+    listed = _things_listed(sentence, context.expected)
+    items = _ITEMS.search(text.lower())
+    if items and all(classify(word) in ("noun", "determiner", "adjective", "number") for word in words_of(items[1])):
+        listed = 2
+    return Reason.LIST if listed > 1 else _judged(context, text, sentence, more=listed > 0)
+
+
+def _is_a_wait(sentence: list[str]) -> bool:
+    """Return whether the "wait" at the end is a noun: "a short wait", "there was no wait"."""
+    *_, third, before, _ = "", *sentence
+    if before == "no":
+        return classify(third) in ("auxiliary", "verb", "preposition") or third == "there's"
+    return classify(before) in _BEFORE_A_WAIT
+
+
+def _things_listed(words: list[str], expected: Expected) -> int:
+    """Return how many things the words end in, one after another without "and": "a headache a sore throat" two or more,
+    "bring paper towels" one, which may be the first. Return 0 where nothing is listed.
+    """
+    exchanged = _GIVING.union(_CORRECTING).intersection(words) or words[-1] in _RATES
+    asked = "question" in kind_of(words) and "order" not in words
+    if not exchanged and not asked and _LISTED.search(" ".join(map(classify, words))):
+        return 2
+    if not {"and", "all"}.isdisjoint(words):
+        return 0
+    return int(expected is Expected.LIST or _orders(words))
+
+
+def _orders(words: list[str]) -> bool:
+    """Return whether the words end in something ordered in a quantity, without an article: "bring paper towels"."""
+    verb = max((index for index, word in enumerate(words) if word in _ORDERING), default=None)
+    if verb is None:
+        return False
+    ordered = words[verb + 1 :]
+    if "of" in ordered:
+        ordered = ordered[ordered.index("of") + 1 :]
+    names = set(map(classify, ordered))
+    return bool(names) and names <= {"noun", "number", "quantifier", "adjective"} and classify(words[-1]) == "noun"
+
+
+def _judged(context: PauseContext, text: str, sentence: list[str], *, more: bool) -> Reason:
+    """Return the reason by the detectors' sum and, in a punctuated transcript, its last mark.
+
+    `more`: what is said is one thing of which there may be several.
+    """
+    judged = context if context.words is not None else replace(context, words=text)
+    odds = sum(max(-DETECTOR_BOUND, min(DETECTOR_BOUND, log_odds(judged))) for log_odds in _detectors())
+    text = text.strip()
+    if text[-1] in PUNCTUATION:
+        odds += PUNCTUATION[text[-1]]
+    elif text[0].isupper() and not text.startswith(("I ", "I'")):
+        odds += UNPUNCTUATED
+    if odds < DOUBTFUL:
+        return Reason.GOES_ON
+    kind = kind_of(sentence)
+    is_sure = odds >= SURE[kind]
+    if more or not is_sure:
+        if kind == "statement" and len(sentence) <= _SHORT and ends_in_a_value(sentence):
+            return Reason.VALUE_MAY_CHANGE
+        return Reason.MAY_GO_ON if more or odds < RATHER else Reason.RATHER_COMPLETE
+    if could_be_corrected(sentence):
+        return Reason.CORRECTABLE
+    if kind == "fragment":
+        return Reason.QUICK_ANSWER if len(sentence) <= _SHORT_ANSWER else Reason.STATEMENT
+    return Reason.QUESTION if "question" in kind else Reason.REQUEST if kind == "request" else Reason.STATEMENT
+
+
+@cache
+def _detectors() -> tuple[Callable[[PauseContext], float], ...]:
+    names = sorted(info.name for info in pkgutil.iter_modules(detectors.__path__) if not info.name.startswith("_"))
+    return tuple(importlib.import_module(f"{detectors.__name__}.{name}").log_odds for name in names)
+
+
+def _dictation(words: list[str], expected: Expected) -> Reason | None:
+    """Return the reason where a number, a spelling or an address is dictated; None where none is."""
+    said = " ".join(words)
+    addressing = expected is Expected.SPELLING or _ADDRESS.search(said)
+    if _DOMAIN.search(said):
+        return Reason.ADDRESS_COMPLETE
+    letters = sum(len(word) == 1 and word not in "ai" for word in words[-4:])
+    described = len(words) > 2 and words[-2] in ("a", "an")  # "with an s"
+    if letters and not described and (len(words[-1]) == 1 or letters > 1) and not words[-1].isdigit():
+        return Reason.SPELLING
+    digits, groups, tokens = _digits(words)
+    told = expected is Expected.NUMBER or _NUMBERED.search(" ".join(words[: len(words) - tokens]))
+    if groups and (told or groups > 2 or digits > 4 or letters):
+        if _MONTH.search(said):
+            return Reason.NUMBER_COMPLETE if digits >= 4 else Reason.NUMBER
+        if digits in (10, 11) or digits >= 16:
+            return Reason.NUMBER_COMPLETE
+        may_be_all = digits in _MAY_BE_ALL and "card" not in words
+        return Reason.NUMBER_MAY_GO_ON if may_be_all else Reason.NUMBER
+    if expected is Expected.NUMBER and not groups and (len(words) < _BEFORE_A_NUMBER or _MONTH.search(said)):
+        return Reason.NUMBER
+    return Reason.SPELLING if addressing and not trails_off(words) else None
+
+
+def _digits(words: list[str]) -> tuple[int, int, int]:
+    """Return how many digits the words end in, in how many groups ("415", "forty two"), and in how many words."""
+    digits = groups = tokens = 0
+    for index in range(len(words) - 1, -1, -1):
+        word = words[index].replace("-", "").lstrip("+")
+        if word.isdigit():
+            digits += len(word)
+        elif word in _ONES:
+            tens = index > 0 and words[index - 1] in _TENS and word not in ("zero", "oh", "o")
+            digits += 0 if tens else 1
+            groups -= tens
+        elif word in _TEENS or word in _TENS:
+            digits += 2
+        elif word in ("hundred", "thousand"):
+            digits += 2 if word == "hundred" else 3
+            groups -= 1
+        elif word.startswith("double") and groups:
+            digits += 1
+            groups -= 1
+        else:
+            break
+        groups += 1
+        tokens += 1
+    return digits, groups, tokens

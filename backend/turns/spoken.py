@@ -1,0 +1,111 @@
+"""The items the assistant speaks, and how much of each was really heard."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import takewhile
+
+from backend.turns.commands import Purpose
+
+BYTES_PER_MS = 48
+"""24 kHz mono PCM16."""
+
+
+@dataclass(slots=True)
+class SpokenItem:
+    """One assistant item between its first delta and the moment it was heard out, or cut."""
+
+    item: str
+    purpose: Purpose | None
+    text: str = ""
+    audio_bytes: int = 0
+    finished: bool = False
+    """The provider will send no more of it."""
+    heard_before_ms: int = 0
+    """The milliseconds heard before it was cut and brought back: neither its words nor its audio here."""
+    restored: bool = False
+    """It was cut and brought back: the provider knows only what was heard before."""
+    word_times: list[tuple[int, int]] = field(default_factory=list, repr=False)
+    """When a word begins, in milliseconds, and its place in `text`; empty where the provider does not say."""
+
+    @property
+    def audio_ms(self) -> int:
+        """The milliseconds of audio received."""
+        return self.audio_bytes // BYTES_PER_MS
+
+    def add_text(self, delta: str, starts_ms: Sequence[int] = ()) -> None:
+        """Add words; `starts_ms` says when each of them begins in the audio that follows what is there."""
+        places = [match.start() for match in re.finditer(r"\S+", delta)]
+        if starts_ms and len(starts_ms) == len(places):
+            self.word_times += [
+                (self.audio_ms + start, len(self.text) + place) for start, place in zip(starts_ms, places, strict=True)
+            ]
+        self.text += delta
+
+    def heard(self, played_ms: int) -> str:
+        """Return the words that fit into `played_ms`, cut back to a whole word.
+
+        Where the provider says when words begin, those that began by then. Elsewhere words and audio come in separate
+        streams without timestamps, so this is a proportion: right to about a word for a reply received whole (replies
+        come faster than they play), early for one still coming.
+        """
+        if played_ms <= 0 or not self.audio_bytes:
+            return ""
+        if played_ms >= self.audio_ms:
+            return self.text.strip()
+        if self.word_times:
+            unheard = next((place for start_ms, place in self.word_times if start_ms >= played_ms), len(self.text))
+            return self.text[:unheard].strip()
+        cut = len(self.text) * played_ms // self.audio_ms
+        if cut < len(self.text) and not self.text[cut].isspace():
+            cut = self.text.rfind(" ", 0, cut) + 1
+        return self.text[:cut].strip()
+
+
+class SpokenItems:
+    """The items not yet heard out, oldest first."""
+
+    def __init__(self) -> None:
+        self._items: dict[str, SpokenItem] = {}
+
+    def __repr__(self) -> str:
+        return f"SpokenItems({', '.join(self._items)})"
+
+    def put_back(self, spoken: SpokenItem) -> None:
+        """Add an item that is brought back."""
+        self._items[spoken.item] = spoken
+
+    def get(self, item: str, purpose: Purpose | None) -> SpokenItem:
+        """Return the item, made on first sight."""
+        if item not in self._items:
+            self._items[item] = SpokenItem(item, purpose)
+        return self._items[item]
+
+    def sounding(self, purpose: Purpose) -> bool:
+        """Return whether anything audible of that purpose is not heard out yet."""
+        return any(spoken.purpose is purpose and spoken.audio_bytes for spoken in self._items.values())
+
+    def finish(self, item: str | None = None) -> list[SpokenItem]:
+        """Finish `item`, or every one that has begun; return those that were not finished before."""
+        fresh = [each for each in self._items.values() if not each.finished and item in (None, each.item)]
+        for spoken in fresh:
+            spoken.finished = True
+        return fresh
+
+    def take_before(self, item: str) -> list[SpokenItem]:
+        """Remove and return the items older than `item`: it began to play, so they are over."""
+        if item not in self._items:
+            return []
+        older = list(takewhile(lambda name: name != item, self._items))
+        return [self._items.pop(name) for name in older]
+
+    def take_finished(self) -> list[SpokenItem]:
+        """Remove and return the items of which all has been received."""
+        return [self._items.pop(name) for name, spoken in list(self._items.items()) if spoken.finished]
+
+    def take_all(self) -> list[SpokenItem]:
+        """Remove and return everything."""
+        items, self._items = self._items, {}
+        return list(items.values())

@@ -1,0 +1,103 @@
+"""The legs of a turn's latency, from the caller's last sound to the first sound of the reply."""
+
+from __future__ import annotations
+
+from collections import deque
+from itertools import pairwise
+from statistics import median_low
+
+from backend.turns.page_events import AnswerMeasured, TurnMeasured
+
+LEGS = ("hangover_ms", "commit_ms", "reply_started_ms", "first_audio_ms", "patience_ms", "played_ms")
+"""The legs in order: until the first moment, at which the turn may be over; until the reply was asked for; until the
+provider began it; until its first audio; until the turn was believed over, where that came last; until the first frame
+left. They add up to `first_sound_ms`.
+
+Beside them stands `first_token_ms`, a part of `first_audio_ms`: from the reply's begin to its first word, or to its
+first sound where no word came before that."""
+
+
+REPLIES_KEPT = 5
+"""Replies by which the Responder's usual time is known."""
+SOUNDS_LIMIT = 64
+"""Items of one turn whose first sound is kept."""
+
+
+class TurnClock:
+    """Marks the legs of one turn as they are reached; without all of them there is no report of them.
+
+    The time to the answer is measured besides. Whether a reply was one shows at its end: one that calls a tool was only
+    its preamble.
+    """
+
+    def __init__(self) -> None:
+        self.turn = 0
+        self._marks: list[float] = []
+        self._token_at: float | None = None
+        self._began = 0.0
+        self._sounds: dict[str, float] = {}
+        self._answer = ""
+        self._is_measured = True
+        self._replies_ms: deque[int] = deque(maxlen=REPLIES_KEPT)
+
+    @property
+    def usual_reply_ms(self) -> int:
+        """The median of the times from asking for a reply to its first sound, of this call's latest; 0: not known."""
+        return median_low(self._replies_ms) if self._replies_ms else 0
+
+    def age_ms(self, now: float) -> int:
+        """Return the milliseconds from the caller's last sound of this turn to `now`."""
+        return round((now - self._began) * 1000)
+
+    def begin(self, turn: int, now: float, hangover_ms: int) -> None:
+        """Begin with a turn that ended `hangover_ms` ago and was recognised as ended `now`."""
+        self.turn = turn
+        self._began = now - hangover_ms / 1000
+        self._marks = [self._began, now]
+        self._token_at = None
+        self._sounds.clear()
+        self._answer, self._is_measured = "", False
+
+    def sounds(self, item: str, now: float) -> AnswerMeasured | None:
+        """Mark the first sound of an item; return the time to the answer if it is its beginning."""
+        if not self._is_measured and len(self._sounds) < SOUNDS_LIMIT:
+            self._sounds.setdefault(item, now)
+        return self._measured()
+
+    def answered_by(self, item: str) -> AnswerMeasured | None:
+        """Note with which item the answer begins, which is known at its end; return its time once it has sounded."""
+        self._answer = self._answer or item
+        return self._measured()
+
+    def _measured(self) -> AnswerMeasured | None:
+        if self._is_measured or self._answer not in self._sounds:
+            return None
+        self._is_measured = True
+        return AnswerMeasured(self.turn, round((self._sounds[self._answer] - self._began) * 1000))
+
+    def reach(self, leg: str, now: float) -> TurnMeasured | None:
+        """Mark `leg`, and return the report if it was the last one. Legs out of order are ignored."""
+        position = LEGS.index(leg) + 1
+        if len(self._marks) != position:
+            return None
+        self._marks.append(now)
+        if leg == "first_audio_ms":
+            self._replies_ms.append(round((now - self._marks[LEGS.index("commit_ms") + 1]) * 1000))
+        return self._report() if position == len(LEGS) else None
+
+    def token(self, now: float) -> None:
+        """Mark a word of the reply; only the first one after the reply has begun counts."""
+        if self._token_at is None and len(self._marks) == LEGS.index("first_audio_ms") + 1:
+            self._token_at = now
+
+    def drop(self) -> None:
+        """Make no report of this turn."""
+        self._marks = []
+
+    def _report(self) -> TurnMeasured:
+        marks = [round((mark - self._marks[0]) * 1000) for mark in self._marks]
+        hangover, commit, started, audio, patience, played = (end - begin for begin, end in pairwise(marks))
+        begun, sounded = (self._marks[LEGS.index(leg) + 1] for leg in ("reply_started_ms", "first_audio_ms"))
+        token_at = sounded if self._token_at is None else self._token_at
+        first_token_ms = round((token_at - begun) * 1000)
+        return TurnMeasured(self.turn, hangover, commit, started, audio, patience, played, marks[-1], first_token_ms)

@@ -1,0 +1,260 @@
+"""`responder-thinker chat`: a conversation in the terminal, the very one that calls have, streamed as it is written."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import json
+import signal
+import sys
+import threading
+from collections.abc import AsyncIterator, Iterable, Iterator
+from concurrent.futures import CancelledError
+from typing import Any, TextIO
+
+import httpx2
+from rich.console import Console
+from rich.markup import escape
+
+from backend.errors import TransportLost, VoiceError
+from responder_thinker.narrator import Narrator
+from responder_thinker.proof_of_work import ProvingWork
+from responder_thinker.signalling import CallRefused, Signalling, restore_cookie, save_cookie
+
+SILENT_FOR_S = 60.0
+"""Seconds without even a heartbeat after which a stream is taken for dead."""
+LINES_WAITING = 100
+"""Lines read ahead of the answers; a pipe that holds more waits."""
+HELLO = "[dim]Type /help for the commands. Ctrl-C stops an answer, /quit ends the chat.[/]"
+COMMANDS = {
+    "/help": "lists the commands",
+    "/history": "shows what was said in this conversation, typed and spoken",
+    "/mode": "shows the mode and the others available; /mode NAME chooses one",
+    "/new": "starts a new conversation",
+    "/quit": "ends the chat",
+}
+NOT_CONNECTED = 2
+
+
+async def chat(
+    *,
+    conversation: str | None = None,
+    url: str = "http://127.0.0.1:8000",
+    console: Console | None = None,
+    stdin: TextIO | None = None,
+) -> int:
+    """Converse until /quit or the end of the input; return the exit code. `conversation` continues one."""
+    console = console or Console(highlight=False)
+    timeout = httpx2.Timeout(10, read=SILENT_FOR_S)
+    async with httpx2.AsyncClient(base_url=url, trust_env=False, timeout=timeout, auth=ProvingWork()) as http:
+        restore_cookie(http)
+        try:
+            await Signalling(http).config()
+            save_cookie(http)
+            await Conversation(http, conversation, console).run(stdin or sys.stdin)
+            save_cookie(http)
+        except VoiceError as error:
+            Narrator(console).failed(error)
+            return NOT_CONNECTED
+    return 0
+
+
+class Conversation:
+    """One conversation with one server."""
+
+    def __init__(self, http: httpx2.AsyncClient, conversation_id: str | None, console: Console) -> None:
+        self._http = http
+        self._id = conversation_id
+        self._console = console
+        self._narrator = Narrator(console)
+        self._answering: asyncio.Task[None] | None = None
+        self._cancelling: asyncio.Task[Any] | None = None
+        self._over = asyncio.Event()
+        self._ready = threading.Semaphore(1)
+        """Counts the lines that may be asked for."""
+        self._written = ""
+
+    def __repr__(self) -> str:
+        return f"Conversation({(self._id or 'new')[:6]})"
+
+    async def run(self, stdin: TextIO) -> None:
+        """Read and answer line by line. Raises `VoiceError` when the server is gone."""
+        self._console.print(HELLO)
+        loop = asyncio.get_running_loop()
+        loop.add_signal_handler(signal.SIGINT, self._interrupt)
+        try:
+            echo = not stdin.isatty()
+            async for line in _lines(stdin if echo else _prompted(self._ready), self._over):
+                if line == "/quit":
+                    break
+                await (self.say(line) if echo else self._handle(line))
+                self._ready.release()
+        finally:
+            loop.remove_signal_handler(signal.SIGINT)
+        if self._id:
+            self._console.print(f"[dim]To continue later: responder-thinker chat --conversation {escape(self._id)}[/]")
+
+    async def say(self, line: str) -> None:
+        """Show a line that nobody has typed here, and answer it. Raises `TransportLost`."""
+        self._console.print(f"[bold]you:[/] {escape(line)}", soft_wrap=True)
+        await self._handle(line)
+
+    async def _handle(self, line: str) -> None:
+        command, _, rest = line.partition(" ")
+        try:
+            if command == "/mode":
+                await self._choose(rest.strip())
+            elif command == "/help":
+                for name, does in COMMANDS.items():
+                    self._console.print(f"  {name:<9} [dim]{does}[/]")
+            elif command == "/history":
+                await self._show_history()
+            elif command == "/new":
+                self._id = None
+                self._console.print("[dim]A new conversation.[/]")
+            elif command.startswith("/"):
+                self._console.print(f"[red]There is no command {escape(command)}.[/] Type /help for the commands.")
+            elif line:
+                self._answering = asyncio.create_task(self._answer(line), name="answer")
+                await self._answering
+        except CallRefused as error:
+            self._narrator.failed(error)
+        finally:
+            self._answering = None
+
+    def _interrupt(self) -> None:
+        """Stop the answer on Ctrl-C; where there is none, end."""
+        if self._answering is None:
+            self._over.set()
+        elif self._id and (self._cancelling is None or self._cancelling.done()):
+            self._cancelling = asyncio.create_task(self._cancel(self._id), name="cancel")
+
+    async def _cancel(self, conversation_id: str) -> None:
+        try:
+            await Signalling(self._http).ask("POST", f"/api/conversations/{conversation_id}/cancel")
+        except VoiceError as error:
+            self._narrator.failed(error)
+
+    async def _choose(self, mode: str) -> None:
+        if mode:
+            await Signalling(self._http).ask("POST", f"/mode/{mode}")
+        modes = await Signalling(self._http).ask("GET", "/mode")
+        names = ", ".join(one["name"] for one in modes["modes"])
+        self._console.print(f"[dim]Mode: {escape(modes['mode'])}. Available: {escape(names)}[/]", soft_wrap=True)
+
+    async def _show_history(self) -> None:
+        said = await Signalling(self._http).ask("GET", f"/api/conversations/{self._id}") if self._id else {}
+        for message in said.get("messages", ()):
+            who = {"user": "you", "assistant": "assistant"}.get(message["role"])
+            if who:
+                self._console.print(f"[bold]{who}:[/] {escape(message['content'])}", soft_wrap=True)
+        if not said.get("messages"):
+            self._console.print("[dim]Nothing has been said yet.[/]")
+
+    async def _answer(self, text: str) -> None:
+        self._written = ""
+        body = {"message": text, "conversation_id": self._id, "platform": "terminal", "stream": True}
+        try:
+            async with self._http.stream("POST", "/api/multiturn", json=body) as response:
+                if response.is_error:
+                    await response.aread()
+                    raise CallRefused.of(response)
+                async for type_, data in _events(response):
+                    self._show(type_, data)
+        except httpx2.TransportError as error:
+            raise TransportLost(
+                "The connection to the server was lost.",
+                hint="Start `responder-thinker chat` again: the conversation is kept for an hour.",
+            ) from error
+
+    def _show(self, type_: str, data: dict[str, Any]) -> None:
+        match type_:
+            case "turn":
+                self._id = data["conversation_id"]
+            case "token":
+                self._write(data["text"])
+            case "thinker":
+                self._narrator.on_event("thinker", data)
+            case "tool_call" if data["name"] != "route_to_thinker":
+                self._console.print(f"[cyan]→ {escape(data['name'])}[/]")
+            case "tool_result" if data["error"] and data["name"] != "route_to_thinker":
+                self._console.print(f"[cyan]✗ {escape(data['name'])} {escape(data['error'])}[/]")
+            case "error":
+                self._console.print(f"\n[red]{escape(data['message'])}[/] {escape(data['hint'])}", soft_wrap=True)
+            case "final":
+                self._end(data)
+
+    def _write(self, text: str) -> None:
+        if not self._written:
+            self._console.print("[bold]assistant:[/] ", end="")
+        self._written += text
+        self._console.print(escape(text), end="", soft_wrap=True)
+
+    def _end(self, reply: dict[str, Any]) -> None:
+        """Print what the tokens have not shown: an amended answer, a cancelled one, a lost history."""
+        if reply["state"] == "cancelled":
+            self._console.print(" [dim](stopped)[/]")
+        elif self._written.strip() == reply["text"].strip():
+            self._console.print()
+        else:
+            lead = "\n" if self._written else ""
+            self._console.print(f"{lead}[bold]assistant:[/] {escape(reply['text'])}", soft_wrap=True)
+        for citation in reply["citations"]:
+            words = " – ".join(filter(None, (citation["title"], citation["url"])))
+            self._console.print(f"    [dim]{escape(words)}[/]", soft_wrap=True)
+        if reply["history"] == "unavailable":
+            self._console.print("[dim]Answered without the earlier conversation: memory is not available.[/]")
+
+
+async def _events(response: httpx2.Response) -> AsyncIterator[tuple[str, dict[str, Any]]]:
+    type_ = ""
+    async for line in response.aiter_lines():
+        name, _, value = line.partition(": ")
+        if name == "event":
+            type_ = value
+        elif name == "data":
+            yield type_, json.loads(value)
+
+
+def _prompted(ready: threading.Semaphore) -> Iterator[str]:
+    """Yield what is typed at the prompt; with the arrow keys, lines are edited, and earlier ones come back."""
+    importlib.import_module("readline")
+    while ready.acquire():
+        try:
+            yield input("you: ")
+        except EOFError:
+            return
+
+
+async def _lines(source: Iterable[str], over: asyncio.Event) -> AsyncIterator[str]:
+    """Yield the lines of `source`; a thread of its own waits for them, and ends with the program."""
+    loop, queue = asyncio.get_running_loop(), asyncio.Queue[str | None](LINES_WAITING)
+
+    def enqueue(line: str | None) -> bool:
+        putting = queue.put(line)
+        try:
+            asyncio.run_coroutine_threadsafe(putting, loop).result()
+        except (RuntimeError, CancelledError):  # the conversation is over
+            putting.close()
+            return False
+        return True
+
+    def read() -> None:
+        if all(enqueue(line.strip()) for line in source):
+            enqueue(None)
+
+    threading.Thread(target=read, name="stdin", daemon=True).start()
+    ended = asyncio.ensure_future(over.wait())
+    try:
+        while True:
+            coming = asyncio.ensure_future(queue.get())
+            await asyncio.wait({coming, ended}, return_when=asyncio.FIRST_COMPLETED)
+            if not coming.done():
+                coming.cancel()
+                return
+            line = coming.result()
+            if line is None:
+                return
+            yield line
+    finally:
+        ended.cancel()

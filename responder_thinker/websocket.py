@@ -1,0 +1,125 @@
+"""A program's call over WebSocket: the same interface as over WebRTC, for networks without UDP."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from collections import deque
+from collections.abc import Mapping
+
+import msgspec
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidURI
+
+from backend.errors import TransportLost
+from backend.media.clock import SlotStream, current_media_clock
+from backend.media.frame import SILENCE, Frame
+from responder_thinker.caller import ReceivedAudio, cut_frames
+
+MAX_MESSAGE_BYTES = 64 * 1024
+CLOSE_WITHIN_S = 2.0
+
+
+class WebSocketCaller:
+    """One call: `connect` it, then see `Caller`."""
+
+    def __init__(self) -> None:
+        self.received = ReceivedAudio()
+        self.flushes = 0
+        self.farewell: str | None = None
+        self._speech: deque[Frame] = deque()
+        self._silent = asyncio.Event()
+        self._silent.set()
+        self._ready = asyncio.Event()
+        self._socket: ClientConnection | None = None
+        self._tasks: list[asyncio.Task[None]] = []
+
+    def __repr__(self) -> str:
+        state = "new" if self._socket is None else "hung up" if self.hung_up else "connected"
+        return f"WebSocketCaller({state}, {self.received!r}, {len(self._speech)} frames to say)"
+
+    async def connect(
+        self, url: str, token: str = "", *, headers: Mapping[str, str] | None = None, within_s: float = 10.0
+    ) -> None:
+        """Connect to `ws(s)://…/ws/{session_id}`, send its token if one is given, and wait for `ready`.
+
+        Raises `TransportLost`.
+        """
+        try:
+            async with asyncio.timeout(within_s):
+                self._socket = await connect(
+                    url, compression=None, max_size=MAX_MESSAGE_BYTES, additional_headers=headers, proxy=None
+                )
+                if token:
+                    await self._socket.send(msgspec.json.encode({"type": "token", "token": token}).decode())
+                self._tasks = [
+                    asyncio.create_task(self._receive(self._socket), name="caller in"),
+                    asyncio.create_task(self._speak(self._socket), name="caller out"),
+                ]
+                await self._ready.wait()
+        except (OSError, TimeoutError, InvalidHandshake, InvalidURI) as error:
+            await self.close()
+            raise TransportLost("The WebSocket could not be opened.", hint=str(error)) from error
+        if self.hung_up:
+            raise TransportLost("The server closed the WebSocket at once.", hint=self.farewell)
+
+    def say(self, pcm: bytes) -> None:
+        """Speak after what is being said."""
+        self._speech.extend(cut_frames(pcm))
+        if self._speech:
+            self._silent.clear()
+
+    async def said(self) -> None:
+        """Wait until everything has been spoken, or the call is over."""
+        await self._silent.wait()
+
+    @property
+    def hung_up(self) -> bool:
+        """True when the call is over."""
+        return any(task.done() for task in self._tasks)
+
+    async def close(self) -> None:
+        """Hang up and release everything. Safe to call twice."""
+        if self._socket is None:
+            return
+        try:
+            async with asyncio.timeout(CLOSE_WITHIN_S):
+                await self._socket.send('{"type":"bye"}')
+                await self._socket.close()
+        except (ConnectionClosed, TimeoutError):
+            pass  # closed by the other side, or not answering: either way it is over
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _receive(self, socket: ClientConnection) -> None:
+        loop = asyncio.get_running_loop()
+        try:
+            async for text in socket:
+                message = msgspec.json.decode(text)
+                match message["type"]:
+                    case "ready":
+                        self._ready.set()
+                    case "audio":
+                        self.received.add(Frame(base64.b64decode(message["pcm"])), loop.time())
+                    case "flush":
+                        self.flushes += 1
+                    case "bye":
+                        self.farewell = message["reason"]
+        except ConnectionClosed as error:
+            self.farewell = self.farewell or str(error)
+        finally:
+            self._ready.set()
+
+    async def _speak(self, socket: ClientConnection) -> None:
+        slots = SlotStream(current_media_clock())
+        try:
+            while True:
+                await slots.next()
+                if not self._speech:
+                    self._silent.set()
+                await socket.send(self._speech.popleft() if self._speech else SILENCE)
+        except ConnectionClosed:
+            self._silent.set()
+        finally:
+            slots.leave()

@@ -1,0 +1,158 @@
+"""What every `EventStore` does: files on this machine, and a real CalDAV server."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from backend.extensions.calendar.base import CalendarRefused, EventChanged, EventDraft, EventStore, NoSuchEvent, Stored
+from backend.extensions.calendar.caldav import CalDavStore
+from backend.extensions.calendar.events import write
+from backend.extensions.calendar.local import LocalStore
+from tests.support.radicale import PASSWORD, USERNAME, Radicale, radicale
+
+NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
+START, END = NOW, NOW + timedelta(days=7)
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Radicale]:
+    with radicale(tmp_path_factory.mktemp("radicale")) as running:
+        yield running
+
+
+@pytest.fixture(params=["files", "caldav"])
+async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[EventStore]:
+    if request.param == "files":
+        yield LocalStore(tmp_path)
+        return
+    url = request.getfixturevalue("server").url
+    async with httpx2.AsyncClient() as http:
+        caldav = CalDavStore(http, url, USERNAME, PASSWORD)
+        yield caldav
+        for user in ("ada", "bob"):
+            await caldav.erase(user)
+
+
+def text(title: str, day: int = 22, repeats: str = "") -> str:
+    start = NOW.replace(day=day)
+    return write(EventDraft(title, start, start + timedelta(hours=1), repeats=repeats), title, NOW)
+
+
+def titles(found: list[Stored]) -> list[str]:
+    return sorted(line[8:] for one in found for line in one.text.splitlines() if line.startswith("SUMMARY:"))
+
+
+async def test_an_event_is_kept_and_found(store: EventStore) -> None:
+    await store.create("ada", "a.ics", text("Dentist"))
+    [found] = await store.between("ada", START, END)
+    assert (found.id, titles([found])) == ("a.ics", ["Dentist"])
+    assert (await store.get("ada", "a.ics")).etag == found.etag
+
+
+async def test_nobody_has_a_calendar_before_the_first_event(store: EventStore) -> None:
+    assert await store.between("ada", START, END) == []
+    with pytest.raises(NoSuchEvent):
+        await store.get("ada", "a.ics")
+
+
+async def test_what_lies_elsewhere_in_time_is_left_out_and_what_repeats_is_not(store: EventStore) -> None:
+    await store.create("ada", "past.ics", text("Past", day=1))
+    await store.create("ada", "later.ics", text("Later", day=30))
+    await store.create("ada", "weekly.ics", text("Weekly", day=2, repeats="FREQ=WEEKLY"))
+    assert titles(await store.between("ada", START, START + timedelta(days=4))) == ["Weekly"]
+
+
+async def test_everything_is_given_whenever_it_happens(store: EventStore) -> None:
+    assert await store.everything("ada") == []
+    await store.create("ada", "past.ics", text("Past", day=1))
+    await store.create("ada", "later.ics", text("Later", day=30))
+    assert titles(await store.everything("ada")) == ["Later", "Past"]
+    assert await store.everything("bob") == []
+
+
+async def test_users_never_see_each_others_events(store: EventStore) -> None:
+    await store.create("ada", "a.ics", text("Dentist"))
+    assert await store.between("bob", START, END) == []
+    known = await store.get("ada", "a.ics")
+    with pytest.raises(NoSuchEvent):
+        await store.get("bob", "a.ics")
+    for work in (store.replace("bob", known, text("Stolen")), store.remove("bob", known)):
+        with pytest.raises((NoSuchEvent, EventChanged, CalendarRefused)):
+            await work
+    await store.erase("bob")
+    assert titles(await store.between("ada", START, END)) == ["Dentist"]
+
+
+async def test_nobody_in_particular_has_no_calendar(store: EventStore) -> None:
+    with pytest.raises(CalendarRefused):
+        await store.create("", "a.ics", text("Dentist"))
+
+
+async def test_an_id_is_taken_once(store: EventStore) -> None:
+    await store.create("ada", "a.ics", text("Dentist"))
+    with pytest.raises(EventChanged):
+        await store.create("ada", "a.ics", text("Dentist"))
+
+
+async def test_a_change_of_an_old_version_is_refused(store: EventStore) -> None:
+    await store.create("ada", "a.ics", text("Dentist"))
+    known = await store.get("ada", "a.ics")
+    await store.replace("ada", known, text("Dentist").replace("SUMMARY:Dentist", "SUMMARY:Optician"))
+    with pytest.raises(EventChanged):
+        await store.replace("ada", known, text("Dentist"))
+    with pytest.raises(EventChanged):
+        await store.remove("ada", known)
+    assert titles(await store.between("ada", START, END)) == ["Optician"]
+
+
+async def test_of_many_changes_at_once_one_is_made(store: EventStore) -> None:
+    await store.create("ada", "a.ics", text("Dentist"))
+    known = await store.get("ada", "a.ics")
+    texts = [known.text.replace("SUMMARY:Dentist", f"SUMMARY:Plan {number}") for number in range(6)]
+    results = await asyncio.gather(*(store.replace("ada", known, each) for each in texts), return_exceptions=True)
+    assert sorted(type(result).__name__ for result in results) == ["EventChanged"] * 5 + ["NoneType"]
+
+
+async def test_many_events_at_once_are_all_kept(store: EventStore) -> None:
+    await asyncio.gather(*(store.create("ada", f"e{number}.ics", text(f"E{number}")) for number in range(8)))
+    assert len(await store.between("ada", START, END)) == 8
+
+
+async def test_a_removed_event_is_gone(store: EventStore) -> None:
+    await store.create("ada", "a.ics", text("Dentist"))
+    known = await store.get("ada", "a.ics")
+    await store.remove("ada", known)
+    assert await store.between("ada", START, END) == []
+    with pytest.raises(NoSuchEvent):
+        await store.remove("ada", known)
+
+
+async def test_erasing_forgets_everything_of_one_user_and_may_be_repeated(store: EventStore) -> None:
+    await store.create("ada", "a.ics", text("Dentist"))
+    await store.create("bob", "b.ics", text("Optician"))
+    for _ in range(2):
+        await store.erase("ada")
+    assert await store.between("ada", START, END) == []
+    assert titles(await store.between("bob", START, END)) == ["Optician"]
+
+
+@pytest.mark.parametrize("event_id", ["", ".", "..", "../b.ics", "../../secret_key", "a/../b.ics", "%2e%2e", "a\0.ics"])
+async def test_an_id_is_no_way_out_of_the_calendar(store: EventStore, event_id: str) -> None:
+    await store.create("ada", "a.ics", text("Dentist"))
+    with pytest.raises(NoSuchEvent):
+        await store.get("ada", event_id)
+
+
+@pytest.mark.parametrize("user_id", ["../ada", "a/b", "ö \0 ?#", "x" * 500])
+async def test_any_user_id_is_safe(store: EventStore, user_id: str) -> None:
+    await store.create(user_id, "a.ics", text("Dentist"))
+    try:
+        assert titles(await store.between(user_id, START, END)) == ["Dentist"]
+    finally:
+        await store.erase(user_id)

@@ -1,0 +1,364 @@
+"""The four calendar tools as a model uses them: through the runner, on files and on a real CalDAV server."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import httpx2
+import pytest
+
+from backend.errors import SettingsError
+from backend.extensions.calendar.base import CalendarUnavailable, EventStore
+from backend.extensions.calendar.caldav import CalDavStore
+from backend.extensions.calendar.calendars import Calendars, open_calendars
+from backend.extensions.calendar.local import LocalStore
+from backend.settings.settings import load_settings
+from backend.storage.memory import Memory
+from backend.testing.memory import FakeMemory
+from backend.tools.base import Clock
+from backend.tools.calendar import (
+    calendar_create_event,
+    calendar_delete_event,
+    calendar_list_events,
+    calendar_update_event,
+)
+from backend.tools.runner import Toolbox
+from tests.support.consent import confirmations, tool_context
+from tests.support.radicale import PASSWORD, USERNAME, Radicale, radicale
+
+NEW_YORK = ZoneInfo("America/New_York")
+SATURDAY = datetime(2026, 11, 21, 10, 0, tzinfo=NEW_YORK)
+TOOLS: tuple[Any, ...] = (calendar_create_event, calendar_list_events, calendar_update_event, calendar_delete_event)
+
+
+@dataclass
+class Desk:
+    """The tools over one store, and a user who says things turn by turn, ten seconds apart."""
+
+    store: EventStore
+    memory: Any = field(default_factory=FakeMemory)
+    now: datetime = SATURDAY
+    turns: Iterator[int] = field(default_factory=itertools.count)
+    seconds: float = 0.0
+
+    def __post_init__(self) -> None:
+        services = {
+            Calendars: Calendars(self.store),
+            Memory: self.memory,
+            Clock: Clock(lambda: self.now.timestamp()),
+        }
+        tools = [function.__tool__ for function in TOOLS]
+        self.confirmations = confirmations(lambda: self.seconds)
+        self.box = Toolbox(tools, services, self.confirmations)
+
+    async def live_in(self, zone: str, user: str = "ada") -> None:
+        """The user tells their time zone."""
+        await self.memory.update_user_context(user, lambda known: {**known, "preferences": {"time_zone": zone}})
+
+    async def call(self, tool: str, user: str = "ada", **arguments: Any) -> Any:
+        """One call in a turn of its own; what the model is shown."""
+        self.seconds += 10
+        context = tool_context(user, f"{user}'s", turn=str(next(self.turns)))
+        return json.loads((await self.box.run(f"calendar_{tool}", json.dumps(arguments), context)).content)
+
+    async def agreed(self, tool: str, **arguments: Any) -> Any:
+        """A call that is asked about first, and made again once the user has agreed."""
+        assert (await self.call(tool, **arguments))["error"]["type"] == "needs_confirmation"
+        await self.say("Yes, go ahead.")
+        return await self.call(tool, **arguments)
+
+    async def say(self, words: str, user: str = "ada") -> None:
+        """What the user says, ten seconds later."""
+        self.seconds += 10
+        await self.confirmations.take_answer(user, f"{user}'s", words)
+
+    async def events(self, user: str = "ada", **arguments: Any) -> list[Any]:
+        """The list of events."""
+        return list((await self.call("list_events", user, **arguments))["events"])
+
+    async def starts(self, **arguments: Any) -> list[str]:
+        """When they are, to the minute."""
+        return [event["start"][:16] for event in await self.events(**arguments)]
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Radicale]:
+    with radicale(tmp_path_factory.mktemp("radicale")) as running:
+        yield running
+
+
+@pytest.fixture(params=["files", "caldav"])
+async def desk(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Desk]:
+    async with httpx2.AsyncClient() as http:
+        store: EventStore = LocalStore(tmp_path)
+        if request.param == "caldav":
+            store = CalDavStore(http, request.getfixturevalue("server").url, USERNAME, PASSWORD)
+        desk = Desk(store)
+        await desk.live_in("America/New_York")
+        yield desk
+        for user in ("ada", "bob"):
+            await store.erase(user)
+
+
+async def test_an_event_is_created_from_natural_words_and_listed(desk: Desk) -> None:
+    made = await desk.call("create_event", title="Dentist", start="tomorrow at three", location="Main Street")
+    assert made["created"]["when"] == "Sunday, 22 November 2026, 15:00"
+    assert made["spoken"] == "It is in your calendar: Dentist, Sunday, 22 November, at 15:00."
+    assert (await desk.call("list_events"))["spoken"] == "In your calendar: Dentist, Sunday, 22 November, at 15:00."
+    [event] = await desk.events()
+    assert event == made["created"]
+    assert (event["start"], event["end"]) == ("2026-11-22T15:00:00-05:00", "2026-11-22T16:00:00-05:00")
+    assert event["location"] == "Main Street"
+
+
+async def test_the_result_says_where_it_is_kept(desk: Desk) -> None:
+    assert "kept on" in (await desk.call("list_events"))["calendar"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "end"),
+    [
+        ({"start": "2026-11-23T09:00", "duration_minutes": 20}, "2026-11-23T09:20:00-05:00"),
+        ({"start": "2026-11-23T09:00", "end": "11:15"}, "2026-11-23T11:15:00-05:00"),
+        ({"start": "2026-11-23T22:00", "end": "01:00"}, "2026-11-24T01:00:00-05:00"),
+        ({"start": "2026-11-23", "end": "2026-11-25"}, "2026-11-25"),
+        ({"start": "2026-11-23"}, "2026-11-23"),
+        ({"start": "in two hours"}, "2026-11-21T13:00:00-05:00"),
+    ],
+)
+async def test_ends_are_what_was_said(desk: Desk, arguments: dict[str, Any], end: str) -> None:
+    await desk.call("create_event", title="x", **arguments)
+    [event] = await desk.events()
+    assert event["end"] == end
+    assert event.get("all_day", False) is (len(end) == 10)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"start": "soon"},
+        {"start": "tomorrow morning"},
+        {"start": "2026-11-23T09:00", "end": "2026-11-23T08:00"},
+        {"start": "2026-11-23", "end": "2026-11-22"},
+        {"start": "2026-11-23", "duration_minutes": 60},
+        {"start": "2026-11-23T09:00", "repeats": "sometimes"},
+        {"start": "2026-11-23T09:00", "time_zone": "Mars/Olympus"},
+    ],
+)
+async def test_what_makes_no_event_is_refused_with_a_hint_and_nothing_is_kept(
+    desk: Desk, arguments: dict[str, Any]
+) -> None:
+    made = await desk.call("create_event", title="x", **arguments)
+    assert made["error"]["type"] == "failed"
+    assert made["error"]["retryable"] is False
+    assert await desk.events() == []
+
+
+async def test_a_weekly_event_keeps_its_hour_across_the_change_of_clocks(desk: Desk) -> None:
+    desk.now = datetime(2026, 10, 24, 10, 0, tzinfo=NEW_YORK)
+    await desk.call("create_event", title="Choir", start="2026-10-26T19:00", repeats="FREQ=WEEKLY;BYDAY=MO;COUNT=3")
+    listed = await desk.events(start="2026-10-25", end="2026-11-30")
+    assert [event["start"] for event in listed] == [
+        "2026-10-26T19:00:00-04:00",
+        "2026-11-02T19:00:00-05:00",
+        "2026-11-09T19:00:00-05:00",
+    ]
+    assert all("BYDAY=MO" in event["repeats"] for event in listed)
+
+
+async def test_a_repeating_event_begins_on_the_first_day_of_its_rule(desk: Desk) -> None:
+    made = await desk.call("create_event", title="Choir", start="2026-11-24T19:00", repeats="FREQ=WEEKLY;BYDAY=TH")
+    assert made["created"]["when"] == "Thursday, 26 November 2026, 19:00"
+    assert made["created"]["occurrence"]
+
+
+async def test_an_event_is_changed_only_once_the_user_has_agreed(desk: Desk) -> None:
+    made = await desk.call("create_event", title="Dentist", start="2026-11-23T15:00")
+    arguments = {"id": made["created"]["id"], "start": "2026-11-24T09:30", "title": "Dentist, Dr. Lee"}
+    assert (await desk.call("update_event", **arguments))["error"]["type"] == "needs_confirmation"
+    assert await desk.starts() == ["2026-11-23T15:00"]
+    await desk.say("Yes.")
+    changed = await desk.call("update_event", **arguments)
+    assert changed["changed"]["when"] == "Tuesday, 24 November 2026, 09:30"
+    assert changed["spoken"] == "Done. It is now on Tuesday, 24 November, at 09:30."
+    [event] = await desk.events()
+    assert (event["title"], event["end"]) == ("Dentist, Dr. Lee", "2026-11-24T10:30:00-05:00")
+
+
+async def test_an_event_is_deleted_only_once_the_user_has_agreed(desk: Desk) -> None:
+    made = await desk.call("create_event", title="Dentist", start="2026-11-23T15:00")
+    await desk.call("delete_event", id=made["created"]["id"])
+    await desk.call("delete_event", id=made["created"]["id"])
+    assert len(await desk.events()) == 1
+    await desk.say("Yes, please.")
+    gone = await desk.call("delete_event", id=made["created"]["id"])
+    assert gone["spoken"] == "Done. It is no longer in your calendar."
+    assert await desk.events() == []
+    assert (await desk.call("list_events"))["spoken"] == "There is nothing in your calendar then."
+
+
+async def test_one_occurrence_or_the_whole_series(desk: Desk) -> None:
+    await desk.call("create_event", title="Run", start="2026-11-22T07:00", repeats="daily")
+    week = await desk.events(end="2026-11-25")
+    id_ = week[0]["id"]
+    await desk.agreed("delete_event", id=id_, occurrence=week[1]["occurrence"])
+    await desk.agreed("update_event", id=id_, occurrence=week[2]["occurrence"], start="2026-11-24T18:00")
+    assert await desk.starts(end="2026-11-25") == ["2026-11-22T07:00", "2026-11-24T18:00", "2026-11-25T07:00"]
+    await desk.agreed("update_event", id=id_, title="Slow run")
+    assert {event["title"] for event in await desk.events()} == {"Slow run"}
+    await desk.agreed("delete_event", id=id_)
+    assert await desk.events() == []
+
+
+async def test_two_users_never_see_each_others_events(desk: Desk) -> None:
+    made = await desk.call("create_event", title="Secret", start="2026-11-23T15:00")
+    assert await desk.events("bob") == []
+    id_ = made["created"]["id"]
+    for tool, arguments in (("delete_event", {"id": id_}), ("update_event", {"id": id_, "title": "Mine"})):
+        await desk.call(tool, "bob", **arguments)
+        await desk.say("Yes.", "bob")
+        assert (await desk.call(tool, "bob", **arguments))["error"]["type"] == "failed"
+    assert [event["title"] for event in await desk.events()] == ["Secret"]
+
+
+@pytest.mark.parametrize("tool", ["create_event", "list_events", "update_event", "delete_event"])
+async def test_a_caller_we_do_not_know_has_no_calendar(desk: Desk, tool: str) -> None:
+    assert (await desk.call(tool, "", title="x", start="tomorrow", id="x"))["error"]["type"] == "not_allowed"
+
+
+async def test_events_are_searched_by_their_words(desk: Desk) -> None:
+    await desk.call("create_event", title="Lunch with Zoë", start="2026-11-23T12:00", notes="bring the book")
+    await desk.call("create_event", title="Dentist", start="2026-11-23T15:00")
+    assert [event["title"] for event in await desk.events(query="BOOK zoë")] == ["Lunch with Zoë"]
+
+
+@pytest.mark.parametrize(
+    ("span", "expected"),
+    [
+        ({"start": "2026-11-24", "end": "2026-11-24"}, ["24"]),
+        ({"start": "2026-11-23", "end": "2026-11-24"}, ["23", "24"]),
+        ({"start": "tomorrow", "end": "in 3 days"}, ["23", "24"]),
+        ({"start": "next week"}, ["23", "24"]),
+        ({"start": "next week", "end": "next week"}, ["23", "24"]),
+        ({"start": "this weekend"}, []),
+        ({"start": "Tuesday afternoon", "end": "Tuesday afternoon"}, ["24"]),
+        ({"start": "2026-11-24T08:00", "end": "2026-11-24T12:00"}, []),
+        ({}, ["23", "24"]),
+        ({"end": "2026-11-23"}, ["23"]),
+    ],
+)
+async def test_the_last_day_is_included(desk: Desk, span: dict[str, str], expected: list[str]) -> None:
+    for day in (23, 24):
+        await desk.call("create_event", title=str(day), start=f"2026-11-{day}T15:00")
+    await desk.call("create_event", title="far", start="2027-11-24T15:00")
+    assert [event["title"] for event in await desk.events(**span)] == expected
+
+
+@pytest.mark.parametrize("span", [{"start": "2026-11-24", "end": "2026-11-23"}, {"end": "2028-01-01"}])
+async def test_a_span_that_is_none_or_too_long_is_refused(desk: Desk, span: dict[str, str]) -> None:
+    assert (await desk.call("list_events", **span))["error"]["type"] == "failed"
+
+
+async def test_another_places_time_is_shown_as_the_users_own(desk: Desk) -> None:
+    await desk.call("create_event", title="Call", start="2026-11-23T15:00", time_zone="Europe/Berlin")
+    assert await desk.starts() == ["2026-11-23T09:00"]
+
+
+async def test_a_change_of_what_has_changed_meanwhile_is_reported(tmp_path: Path) -> None:
+    class Rival(LocalStore):
+        """Somebody else writes between our reading and our writing."""
+
+        async def get(self, user_id: str, event_id: str) -> Any:
+            known = await super().get(user_id, event_id)
+            await self.replace(user_id, known, known.text.replace("SUMMARY:Dentist", "SUMMARY:Optician"))
+            return known
+
+    desk = Desk(Rival(tmp_path))
+    made = await desk.call("create_event", title="Dentist", start="2026-11-23T15:00")
+    told = await desk.agreed("update_event", id=made["created"]["id"], title="Barber")
+    assert "changed by somebody else" in told["error"]["message"]
+    assert [event["title"] for event in await desk.events()] == ["Optician"]
+
+
+async def test_a_wish_tried_again_after_a_lost_answer_makes_one_event(tmp_path: Path) -> None:
+    class Lossy(LocalStore):
+        """Keeps the event, and loses the first answer."""
+
+        answers = 0
+
+        async def create(self, user_id: str, event_id: str, text: str) -> None:
+            self.answers += 1
+            await super().create(user_id, event_id, text)
+            if self.answers == 1:
+                raise CalendarUnavailable("The calendar server does not answer.")
+
+    desk = Desk(Lossy(tmp_path))
+    context = tool_context("ada", "ada's", turn="a turn")
+    arguments = json.dumps({"title": "Dentist", "start": "2026-11-23T15:00"})
+    lost = await desk.box.run("calendar_create_event", arguments, context)
+    assert (lost.error, lost.retryable) == ("failed", True)
+    assert (await desk.box.run("calendar_create_event", arguments, context)).error is None
+    assert len(await desk.events()) == 1
+    await desk.call("create_event", title="Dentist", start="2026-11-23T15:00")  # wished for once more, later
+    assert len(await desk.events()) == 2
+
+
+async def test_without_a_time_zone_the_clock_on_the_wall_counts_and_that_is_said(tmp_path: Path) -> None:
+    desk = Desk(LocalStore(tmp_path))
+    made = await desk.call("create_event", title="Dentist", start="tomorrow at three")
+    assert "time zone is not known" in made["note"]
+    assert made["created"]["start"] == "2026-11-22T15:00:00"
+    for zone in ("Asia/Tokyo", "America/New_York"):  # told later, three o'clock is still three o'clock
+        await desk.live_in(zone)
+        assert await desk.starts() == ["2026-11-22T15:00"]
+
+
+async def test_memory_that_does_not_answer_costs_the_zone_and_not_the_calendar(tmp_path: Path) -> None:
+    desk = Desk(LocalStore(tmp_path))
+    desk.memory.down = True
+    assert "created" in await desk.call("create_event", title="Dentist", start="tomorrow at three")
+
+
+async def test_a_full_week_is_shown_as_far_as_there_is_room_and_the_rest_is_counted(tmp_path: Path) -> None:
+    desk = Desk(LocalStore(tmp_path))
+    for number in range(30):
+        await desk.call("create_event", title="x" * 150, start=f"2026-11-23T{number % 24:02}:00", notes="y" * 500)
+    listed = await desk.call("list_events")
+    assert len(listed["events"]) + listed["more"] == 30
+    assert listed["events"][0]["start"] < listed["events"][-1]["start"]
+
+
+async def test_an_event_that_cannot_be_read_is_left_out_and_counted(tmp_path: Path) -> None:
+    desk = Desk(LocalStore(tmp_path))
+    await desk.call("create_event", title="Dentist", start="2026-11-23T15:00")
+    await desk.store.create("ada", "b.ics", "garbage")
+    listed = await desk.call("list_events")
+    assert len(listed["events"]) == 1
+    assert listed["left_out"] == "1 that cannot be read"
+
+
+async def test_settings_choose_the_server_and_fall_back_on_files(tmp_path: Path, server: Radicale) -> None:
+    async with httpx2.AsyncClient() as http:
+        local = load_settings(_env_file=None, data_dir=tmp_path)
+        remote = load_settings(
+            _env_file=None, data_dir=tmp_path, caldav_url=server.url, caldav_username=USERNAME, caldav_password=PASSWORD
+        )
+        for settings, label in ((local, "kept on this server"), (remote, "kept on the calendar server")):
+            calendars = open_calendars(settings, http)
+            assert calendars.store.label == label
+            await calendars.erase("nobody yet")
+        assert PASSWORD not in repr(remote) + repr(calendars)
+
+
+@pytest.mark.parametrize("url", ["cal.example.com", "ftp://cal.example.com", "https://ada:secret@cal.example.com/"])
+def test_an_address_that_is_none_or_holds_a_password_is_refused_at_the_start(url: str) -> None:
+    with pytest.raises(SettingsError, match="CALDAV_URL") as refused:
+        load_settings(_env_file=None, caldav_url=url)
+    assert "secret" not in str(refused.value)

@@ -1,0 +1,79 @@
+"""A whole spoken call with Gemini's side of the wire: each turn is an activity, and interrupts what is being said."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from backend.extensions.gemini.peer import ScriptedReply, gemini_peer
+from backend.extensions.gemini.schema import ClientMessage
+from tests.support.offline_peer import offline_peer
+from tests.support.running_server import placed_call, running_server
+from tests.support.speech import silence, speech
+from tests.support.waiting import until
+
+QUESTION = "what is the weather in Seattle"
+STORY: dict[str, Any] = {"text": "A long story " * 20, "chirp": {"from_hz": 400, "to_hz": 2400, "ms": 8000}}
+SHORT: dict[str, Any] = {"text": "All right.", "tone": {"hz": 440, "ms": 200}}
+
+
+async def test_a_spoken_call_is_answered_interrupted_and_answered_again() -> None:
+    script = {"turns": [{"hear": QUESTION, "reply": STORY}, {"hear": "stop", "reply": SHORT}]}
+    async with offline_peer(script, "--strict", "gemini") as peer:
+        with running_server(
+            RESPONDERS="gemini", GEMINI__API_KEY="k", GEMINI__URL=peer.realtime_url, OPENAI_API_KEY="k"
+        ) as server:
+            async with placed_call(server) as call:
+                await call.say(silence(100) + speech(QUESTION))
+                await call.hears_something()
+                await asyncio.sleep(0.5)
+                await call.say(silence(100) + speech("stop, that is enough"))
+                interrupted = await call.told("transcript_interrupted")
+                await call.told("transcript", content="All right.")
+                await call.told("audio_playback_finished")
+        log = (await peer.connections())[-1]
+    heard = interrupted.data["heard"]
+    assert STORY["text"].startswith(heard)
+    assert not str(log["closed"]).startswith("closed 1007")
+    messages = [entry["event"] for entry in log["received"]]
+    told = [part["text"] for each in messages for turn in turns(each) for part in turn["parts"]]
+    assert any(heard.split()[-1] in text for text in told), "what was heard is told with the next request"
+    signals = [name for each in messages for name in each.get("realtimeInput", {}) if name != "audio"]
+    assert len(signals) >= 4 and signals == ["activityStart", "activityEnd"] * (len(signals) // 2)
+
+
+async def test_the_end_of_a_connection_is_crossed_unheard() -> None:
+    leaves = ScriptedReply(hear=QUESTION, text="It is sunny.", sound_ms=600, go_away="3s")
+    stays = ScriptedReply(hear=QUESTION, text="And it stays warm.", sound_ms=600)
+    async with gemini_peer(leaves, stays) as peer:
+        with running_server(
+            RESPONDERS="gemini", GEMINI__API_KEY="k", GEMINI__URL=peer.url, OPENAI_API_KEY="k"
+        ) as server:
+            async with placed_call(server) as call:
+                before = peer.connections
+                await call.say(silence(100) + speech(QUESTION))
+                await call.told("transcript", content="It is sunny.")
+                await call.told("audio_playback_finished")
+                heard = len(call.audible())
+                assert heard, "the answer sounds"
+                await until(lambda: peer.connections > before)
+                await asyncio.sleep(1)
+                assert len(call.audible()) - heard < 25, "nothing is said of it"
+                await call.say(silence(100) + speech(QUESTION))
+                await call.told("transcript", content="And it stays warm.")
+                for unheard in ("responder_changed", "error", "session_ended"):
+                    assert not call.all_told(unheard)
+    assert peer.refused == []
+    handles = [handle for _, message in peer.received if (handle := resumed(message))]
+    assert len(handles) == 1 and handles[0] in peer.sessions, "it is the same session"
+
+
+def resumed(message: ClientMessage) -> str | None:
+    """The handle of the session that a message goes on with, if it does."""
+    asked = message.setup.session_resumption if message.setup else None
+    return asked.handle if asked else None
+
+
+def turns(message: dict[str, Any]) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = message.get("clientContent", {}).get("turns", [])
+    return found

@@ -1,0 +1,170 @@
+"""How GPT-Live is told what may be long, within the documented sizes. And the strictness of the peer that plays it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from websockets.asyncio.client import connect as dial
+
+from backend.extensions.gpt_live.codec import LiveCodec
+from backend.extensions.gpt_live.messages import HISTORY_LIMIT, PARTS_LIMIT, answer_of, parts_of, session_of
+from backend.extensions.gpt_live.schema import MESSAGES, TOKENS, TYPES, faults
+from backend.responders.base import Briefing, PastMessage
+from backend.testing.offline.strict import STRICT
+from backend.turns import commands as do
+from backend.turns.commands import Purpose
+from tests.support.offline_peer import running_peer
+
+SENTENCE = "The river rises in the hills, and runs through four towns to the sea. "
+
+
+def started(instructions: str = "be kind", history: list[PastMessage] | None = None) -> dict[str, Any]:
+    return {"type": "session.start", "session": session_of("gpt-live-1", "marin", instructions, history or [])}
+
+
+@pytest.mark.parametrize("text", [SENTENCE * 40, "a " * 4000, "ü" * 4000, "語。" * 2000, "word"], ids=len)
+def test_a_long_answer_is_told_in_parts_that_a_message_may_have(text: str) -> None:
+    parts = parts_of(text)
+    assert 1 <= len(parts) <= PARTS_LIMIT
+    for part in parts:
+        message = {"type": "session.commentary.append", "content": part, "delegation_id": "d1"}
+        assert faults(message) == []
+    kept = "".join("".join(parts).split())
+    assert "".join(text.split()).startswith(kept) and kept
+
+
+def test_an_answer_is_cut_at_the_ends_of_sentences() -> None:
+    assert all(part.endswith("to the sea.") for part in parts_of(SENTENCE * 40))
+
+
+def test_a_session_begins_with_no_more_instructions_and_history_than_it_may() -> None:
+    history = [PastMessage("user" if number % 2 else "assistant", f"{number} " + SENTENCE) for number in range(400)]
+    event = started("Be kind. " * 20_000, history)
+    assert faults(event, started=False) == []
+    told = event["session"]["input"]
+    assert len(told) <= min(HISTORY_LIMIT, MESSAGES)
+    assert told[-1]["content"][0]["text"].startswith("399 "), "the newest is kept"
+    assert len(event["session"]["instructions"].encode()) <= 16_384 * 2
+
+
+@pytest.mark.parametrize(
+    ("output", "told"),
+    [
+        ('{"answer": "It rains.", "source": "live"}', "It rains."),
+        ('{"answer": "It rains.", "source": "sample"}', "It rains. (This is sample data: say so.)"),
+        ('{"error": "It took too long."}', "There is no answer: It took too long."),
+        ("not JSON", "not JSON"),
+        ("[1]", "[1]"),
+        ("{}", "{}"),
+    ],
+)
+def test_what_a_thinker_found_is_told_as_text(output: str, told: str) -> None:
+    assert answer_of(output) == told
+
+
+def test_a_result_is_told_under_its_delegation_aloud_or_silently_and_a_note_under_none() -> None:
+    codec = LiveCodec("gpt-live-1", "marin")
+    codec.start(Briefing("be kind"), [])
+    for delegation in (b"d1", b"d2"):
+        codec.decode(b'{"type": "session.delegation.created", "delegation": {"id": "%b"}}' % delegation, 0.5)
+    commands = (
+        do.SubmitResult("d1", '{"answer": "4"}'),
+        do.CreateReply(Purpose.RESULT, "result-1"),
+        do.SubmitResult("d2", '{"answer": "5"}', silent=True),
+        do.AddNote("a note"),
+    )
+    messages = [json.loads(sent) for command in commands for sent in codec.encode(command, 1.0)[0]]
+    assert [faults(message) for message in messages] == [[]] * 3
+    told = [(message["type"], message["content"], message["delegation_id"]) for message in messages]
+    assert told[:2] == [("session.commentary.append", "4", "d1"), ("session.thinking.append", "5", "d2")]
+    assert told[2][0] == "session.thinking.append" and "a note" in told[2][1] and told[2][2] is None
+
+
+# --- the strictness of the peer ----------------------------------------------------------------------
+
+RIGHT: dict[str, dict[str, Any]] = {
+    "session.start": started("be kind", [PastMessage("user", "I am Ada."), PastMessage("assistant", "Hello Ada.")]),
+    "session.input_audio.append": {"audio": "AAAA"},
+    "session.commentary.append": {"content": "It rains.", "delegation_id": "d1"},
+    "session.thinking.append": {"content": "It rains.", "delegation_id": None},
+    "session.instructions.append": {"content": "Be brief.", "delegation_id": None},
+    "session.close": {},
+}
+
+
+def right(type_: str) -> dict[str, Any]:
+    return {"type": type_, "event_id": "e1", **RIGHT[type_]}
+
+
+def broken(value: Any) -> Iterator[Any]:
+    """Every way to add an unknown field to an event."""
+    if isinstance(value, list):
+        for number, each in enumerate(value):
+            yield from ([*value[:number], change, *value[number + 1 :]] for change in broken(each))
+    if isinstance(value, dict):
+        yield {**value, "surprise": 1}
+        for name, each in value.items():
+            yield from ({**value, name: change} for change in broken(each))
+
+
+@pytest.mark.parametrize("type_", RIGHT)
+def test_a_right_event_passes_and_a_field_too_many_anywhere_does_not(type_: str) -> None:
+    begun = type_ != "session.start"
+    assert faults(right(type_), started=begun) == []
+    ways = [*broken(right(type_))]
+    assert ways
+    for wrong in ways:
+        [fault] = faults(wrong, started=begun)
+        assert fault.endswith("surprise: unknown field")
+
+
+def test_the_peer_knows_every_client_event_that_is_sent() -> None:
+    assert set(RIGHT) <= set(TYPES)
+
+
+@pytest.mark.parametrize(
+    ("type_", "wrong"),
+    [
+        ("session.commentary.append", {"delegation_id": 1}),
+        ("session.commentary.append", {"content": " "}),
+        ("session.commentary.append", {"content": "a" * (2 * TOKENS + 1)}),
+        ("session.thinking.append", {"content": None}),
+        ("session.input_audio.append", {"audio": 5}),
+        ("session.start", {"type": "session.begin"}),
+    ],
+)
+def test_a_wrong_field_does_not_pass(type_: str, wrong: dict[str, Any]) -> None:
+    assert faults(right(type_) | wrong, started=type_ != "session.start")
+
+
+def test_what_must_be_there_though_it_may_be_null_is_missed() -> None:
+    event = {name: each for name, each in right("session.commentary.append").items() if name != "delegation_id"}
+    assert faults(event) == ["delegation_id: it is required, and may be null"]
+
+
+def test_a_session_is_started_once_and_first() -> None:
+    assert faults(right("session.start"), started=True) == faults(right("session.close"), started=False) != []
+    server_side = {"session": {**RIGHT["session.start"]["session"], "delegation": {"type": "responses", "model": "m"}}}
+    assert faults(right("session.start") | server_side, started=False)
+
+
+async def test_over_the_wire_a_wrong_message_is_refused_and_the_session_lives_on() -> None:
+    with running_peer("--strict", "gpt_live") as peer:
+        async with dial(peer.realtime_url, compression=None) as socket:
+
+            async def told(event: dict[str, Any]) -> dict[str, Any]:
+                await socket.send(json.dumps(event))
+                answer: dict[str, Any] = json.loads(await asyncio.wait_for(socket.recv(), 5))
+                return answer
+
+            assert (await told(right("session.start")))["type"] == "session.started"
+            refused = await told(right("session.thinking.append") | {"event_id": "e7", "surprise": 1})
+            assert (refused["error"]["code"], refused["error"]["client_event_id"]) == (STRICT, "e7")
+            unknown = await told(right("session.commentary.append"))
+            assert unknown["error"]["code"] == "unknown_delegation"
+            taken = await told(right("session.thinking.append"))
+            assert taken["type"] == "session.thinking.appended"

@@ -1,0 +1,25 @@
+"""The local Responder as a process of its own, as `python -m backend.extensions.local` starts it."""
+
+from __future__ import annotations
+
+import json
+import select
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from tests.support.forked import ROOT, Forked
+from tests.support.offline_peer import READY_TIMEOUT_S, end
+
+
+@contextmanager
+def local_responder(*options: str) -> Iterator[str]:
+    """Run `python -m backend.extensions.local`; yield its base URL."""
+    command = [sys.executable, "-m", "backend.extensions.local", "--exit-with-parent", *options]
+    process = Forked(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=ROOT)
+    try:
+        assert process.stdout and select.select([process.stdout], [], [], READY_TIMEOUT_S)[0]
+        yield json.loads(process.stdout.readline())["listening"] + "/v1"
+    finally:
+        end(process)

@@ -1,0 +1,173 @@
+"""A calendar by voice with no key: sentences taken apart, events found before they are changed, and consent."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from backend.extensions.local.chat.arguments import new_start
+from backend.extensions.local.chat.asked import wish_of
+from backend.extensions.local.chat.rules import think
+from backend.extensions.local.dialogue.rules import Thought
+from tests.extensions.local.orders import GUIDE
+from tests.extensions.local.realtime_client import call
+from tests.extensions.local.test_demonstration import ROUTE
+from tests.support.offline_peer import OfflinePeer
+
+TEXT = {"type": "string"}
+TOOLS: list[dict[str, Any]] = [
+    {"type": "function", "function": {"name": name, "parameters": {"properties": dict.fromkeys(fields, TEXT)}}}
+    for name, fields in {
+        "calendar_create_event": ("title", "start"),
+        "calendar_list_events": ("start", "end", "query"),
+        "calendar_update_event": ("id", "start"),
+        "calendar_delete_event": ("id",),
+        "remember_preference": ("value",),
+    }.items()
+]
+LUNCH = {
+    "id": "e1",
+    "title": "Lunch with Ana",
+    "when": "Sunday, 22 November 2026, 12:00",
+    "start": "2026-11-22T12:00:00",
+}
+LISTED = "In your calendar: Lunch with Ana, Sunday, 22 November, at 12:00."
+CONSENT = {"error": {"type": "needs_confirmation", "message": "Not done yet."}}
+
+
+def calls_of(thought: Thought) -> list[tuple[str, dict[str, Any]]]:
+    return [(each.name, json.loads(each.arguments)) for each in thought.calls]
+
+
+def asked(sentence: str, *results: tuple[str, dict[str, Any]]) -> Thought:
+    """What comes next, after the tools of these names gave these results, one after the other."""
+    messages: list[dict[str, Any]] = [{"role": "user", "content": sentence}]
+    for number, (name, result) in enumerate(results):
+        made = {"id": f"c{number}", "type": "function", "function": {"name": name, "arguments": "{}"}}
+        messages.append({"role": "assistant", "content": None, "tool_calls": [made]})
+        messages.append({"role": "tool", "tool_call_id": f"c{number}", "content": json.dumps(result)})
+    return think(messages, TOOLS)
+
+
+@pytest.mark.parametrize(
+    ("sentence", "name", "arguments"),
+    [
+        (
+            "Add lunch with Ana tomorrow at noon.",
+            "calendar_create_event",
+            {"title": "Lunch with Ana", "start": "tomorrow at noon"},
+        ),
+        (
+            "Put the dentist in my calendar for Friday at three.",
+            "calendar_create_event",
+            {"title": "Dentist", "start": "for Friday at three"},
+        ),
+        ("What's on my calendar tomorrow?", "calendar_list_events", {"start": "tomorrow", "end": "tomorrow"}),
+        (
+            "What meetings do I have this weekend?",
+            "calendar_list_events",
+            {"start": "this weekend", "end": "this weekend"},
+        ),
+        ("What's on my calendar?", "calendar_list_events", {}),
+        (
+            "Cancel lunch with Ana tomorrow.",
+            "calendar_list_events",
+            {"start": "tomorrow", "end": "tomorrow", "query": "lunch with Ana"},
+        ),
+    ],
+)
+def test_a_sentence_calls_its_tool(sentence: str, name: str, arguments: dict[str, str]) -> None:
+    assert calls_of(asked(sentence)) == [(name, arguments)]
+
+
+def test_an_hour_is_never_guessed() -> None:
+    assert asked("Add lunch with Ana tomorrow.").text == "On which day, and at what time?"
+
+
+@pytest.mark.parametrize(
+    ("sentence", "name", "arguments"),
+    [
+        ("Cancel lunch with Ana tomorrow.", "calendar_delete_event", {"id": "e1"}),
+        ("Yes, cancel lunch with Ana tomorrow.", "calendar_delete_event", {"id": "e1"}),
+        (
+            "Move lunch with Ana tomorrow to one o'clock.",
+            "calendar_update_event",
+            {"id": "e1", "start": "2026-11-22 at one o'clock"},
+        ),
+    ],
+)
+def test_the_event_is_found_and_then_changed(sentence: str, name: str, arguments: dict[str, str]) -> None:
+    assert calls_of(asked(sentence, ("calendar_list_events", {"events": [LUNCH]}))) == [(name, arguments)]
+
+
+def test_none_or_several_events_are_asked_back_about() -> None:
+    none = asked("Cancel lunch tomorrow.", ("calendar_list_events", {"events": []}))
+    assert none.text == "I find nothing like that."
+    two = {"events": [LUNCH, LUNCH | {"id": "e2"}], "spoken": LISTED}
+    several = asked("Cancel lunch tomorrow.", ("calendar_list_events", two))
+    assert not several.calls
+    assert several.text == f"Which event do you mean? {LISTED}"
+
+
+def test_an_event_is_moved_only_once_it_is_said_to_when() -> None:
+    moved = asked("Move lunch with Ana tomorrow.", ("calendar_list_events", {"events": [LUNCH]}))
+    assert moved.text == "On which day, and at what time?"
+
+
+def test_a_change_is_asked_about_in_the_callers_own_words() -> None:
+    results = ("calendar_list_events", {"events": [LUNCH]}), ("calendar_delete_event", CONSENT)
+    assert (
+        asked("Please cancel lunch tomorrow.", *results).text == "Shall I cancel lunch tomorrow? Please say yes or no."
+    )
+
+
+@pytest.mark.parametrize(
+    ("answer", "queries"), [("Yes.", ["Yes, cancel lunch tomorrow."]), ("No.", []), ("Hello.", [])]
+)
+async def test_yes_is_the_wish_once_more_and_anything_else_is_not(
+    peer: OfflinePeer, answer: str, queries: list[str]
+) -> None:
+    fields = ROUTE["parameters"]["properties"] | {"domain": {"enum": ["assistant", "knowledge"]}}
+    await peer.follow(None)
+    async with call(peer) as client:
+        await client.setup(
+            tools=[{**ROUTE, "parameters": {"type": "object", "properties": fields}}], instructions=GUIDE
+        )
+        await client.type("Cancel lunch tomorrow.")
+        await client.reply()
+        called = (await client.until("response.done"))["response"]["output"][1]
+        output = json.dumps({"answer": "Shall I cancel lunch tomorrow? Please say yes or no."})
+        item = {"type": "function_call_output", "call_id": called["call_id"], "output": output}
+        await client.send({"type": "conversation.item.create", "item": item})
+        for words in (None, answer, "Yes."):  # the result is spoken; then the answer; a second yes means nothing
+            if words:
+                await client.type(words)
+            client.seen.clear()
+            await client.reply()
+            done = await client.until("response.done")
+            if words == answer:
+                made = [each for each in done["response"]["output"] if each["type"] == "function_call"]
+                assert [json.loads(each["arguments"])["query"] for each in made] == queries
+                if made:
+                    return
+        assert all(each["type"] != "function_call" for each in done["response"]["output"])
+
+
+@pytest.mark.parametrize(
+    ("target", "start", "moment"),
+    [
+        ("one o'clock", "2026-11-22T12:00:00", "2026-11-22 at one o'clock"),
+        ("Friday at 3 pm", "2026-11-22T12:00:00", "Friday at 3 pm"),
+        ("Friday", "2026-11-22T12:30:00+01:00", "Friday at 12:30"),
+        ("Friday", "2026-11-22", "Friday"),
+    ],
+)
+def test_a_move_keeps_what_it_does_not_name(target: str, start: str, moment: str) -> None:
+    assert new_start(target, start) == moment
+
+
+def test_a_question_is_no_command() -> None:
+    wish = wish_of("Am I free on Friday?", ("create", "list", "update", "delete"))
+    assert (wish.action, wish.subject, wish.time.day) == ("list", "", "Friday")

@@ -1,0 +1,43 @@
+"""How many calls the local Responder takes, over real HTTP and WebSockets: one more is refused before it begins."""
+
+from __future__ import annotations
+
+import json
+
+import httpx2
+import pytest
+from websockets.asyncio.client import connect
+from websockets.exceptions import InvalidStatus
+
+from tests.extensions.local.local_process import local_responder
+from tests.support.waiting import until
+
+
+async def test_one_call_more_than_it_serves_is_refused_with_503_and_let_in_once_another_has_ended() -> None:
+    with local_responder("--calls", "1") as url:
+        address = url.replace("http", "ws", 1) + "/realtime?model=local"
+        async with connect(address) as first:
+            assert json.loads(await first.recv())["type"] == "session.created"
+            with pytest.raises(InvalidStatus) as refused:
+                await connect(address)
+            response = refused.value.response
+            assert response.status_code == 503 and response.headers["Retry-After"] == "15"
+            error = json.loads(response.body or b"")["error"]
+            assert error["code"] == "too_many_calls" and "LOCAL_CALLS" in error["message"]
+
+        async def let_in() -> bool:
+            try:
+                async with connect(address) as again:
+                    return bool(json.loads(await again.recv())["type"] == "session.created")
+            except InvalidStatus:
+                return False
+
+        await until(let_in)
+
+
+async def test_it_tells_what_it_is_made_of_and_how_many_calls_it_serves() -> None:
+    with local_responder("--calls", "3") as url:
+        async with httpx2.AsyncClient(trust_env=False) as http:
+            [model] = (await http.get(f"{url}/models")).json()["data"]
+        assert model["id"] == "local-responder" and model["calls"] == 3
+        assert all(model[part] for part in ("recognition", "voice", "dialogue"))

@@ -1,0 +1,271 @@
+"""The dialogue by a chat model: a server of the documented protocol, on a real socket, slow and faulty at will."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import aclosing, asynccontextmanager
+from typing import Any
+
+import pytest
+
+from backend.extensions.local.dialogue import chat_model
+from backend.extensions.local.dialogue.base import Sentence
+from backend.extensions.local.dialogue.chat_model import ChatModelDialogue, ModelLimits
+from backend.testing.services.server import ApiServer, Reply, Request, json_reply, serving
+from tests.extensions.local.orders import ROUTE, answered, assistant, called, note, order, output
+from tests.support.chat_api import call_pieces, chunk, ended, error, stream, words
+from tests.support.waiting import until
+
+Handler = Callable[[Request], Reply]
+QUICK = ModelLimits(connect_s=1, first_s=1, silence_s=0.5, short_s=0.5)
+
+
+@asynccontextmanager
+async def asking(reply: Reply | Handler, model: str = "llama3.2") -> AsyncIterator[tuple[ChatModelDialogue, ApiServer]]:
+    """A dialogue whose server answers so."""
+    handler = reply if callable(reply) else lambda request: reply
+    async with serving(handler) as server:
+        dialogue = ChatModelDialogue(server.url, model, limits=QUICK)
+        try:
+            yield dialogue, server
+        finally:
+            await dialogue.close()
+
+
+async def test_first_sentence_is_spoken_while_the_rest_still_streams() -> None:
+    slow = stream(words("It is ", "cold. ", "Take"), [0.3], words(" a coat."), ended())
+    async with asking(slow) as (dialogue, _):
+        began = time.perf_counter()
+        async with aclosing(dialogue.answer(order("Is it cold?"))) as parts:
+            first = await anext(parts)
+            after = time.perf_counter() - began
+            rest = [part async for part in parts]
+    assert (first, rest) == (Sentence("It is cold."), [Sentence("Take a coat.")])
+    assert after < 0.25
+
+
+async def test_interrupted_answer_closes_the_stream() -> None:
+    endless = stream(words("Once upon a time. "), [10.0], words("The end."), ended())
+    async with asking(endless) as (dialogue, server):
+        async with aclosing(dialogue.answer(order("Tell me a story."))) as parts:
+            assert await anext(parts) == Sentence("Once upon a time.")
+        await asyncio.wait_for(server.hung_up.wait(), 1)
+
+
+async def test_cancelled_task_closes_the_stream_too() -> None:
+    async with asking(stream(words("Well"), [10.0], ended())) as (dialogue, server):
+        task = asyncio.create_task(answered(dialogue.answer(order("Tell me a story."))))
+        await until(lambda: server.open == 1)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        await asyncio.wait_for(server.hung_up.wait(), 1)
+
+
+async def test_request_holds_the_instructions_the_history_and_the_tools() -> None:
+    asked = order(
+        "Weather in Oslo?",
+        assistant("Let me check."),
+        called("weather", "Weather in Oslo?"),
+        "And hurry!",
+        output('{"answer": "Cold."}'),
+        note("The page was closed."),
+        instructions="Be brief.",
+    )
+    async with asking(stream(words("Cold."), ended())) as (dialogue, server):
+        assert await answered(dialogue.answer(asked)) == (["Cold."], [])
+    sent = server.requests[0].json()
+    assert server.requests[0].path == "/v1/chat/completions"
+    assert (sent["model"], sent["stream"]) == ("llama3.2", True)
+    assert sent["tools"] == [
+        {"type": "function", "function": {key: ROUTE[key] for key in ("name", "description", "parameters")}}
+    ]
+    assert [message["role"] for message in sent["messages"]] == [
+        "system", "user", "assistant", "user", "assistant", "tool", "user",
+    ]  # fmt: skip
+    assert sent["messages"][4]["tool_calls"][0]["id"] == sent["messages"][5]["tool_call_id"]
+    assert "page was closed" in sent["messages"][-1]["content"]
+
+
+async def test_long_history_is_bounded_and_keeps_its_end() -> None:
+    items: list[Any] = [part for n in range(200) for part in (f"Question {n}? " + "x" * 100, assistant(f"Answer {n}."))]
+    async with asking(stream(words("Yes."), ended())) as (dialogue, server):
+        await answered(dialogue.answer(order(*items, "The last one?")))
+    sent = server.requests[0].json()["messages"]
+    assert sum(len(message["content"]) for message in sent[1:]) <= 8_100
+    assert sent[-1]["content"] == "The last one?"
+    assert sent[1]["role"] == "user"
+
+
+ARGUMENTS = '{"domain": "weather", "query": "Oslo?"}'
+WHOLE: Any = [
+    chunk(
+        {
+            "tool_calls": [
+                {
+                    "index": 0,
+                    "id": "c",
+                    "type": "function",
+                    "function": {"name": "route_to_thinker", "arguments": ARGUMENTS},
+                }
+            ]
+        }
+    )
+]
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        call_pieces(0, "c1", "route_to_thinker", ARGUMENTS[:9], ARGUMENTS[9:]),
+        WHOLE,
+        words("<tool_", 'call>{"name": "route_to_thinker", ', f'"arguments": {ARGUMENTS}}}</tool_call>'),
+        words(f'[TOOL_CALLS][{{"name": "route_to_thinker", "arguments": {ARGUMENTS}}}]'),
+        words('{"name": "route_to_', f'thinker", "parameters": {ARGUMENTS}}}'),
+        words(f'```json\n{{"name": "route_to_thinker", "arguments": {ARGUMENTS}}}\n```'),
+    ],
+    ids=["streamed", "whole", "tags", "mistral", "bare JSON", "code"],
+)
+async def test_tool_call_is_read_however_the_server_sends_it(pieces: Any) -> None:
+    async with asking(stream(pieces, ended("tool_calls"))) as (dialogue, _):
+        said, calls = await answered(dialogue.answer(order("Weather in Oslo?")))
+    assert said == []
+    assert [(name, json.loads(given)) for name, given in calls] == [("route_to_thinker", json.loads(ARGUMENTS))]
+
+
+async def test_two_whole_calls_under_one_index_are_two() -> None:
+    async with asking(stream(WHOLE, WHOLE, ended("tool_calls"))) as (dialogue, _):
+        _, calls = await answered(dialogue.answer(order("Weather in Oslo and Rome?")))
+    assert len(calls) == 2
+
+
+async def test_server_that_takes_no_tools_is_told_of_them_in_text() -> None:
+    def answer(request: Request) -> Reply:
+        if "tools" in request.json():
+            problem = {"message": "registry.ollama.ai/library/gemma does not support tools", "type": "api_error"}
+            return json_reply({"error": problem}, 400)
+        return stream(
+            words(f'Let me check. <tool_call>{{"name": "route_to_thinker", "arguments": {ARGUMENTS}}}</tool_call>'),
+            ended(),
+        )
+
+    async with asking(answer) as (dialogue, server):
+        for _ in range(2):
+            said, calls = await answered(dialogue.answer(order("Weather in Oslo?")))
+            assert (said, len(calls)) == (["Let me check."], 1)
+    assert ["tools" in request.json() for request in server.requests] == [True, False, False]
+    assert "route_to_thinker" in server.requests[-1].json()["messages"][0]["content"]
+
+
+@pytest.mark.parametrize(
+    ("pieces", "said"),
+    [
+        (("<thi", "nk>The caller is cold.", " Hm.</th", "ink>\n\nTake a coat."), ["Take a coat."]),
+        (("The caller is cold", "</think>", "Take a coat."), ["Take a coat."]),
+        (("## Advice\n\n- **Take** a [coat](http://a.b).\n- Go",), ["Advice", "Take a coat.", "Go"]),
+        (("Dr. Who paid 3.50 for it. Then ", "he left!"), ["Dr. Who paid 3.50 for it.", "Then he left!"]),
+        (("Is 3 < 4? Yes <b>",), ["Is 3 < 4?", "Yes <b"]),
+    ],
+)
+async def test_only_what_can_be_heard_is_spoken(pieces: tuple[str, ...], said: list[str]) -> None:
+    async with asking(stream(words(*pieces), ended())) as (dialogue, _):
+        assert (await answered(dialogue.answer(order("Cold?"))))[0] == said
+
+
+@pytest.mark.parametrize(
+    ("reply", "said", "logged"),
+    [
+        (error(401), chat_model.REFUSED, "set LOCAL_MODEL_KEY"),
+        (error(500), chat_model.REFUSED, "HTTP 500"),
+        (stream([5.0]), chat_model.SILENT, "does not answer in time"),
+        (stream(ended()), chat_model.EMPTY, ""),
+        (stream([b"data: {nonsense\n\n"]), chat_model.BROKE_OFF, "cannot be read"),
+    ],
+    ids=["key", "fault", "silence", "nothing", "nonsense"],
+)
+async def test_every_failure_ends_in_a_sentence_and_a_line_of_the_log(
+    reply: Reply, said: str, logged: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with asking(reply) as (dialogue, _):
+        with caplog.at_level(logging.WARNING):
+            assert await answered(dialogue.answer(order("Hello secret?"))) == ([said], [])
+    assert logged in caplog.text
+    assert "secret" not in caplog.text
+
+
+async def test_server_that_is_not_there_is_named_with_what_to_do(caplog: pytest.LogCaptureFixture) -> None:
+    dialogue = ChatModelDialogue("http://127.0.0.1:9", "m", limits=QUICK)
+    assert (await answered(dialogue.answer(order("Hello?"))))[0] == [chat_model.UNREACHABLE]
+    assert "LOCAL_MODEL_URL" in caplog.text and "ollama serve" in caplog.text
+    await dialogue.close()
+
+
+def models(request: Request) -> Reply:
+    if request.method == "GET":
+        return json_reply(
+            {"object": "list", "data": [{"id": "qwen3:4b", "object": "model", "created": 0, "owned_by": "x"}]}
+        )
+    if request.json()["model"] != "qwen3:4b":
+        return error(404)
+    return stream(words("Hi."), ended())
+
+
+async def test_unknown_model_is_said_and_the_known_ones_are_logged(caplog: pytest.LogCaptureFixture) -> None:
+    async with asking(models, "gpt-9") as (dialogue, _):
+        assert (await answered(dialogue.answer(order("Hello?"))))[0] == [chat_model.UNKNOWN_MODEL]
+    assert "set LOCAL_MODEL" in caplog.text and "qwen3:4b" in caplog.text
+
+
+async def test_without_a_name_the_first_listed_model_answers() -> None:
+    async with asking(models, "") as (dialogue, _):
+        assert (await answered(dialogue.answer(order("Hello?"))))[0] == ["Hi."]
+        assert dialogue.name == "qwen3:4b"
+
+
+async def test_answer_that_breaks_off_says_so_after_what_was_said() -> None:
+    async with asking(stream(words("It is cold. Take"), [5.0])) as (dialogue, _):
+        said, _ = await answered(dialogue.answer(order("Cold?")))
+    assert said == ["It is cold.", chat_model.BROKE_OFF]
+
+
+async def test_short_purposes_are_worded_by_the_model_or_by_fixed_words_in_time() -> None:
+    async with asking(stream(words("Still at it! And more."), ended())) as (dialogue, _):
+        assert (await answered(dialogue.answer(order("Hm?", purpose="filler", tool_choice="none"))))[0] == [
+            "Still at it!"
+        ]
+    async with asking(stream([5.0])) as (dialogue, _):
+        began = time.perf_counter()
+        said, _ = await answered(dialogue.answer(order("Hm?", purpose="nudge", tool_choice="none")))
+        assert len(said) == 1 and time.perf_counter() - began < 1.5
+
+
+async def test_dictated_greeting_is_said_without_the_model() -> None:
+    async with asking(error(500)) as (dialogue, server):
+        dictated = order(instructions='Say exactly this, and nothing else: "Welcome."', purpose="greeting")
+        assert await answered(dialogue.answer(dictated)) == (["Welcome."], [])
+    assert not server.requests
+
+
+async def test_result_and_notice_are_worded_by_the_model_from_what_came() -> None:
+    asked = order("Oslo?", called("weather", "Oslo?"), output('{"answer": "It is cold."}'), purpose="result")
+    async with asking(stream(words("Quite cold there."), ended())) as (dialogue, server):
+        assert (await answered(dialogue.answer(asked)))[0] == ["Quite cold there."]
+    assert server.requests[0].json()["messages"][-1] == {
+        "role": "tool", "tool_call_id": "c1", "content": '{"answer": "It is cold."}',
+    }  # fmt: skip
+
+
+async def test_silence_is_an_answer() -> None:
+    async with asking(stream(call_pieces(0, "c1", "wait_for_user", "{}"), ended("tool_calls"))) as (dialogue, _):
+        assert await answered(dialogue.answer(order("Honey, close the door."))) == ([], [("wait_for_user", "{}")])
+
+
+async def test_warming_up_never_raises(caplog: pytest.LogCaptureFixture) -> None:
+    dialogue = ChatModelDialogue("http://127.0.0.1:9/v1", "m", limits=QUICK)
+    await dialogue.warm_up()
+    assert "not ready" in caplog.text
+    await dialogue.close()

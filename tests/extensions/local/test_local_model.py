@@ -1,0 +1,102 @@
+"""The local Responder's process with a chat server behind it: calls and Thinkers' completions alike go to the model."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+from openai import APIError, APIStatusError, AsyncOpenAI
+
+from backend.testing.services.server import Reply, serving
+from tests.extensions.local.realtime_client import call
+from tests.support.chat_api import chunk, ended, stream, words
+from tests.support.offline_peer import OfflinePeer
+
+ANSWER = stream(words("It is cold. ", "Take a coat."), ended())
+
+
+@asynccontextmanager
+async def responder(model_url: str) -> AsyncIterator[OfflinePeer]:
+    """`python -m backend.extensions.local`, which is to ask the model there."""
+    environment = os.environ | {"LOCAL_MODEL_URL": model_url, "LOCAL_MODEL": "llama3.2"}
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "backend.extensions.local", env=environment, stdout=asyncio.subprocess.PIPE
+    )
+    try:
+        assert process.stdout is not None
+        line = await asyncio.wait_for(process.stdout.readline(), 20)
+        yield OfflinePeer(json.loads(line)["listening"], process.pid)
+    finally:
+        process.terminate()
+        await asyncio.wait_for(process.wait(), 5)
+
+
+async def test_call_is_answered_by_the_model_with_sound() -> None:
+    async with serving(lambda request: ANSWER) as server, responder(server.url) as peer, call(peer) as client:
+        await client.setup()
+        await client.type("Is it cold?")
+        await client.reply(metadata={"purpose": "answer"})
+        await client.until("response.done")
+        assert client.words().strip() == "It is cold. Take a coat."
+        assert len(client.audio()) > 24_000
+
+
+async def test_interrupted_call_ends_the_models_work() -> None:
+    def answer(request: object) -> Reply:
+        return stream(words("Once upon a time. "), [30.0], ended())
+
+    async with serving(answer) as server, responder(server.url) as peer, call(peer) as client:
+        await client.setup()
+        server.hung_up.clear()
+        await client.type("Tell me a story.")
+        await client.reply(metadata={"purpose": "answer"})
+        await client.until("response.output_audio.delta")
+        await client.send({"type": "response.cancel", "event_id": "stop"})
+        done = await client.until("response.done")
+        assert done["response"]["status"] == "cancelled"
+        await asyncio.wait_for(server.hung_up.wait(), 2)
+
+
+async def test_completions_of_thinkers_are_passed_on_as_they_stream() -> None:
+    async with (
+        serving(lambda request: ANSWER) as server,
+        responder(server.url) as peer,
+        AsyncOpenAI(api_key="any", base_url=peer.base_url, max_retries=0) as client,
+    ):
+        chunks = await client.chat.completions.create(
+            model="gpt-5.4", messages=[{"role": "user", "content": "Cold?"}], stream=True
+        )
+        said = "".join([chunk.choices[0].delta.content or "" async for chunk in chunks if chunk.choices])
+        assert said == "It is cold. Take a coat."
+        assert server.requests[-1].json()["model"] == "llama3.2"
+
+
+async def test_completions_say_when_the_model_is_away() -> None:
+    async with (
+        responder("http://127.0.0.1:9") as peer,
+        AsyncOpenAI(api_key="any", base_url=peer.base_url, max_retries=0) as client,
+    ):
+        with pytest.raises(APIStatusError, match="local model does not answer"):
+            await client.chat.completions.create(model="m", messages=[{"role": "user", "content": "Cold?"}])
+
+
+@pytest.mark.parametrize("cut", [b"", chunk({"content": "Never whole."})[:40], chunk({"content": "Coat."})[:-1]])
+async def test_completion_ends_with_an_error_where_the_model_breaks_off(cut: bytes) -> None:
+    async with (
+        serving(lambda request: stream(words("It is cold. "), [cut], breaks_off=True)) as server,
+        responder(server.url) as peer,
+        AsyncOpenAI(api_key="any", base_url=peer.base_url, max_retries=0) as client,
+    ):
+        chunks = await client.chat.completions.create(
+            model="m", messages=[{"role": "user", "content": "Cold?"}], stream=True
+        )
+        said = ""
+        with pytest.raises(APIError, match="local model broke off"):
+            async for each in chunks:
+                said += each.choices[0].delta.content or ""
+        assert said == "It is cold. " + ("Coat." if cut.endswith(b"\n") else "")

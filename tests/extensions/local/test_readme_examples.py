@@ -1,0 +1,63 @@
+"""What the README promises without a key: its `talk` command as it is printed, and the reply it lets one hear."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import shlex
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from backend.extensions.local.recognition.choose import open_recognizer
+from backend.extensions.local.synthesis.loudness import loudness_lufs
+from backend.media.frame import SAMPLE_RATE
+from backend.media.wav import read_wav
+from tests.support.hearing import recognized, share_of_words
+from tests.support.running_server import running_server
+
+ROOT = Path(__file__).resolve().parents[3]
+README = (ROOT / "README.md").read_text()
+
+
+async def heard(pcm: bytes) -> str:
+    """What our own recognition makes of a sound."""
+    recognizer, pool = open_recognizer()
+    try:
+        return await recognized(recognizer, pcm)
+    finally:
+        await pool.close()
+
+
+@pytest.mark.slow
+@pytest.mark.realtime
+async def test_the_talk_command_of_the_readme_places_a_call_and_saves_the_reply_that_it_prints(tmp_path: Path) -> None:
+    [printed] = re.findall(r"^\.venv/bin/responder-thinker talk .*$", README, re.MULTILINE)
+    program, *arguments = shlex.split(printed)
+    with running_server() as server:
+        process = await asyncio.create_subprocess_exec(
+            str(ROOT / program),
+            *(str(ROOT / each) if each.startswith("examples/") else each for each in arguments),
+            *("--url", server.url),
+            cwd=tmp_path,
+            env={"COLUMNS": "500"},
+            stdout=asyncio.subprocess.PIPE,
+        )
+        async with asyncio.timeout(90):
+            told = (await process.communicate())[0].decode()
+    assert process.returncode == 0, told
+    assert re.search(r"^you: What's the weather in Seattle\?$", told, re.MULTILINE | re.IGNORECASE), told
+    said = " ".join(re.findall(r"^assistant: (.*)$", told, re.MULTILINE))
+    assert "In Seattle it is" in said
+    assert share_of_words(said, await heard(read_wav(tmp_path / "reply.wav"))) >= 0.9
+
+
+@pytest.mark.slow
+async def test_the_reply_that_the_readme_lets_one_hear_is_an_answer_in_the_voice_that_speaks() -> None:
+    assert "(docs/example-reply.wav)" in README
+    pcm = read_wav(ROOT / "docs" / "example-reply.wav")
+    words = await heard(pcm)
+    assert "Seattle" in words and "degrees" in words
+    samples = (np.frombuffer(pcm, np.int16) / np.float32(32768)).astype(np.float32)
+    assert abs(loudness_lufs(samples, SAMPLE_RATE) + 23) <= 2

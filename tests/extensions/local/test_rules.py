@@ -1,0 +1,216 @@
+"""The demonstration's rules: places, intents, wording, all pure."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+
+import pytest
+
+from backend.call.prompts import NAMED
+from backend.extensions.local.chat.telling import SAMPLE, worded
+from backend.extensions.local.dialogue import wording
+from backend.extensions.local.dialogue.addressing import is_for_others
+from backend.extensions.local.dialogue.names import places_in
+from backend.extensions.local.dialogue.rules import reply_to
+from backend.extensions.local.dialogue.small_talk import Talk, answer
+from backend.extensions.local.dialogue.understanding import Question
+from tests.extensions.local.orders import ROUTE, SILENCE, SPECIALISTS, called, order, output, understood, user
+
+DOMAINS = ("knowledge", "weather")
+NOW = datetime(2026, 3, 2, 9, 30)
+
+
+@pytest.mark.parametrize(
+    ("sentence", "places"),
+    [
+        ("what's the weather in seattle", ["Seattle"]),
+        ("what's the weather in seattle on", ["Seattle"]),
+        ("Is it cold in new york tomorrow?", ["New York"]),
+        ("What is the weather in Paris, TX right now please?", ["Paris, TX"]),
+        ("Will it rain in Tromsø on Friday", ["Tromsø"]),
+        ("weather for Rome and in Oslo this weekend", ["Rome", "Oslo"]),
+        ("What about Lima?", ["Lima"]),
+        ("Tell me about black holes", []),
+        ("Is it going to rain in the morning?", []),
+        ("What's the temperature in celsius?", []),
+    ],
+)
+def test_places_are_found(sentence: str, places: list[str]) -> None:
+    assert places_in(sentence) == places
+
+
+@pytest.mark.parametrize(
+    ("words", "wish"),
+    [
+        ("", Talk.NOTHING),
+        ("Hello.", Talk.GREETING),
+        ("How are you?", Talk.HOW_ARE_YOU),
+        ("Who are you?", Talk.WHO),
+        ("Are you a real person?", Talk.WHO),
+        ("What time is it?", Talk.TIME),
+        ("Thank you very much.", Talk.THANKS),
+        ("No thanks.", Talk.NO),
+        ("Stop.", Talk.STOP),
+        ("Bye bye.", Talk.GOODBYE),
+        ("I like cheese.", Talk.OTHER),
+        ("What's the weather in Seattle?", Question("weather", "What's the weather in Seattle?")),
+        ("Do I need an umbrella in Paris?", Question("weather", "Do I need an umbrella in Paris?")),
+        ("Who wrote Hamlet?", Question("knowledge", "Who wrote Hamlet?")),
+        ("What time is it in Tokyo?", Question("knowledge", "What time is it in Tokyo?")),
+        ("What's in the news?", Question("knowledge", "What's in the news?")),
+    ],
+)
+def test_sentences_mean_what_they_say(words: str, wish: Talk | Question) -> None:
+    assert understood(words, DOMAINS) == wish
+
+
+def test_domain_comes_from_what_is_offered() -> None:
+    assert understood("What are the news headlines?", ("knowledge", "news_headlines")) == Question(
+        "news_headlines", "What are the news headlines?"
+    )
+    assert understood("Will it rain in Rome?", ()) is Talk.OTHER
+
+
+@pytest.mark.parametrize(
+    ("words", "domain"),
+    [
+        ("How is Apple doing today?", "stocks"),
+        ("What's in the news?", "news"),
+        ("What helps against a headache?", "medical"),
+        ("Research how cities cut their traffic.", "research"),
+        ("Is it cold in Chicago?", "weather"),
+        ("Who wrote Hamlet?", "knowledge"),
+    ],
+)
+def test_each_domain_gets_its_questions(words: str, domain: str) -> None:
+    offered = ("knowledge", "medical", "news", "research", "stocks", "weather")
+    assert understood(words, offered) == Question(domain, words)
+
+
+@pytest.mark.parametrize(
+    ("before", "words", "whole"),
+    [
+        ("What's the weather in Rome?", "And in Paris?", "What's the weather in Paris?"),
+        ("Is it cold in Rome today?", "And tomorrow?", "Is it cold in Rome tomorrow?"),
+        ("Will it rain?", "What about on Friday?", "Will it rain on Friday?"),
+        ("Will it rain?", "And in Paris?", "Will it rain in Paris?"),
+        ("What's the price of Ford shares?", "And Tesla?", "What's the price of Tesla shares?"),
+        ("Any news about space today?", "What about football?", "Any news about football today?"),
+    ],
+)
+def test_follow_up_becomes_a_whole_question(before: str, words: str, whole: str) -> None:
+    assert understood(words, last=Question("anyone", before)) == Question("anyone", whole)
+
+
+@pytest.mark.parametrize(
+    ("output", "words"),
+    [
+        ({"domain": "weather", "answer": "**Sunny**, see [this](http://x.y).", "source": "live"}, "Sunny, see this."),
+        ({"answer": "It is 59 degrees.", "source": "sample"}, f"It is 59 degrees. {SAMPLE}"),
+        ({"answer": "This is sample data: rain.", "source": "sample"}, "This is sample data: rain."),
+        ({"error": "The weather took too long."}, "I am sorry, I could not find that out. The weather took too long."),
+    ],
+)
+def test_results_are_worded_for_speech(output: dict[str, str], words: str) -> None:
+    assert worded("", json.dumps(output)) == words
+
+
+def test_result_that_is_no_json_is_spoken_as_it_is() -> None:
+    assert worded("", "# Title\n- plain `text`") == "Title plain text"
+
+
+def test_dictated_greeting_is_said_exactly() -> None:
+    instructions = 'Be kind.\n\nOpen the call. Say exactly this, and nothing else: "Welcome to \\"Acme\\"."'
+    assert wording.purpose("greeting", instructions, turn=1) == 'Welcome to "Acme".'
+
+
+@pytest.mark.parametrize("name", ["filler", "nudge", "goodbye", "greeting"])
+def test_purposes_have_words_of_their_own(name: str) -> None:
+    assert wording.purpose(name, "", turn=1)
+    assert wording.purpose("answer", "", turn=1) == ""
+
+
+def small_talk(kind: Talk, turn: int = 1) -> str:
+    now = datetime(2026, 1, 1, 14, 5)
+    return answer(kind, turn, now, "", tuple(SPECIALISTS.values()))
+
+
+def test_it_says_what_it_is_and_what_would_make_it_smarter() -> None:
+    assert "without a provider" in small_talk(Talk.WHO) and "LOCAL_MODEL_URL" in small_talk(Talk.WHO)
+    assert small_talk(Talk.TIME) == "It is 14:05 where this server is."
+
+
+def test_where_it_cannot_help_it_says_what_it_can_do_and_what_to_set() -> None:
+    said = small_talk(Talk.OTHER)
+    assert "weather" in said and "for example" in said and "LOCAL_MODEL_URL or OPENAI_API_KEY" in said
+
+
+def test_replies_vary_from_turn_to_turn() -> None:
+    assert small_talk(Talk.GREETING, 1) != small_talk(Talk.GREETING, 2)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "Honey can you close the door.",
+        "Honey, can you close the door?",
+        "Not you.",
+        "No, not you.",
+        "I'm talking to my son.",
+        "I am speaking with my wife",
+        "Sorry, I wasn't talking to you.",
+        "Dinner is ready, sweetheart.",
+        "Mom, where are you?",
+    ],
+)
+def test_what_is_said_to_somebody_else_is_recognised(words: str) -> None:
+    assert is_for_others(words)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "",
+        "What's the weather in Seattle?",
+        "Are you there?",
+        "Why not? You said so.",
+        "My son is five. How tall is he?",
+        "Remember that my wife's name is Anna.",
+        "Talk to me about honey.",
+        "Stop.",
+    ],
+)
+def test_what_is_said_to_the_assistant_is_never_taken_for_a_word_to_others(words: str) -> None:
+    assert not is_for_others(words)
+
+
+def test_with_a_wake_name_only_what_contains_it_or_follows_a_question_is_for_the_assistant() -> None:
+    named = NAMED.format(tool="wait_for_user", name=json.dumps("Ada"))
+    assert is_for_others("What's the weather in Seattle?", named)
+    assert not is_for_others("Ada, what's the weather in Seattle?", named)
+    assert not is_for_others("Yes.", named, last_said="Shall I add it?")
+    assert is_for_others("Ada, honey, I'm talking to my son.", named)
+
+
+def test_silence_is_kept_only_where_its_tool_is_on_offer() -> None:
+    words = user("Honey, can you close the door?", spoken=True)
+    (call,) = reply_to(order(words, tools=(ROUTE, SILENCE)), NOW).calls
+    assert call.name == SILENCE["name"]
+    assert all(call.name != SILENCE["name"] for call in reply_to(order(words), NOW).calls)
+
+
+def test_results_are_told_in_the_order_of_their_questions_and_a_status_is_not_told() -> None:
+    first, second = output('{"answer": "Rain."}', "c1"), output('{"answer": "Up two percent."}', "c2")
+    calls = (called("weather", "Rain?", "c1"), called("stocks", "Apple?", "c2"))
+    told = reply_to(order(user("Will it rain and how is Apple doing?"), *calls, second, first), NOW)
+    assert told.text == "Rain. Up two percent."
+    moved_on = output('{"status": "The caller has moved on."}', "c1")
+    again = reply_to(order(user("Will it rain?"), calls[0], user("Thank you!"), moved_on), NOW)
+    assert again.text == "You are welcome."
+
+
+def test_what_goes_on_after_a_pause_belongs_to_what_was_said_before_it() -> None:
+    parts = user("Will it rain in the mountains?", spoken=True), user("Of northern Italy this weekend.", spoken=True)
+    (call,) = reply_to(order(*parts), NOW).calls
+    assert json.loads(call.arguments)["query"] == "Will it rain in the mountains of northern Italy this weekend."

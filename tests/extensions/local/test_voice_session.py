@@ -1,0 +1,321 @@
+"""Recognition, dialogue and synthesis put together, with engines of a test's: what a client sees of them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+
+from backend.extensions.local.dialogue.base import Part, Sentence
+from backend.extensions.local.engines import Engines
+from backend.extensions.local.realtime.core import Realtime
+from backend.extensions.local.realtime.effects import Answer, Discard, Feed, Listen, Open, Silenced
+from backend.extensions.local.realtime.items import Item
+from backend.extensions.local.realtime.parts import (
+    Audio,
+    Begin,
+    Call,
+    End,
+    Transcript,
+    TranscriptDone,
+    TranscriptFailed,
+    Words,
+)
+from backend.extensions.local.realtime.response import Order
+from backend.extensions.local.recognition.base import RecognitionFailed
+from backend.extensions.local.synthesis.base import Piece, SynthesisFailed
+from backend.extensions.local.voice_session import GAP_S, SAID_ALONE, VoiceSession, with_pause
+from tests.extensions.local.talking import a_core, append, ask, events, said, tell
+
+SECOND = bytes(48_000)
+
+
+class HeardText:
+    """An utterance whose partial transcripts and end a test gives."""
+
+    def __init__(self, partials: list[str], final: str | Exception) -> None:
+        self.fed = b""
+        self.expected: tuple[str, ...] = ()
+        self.cancelled = False
+        self._partials = partials
+        self._final = final
+
+    def feed(self, pcm: bytes) -> None:
+        self.fed += pcm
+
+    def expect(self, phrases: tuple[str, ...]) -> None:
+        self.expected = phrases
+
+    async def partials(self) -> AsyncIterator[str]:
+        for partial in self._partials:
+            yield partial
+
+    async def finish(self) -> str:
+        if isinstance(self._final, Exception):
+            raise self._final
+        return self._final
+
+    log_probability = 0.0
+    others: tuple[tuple[str, float], ...] = ()
+
+    def cancel(self) -> None:
+        self.cancelled = True
+
+
+class Listener:
+    """Hands out the utterances of a test, one after another."""
+
+    name = "test recognizer"
+
+    def __init__(self, *utterances: HeardText) -> None:
+        self._utterances = iter(utterances)
+
+    def start(self) -> HeardText:
+        return next(self._utterances)
+
+
+class Speaker:
+    """A hundred milliseconds of sound a word."""
+
+    name = "test voice"
+
+    def __init__(self, *, fails: bool = False) -> None:
+        self._fails = fails
+
+    async def speak(self, sentence: str, speed: float = 1.0) -> AsyncIterator[Piece]:
+        if self._fails:
+            raise SynthesisFailed("no voice")
+        count = len(sentence.split())
+        yield Piece(sentence, bytes(4800 * count), tuple(100 * number for number in range(count)))
+
+
+class Answering:
+    """Says what a test gives; notes what it was asked, and whether it was stopped."""
+
+    name = "test dialogue"
+
+    def __init__(self, *parts: Part, endless: bool = False) -> None:
+        self.orders: list[Order] = []
+        self.stopped = False
+        self._parts = parts
+        self._endless = endless
+
+    def likeliest(self, heard: Sequence[tuple[str, float]]) -> str:
+        return heard[-1][0]
+
+    async def answer(self, order: Order) -> AsyncIterator[Part]:
+        self.orders.append(order)
+        try:
+            for part in self._parts:
+                yield part
+            if self._endless:
+                await asyncio.Event().wait()
+        finally:
+            self.stopped = True
+
+
+def session(*utterances: HeardText, dialogue: Answering | None = None, speaker: Speaker | None = None) -> VoiceSession:
+    return VoiceSession(Engines(Listener(*utterances), dialogue or Answering(), speaker or Speaker()))
+
+
+def an_order(core: Realtime) -> Order:
+    return ask(core)
+
+
+async def test_words_are_told_while_the_caller_speaks_and_are_never_taken_back() -> None:
+    utterance = HeardText(["what", "what is", "what is the", "what was the weather", "what is the weather in"], "")
+    heard = session(utterance)
+    early = [part.delta async for part in heard.listen()]
+    assert "".join(early) == "what is the weather"
+
+
+async def test_punctuation_behind_the_last_word_told_may_still_change() -> None:
+    heard = session(HeardText(["Hello. what", "Hello, what is the"], ""))
+    assert "".join([part.delta async for part in heard.listen()]) == "Hello, what is"
+
+
+async def test_the_rest_of_the_transcript_follows_the_commit() -> None:
+    heard = session(HeardText(["what is the"], "What is the weather?"), HeardText(["what is the"], "what is the time"))
+    early = [part async for part in heard.listen()]
+    parts = [part async for part in heard.hear(Item("a", "message"), SECOND)]
+    assert early == [Transcript("what is")] and parts == [TranscriptDone("What is the weather?")]
+    assert [part async for part in heard.listen()] == [Transcript("what is")]
+    parts = [part async for part in heard.hear(Item("b", "message"), SECOND)]
+    assert parts == [Transcript(" the time"), TranscriptDone("what is the time")]
+
+
+async def test_of_transcripts_that_sound_alike_the_client_is_told_the_one_the_dialogue_chose() -> None:
+    utterance = HeardText([], "Show me my notice")
+    utterance.others = (("Show me my notes", -0.5),)
+    heard = session(utterance)
+    heard.listen()
+    parts = [part async for part in heard.hear(Item("a", "message"), SECOND)]
+    assert parts == [Transcript("Show me my notes"), TranscriptDone("Show me my notes")]
+
+
+async def test_a_failed_recognition_is_told_and_the_reply_goes_on() -> None:
+    dialogue = Answering(Sentence("Pardon?"))
+    heard = session(HeardText([], RecognitionFailed("gone")), dialogue=dialogue)
+    heard.listen()
+    core = a_core()
+    append(core, SECOND)
+    listens = [each for each in tell(core, "input_audio_buffer.commit") if isinstance(each, Listen)]
+    assert isinstance(next(iter([part async for part in heard.hear(listens[0].item, SECOND)])), TranscriptFailed)
+    parts = [part async for part in heard.answer(ask(core))]
+    assert parts[-1] == End() and any(isinstance(part, Audio) for part in parts)
+
+
+async def test_sound_goes_to_the_utterance_and_a_cleared_one_is_given_up() -> None:
+    first, second = HeardText([], ""), HeardText([], "")
+    heard = session(first, second)
+    heard.listen()
+    heard.feed(SECOND)
+    heard.discard()
+    heard.listen()
+    heard.feed(SECOND[:2])
+    assert (first.fed, first.cancelled, second.fed, second.cancelled) == (SECOND, True, bytes(2), False)
+
+
+async def test_a_reply_waits_for_the_transcript_of_what_it_answers() -> None:
+    dialogue = Answering(Sentence("Hello."))
+    heard = session(HeardText([], "hi"), dialogue=dialogue)
+    heard.listen()
+    core = a_core()
+    append(core, SECOND)
+    [listen] = [each for each in tell(core, "input_audio_buffer.commit") if isinstance(each, Listen)]
+    transcript = heard.hear(listen.item, SECOND)
+    parts = heard.answer(ask(core))
+    assert await anext(parts) == Begin()
+    waiting = asyncio.ensure_future(anext(parts))
+    await asyncio.sleep(0.01)
+    assert not waiting.done() and dialogue.orders == []
+    assert [part async for part in transcript][-1] == TranscriptDone("hi")
+    assert await waiting == Words("Hello. ", (0,))
+
+
+async def test_sentences_are_spoken_in_order_and_calls_follow() -> None:
+    dialogue = Answering(Sentence("One moment."), Call("route", "{}"))
+    parts = [part async for part in session(dialogue=dialogue).answer(ask(a_core()))]
+    assert parts == [
+        Begin(),
+        Words("One moment. ", (0, 100)),
+        Audio(bytes(4800)),
+        Audio(bytes(4800)),
+        Call("route", "{}"),
+        End(),
+    ]
+
+
+async def test_a_text_reply_is_not_spoken() -> None:
+    parts = [
+        part
+        async for part in session(dialogue=Answering(Sentence("Hi."))).answer(ask(a_core(), output_modalities=["text"]))
+    ]
+    assert parts == [Begin(), Words("Hi. "), End()]
+
+
+async def test_closing_a_reply_stops_the_dialogue() -> None:
+    dialogue = Answering(Sentence("Well,"), endless=True)
+    parts = session(dialogue=dialogue).answer(ask(a_core()))
+    [await anext(parts) for _ in range(3)]
+    await parts.aclose()  # type: ignore[attr-defined]
+    assert dialogue.stopped
+
+
+async def test_a_voice_that_fails_ends_the_reply_as_failed() -> None:
+    dialogue = Answering(Sentence("Hello."))
+    parts = [part async for part in session(dialogue=dialogue, speaker=Speaker(fails=True)).answer(ask(a_core()))]
+    assert isinstance(parts[-1], End) and parts[-1].status == "failed"
+
+
+async def test_a_word_into_a_reply_is_expected_to_be_a_murmur_until_the_client_has_cut_it() -> None:
+    before, over, after = (HeardText([], "") for _ in range(3))
+    listener = Listener(before, over, after)
+    heard = VoiceSession(Engines(listener, Answering(Sentence("Well, that is a long story.")), Speaker()))
+    heard.listen()
+    heard.feed(SECOND)
+    async for _part in heard.answer(ask(a_core())):
+        pass
+    heard.listen()
+    heard.feed(SECOND)
+    heard.silenced()
+    heard.listen()
+    heard.feed(SECOND)
+    assert [each.expected for each in (before, over, after)] == [(), SAID_ALONE, ()]
+
+
+async def test_silence_sent_behind_a_commit_says_nothing_of_what_is_expected_once_somebody_speaks() -> None:
+    over, after = HeardText([], ""), HeardText([], "")
+    heard = VoiceSession(
+        Engines(Listener(over, after), Answering(Sentence("A very " + "long " * 40 + "story.")), Speaker())
+    )
+    heard.listen()
+    heard.feed(bytes(960))  # before the reply
+    async for _part in heard.answer(ask(a_core())):
+        pass
+    heard.feed(bytes(960))  # without a gap: still the same sound
+    assert over.expected == ()
+    await asyncio.sleep(GAP_S + 0.05)
+    heard.feed(SECOND)
+    assert over.expected == SAID_ALONE
+    heard.listen()
+    heard.feed(bytes(960))
+    assert after.expected == SAID_ALONE
+    heard.silenced()
+    await asyncio.sleep(GAP_S + 0.05)
+    heard.feed(SECOND)
+    assert after.expected == ()
+
+
+def test_a_client_that_cuts_a_reply_silences_it() -> None:
+    core = a_core()
+    said(core, ask(core), Begin(), Words("It is sunny. ", (0,)), Audio(bytes(100 * 480)), End())
+    item = next(each for each in core.conversation if each.role == "assistant")
+    effects = tell(core, "conversation.item.truncate", item_id=item.id, content_index=0, audio_end_ms=100)
+    assert Silenced() in effects
+
+
+def test_a_truncated_reply_keeps_the_words_that_were_heard() -> None:
+    core = a_core()
+    order = ask(core)
+    said(core, order, Begin(), Words("It is sunny. ", (0, 200, 300)), Audio(bytes(100 * 480)))
+    said(core, order, Words("And warm. ", (0, 400)), Audio(bytes(100 * 480)), End())
+    item = next(each for each in core.conversation if each.role == "assistant")
+    tell(core, "conversation.item.truncate", item_id=item.id, content_index=0, audio_end_ms=1350)
+    assert item.words == "It is sunny. And"
+    tell(core, "conversation.item.truncate", item_id=item.id, content_index=0, audio_end_ms=250)
+    assert item.words == "It is"
+
+
+def test_sound_is_fed_as_it_comes_and_its_words_are_told_before_the_commit_under_the_id_of_its_item() -> None:
+    core = a_core()
+    [opened, fed] = append(core, SECOND)
+    assert isinstance(opened, Open) and fed == Feed(SECOND)
+    assert append(core, SECOND[:480]) == [Feed(SECOND[:480])]
+    [delta] = events(core.partly_heard(opened.item_id, Transcript("what")))
+    assert delta["type"] == "conversation.item.input_audio_transcription.delta"
+    assert (delta["item_id"], delta["delta"]) == (opened.item_id, "what")
+    effects = tell(core, "input_audio_buffer.commit")
+    assert not any("delta" in event for event in events(effects))
+    [listen] = [each for each in effects if isinstance(each, Listen)]
+    assert listen.item.id == opened.item_id and len(listen.pcm) == 48_480
+    assert core.partly_heard(opened.item_id, Transcript("late")) == []
+
+
+def test_a_cleared_utterance_is_discarded_and_the_next_is_another_item() -> None:
+    core = a_core()
+    opened = append(core, SECOND)[0]
+    assert any(isinstance(each, Discard) for each in tell(core, "input_audio_buffer.clear"))
+    again = append(core, SECOND)[0]
+    assert isinstance(opened, Open) and isinstance(again, Open) and opened.item_id != again.item_id
+    assert not any(isinstance(each, Answer) for each in append(core, SECOND))
+
+
+async def test_silence_parts_pieces_and_shifts_their_words_but_neither_begins_nor_ends_a_reply() -> None:
+    said = [Piece("Yes. ", bytes(4800), (40,), 300), Piece("😀 ", b"", (0,)), Piece("No.", bytes(4800), (60,), 300)]
+    parts = [part for piece, pause_ms in zip(said, (0, 300, 300), strict=True) for part in with_pause(piece, pause_ms)]
+    assert [part for part in parts if isinstance(part, Words)] == [
+        Words("Yes. ", (40,)),
+        Words("😀 ", (0,)),
+        Words("No. ", (360,)),
+    ]
+    assert sum(len(part.pcm) for part in parts if isinstance(part, Audio)) == 2 * 4800 + 300 * 48

@@ -1,0 +1,147 @@
+"""Client secrets: made with a key or a cookie, they open calls in the session they name, and nothing else."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from openai.types.realtime import ClientSecretCreateResponse
+from websockets.exceptions import InvalidStatus
+
+from backend.access.store import AccessStore
+from backend.http.client_secrets import ClientSecrets
+from backend.http.credentials import Identity
+from backend.testing.memory import FakeMemory
+from tests.extensions.realtime_endpoint.test_websocket import write
+from tests.http.test_keys import PAGE, keyed, shown, token
+from tests.http.world import World, world
+from tests.support.offline_peer import OfflinePeer
+from tests.support.realtime_client import realtime_client
+from tests.support.running_server import RunningServer
+from tests.support.secrets import asking, caller
+
+SECRETS = "/v1/realtime/client_secrets"
+SESSION = {"type": "realtime", "model": "gpt-realtime-2", "instructions": "You are a lighthouse keeper."}
+
+
+async def secret_of(here: World, headers: dict[str, str], **body: Any) -> dict[str, Any]:
+    async with here.browser(headers=headers) as program:
+        made = await program.post(SECRETS, json={"session": SESSION, **body})
+        assert made.status_code == 200, made.text
+        return dict(made.json())
+
+
+async def hangs_up(here: World, secret: str, origin: str = "") -> int:
+    """Ask for what a valid secret finds missing (404), and any other is refused for."""
+    headers = shown(secret, origin or None)
+    async with here.browser(headers=headers) as page:
+        return int((await page.get("/v1/realtime/nothing")).status_code)
+
+
+async def test_the_answer_is_that_of_the_api(tmp_path: Path) -> None:
+    async with keyed(tmp_path) as here:
+        made = await secret_of(here, shown(token("call")), expires_after={"anchor": "created_at", "seconds": 60})
+    answer = ClientSecretCreateResponse.model_validate(made)
+    assert answer.value.startswith("ek_")
+    assert answer.session.type == "realtime" and answer.session.instructions == SESSION["instructions"]
+    assert answer.session.model == "gpt-realtime-2" and answer.session.id.startswith("sess_")
+
+
+async def test_a_secret_opens_the_realtime_endpoint_for_any_page_and_nothing_else(tmp_path: Path) -> None:
+    async with keyed(tmp_path) as here:
+        secret = (await secret_of(here, shown(token("call", "chat"))))["value"]
+        assert await hangs_up(here, secret) == 404
+        assert await hangs_up(here, secret, "https://anywhere.example") == 404
+        assert await hangs_up(here, secret[:-2] + "xx") == 401
+        async with here.browser(headers=shown(secret)) as page:
+            assert (await page.get("/api/sessions")).status_code == 401
+            assert (await page.post("/api/multiturn", json={"message": "Hi"})).status_code == 401
+            again = await page.post(SECRETS, json={"session": SESSION})
+            assert again.status_code == 403 and "cannot create another" in again.json()["error"]["message"]
+            asked = {"origin": "https://anywhere.example", "access-control-request-method": "POST"}
+            preflight = await page.options("/v1/realtime/calls", headers=asked)
+            assert preflight.headers["access-control-allow-origin"] == "https://anywhere.example"
+
+
+async def test_a_token_for_one_origin_makes_a_secret_for_that_origin(tmp_path: Path) -> None:
+    async with keyed(tmp_path) as here:
+        secret = (await secret_of(here, shown(token("call", origin=PAGE), PAGE)))["value"]
+        assert await hangs_up(here, secret, PAGE) == 404
+        assert await hangs_up(here, secret, "https://elsewhere.example") == 403
+
+
+async def test_who_may_not_call_gets_no_secret(tmp_path: Path) -> None:
+    async with keyed(tmp_path) as here, here.browser() as stranger:
+        assert (await stranger.post(SECRETS, json={})).status_code == 401
+        assert (await stranger.post(SECRETS, json={}, headers=shown(token("chat")))).status_code == 403
+
+
+@pytest.mark.parametrize(
+    ("body", "named"),
+    [
+        ({"session": {"type": "transcription"}}, "session"),
+        ({"session": {"tools": 7}}, "tools"),
+        ({"session": {"audio": {"output": {"format": {"type": "audio/wav"}}}}}, "format"),
+        ({"expires_after": {"anchor": "created_at", "seconds": 5}}, "seconds"),
+        ({"expires_after": {"anchor": "created_at", "seconds": 7201}}, "seconds"),
+    ],
+)
+async def test_a_session_that_cannot_be_is_refused(tmp_path: Path, body: dict[str, Any], named: str) -> None:
+    async with keyed(tmp_path) as here, here.browser(headers=shown(token("call"))) as program:
+        refused = await program.post(SECRETS, json=body)
+    assert refused.status_code == 422 and named in refused.json()["error"]["message"]
+
+
+async def test_a_secret_is_void_with_the_cookie_that_made_it_and_with_its_users_data(tmp_path: Path) -> None:
+    async with world(tmp_path) as here, here.browser() as visitor:
+        await visitor.post("/api/tickets", json={})  # the first visit brings the cookie
+        for forget in (False, True):
+            made = (await visitor.post(SECRETS, json={"session": SESSION})).json()["value"]
+            assert await hangs_up(here, made) == 404
+            exported = (await visitor.get("/api/me/export")).text
+            assert "lighthouse" in exported and made not in exported
+            if forget:
+                assert (await visitor.delete("/api/me")).status_code == 200
+                assert await hangs_up(here, made) == 401
+
+
+async def test_another_process_reads_it_until_it_expires() -> None:
+    memory, now = FakeMemory(), [1_000_000.0]
+    here, there = (
+        ClientSecrets([b"k" * 32], memory, AccessStore(memory._client.redis), lambda: now[0]) for _ in range(2)
+    )
+    strangers = ClientSecrets([b"x" * 32], memory, AccessStore(memory._client.redis), lambda: now[0])
+    secret, until = await here.make(caller("shop.ada@example.org"), SESSION, 60)
+    assert until == 1_000_060
+    found = await there.identity(asking(secret))
+    assert isinstance(found, Identity)
+    assert found.user == "shop.ada@example.org" and found.realtime == SESSION
+    assert set(secret) <= set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.|"), "a subprotocol"
+    assert await there.identity(asking(secret, path="/api/sessions")) is None
+    with pytest.raises(Exception, match="not valid"):
+        await strangers.identity(asking(secret))
+    now[0] += 61
+    with pytest.raises(Exception, match="expired"):
+        await there.identity(asking(secret))
+
+
+async def test_a_call_by_secret_has_its_session_and_its_makers_user(peer: OfflinePeer, running: RunningServer) -> None:
+    await peer.follow({"turns": [{"reply": {"text": "The light is on."}}]})
+    async with httpx2.AsyncClient(base_url=running.url, trust_env=False) as program:
+        await program.post("/api/tickets", json={})
+        secret = (await program.post(SECRETS, json={"session": SESSION})).json()["value"]
+        async with realtime_client(running.url, key=secret, query="") as client:
+            created = await client.told("session.created")
+            assert created["session"]["instructions"] == SESSION["instructions"]
+            await write(client, "Is the light on?")
+            await client.told("response.done")
+            own = (await program.get("/api/sessions")).json()
+        assert [call["state"] for call in own["sessions"]] == ["live"]
+    instructions = (await peer.connections())[-1]["received"][0]["event"]["session"]["instructions"]
+    assert instructions.startswith("You are a lighthouse keeper.")
+    with pytest.raises(InvalidStatus):
+        async with asyncio.timeout(5), realtime_client(running.url, key="ek_nothing"):
+            pass

@@ -1,0 +1,31 @@
+"""What a session's fields mean for the call."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from backend.extensions.realtime_endpoint.session import RealtimeSession
+from backend.turns.limits import TurnLimits
+from backend.turns.patience import EndpointingStyle
+
+
+def session(**detection: Any) -> RealtimeSession:
+    made = RealtimeSession("sess_1", "gpt-realtime-2", voice="marin", transcription="whisper-1", expires_at=0)
+    if detection:
+        made.update({"audio": {"input": {"turn_detection": detection}}})
+    return made
+
+
+@pytest.mark.parametrize("usual", EndpointingStyle)
+@pytest.mark.parametrize("detection", [{}, {"type": "server_vad"}, {"type": "semantic_vad"}])
+def test_who_asks_for_no_eagerness_gets_the_servers(usual: EndpointingStyle, detection: dict[str, str]) -> None:
+    assert session(**detection).options.limits(TurnLimits(style=usual)).style is usual
+
+
+@pytest.mark.parametrize(("eagerness", "style"), [("low", "patient"), ("medium", "balanced"), ("high", "eager")])
+def test_who_asks_for_an_eagerness_gets_it(eagerness: str, style: str) -> None:
+    options = session(type="semantic_vad", eagerness=eagerness).options
+    for usual in EndpointingStyle:
+        assert options.limits(TurnLimits(style=usual)).style == style

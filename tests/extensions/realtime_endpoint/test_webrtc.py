@@ -1,0 +1,213 @@
+"""`/v1/realtime/calls` through the whole server: stock aiortc at one end, a scripted Responder process at the other."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import AsyncIterator
+from typing import Any
+
+import httpx2
+import numpy as np
+import pytest
+from openai import AsyncOpenAI
+
+from tests.extensions.realtime_endpoint.sidebands import SCRIPT, act_beside, following, refusal
+from tests.extensions.realtime_endpoint.test_websocket import INSTEAD, QUESTION, TONE, WEATHER_TOOL, ask, write
+from tests.support.offline_peer import OfflinePeer
+from tests.support.realtime_peer import RealtimePeer, place, realtime_peer
+from tests.support.running_server import RunningServer
+from tests.support.speech import silence, speech
+from tests.support.waiting import until
+
+LOUD = 500
+"""A sample of 16 bits above which something sounds."""
+SESSION: dict[str, Any] = {"type": "realtime", "model": "gpt-realtime-2", "instructions": "You are a weather station."}
+
+
+async def test_a_spoken_question_is_answered_aloud(peer: OfflinePeer, running: RunningServer) -> None:
+    await peer.follow({"turns": [{"hear": QUESTION, "reply": {"text": "It is sunny.", "tone": TONE}}]})
+    async with realtime_peer(running.url, session=SESSION) as client:
+        created = await client.told("session.created")
+        assert created["session"]["instructions"] == SESSION["instructions"]
+        await client.update(output_modalities=["audio"])
+        await ask(client)
+        done = (await client.told("response.done"))["response"]
+        await client.told("output_audio_buffer.stopped")
+        await until(lambda: 0 < client.first_sound_at < time.monotonic() - 1.3)
+        heard = bytes(client.heard)
+    order = [
+        "input_audio_buffer.speech_started",
+        "input_audio_buffer.speech_stopped",
+        "response.created",
+        "response.output_audio_transcript.delta",
+        "output_audio_buffer.started",
+        "response.output_audio.done",
+        "response.done",
+        "output_audio_buffer.stopped",
+    ]
+    assert [type_ for type_ in client.types() if type_ in order] == order
+    assert not client.of("response.output_audio.delta") and not client.of("error")
+    assert done["output"][0]["content"][0]["transcript"] == "It is sunny."
+    started, stopped = client.of("output_audio_buffer.started"), client.of("output_audio_buffer.stopped")
+    assert [each["response_id"] for each in started + stopped] == [done["id"]] * 2
+    assert client.of("input_audio_buffer.speech_started")[0]["audio_start_ms"] > 0
+    samples = np.frombuffer(heard, np.int16)
+    loud = np.flatnonzero(np.abs(samples.astype(np.int32)) > LOUD)
+    sounding = samples[loud[0] : loud[-1]]
+    spectrum = np.abs(np.fft.rfft(sounding * np.hanning(len(sounding))))
+    assert abs(np.argmax(spectrum) * 24_000 / len(sounding) - 440) < 10
+    assert 900 < len(sounding) / 24 < 1500
+
+
+@contextlib.asynccontextmanager
+async def with_secret(running: RunningServer, **session: Any) -> AsyncIterator[tuple[RealtimePeer, str]]:
+    """Place a call with a client secret, whose offer is sent by itself."""
+    async with AsyncOpenAI(api_key="any-key", base_url=f"{running.url}/v1") as program:
+        made = await program.realtime.client_secrets.create(session=SESSION | session)  # type: ignore[arg-type]
+    async with realtime_peer(running.url, key=made.value) as client:
+        await client.told("session.created")
+        yield client, made.value
+
+
+async def test_a_tool_of_the_clients_is_called_there(peer: OfflinePeer, running: RunningServer) -> None:
+    call = {"name": "look_outside", "arguments": {"window": "north"}}
+    turn = {"hear": QUESTION, "reply": {"calls": [call]}, "after_results": [{"text": "It rains.", "tone": TONE}]}
+    await peer.follow({"turns": [turn]})
+    async with with_secret(running, tools=[WEATHER_TOOL]) as (client, _):
+        assert client.of("session.created")[0]["session"]["tools"] == [WEATHER_TOOL]
+        await ask(client)
+        asked = await client.told("response.function_call_arguments.done")
+        await client.told("response.done")
+        output = {"type": "function_call_output", "call_id": asked["call_id"], "output": "rain"}
+        await client.send("conversation.item.create", item=output)
+        await client.send("response.create")
+        done = await client.told("response.done", count=2)
+    assert done["response"]["output"][0]["content"][0]["transcript"] == "It rains."
+
+
+async def test_a_reply_is_interrupted_by_voice_and_by_its_client(peer: OfflinePeer, running: RunningServer) -> None:
+    story = {"text": "A story " * 20, "tone": {"hz": 440, "ms": 8000}}
+    await peer.follow({"turns": [{"reply": story}, {"hear": "Stop.", "reply": story}]})
+    async with with_secret(running) as (client, _):
+        await write(client, "Tell me a story")
+        await client.told("output_audio_buffer.started")
+        await asyncio.sleep(0.5)
+        await client.say(speech(INSTEAD) + silence(900))
+        done = (await client.told("response.done"))["response"]
+        assert (done["status"], done["status_details"]["reason"]) == ("cancelled", "turn_detected")
+        assert (await client.told("output_audio_buffer.cleared"))["response_id"] == done["id"]
+        await client.told("conversation.item.truncated")
+        await client.told("output_audio_buffer.started", count=2)
+        await client.send("output_audio_buffer.clear")
+        done = (await client.told("response.done", count=2))["response"]
+        assert (done["status"], done["status_details"]["reason"]) == ("cancelled", "client_cancelled")
+        await client.told("output_audio_buffer.cleared", count=2)
+        await asyncio.sleep(1.0)  # what was on its way
+        end = len(client.heard)
+        await asyncio.sleep(0.5)
+        after = np.frombuffer(bytes(client.heard[end:]), np.int16).astype(np.int32)
+        assert len(after) and np.abs(after).max() < LOUD, "nothing sounds any more"
+    assert not client.of("error") and not client.of("output_audio_buffer.stopped")
+
+
+async def test_a_client_hands_its_turns_in(peer: OfflinePeer, running: RunningServer) -> None:
+    await peer.follow({"turns": [{"hear": QUESTION, "reply": {"text": "It is sunny."}}]})
+    async with with_secret(running, audio={"input": {"turn_detection": None}}) as (client, _):
+        await client.say(speech(QUESTION) + silence(200))
+        await client.send("input_audio_buffer.commit")
+        await client.told("input_audio_buffer.committed")
+        await client.send("response.create")
+        done = (await client.told("response.done"))["response"]
+    assert done["output"][0]["content"][0]["transcript"] == "It is sunny."
+    assert not client.of("input_audio_buffer.speech_started")
+
+
+async def test_audio_by_events_is_refused_and_the_call_goes_on(peer: OfflinePeer, running: RunningServer) -> None:
+    await peer.follow({"turns": [{"reply": {"text": "Hello."}}]})
+    async with with_secret(running) as (client, _):
+        await client.append(bytes(960))
+        assert "over WebRTC" in (await client.told("error"))["error"]["message"]
+        client.channel.send(b"binary")
+        await client.told("error", count=2)
+        await client.send("no.such.event", event_id="mine")
+        assert (await client.told("error", count=3))["error"]["event_id"] == "mine"
+        await write(client, "Hi")
+        await client.told("response.done")
+
+
+async def test_a_program_beside_the_client_follows_and_acts(peer: OfflinePeer, running: RunningServer) -> None:
+    await peer.follow(SCRIPT)
+    async with with_secret(running) as (client, secret):
+        async with following(running, client, secret) as beside:
+            await act_beside(client, beside)
+            assert not beside.of("response.output_audio.delta")
+        said = [each["transcript"] for each in beside.of("response.output_audio_transcript.done")]
+        assert said == ["It rains."]
+        await client.update(instructions="Go on without anybody beside you.")
+        async with following(running, client, secret) as beside:
+            async with AsyncOpenAI(api_key=secret, base_url=f"{running.url}/v1") as program:
+                await program.realtime.calls.hangup(client.call_id)
+            async with asyncio.timeout(5):
+                await beside.socket.wait_closed()
+            assert beside.socket.close_code == 1000
+        await until(lambda: client.connection.connectionState == "closed")
+        assert (await refusal(running, client.call_id, secret)).status_code == 404
+
+
+async def test_nobody_else_reaches_a_call(peer: OfflinePeer, running: RunningServer) -> None:
+    async with with_secret(running) as (client, _), AsyncOpenAI(api_key="x", base_url=f"{running.url}/v1") as program:
+        strange = (await program.realtime.client_secrets.create(session=SESSION)).value  # type: ignore[arg-type]
+        for key, call_id in ((strange, client.call_id), ("any-key", client.call_id), (strange, "rtc_nothing")):
+            refused = await refusal(running, call_id, key)
+            assert refused.status_code == 404 and b"No such session." in (refused.body or b"")
+            async with httpx2.AsyncClient(base_url=running.url, trust_env=False) as stranger:
+                path = f"/v1/realtime/calls/{call_id}/hangup"
+                answer = await stranger.post(path, headers={"authorization": f"Bearer {key}"})
+            assert answer.status_code == 404
+        await client.update(instructions="Still here.")
+
+
+async def test_at_most_four_programs_follow_one_call(peer: OfflinePeer, running: RunningServer) -> None:
+    async with with_secret(running) as (client, secret), contextlib.AsyncExitStack() as stack:
+        for _ in range(4):
+            await stack.enter_async_context(following(running, client, secret))
+        assert (await refusal(running, client.call_id, secret)).status_code == 429
+
+
+AUDIO_ALONE = "v=0\r\nm=audio 9 UDP/TLS/RTP/SAVPF 111\r\na=rtpmap:111 opus/48000/2\r\n"
+DATA = "m=application 9 UDP/DTLS/SCTP webrtc-datachannel\r\n"
+
+
+@pytest.mark.parametrize(
+    ("sdp", "why"),
+    [
+        ("", "not an SDP offer"),
+        (AUDIO_ALONE, "ICE user name"),
+        (AUDIO_ALONE.replace("v=0\r\n", f"v=0\r\n{DATA}"), "one audio section"),
+        (f"{AUDIO_ALONE}a=mid:0\r\n{DATA}a=mid:1\r\n", "bundle"),
+        (AUDIO_ALONE + DATA.replace("webrtc-datachannel", "5000"), "data channels"),
+        (AUDIO_ALONE + DATA + DATA, "one audio section"),
+    ],
+)
+async def test_an_offer_that_cannot_be_answered_is_refused(running: RunningServer, sdp: str, why: str) -> None:
+    async with httpx2.AsyncClient(base_url=running.url, trust_env=False) as client:
+        refused = await place(client, sdp, "any-key")
+        assert refused.status_code == 422 and why in refused.json()["error"]["message"], refused.text
+
+
+async def test_a_form_that_is_none_is_refused(running: RunningServer) -> None:
+    async with httpx2.AsyncClient(base_url=running.url, trust_env=False) as client:
+        asked = [
+            (client.post("/v1/realtime/calls", json={"sdp": "v=0"}), "offer is missing"),
+            (client.post("/v1/realtime/calls", files={"session": (None, "{}")}), "no field `sdp`"),
+            (
+                client.post("/v1/realtime/calls", files={"sdp": (None, "v=0"), "session": (None, "[")}),
+                "not a JSON object",
+            ),
+            (place(client, "v=0", "any-key", {"tools": 7}), "tools"),
+        ]
+        for answer, why in asked:
+            refused = await answer
+            assert refused.status_code == 422 and why in refused.json()["error"]["message"], refused.text

@@ -1,0 +1,211 @@
+"""A call is recorded once its caller agrees: both sides on one clock, and of the assistant what was really played."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from backend.errors import BadRequest, Forbidden
+from backend.extensions.recordings.recorder import CallRecorder
+from backend.extensions.recordings.store import RecordingStore, StoredRecording
+from backend.transports.webrtc.transport import WebRTCTransport, accept_offer
+from backend.turns import events as ev
+from responder_thinker.webrtc import WebRTCCaller
+from tests.call.engine_steps import begin_reply, finish_reply
+from tests.call.world import PlacedCall, placed_call, settle
+from tests.extensions.recordings.recorded import channels, files_in, loud_spans, store_in
+from tests.support.real_call import LOOPBACK
+from tests.support.tones import tone
+from tests.support.waiting import until
+
+
+@asynccontextmanager
+async def webrtc_call(store: RecordingStore, **more: Any) -> AsyncIterator[tuple[PlacedCall, WebRTCCaller]]:
+    """A call over real WebRTC; the test is its Responder."""
+    caller = WebRTCCaller(LOOPBACK)
+    answer, transport = await accept_offer(await caller.offer(), LOOPBACK)
+    try:
+        await caller.accept(answer)
+        await caller.connected()
+        async with placed_call(transport=transport, recordings=store, **more) as call:
+            await until(lambda: call.told("session_started") != [])
+            yield call, caller
+    finally:
+        assert isinstance(transport, WebRTCTransport)
+        await transport.close()
+        await caller.close()
+
+
+def extent(side: NDArray[np.int16]) -> tuple[int, int]:
+    """From when to when a side sounds, in milliseconds: on a busy machine a packet may come late."""
+    spans = loud_spans(side)
+    return spans[0][0], spans[-1][1]
+
+
+async def finished(call: PlacedCall, store: RecordingStore, reason: str = "disconnected") -> StoredRecording:
+    """Hang up, and return what was recorded."""
+    call.live.hang_up(reason)
+    await call.task
+    await store.settle(store.writer.active)
+    (found,) = await store.all_of("ada")
+    return found
+
+
+@pytest.mark.alone
+@pytest.mark.realtime
+async def test_both_sides_are_aligned_to_within_40_ms(tmp_path: Path) -> None:
+    store = store_in(tmp_path)
+    now = asyncio.get_running_loop().time
+    async with webrtc_call(store) as (call, caller):
+        call.live.record(True)
+        await asyncio.sleep(0.3)
+        caller.say(tone(700, 400))
+        await caller.said()
+        said_at = now()
+        await until(lambda: call.responder.requests != [])
+        await begin_reply(call, "good morning", tone(440, 600))
+        await finish_reply(call)
+        await until(lambda: any(each.audible for each in caller.received.frames))
+        heard_at = next(each.at for each in caller.received.frames if each.audible)
+        await until(lambda: call.told("audio_playback_finished") != [])
+        found = await finished(call, store)
+    left, right = channels(found.audio)
+    spoken, played = extent(left), extent(right)
+    assert spoken[1] - spoken[0] >= 380 and played[1] - played[0] >= 580  # and more where the machine was busy
+    assert played[0] - spoken[1] == pytest.approx(1000 * (heard_at - said_at), abs=40)
+    (reply,) = [each for each in found.journal.said() if each["role"] == "assistant"]
+    assert (reply["text"], reply["interrupted"]) == ("good morning", False)
+    assert reply["from_ms"] == pytest.approx(played[0], abs=40) and reply["to_ms"] == pytest.approx(played[1], abs=40)
+    store.writer.close()
+
+
+@pytest.mark.alone
+@pytest.mark.realtime
+async def test_what_was_interrupted_is_not_in_the_recording_after_the_cut(tmp_path: Path) -> None:
+    store = store_in(tmp_path)
+    async with webrtc_call(store) as (call, _):
+        recording_id = call.live.record(True)
+        call.live.type_text("hello")
+        await settle()
+        await begin_reply(call, "one two three four five six seven eight nine ten", tone(440, 5_000))
+        await finish_reply(call)
+        await asyncio.sleep(0.9)
+        (active,) = store.writer.active
+        call.live.type_text("stop")  # takes the floor
+        cut_at_ms = active.now() / 24
+        await until(lambda: call.told("transcript_interrupted") != [])
+        await asyncio.sleep(0.6)
+        found = await finished(call, store)
+    assert found.journal.begin.id == recording_id
+    played = extent(channels(found.audio)[1])
+    assert 500 < played[1] - played[0] < 1_500 and played[1] <= cut_at_ms + 40
+    assert found.journal.end is not None and found.journal.end.duration_ms > played[1] + 500
+    (reply,) = [each for each in found.journal.said() if each["role"] == "assistant"]
+    assert reply["interrupted"] and reply["text"].startswith("one two") and "ten" not in reply["text"]
+    assert reply["to_ms"] == pytest.approx(played[1], abs=40)
+    assert [each["typed"] for each in found.journal.said() if each["role"] == "user"] == [True, True]
+    store.writer.close()
+
+
+async def test_nothing_is_recorded_without_consent_and_not_where_the_operator_has_not_allowed_it(
+    tmp_path: Path,
+) -> None:
+    store = store_in(tmp_path)
+    async with placed_call(recordings=store) as call:
+        await call.speak(20)
+        assert call.told("recording") == [] and store.writer.active == ()
+    async with placed_call() as call:
+        with pytest.raises(BadRequest, match="not recorded on this server"):
+            call.live.record(True)
+    async with placed_call(recordings=store) as call:
+        call.session.share()  # somebody takes part with the session's token alone
+        with pytest.raises(Forbidden):
+            call.live.record(True)
+    assert files_in(tmp_path) == []
+
+
+async def test_the_page_is_told_when_recording_begins_and_ends_and_agreeing_twice_is_agreeing_once(
+    tmp_path: Path,
+) -> None:
+    store = store_in(tmp_path)
+    async with placed_call(recordings=store) as call:
+        recording_id = call.live.record(True)
+        assert call.live.record(True) == recording_id
+        await call.speak(10)
+        assert call.live.record(False) == ""
+        call.live.record(False)
+        await settle()
+        assert call.told("recording") == [
+            {"recording_id": recording_id, "on": True, "reason": ""},
+            {"recording_id": recording_id, "on": False, "reason": "stopped"},
+        ]
+        second = call.live.record(True)
+        assert second != recording_id
+        call.live.hang_up("disconnected")
+        await call.task
+        await settle()
+        assert call.told("recording")[-1] == {"recording_id": second, "on": False, "reason": "call_ended"}
+    await store.settle(store.writer.active)
+    assert {each.journal.begin.id for each in await store.all_of("ada")} == {recording_id, second}
+    store.writer.close()
+
+
+async def test_a_recording_that_ends_by_itself_is_shown_and_does_not_end_the_call(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    store = store_in(tmp_path / "file")
+    async with placed_call(recordings=store) as call:
+        call.live.record(True)
+        store.writer.hurry()
+        await until(lambda: len(call.told("recording")) == 2)
+        assert call.told("recording")[-1]["reason"] == "failed"
+        await call.speak(10)
+        assert not call.task.done()
+    store.writer.close()
+
+
+async def test_a_call_that_is_deleted_leaves_no_recording(tmp_path: Path) -> None:
+    store = store_in(tmp_path)
+    async with placed_call(recordings=store) as call:
+        call.live.record(True)
+        await call.speak(10)
+        call.live.hang_up("deleted")
+        await call.task
+    assert await store.all_of("ada") == [] and files_in(tmp_path) == []
+    store.writer.close()
+
+
+async def test_a_notice_of_the_operators_is_spoken_when_recording_begins(tmp_path: Path) -> None:
+    store = store_in(tmp_path)
+    async with placed_call(recordings=store, recording_notice="This call is recorded.") as call:
+        call.live.type_text("hello")
+        await settle()
+        await begin_reply(call)
+        await finish_reply(call)
+        call.transport.tick(12)
+        await settle()
+        call.live.record(True)
+        await until(lambda: any("This call is recorded." in str(command) for command in call.responder.commands))
+    store.writer.close()
+
+
+@pytest.mark.alone
+async def test_recording_takes_microseconds_of_the_event_loop_for_each_frame(tmp_path: Path) -> None:
+    store = store_in(tmp_path)
+    async with placed_call(recordings=store) as call:
+        call.live.record(True)
+        recorder: CallRecorder = call.live._recorder
+        frames = [tone(300, 20)] * 1_000
+        began = time.thread_time()
+        for frame in frames:
+            recorder.on_frame(frame)  # type: ignore[arg-type]
+            recorder.on_event(ev.ReplyAudio("r", "i", b""))
+        assert (time.thread_time() - began) / len(frames) < 50e-6
+    store.writer.close()

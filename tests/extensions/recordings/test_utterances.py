@@ -1,0 +1,74 @@
+"""The times of utterances and words are those at which they sounded."""
+
+from __future__ import annotations
+
+from backend.extensions.recordings.utterances import ONSET_MS, UtteranceTimes
+from backend.turns import events as ev
+from backend.turns import page_events as page
+
+PCM = bytes(48)
+"""A millisecond."""
+
+
+def play(times: UtteranceTimes, item: str, from_ms: int, ms: int) -> None:
+    times.on_event(ev.PlaybackStarted(item), from_ms)
+    for at in range(from_ms, from_ms + ms, 20):
+        times.on_played(at)
+
+
+def test_what_the_caller_said_has_the_times_of_their_voice_though_its_words_come_late() -> None:
+    times = UtteranceTimes()
+    times.on_event(ev.SpeechStarted(), 1_000)
+    times.on_event(ev.SpeechPaused(500), 1_500)
+    times.on_event(ev.SpeechResumed(500), 2_000)
+    times.on_event(ev.SpeechPaused(1_000), 2_500)
+    times.on_event(ev.SpeechStopped(1_000, 500), 3_000)
+    times.on_event(ev.InputCommitted("u1"), 3_010)
+    found = times.settled(page.TranscriptCompleted("user", "u1", "one two  three four"), 9_000)
+    assert found is not None
+    assert (found["from_ms"], found["to_ms"], found["typed"]) == (1_000 - ONSET_MS, 2_500, False)
+    assert [word for word, *_ in found["words"]] == ["one", "two", "three", "four"]
+    assert found["words"][1][2] <= 1_500 and found["words"][3][1] >= 2_000  # nobody spoke in between
+
+
+def test_a_murmur_long_before_is_no_part_of_the_next_utterance() -> None:
+    times = UtteranceTimes()
+    for at in (1_000, 20_000):
+        times.on_event(ev.SpeechStarted(), at)
+        times.on_event(ev.SpeechPaused(400), at + 400)
+        times.on_event(ev.SpeechStopped(400, 500), at + 900)
+    times.on_event(ev.InputCommitted("u1"), 21_000)
+    found = times.settled(page.TranscriptCompleted("user", "u1", "yes"), 22_000)
+    assert found is not None and found["from_ms"] == 20_000 - ONSET_MS
+
+
+def test_words_follow_the_responders_own_times_through_a_pause_in_the_playout() -> None:
+    times = UtteranceTimes()
+    times.on_event(ev.ReplyText("r", "i", "good ", (0,)), 0)
+    times.on_event(ev.ReplyAudio("r", "i", PCM * 400), 0)
+    times.on_event(ev.ReplyText("r", "i", "morning all", (100, 500)), 0)
+    times.on_event(ev.ReplyAudio("r", "i", PCM * 800), 0)
+    play(times, "i", 5_000, 600)
+    for at in range(7_000, 7_600, 20):  # held for 1.4 s
+        times.on_played(at)
+    found = times.settled(page.TranscriptCompleted("assistant", "i", "good morning all"), 8_000)
+    assert found is not None and found["exact"]
+    assert found["words"] == [("good", 5_000, 5_500), ("morning", 5_500, 7_300), ("all", 7_300, 7_600)]
+
+
+def test_of_an_interrupted_reply_only_what_was_heard_is_there() -> None:
+    times = UtteranceTimes()
+    times.on_event(ev.ReplyText("r", "i", "one two three four five six"), 0)
+    play(times, "i", 1_000, 400)
+    found = times.settled(page.TranscriptInterrupted("i", "one two", "one two three four five six"), 1_600)
+    assert found is not None and found["interrupted"]
+    assert (found["text"], found["from_ms"], found["to_ms"]) == ("one two", 1_000, 1_400)
+    assert found["words"][-1][2] == 1_400
+
+
+def test_what_was_typed_has_a_moment_and_what_never_sounded_has_none() -> None:
+    times = UtteranceTimes()
+    typed = times.settled(page.TranscriptCompleted("user", "t1", "hello"), 700)
+    assert typed is not None and typed["typed"] and (typed["from_ms"], typed["words"]) == (700, [])
+    assert times.settled(page.TranscriptCompleted("assistant", "i9", "never played"), 800) is None
+    assert times.settled(page.FloorChanged("user"), 900) is None

@@ -1,0 +1,186 @@
+"""Pipecat's client kit in Chromium against the whole server, over both of its transports: it speaks, hears, types."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.browser import Tab, chromium
+from tests.support.bundling import LOCAL_PAGE, bundle
+from tests.support.microphone import microphone_wav
+from tests.support.offline_peer import OfflinePeer, running_peer
+from tests.support.running_server import RunningServer, running_server
+
+pytestmark = pytest.mark.browser
+
+PAGE = Path(__file__).with_name("page.js")
+WHILE_CONNECTING_S = 6.0
+QUESTION = "What's the weather in Seattle?"
+INTERRUPTION = "no, that is enough now, please stop"
+INTO_THE_ANSWER_S = 4.0
+"""From the end of the question; the answer is heard from about 1 s after it."""
+STORY: dict[str, Any] = {"text": "It is sunny. It stays warm all day long.", "tone": {"hz": 440, "ms": 12_000}}
+SPOKEN_RMS, QUIET_RMS = 0.05, 0.005
+QUIET_WITHIN_MS = 1_500
+"""What the browser has buffered, what its player is ahead, and this test's own looking under load."""
+WITHIN_S, LOOK_EVERY_S = 60.0, 0.1
+both_transports = pytest.mark.parametrize("kind", ["websocket", "webrtc"])
+
+
+@pytest.fixture(scope="module")
+def peer() -> Iterator[OfflinePeer]:
+    with running_peer() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def server(peer: OfflinePeer) -> Iterator[RunningServer]:
+    with running_server(peer) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def script() -> str:
+    return asyncio.run(bundle(PAGE))
+
+
+class Kit:
+    """The page with the client kit."""
+
+    def __init__(self, tab: Tab, url: str) -> None:
+        self.page = tab.page
+        self.url = url
+
+    async def call(self, kind: str, **options: Any) -> Any:
+        """Connect; return what `bot-ready` said."""
+        return await self.page.evaluate("([kind, url, options]) => call(kind, url, options)", [kind, self.url, options])
+
+    async def told(self, *names: str) -> list[tuple[float, str, Any]]:
+        """What the kit has reported: milliseconds of the page's clock, event, data."""
+        told = await self.page.evaluate("told")
+        return [(at, name, data) for at, name, data in told if not names or name in names]
+
+    async def waits_for(self, name: str, fits: Callable[[Any], bool] = lambda _: True, count: int = 1) -> Any:
+        """Wait until the kit has reported `name` so often; return the data of that one."""
+        for _ in range(int(WITHIN_S / LOOK_EVERY_S)):
+            found = [each for each in await self.told(name) if fits(each[2])]
+            if len(found) >= count:
+                return found[count - 1]
+            await asyncio.sleep(LOOK_EVERY_S)
+        raise AssertionError(f"no {name}; told {await self.told()}")
+
+    async def levels(self, since: float, until: float = float("inf")) -> list[tuple[float, float, float]]:
+        """Loudness and loudest frequency of what was heard in that time."""
+        return [(at, rms, hz) for at, rms, hz in await self.page.evaluate("levels") if since < at < until]
+
+    async def quiet_after(self, since: float) -> float:
+        """Milliseconds from `since` until nothing was heard any more."""
+        for _ in range(int(WITHIN_S / LOOK_EVERY_S)):
+            if quiet := [at for at, rms, _ in await self.levels(since) if rms < QUIET_RMS]:
+                return quiet[0] - since
+            await asyncio.sleep(LOOK_EVERY_S)
+        raise AssertionError(await self.levels(since))
+
+
+@asynccontextmanager
+async def kit(server: RunningServer, script: str, speaks: Path | None = None) -> AsyncIterator[Kit]:
+    """A tab with the kit on a page of the server's own origin."""
+    async with chromium(speaks=speaks, complaints="expected", more=LOCAL_PAGE) as tab:
+        await tab.page.route(
+            f"{server.url}/kit", lambda route: route.fulfill(content_type="text/html", body="<!doctype html>")
+        )
+        await tab.page.goto(f"{server.url}/kit")
+        await tab.page.add_script_tag(content=script, type="module")
+        await tab.page.wait_for_function("window.bundled")
+        yield Kit(tab, server.url)
+
+
+@both_transports
+async def test_a_spoken_question_is_answered_aloud_and_the_answer_interrupted(
+    kind: str, peer: OfflinePeer, server: RunningServer, script: str, tmp_path: Path
+) -> None:
+    await peer.follow(
+        {"turns": [{"hear": QUESTION, "reply": STORY}, {"hear": INTERRUPTION, "reply": "All right."}, {}]}
+    )
+    wav = microphone_wav(tmp_path / "call.wav", WHILE_CONNECTING_S, QUESTION, INTO_THE_ANSWER_S, INTERRUPTION, 60.0)
+    async with kit(server, script, wav) as page:
+        ready = await page.call(kind)
+        assert ready["version"].startswith("2.") and ready["about"] == {"library": "responder-thinker"}
+        _, _, transcript = await page.waits_for("userTranscript", lambda data: data["final"])
+        assert transcript["text"] == QUESTION
+        speaking, _, _ = await page.waits_for("botStartedSpeaking")
+        interrupted, _, _ = await page.waits_for("userStartedSpeaking", count=2)
+        stopped, _, _ = await page.waits_for("botStoppedSpeaking")
+        assert speaking < stopped <= interrupted + 500
+        quiet_ms = await page.quiet_after(interrupted)
+        heard = await page.levels(speaking + 700, interrupted - 900)
+        told = await page.told()
+    loud = [hz for _, rms, hz in heard if rms > SPOKEN_RMS]
+    assert len(loud) > len(heard) * 0.8, heard
+    assert sum(abs(hz - 440) < 30 for hz in loud) > len(loud) * 0.9, loud
+    assert quiet_ms < QUIET_WITHIN_MS
+    names = [name for _, name, _ in told]
+    order = ["botReady", "userStartedSpeaking", "userStoppedSpeaking", "botLlmStarted", "botStartedSpeaking"]
+    assert sorted(order, key=names.index) == order
+    outputs = [data for _, name, data in told if name == "botOutput"]
+    assert [(each["text"], each["spoken_status"]) for each in outputs[:2]] == [
+        ("It is sunny.", "new"),
+        ("It stays warm all day long.", "new"),
+    ]
+    assert ("It is sunny.", "completed") in [(each["text"], each["spoken_status"]) for each in outputs]
+    assert ("It stays warm all day long.", "completed") not in [(e["text"], e["spoken_status"]) for e in outputs]
+    assert "error" not in names, told
+
+
+@both_transports
+async def test_typed_words_a_function_of_the_clients_and_hanging_up(
+    kind: str, peer: OfflinePeer, server: RunningServer, script: str, tmp_path: Path
+) -> None:
+    call = {"name": "look_outside", "arguments": {"window": "north"}}
+    turn = {"reply": {"calls": [call]}, "after_results": [{"text": "It rains.", "tone": {"hz": 440, "ms": 600}}]}
+    await peer.follow({"turns": [turn, {"reply": {"text": "Goodbye.", "tone": {"hz": 440, "ms": 400}}}]})
+    async with kit(server, script, microphone_wav(tmp_path / "silence.wav", 60.0)) as page:
+        await page.call(kind)
+        tool = {"type": "function", "name": "look_outside", "description": "Look out.", "parameters": {}}
+        update = "(tools) => client.sendClientRequest('update-session', { instructions: 'Be brief.', tools })"
+        shown = await page.page.evaluate(update, [tool])
+        assert shown["instructions"] == "Be brief." and shown["tools"] == [tool]
+        await page.page.evaluate("responder_thinker.sendText('What is it like outside?')")
+        _, _, answer = await page.waits_for("botOutput", lambda data: data["spoken_status"] == "completed")
+        assert answer["text"] == "It rains."
+        assert await page.page.evaluate("calledWith") == [
+            {"functionName": "look_outside", "arguments": {"window": "north"}}
+        ]
+        stopped = (await page.waits_for("llmFunctionCallStopped"))[2]
+        assert (stopped["cancelled"], stopped["result"]) == (False, '{"sky": "rain"}')
+        with pytest.raises(Exception, match="update-session"):
+            await page.page.evaluate(
+                "responder_thinker.sendClientRequest('no-such-thing', {}).catch((e) => { throw e.data.error })"
+            )
+        await page.page.evaluate("responder_thinker.disconnectBot()")
+        await page.waits_for("disconnected")
+    instructions = (await peer.connections())[-1]["received"]
+    sent = [each["event"] for each in instructions if each["event"]["type"] == "session.update"]
+    assert sent[-1]["session"]["instructions"].startswith("Be brief.")
+
+
+@both_transports
+async def test_a_stranger_is_told_why(kind: str, peer: OfflinePeer, script: str) -> None:
+    with running_server(peer, ACCESS="key", API_KEYS="shop:" + "s" * 32) as strict:
+        async with kit(strict, script) as page:
+            refused = await page.page.evaluate(
+                "([kind, url]) => Promise.race([call(kind, url, { enableMic: false }).then(() => 'connected', String),"
+                " new Promise((done) => setTimeout(done, 8000, 'pending'))])",
+                [kind, strict.url],
+            )
+            told = await page.told()
+    if kind == "websocket":
+        (fault,) = [data for _, name, data in told if name == "error" and "closed" not in str(data)]
+        assert "requires a token" in fault["data"]["error"] and fault["data"]["fatal"]
+    else:
+        assert "401" in refused, refused

@@ -1,0 +1,151 @@
+"""Whole spoken calls with servers of the Realtime protocol that one runs oneself, each played by its strict peer."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from backend.extensions.self_hosted.codecs import WORKING
+from backend.testing.offline.self_hosted import REFUSALS, SERVERS
+from backend.testing.services import open_meteo
+from backend.testing.services.server import ApiServer, Reply, Request, serving
+from benchmarks.gauntlet.ears import times_heard
+from tests.support.offline_peer import OfflinePeer, offline_peer
+from tests.support.running_server import PlacedCall, placed_call, running_server
+from tests.support.speech import silence, speech
+from tests.support.waiting import until
+
+WEATHER = "what is the weather in Seattle"
+STORY: dict[str, Any] = {"text": "A long story " * 20, "chirp": {"from_hz": 400, "to_hz": 2400, "ms": 8000}}
+SHORT: dict[str, Any] = {"text": "All right.", "tone": {"hz": 300, "ms": 400}}
+ROUTE = {"name": "route_to_thinker", "arguments": {"domain": "weather", "query": WEATHER}}
+CHECK: dict[str, Any] = {"text": "Let me check.", "tone": {"hz": 440, "ms": 300}, "calls": [ROUTE]}
+RAINS: dict[str, Any] = {"text": "It rains in Seattle.", "tone": {"hz": 880, "ms": 400}}
+STILL: dict[str, Any] = {"text": "Still looking.", "tone": {"hz": 660, "ms": 300}}
+
+
+def heard_from(peer: OfflinePeer, meteo_url: str = "http://127.0.0.1:9") -> dict[str, str]:
+    """The settings of a server whose calls are with that peer; its Thinkers are answered there, too."""
+    return {
+        "RESPONDERS": "self_hosted",
+        "SELF_HOSTED__BASE_URL": peer.base_url,
+        "OPENAI_API_KEY": "k",
+        "OPENAI_BASE_URL": peer.base_url,
+        "OPEN_METEO_FORECAST_URL": f"{meteo_url}/v1/forecast",
+        "OPEN_METEO_GEOCODING_URL": f"{meteo_url}/v1/search",
+    }
+
+
+@asynccontextmanager
+async def called(server: str, script: dict[str, Any], meteo_url: str = "http://127.0.0.1:9") -> AsyncIterator[Any]:
+    """A call over WebRTC with a server of that kind, and its peer; nothing that was sent may have been refused."""
+    async with offline_peer(script, "--strict", server) as peer:
+        with running_server(None, SELF_HOSTED__SERVER=server, **heard_from(peer, meteo_url)) as running:
+            async with placed_call(running) as call:
+                yield call, peer
+        logs = await peer.connections()
+        errors = [entry["event"]["error"] for log in logs for entry in log["sent"] if entry["type"] == "error"]
+        assert [error for error in errors if REFUSALS & {error["code"], error["type"]}] == []
+
+
+async def ask(call: PlacedCall, words: str) -> None:
+    await call.say(silence(100) + speech(words))
+
+
+async def received(peer: OfflinePeer) -> list[dict[str, Any]]:
+    """What the newest connection brought."""
+    return [entry["event"] for entry in (await peer.connections())[-1]["received"]]
+
+
+def heard(call: PlacedCall, hz: int) -> int:
+    """How often a tone was heard."""
+    return len(times_heard(call.caller.received.frames, hz))
+
+
+@pytest.mark.parametrize("server", SERVERS)
+async def test_a_spoken_call_is_answered_interrupted_and_answered_again(server: str) -> None:
+    script = {"turns": [{"hear": WEATHER, "reply": STORY}, {"hear": "stop, that is enough", "reply": SHORT}]}
+    async with called(server, script) as (call, peer):
+        await ask(call, WEATHER)
+        await call.hears_something()
+        await asyncio.sleep(1.5)  # who speaks sooner has heard too little to have interrupted it
+        await ask(call, "stop, that is enough")
+        await until(lambda: any(data["heard"] for data in call.all_told("transcript_interrupted")))
+        await call.told("transcript", 12, role="assistant", content=SHORT["text"])
+        await call.told("audio_playback_finished")
+        await until(lambda: heard(call, 300) == 1)
+        [cut] = [data["heard"] for data in call.all_told("transcript_interrupted") if data["heard"]]
+        assert STORY["text"].startswith(cut) and len(cut) < len(STORY["text"]) / 2
+        said = [data["content"] for data in call.all_told("transcript") if data["role"] == "user" and data["content"]]
+        transcribes = server != "vllm_omni"
+        assert said == ([WEATHER, "stop, that is enough"] if transcribes else [])
+        if server == "vllm_omni":
+            items = (await peer.connections())[-1]["items"]
+            assert [item["heard_ms"] > 0 for item in items if item.get("heard_ms")] == [True], "it is cut there, too"
+        else:
+            told = json.dumps([event["item"] for event in await received(peer) if "item" in event])
+            assert cut.split()[-1] in told, "what was heard is told there"
+
+
+@pytest.mark.parametrize("server", SERVERS)
+async def test_a_thinker_is_asked_and_its_answer_is_spoken(server: str) -> None:
+    turns = [{"hear": WEATHER, "reply": CHECK, "after_results": [RAINS]}]
+    async with serving(open_meteo.answering) as meteo:
+        async with called(server, {"turns": turns}, meteo.url) as (call, peer):
+            await ask(call, WEATHER)
+            await call.told("transcript", 12, role="assistant", content=RAINS["text"])
+            await until(lambda: (heard(call, 440), heard(call, 880)) == (1, 1))
+            thinkers = call.all_told("thinker")
+            assert {each["domain"] for each in thinkers if each.get("domain")} == {"weather"}
+            assert thinkers[-1]["event"] == "complete" and thinkers[-1]["source"] == "live"
+            [result] = results_of(await received(peer))
+            assert "Seattle" in result
+        assert any(request.path == "/v1/forecast" for request in meteo.requests)
+
+
+@pytest.mark.parametrize("server", SERVERS)
+async def test_who_waits_for_a_slow_thinker_hears_a_word_and_then_the_answer(server: str) -> None:
+    gate = asyncio.Event()
+
+    async def slowly(request: Request) -> Reply:
+        await gate.wait()
+        return open_meteo.answering(request)
+
+    turns = [{"hear": WEATHER, "reply": CHECK, "after_results": [RAINS]}]
+    script = {
+        "turns": turns,
+        "purposes": {"filler": STILL, "result": RAINS},
+        "when_told": {"A specialist is still at work": STILL},
+    }
+    async with serving(slowly) as meteo, called(server, script, meteo.url) as (call, peer):
+        await ask(call, WEATHER)
+        await call.told("transcript", 20, role="assistant", content=STILL["text"])
+        await released(meteo, gate)
+        await call.told("transcript", 20, role="assistant", content=RAINS["text"])
+        await until(lambda: heard(call, 880) == 1)
+        events = await received(peer)
+        results = results_of(events)
+        assert len(results) == 1, "a call is answered once"
+        if server == "speech_to_speech":
+            assert results == [WORKING]
+            notes = [event["item"] for event in events if event.get("item", {}).get("role") == "system"]
+            assert any("Seattle" in note["content"][0]["text"] for note in notes), "the result follows as a message"
+        else:
+            assert "Seattle" in results[0]
+
+
+async def released(meteo: ApiServer, gate: asyncio.Event) -> None:
+    """Let the service answer once it has been asked."""
+    await until(lambda: bool(meteo.requests))
+    gate.set()
+
+
+def results_of(events: list[dict[str, Any]]) -> list[str]:
+    """The results of tool calls."""
+    items = [event["item"] for event in events if "item" in event]
+    return [item["output"] for item in items if item["type"] == "function_call_output"]

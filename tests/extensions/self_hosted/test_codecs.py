@@ -1,0 +1,185 @@
+"""What servers that one runs oneself do otherwise than OpenAI, and the strictness of the peers that play them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+from websockets.asyncio.client import connect as dial
+
+from backend.extensions.local.realtime.effects import Send
+from backend.extensions.self_hosted.codecs import CODECS, WORKING
+from backend.responders.base import Briefing, ToolSchema
+from backend.responders.codec import RealtimeCodec, Voice
+from backend.testing.offline.self_hosted import ACTIVE, NOT_IMPLEMENTED, SERVERS, UNKNOWN
+from backend.testing.offline.strict import STRICT
+from backend.turns import commands as do
+from backend.turns import events as ev
+from backend.turns.commands import Purpose
+from tests.support.offline_peer import running_peer
+
+TOOL = ToolSchema("ask", "Ask a specialist.", {"type": "object"})
+CALL = {"type": "function_call", "call_id": "c1", "name": "ask", "arguments": "{}", "status": "completed"}
+TAKEN = {"type": "input_audio_buffer.committed", "item_id": "u", "previous_item_id": None}
+
+
+def made(server: str) -> RealtimeCodec:
+    codec = CODECS[server](Voice("ours", "", ""))
+    codec.brief(Briefing("be kind", (TOOL,)), first=True)
+    return codec
+
+
+def begun(reply: str, request: str | None = None) -> dict[str, Any]:
+    return {"type": "response.created", "response": {"id": reply, "metadata": request and {"request": request}}}
+
+
+def ended(reply: str, **more: Any) -> dict[str, Any]:
+    return {"type": "response.done", "response": {"id": reply, "status": "completed", **more}}
+
+
+def says(codec: RealtimeCodec, *events: dict[str, Any]) -> list[ev.Event]:
+    return [each for event in events for each in codec.decode(json.dumps(event))]
+
+
+def sent(codec: RealtimeCodec, command: Any) -> list[dict[str, Any]]:
+    return [json.loads(message) for message in codec.messages(command)]
+
+
+def test_the_words_of_a_message_that_come_whole_are_told_once() -> None:
+    codec = made("speech_to_speech")
+    done = {"type": "response.output_audio_transcript.done", "response_id": "r1", "item_id": "i1", "transcript": "Hi."}
+    piece = {"type": "response.output_audio_transcript.delta", "response_id": "r1", "item_id": "i2", "delta": "Ho."}
+    [_, first, second] = says(codec, begun("r1", "answer-1"), done, piece)
+    assert (first, second) == (ev.ReplyText("r1", "i1", "Hi."), ev.ReplyText("r1", "i2", "Ho."))
+    assert says(codec, done | {"item_id": "i2", "transcript": "Ho."}) == []
+
+
+@pytest.mark.parametrize("server", CODECS)
+@pytest.mark.parametrize("whole", [True, False])
+def test_a_call_is_told_once_whether_it_comes_beside_the_end_or_in_it(server: str, whole: bool) -> None:
+    codec = made(server)
+    sent(codec, do.CreateReply(Purpose.ANSWER, "answer-1"))
+    beside = {"type": "response.output_item.done", "response_id": "r1", "item": CALL}
+    last = ended("r1", output=[CALL] if whole else [])
+    events = says(codec, begun("r1", "answer-1"), beside, last)
+    assert [each for each in events if isinstance(each, ev.ToolCalled)] == [ev.ToolCalled("r1", "c1", "ask", "{}")]
+    again = says(codec, begun("r2"), beside | {"response_id": "r2"}, ended("r2", status="cancelled"))
+    assert not [each for each in again if isinstance(each, ev.ToolCalled)], "what was cancelled calls nothing"
+
+
+def test_speech_to_speech_gets_a_result_for_an_open_call_before_a_filler_and_the_real_one_as_a_message() -> None:
+    codec = made("speech_to_speech")
+    sent(codec, do.CreateReply(Purpose.ANSWER, "answer-1"))
+    says(codec, begun("r1", "answer-1"), ended("r1", output=[CALL]))
+    early, filler = sent(codec, do.CreateReply(Purpose.FILLER, "filler-2"))
+    assert early["item"] == {"type": "function_call_output", "call_id": "c1", "output": WORKING}
+    assert filler["type"] == "response.create"
+    [late] = sent(codec, do.SubmitResult("c1", '{"answer": "4"}'))
+    assert late["item"]["role"] == "system" and '{"answer": "4"}' in late["item"]["content"][0]["text"]
+    assert len(sent(codec, do.CreateReply(Purpose.RESULT, "result-3"))) == 1
+
+
+def test_speech_to_speech_gets_a_result_that_comes_in_time_as_one() -> None:
+    codec = made("speech_to_speech")
+    says(codec, begun("r1", "answer-1"), ended("r1", output=[CALL]))
+    [result] = sent(codec, do.SubmitResult("c1", "4"))
+    assert result["item"]["type"] == "function_call_output"
+    assert len(sent(codec, do.CreateReply(Purpose.RESULT, "result-2"))) == 1
+
+
+def test_localai_names_no_request_so_the_next_reply_is_the_one_that_was_asked_for() -> None:
+    codec = made("localai")
+    assert sent(codec, do.CreateReply(Purpose.GREETING, "greeting-1"))
+    assert says(codec, begun("r1")) == [ev.ReplyStarted("r1", "greeting-1")]
+    says(codec, ended("r1"), TAKEN)
+    assert not sent(codec, do.CreateReply(Purpose.ANSWER, "answer-2")), "that comes by itself"
+    assert says(codec, begun("r2")) == [ev.ReplyStarted("r2", "answer-2")]
+
+
+@pytest.mark.parametrize("code", ["inference_failed", "tts_error"])
+def test_an_error_of_localai_that_ends_a_reply_is_its_end(code: str) -> None:
+    codec = made("localai")
+    sent(codec, do.CreateReply(Purpose.ANSWER, "answer-1"))
+    says(codec, begun("r1"))
+    [end] = says(codec, {"type": "error", "error": {"type": "invalid_request_error", "code": code, "message": "m"}})
+    assert isinstance(end, ev.ReplyFinished) and (end.reply, end.status, end.detail) == ("r1", "failed", code)
+
+
+def test_an_empty_commit_is_a_race_at_vllm_omni_too() -> None:
+    error = {"type": "invalid_request_error", "code": "invalid_request_error", "message": "Input audio buffer is empty"}
+    assert says(made("vllm_omni"), {"type": "error", "error": error}) == []
+
+
+# --- the strictness of the peers ---------------------------------------------------------------------
+
+APPEND = {"type": "input_audio_buffer.append", "audio": "AAAA"}
+CREATE: dict[str, Any] = {"type": "response.create"}
+VAD = {"type": "server_vad"}
+
+
+def hearing(**fields: Any) -> dict[str, Any]:
+    return {"type": "session.update", "session": {"type": "realtime", "audio": {"input": fields}}}
+
+
+@pytest.mark.parametrize(
+    ("server", "event", "refusal"),
+    [
+        *((server, APPEND | {"surprise": 1}, STRICT) for server in SERVERS),
+        ("speech_to_speech", {"type": "input_audio_buffer.clear"}, UNKNOWN),
+        ("speech_to_speech", {"type": "conversation.item.delete", "item_id": "i"}, UNKNOWN),
+        ("speech_to_speech", {"type": "input_audio_buffer.commit"}, STRICT),
+        (
+            "speech_to_speech",
+            CREATE | {"response": {"tool_choice": {"type": "function", "name": "f"}}},
+            "tool_choice_not_supported",
+        ),
+        ("localai", {"type": "input_audio_buffer.commit"}, NOT_IMPLEMENTED),
+        ("localai", {"type": "conversation.item.delete", "item_id": "i"}, NOT_IMPLEMENTED),
+        ("localai", hearing(turn_detection=VAD), STRICT),
+        ("localai", hearing(transcription={"model": "whisper-1"}), STRICT),
+        ("vllm_omni", hearing(turn_detection={"type": "semantic_vad"}), "unsupported_turn_detection"),
+        ("vllm_omni", hearing(transcription={"model": "whisper-1"}), STRICT),
+        ("vllm_omni", {"type": "input_audio_buffer.commit"}, "invalid_request_error"),
+        ("vllm_omni", CREATE | {"response": {"conversation": "none"}}, "invalid_request_error"),
+    ],
+)
+def test_a_peer_refuses_what_its_server_does_not_do(server: str, event: dict[str, Any], refusal: str) -> None:
+    [effect] = SERVERS[server]("ours").receive(event | {"event_id": "e1"})
+    assert isinstance(effect, Send)
+    error = effect.event["error"]
+    named = error["type"] if server == "speech_to_speech" else error["code"]
+    assert (named, error["event_id"]) == (refusal, "e1")
+
+
+@pytest.mark.parametrize("server", SERVERS)
+def test_a_second_reply_is_refused_or_takes_the_place_of_the_first(server: str) -> None:
+    peer = SERVERS[server]("ours")
+    peer.receive(CREATE)
+    told = [effect.event for effect in peer.receive(CREATE) if isinstance(effect, Send)]
+    if server == "speech_to_speech":
+        assert [event["error"]["type"] for event in told] == [ACTIVE]
+    else:
+        assert [event["response"]["status"] for event in told if event["type"] == "response.done"] == ["cancelled"]
+
+
+@pytest.mark.parametrize("server", SERVERS)
+async def test_over_the_wire_a_wrong_event_is_refused_and_the_line_lives_on(server: str) -> None:
+    with running_peer("--strict", server) as peer:
+        async with dial(peer.realtime_url, compression=None) as socket:
+
+            async def told(wanted: str) -> dict[str, Any]:
+                async with asyncio.timeout(5):
+                    while (event := json.loads(await socket.recv()))["type"] != wanted:
+                        pass
+                found: dict[str, Any] = event
+                return found
+
+            await told("session.created")
+            await socket.send(json.dumps(APPEND | {"event_id": "e7", "surprise": 1}))
+            error = (await told("error"))["error"]
+            assert STRICT in (error["code"], error["type"]) and "surprise" in error["message"]
+            assert error["event_id"] == "e7"
+            await socket.send(json.dumps({"type": "session.update", "session": {"type": "realtime"}}))
+            await told("session.updated")

@@ -1,0 +1,426 @@
+"""Calls by SIP between a user agent and a telephone over real sockets: sound, keys, hold, transfer, and every end."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from aiosipua.auth import SipDigestAuth
+
+from backend.errors import LineFailed, NeverConnected, TransportLost
+from backend.extensions.sip.call import SipCall, ringing
+from backend.extensions.sip.sdp import CodecName
+from backend.media.frame import FRAME_MS, Frame
+from backend.transports.phone_line import LineAbility
+from tests.support.callers import sip_call
+from tests.support.sip_agents import user_agent
+from tests.support.sip_phone import HERE, sip_phone
+from tests.support.tones import audible, pitch, tone
+from tests.support.waiting import until
+
+pytestmark = pytest.mark.realtime
+
+
+def accept(call: SipCall) -> None:
+    """Answer at once."""
+    call.accept()
+
+
+@pytest.mark.parametrize("codec", list(CodecName))
+async def test_a_sound_goes_both_ways_in_every_codec(codec: CodecName) -> None:
+    async with sip_call(codec=codec) as (transport, phone):
+        frames: list[Frame] = []
+        receiving = asyncio.create_task(transport.receive_frames(frames.append))
+        phone.say(tone(500, 400))
+        transport.play("a", tone(800, 400))
+        await until(lambda: len(phone.audible()) >= 19 and len([f for f in frames if audible(f)]) >= 19, 8)
+        await asyncio.sleep(0.1)
+        assert pitch(b"".join(f for f in frames if audible(f))) == pytest.approx(500, rel=0.04)
+        assert pitch(b"".join(phone.audible())) == pytest.approx(800, rel=0.04)
+        await phone.hang_up()
+        await receiving
+
+
+async def test_the_codec_is_the_first_of_ours_that_the_caller_has() -> None:
+    async with (
+        user_agent(accept, limits={"codecs": [CodecName.PCMA, CodecName.PCMU]}) as agent,
+        sip_phone((HERE, agent.port)) as phone,
+    ):
+        offer = (
+            phone.sdp()
+            .replace("AVP 0 101", "AVP 9 0 8 101")
+            .replace("a=rtpmap:0", "a=rtpmap:8 PCMA/8000\r\na=rtpmap:0")
+        )
+        answer = await phone.ask(phone.request("INVITE", offer))
+        assert " RTP/AVP 8 101" in answer.text
+
+
+async def test_keys_are_heard_once_each_and_do_not_disturb_the_sound() -> None:
+    async with sip_call() as (transport, phone):
+        keys: list[str] = []
+        transport.listen_to_keys(keys.append)
+        phone.press("12#A")
+        await until(lambda: len(keys) == 4, 5)
+        await asyncio.sleep(0.2)
+        assert keys == ["1", "2", "#", "A"]
+        assert transport.stats()["lost"] == 0
+
+
+async def test_keys_that_come_as_messages_count_as_well() -> None:
+    async with sip_call() as (transport, phone):
+        keys: list[str] = []
+        transport.listen_to_keys(keys.append)
+        for body, kind in (("Signal=5\r\nDuration=160\r\n", "application/dtmf-relay"), ("*", "application/dtmf")):
+            assert (await phone.ask(phone.request("INFO", body, kind))).status_code == 200
+        assert keys == ["5", "*"]
+
+
+async def test_the_server_presses_keys_and_then_goes_on_speaking() -> None:
+    async with sip_call() as (transport, phone):
+        transport.play("a", tone(700, 600))
+        await asyncio.wait_for(transport.press("42#"), 5)
+        assert phone.keys == ["4", "2", "#"]
+        await until(lambda: len(phone.audible()) >= 28, 5)
+
+
+async def test_a_telephone_without_keys_cannot_have_them_pressed() -> None:
+    async with sip_call(offers_keys=False) as (transport, _):
+        assert LineAbility.KEYS not in transport.abilities
+        with pytest.raises(LineFailed):
+            await transport.press("1")
+
+
+async def test_on_hold_nothing_is_sent_or_lost_and_afterwards_the_reply_goes_on() -> None:
+    async with sip_call() as (transport, phone):
+        frames: list[Frame] = []
+        receiving = asyncio.create_task(transport.receive_frames(frames.append))
+        answer = await phone.change("sendonly")
+        assert answer.status_code == 200 and "a=recvonly" in answer.text
+        transport.play("a", tone(700, 300))
+        phone.say(tone(500, 200))  # music
+        await asyncio.sleep(0.1)
+        before = phone.packets
+        await asyncio.sleep(0.5)
+        assert phone.packets == before and not any(audible(frame) for frame in frames)
+        assert len(frames) > 10  # silence goes on, so that pauses count
+        assert transport.stats()["queued_ms"] == 300
+        answer = await phone.change("sendrecv")
+        assert "a=sendrecv" in answer.text
+        await until(lambda: len(phone.audible()) >= 15, 5)
+        assert "a=inactive" in (await phone.change("inactive")).text
+        await phone.hang_up()
+        await receiving
+
+
+async def test_a_hold_ends_after_its_time() -> None:
+    async with sip_call({"hold_max_s": 0.4}) as (transport, phone):
+        await phone.change("inactive")
+        with pytest.raises(TransportLost, match="on hold"):
+            await asyncio.wait_for(transport.receive_frames(lambda frame: None), 5)
+        await transport.close()
+        await asyncio.wait_for(phone.over.wait(), 5)
+
+
+async def test_a_caller_whose_sound_stops_is_given_up_and_told_so() -> None:
+    async with sip_call({"silence_s": 0.5}) as (transport, phone):
+        phone.sends = False
+        with pytest.raises(TransportLost, match="No sound"):
+            await asyncio.wait_for(transport.receive_frames(lambda frame: None), 5)
+        await transport.close()
+        await asyncio.wait_for(phone.over.wait(), 5)
+
+
+async def test_a_packet_of_somebody_else_is_not_heard_and_gets_no_sound() -> None:
+    async with sip_call() as (transport, phone):
+        loop = asyncio.get_running_loop()
+        heard: list[bytes] = []
+
+        class Stranger(asyncio.DatagramProtocol):
+            def datagram_received(self, data: bytes, addr: Any) -> None:
+                heard.append(data)
+
+        stranger, _ = await loop.create_datagram_endpoint(Stranger, local_addr=("127.0.0.2", 0))
+        await asyncio.sleep(0.1)
+        before = transport.stats()["duplicates"] + transport.stats()["late"]
+        for sequence in range(50):
+            stranger.sendto(b"\x80\0" + sequence.to_bytes(2, "big") + bytes(8) + bytes(160), phone.remote)
+        await asyncio.sleep(0.3)
+        stranger.close()
+        assert heard == []
+        assert transport.stats()["duplicates"] + transport.stats()["late"] == before
+
+
+async def test_a_bye_of_ours_is_repeated_until_it_is_answered() -> None:
+    async with user_agent(accept) as agent, sip_phone((HERE, agent.port), answers_bye=False) as phone:
+        assert await phone.call() == 200
+        await agent_call(agent).transport.close()
+        byes = phone.requests
+        await until(lambda: len([each for each in byes if each.method == "BYE"]) >= 2, 5)
+        phone.answers_bye = True
+        await until(lambda: agent.held <= 1, 5)
+
+
+async def test_a_repeated_invite_is_one_call_with_one_answer() -> None:
+    calls: list[SipCall] = []
+
+    def answer(call: SipCall) -> None:
+        calls.append(call)
+        call.accept()
+
+    async with user_agent(answer) as agent, sip_phone((HERE, agent.port)) as phone:
+        invite = phone.invite = phone.request("INVITE", phone.sdp())
+        first = await phone.ask(invite)
+        phone.send(invite)
+        await until(lambda: len([each for each in phone.responses if each.status_code == 200]) >= 2, 5)
+        answers = {bytes(each) for each in phone.responses if each.status_code == 200}
+        assert len(answers) == 1 and len(calls) == 1
+        phone.ack(first)
+        await until(lambda: calls[0].state == "up", 2)
+        assert await phone.hang_up() == 200
+        phone.send(phone.request("BYE"))
+        await until(lambda: phone.responses[-1].status_code == 481, 2)
+
+
+async def test_a_caller_who_gives_up_while_it_rings_is_told_487() -> None:
+    rung: list[bool] = []
+
+    async def ring(call: SipCall) -> None:
+        rung.append(await ringing(call, 5))
+
+    async with user_agent(ring) as agent, sip_phone((HERE, agent.port)) as phone:
+        phone.invite = phone.request("INVITE", phone.sdp())
+        phone.send(phone.invite)
+        await until(lambda: any(each.status_code == 180 for each in phone.responses), 5)
+        phone.cancel()
+        answer = await phone.answer_to(phone.invite)
+        phone.ack(answer)
+        assert answer.status_code == 487 and rung == [False]
+        assert any(each.headers.get_first("cseq") == "1 CANCEL" and each.status_code == 200 for each in phone.responses)
+        await until(lambda: agent.live == 0, 2)
+
+
+async def test_an_invite_without_an_offer_gets_one_of_ours() -> None:
+    async with user_agent(accept) as agent, sip_phone((HERE, agent.port)) as phone:
+        phone.invite = phone.request("INVITE")
+        answer = await phone.ask(phone.invite)
+        assert answer.status_code == 200 and "a=rtpmap:0 PCMU/8000" in answer.text
+        phone.ack(answer, phone.sdp())
+        phone.begin(answer)
+        transport = agent_call(agent).transport
+        transport.play("a", tone(600, 200))
+        await until(lambda: len(phone.audible()) >= 9, 5)
+
+
+async def test_a_transfer_asks_the_telephone_to_call_somebody() -> None:
+    async with sip_call() as (transport, phone):
+        await asyncio.wait_for(transport.transfer("+15550111"), 5)
+        assert phone.refers == ["<sip:+15550111@phone.test>"]
+
+
+@pytest.mark.parametrize(("status", "news", "words"), [(603, 0, "status 603"), (202, 486, "status 486")])
+async def test_a_transfer_that_fails_is_reported_and_the_call_goes_on(status: int, news: int, words: str) -> None:
+    async with sip_call(refer_status=status, refer_news=news) as (transport, phone):
+        with pytest.raises(LineFailed, match=words):
+            await asyncio.wait_for(transport.transfer("sip:desk@pbx.test"), 5)
+        transport.play("a", tone(600, 200))
+        await until(lambda: len(phone.audible()) >= 9, 5)
+
+
+async def test_a_telephone_that_cannot_be_referred_is_not_offered_it() -> None:
+    async with sip_call(headers={"Allow": "INVITE, ACK, BYE"}) as (transport, _):
+        assert LineAbility.TRANSFER not in transport.abilities
+
+
+async def test_who_is_not_let_in_is_refused_and_with_the_password_let_in() -> None:
+    callers: list[str] = []
+
+    def answer(call: SipCall) -> None:
+        callers.append(call.caller)
+        call.accept()
+
+    users = {"kitchen": "a-long-password"}
+    async with user_agent(answer, peers=(), users=users) as agent:
+        for auth, status in ((None, 401), (SipDigestAuth("kitchen", "wrong-password"), 403)):
+            async with sip_phone((HERE, agent.port), auth=auth) as phone:
+                assert await phone.call() == status
+        assert callers == [] and agent.held == 0
+        async with sip_phone((HERE, agent.port), auth=SipDigestAuth("kitchen", "a-long-password")) as phone:
+            assert await phone.call() == 200
+            assert callers == ["sip-user:kitchen"]  # and not what From says
+    async with user_agent(answer, peers=("10.0.0.0/8",)) as agent, sip_phone((HERE, agent.port)) as phone:
+        assert await phone.call() == 403
+
+
+async def test_an_invite_that_was_listened_to_cannot_be_sent_again() -> None:
+    users = {"kitchen": "a-long-password"}
+    async with user_agent(accept, peers=(), users=users) as agent:
+        async with sip_phone((HERE, agent.port), auth=SipDigestAuth("kitchen", "a-long-password")) as phone:
+            assert await phone.call() == 200
+            assert phone.invite
+            shown = phone.invite.headers.get_first("authorization") or ""
+            await phone.hang_up()
+        async with sip_phone((HERE, agent.port), headers={"Authorization": shown}) as thief:
+            assert await thief.call() == 401
+
+
+async def test_more_calls_than_there_may_be_are_told_503() -> None:
+    async with user_agent(accept, most_calls=1) as agent:
+        async with sip_phone((HERE, agent.port)) as first, sip_phone((HERE, agent.port)) as second:
+            assert await first.call() == 200
+            assert await second.call() == 503
+            assert second.responses[-1].headers.get_first("retry-after")
+            await first.hang_up()
+        async with sip_phone((HERE, agent.port)) as third:
+            assert await third.call() == 200
+
+
+async def test_without_a_free_port_for_sound_a_call_is_refused() -> None:
+    refused: list[str] = []
+
+    def answer(call: SipCall) -> None:
+        try:
+            call.accept()
+        except Exception as error:  # noqa: BLE001
+            refused.append(str(error))
+            call.refuse(503, 10)
+
+    async with (
+        user_agent(answer, limits={"rtp_ports": (23_100, 23_101)}) as agent,
+        sip_phone((HERE, agent.port)) as first,
+        sip_phone((HERE, agent.port)) as second,
+    ):
+        assert await first.call() == 200
+        assert await second.call() == 503
+        assert refused == ["All RTP ports are in use."]
+
+
+async def test_garbage_is_dropped_and_calls_go_on() -> None:
+    async with user_agent(accept) as agent, sip_phone((HERE, agent.port)) as phone:
+        for size in range(1, 400, 7):
+            phone.send(os.urandom(size))
+        phone.send(b"INVITE sip:x SIP/2.0\r\nVia: \r\n\r\n")
+        phone.send(b"SIP/2.0 abc\r\nVia: x\r\nCSeq: 1\r\n\r\n")
+        phone.send(bytes(phone.request("INVITE", phone.sdp())).replace(b"CSeq: 1", b"CSeq: 99999999999"))
+        phone.send(bytes(phone.request("ACK")))
+        phone.send(bytes(phone.request("CANCEL")))
+        assert await phone.call() == 200
+        assert agent.counts["unreadable"] > 50 and agent.counts["failed"] == 0
+        assert agent.live == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "status"),
+    [
+        (lambda text: text.replace("RTP/AVP", "RTP/SAVP"), 488),
+        (lambda text: text.replace(" 0 101", " 18 101").replace("0 PCMU", "18 G729"), 488),
+        (lambda text: text.replace(f"c=IN IP4 {HERE}", "c=IN IP4 nowhere"), 488),
+        (lambda text: text.replace("m=audio", "m=video"), 488),
+        (lambda text: "nonsense", 488),
+    ],
+)
+async def test_an_offer_that_cannot_be_taken_is_refused(change: Callable[[str], str], status: int) -> None:
+    def answer(call: SipCall) -> None:
+        try:
+            call.accept()
+        except Exception:  # noqa: BLE001
+            call.refuse(488)
+
+    async with user_agent(answer) as agent, sip_phone((HERE, agent.port)) as phone:
+        phone.invite = phone.request("INVITE", change(phone.sdp()))
+        answered = await phone.ask(phone.invite)
+        phone.ack(answered)
+        assert answered.status_code == status
+        await until(lambda: agent.live == 0, 2)
+
+
+async def test_options_are_answered_and_what_is_unknown_is_refused() -> None:
+    async with user_agent(accept) as agent, sip_phone((HERE, agent.port)) as phone:
+        answer = await phone.ask(phone.request("OPTIONS"))
+        assert answer.status_code == 200 and "INVITE" in (answer.headers.get_first("allow") or "")
+        assert (await phone.ask(phone.request("SUBSCRIBE"))).status_code == 405
+        needs = {"Require": "100rel"}
+        phone.invite = phone.request("INVITE", phone.sdp(), headers=needs)
+        assert (await phone.ask(phone.invite)).status_code == 420
+        assert agent.held == 0
+
+
+async def test_the_session_timer_is_agreed_on() -> None:
+    async with user_agent(accept) as agent:
+        short = {"Supported": "timer", "Session-Expires": "30"}
+        async with sip_phone((HERE, agent.port), headers=short) as phone:
+            assert await phone.call() == 422
+            assert phone.responses[-1].headers.get_first("min-se") == "90"
+        asked = {"Supported": "timer", "Session-Expires": "600"}
+        async with sip_phone((HERE, agent.port), headers=asked) as phone:
+            assert await phone.call() == 200
+            assert phone.responses[-1].headers.get_first("session-expires") == "600;refresher=uac"
+            refreshed = await phone.ask(phone.request("UPDATE", headers=asked))
+            assert refreshed.status_code == 200
+
+
+async def test_a_session_that_we_refresh_is_refreshed_and_one_that_is_not_ends() -> None:
+    async with user_agent(accept) as agent:
+        ours = {"Supported": "timer", "Session-Expires": "90;refresher=uas"}
+        async with sip_phone((HERE, agent.port), headers=ours) as phone:
+            assert await phone.call() == 200
+            call = agent_call(agent)
+            await until(lambda: call.state == "up", 2)
+            call.tick(agent.now() + 46)
+            await until(lambda: [each.method for each in phone.requests] == ["INVITE", "ACK"], 3)
+            call.tick(agent.now() + 61)
+            await asyncio.wait_for(phone.over.wait(), 3)
+
+
+async def test_an_acceptance_that_nobody_acknowledges_ends_the_call() -> None:
+    async with user_agent(accept) as agent, sip_phone((HERE, agent.port)) as phone:
+        invite = phone.request("INVITE", phone.sdp())
+        assert (await phone.ask(invite)).status_code == 200
+        call = agent_call(agent)
+        call.unacknowledged()
+        assert call.transport is not None
+        with pytest.raises(NeverConnected):
+            await call.transport.receive_frames(lambda frame: None)
+        await asyncio.wait_for(phone.over.wait(), 3)
+
+
+async def test_a_call_comes_over_tcp_and_its_sound_by_udp() -> None:
+    async with sip_call(tcp=True) as (transport, phone):
+        transport.play("a", tone(600, 200))
+        await until(lambda: len(phone.audible()) >= 9, 5)
+        assert ";transport=tcp" in (phone.responses[-1].headers.get_first("contact") or "")
+        assert await phone.hang_up() == 200
+
+
+async def test_at_the_end_of_the_server_every_telephone_is_told() -> None:
+    async with user_agent(accept) as agent, sip_phone((HERE, agent.port)) as phone:
+        assert await phone.call() == 200
+        await agent.close()
+        assert phone.over.is_set()
+        assert agent.live == 0
+
+
+async def test_what_is_spoken_is_played_at_the_rate_of_time() -> None:
+    async with sip_call() as (transport, phone):
+        transport.play("a", tone(600, 1000))
+        await until(lambda: transport.stats()["queued_ms"] == 0, 5)
+        await asyncio.sleep(0.2)
+        assert len(phone.audible()) * FRAME_MS == pytest.approx(1000, abs=2 * FRAME_MS)
+
+
+def agent_call(agent: Any) -> Any:
+    """The one call there is."""
+    [call] = agent._calls.values()
+    return call
+
+
+async def test_a_challenge_of_somebody_who_is_not_the_trunk_is_not_answered() -> None:
+    credentials = SipDigestAuth("account", "the-trunk's-password")
+    async with user_agent(accept, credentials=credentials) as agent, sip_phone((HERE, agent.port)) as phone:
+        assert await phone.call() == 200
+        phone.challenges = 'Digest realm="x", nonce="y", algorithm=MD5, qop="auth"'
+        agent_call(agent).hang_up()
+        await asyncio.sleep(0.3)
+        assert [each.headers.get_first("authorization") for each in phone.requests] == [None]

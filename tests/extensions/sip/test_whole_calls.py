@@ -1,0 +1,219 @@
+"""Whole calls by SIP: the server as a process, baresip and a telephone of ours that speak and listen, and SIPp."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import wave
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+from aiosipua.auth import SipDigestAuth
+
+from backend.extensions.sip.sdp import CodecName
+from backend.media.resample import resample
+from benchmarks.sip import CALLER, Holdings, Load, free_port, place, settled, stuck
+from tests.extensions.telephone.test_whole_calls import ADMIN, ANSWER, sessions
+from tests.support.offline_peer import OfflinePeer, running_peer
+from tests.support.running_server import RunningServer, running_server
+from tests.support.sip_phone import HERE, sip_phone
+from tests.support.speech import samples_of, speech
+from tests.support.tones import pitch
+from tests.support.waiting import until
+
+pytestmark = pytest.mark.realtime
+
+PASSWORD = "a-long-password"
+NUMBER = "+15550198765"
+LINGERING = ("transactions",)
+"""What outlasts its call by 32 s."""
+ASKED: dict[str, Any] = {"turns": [{"hear": "What is the weather in Seattle?", "reply": ANSWER}]}
+HOWTO = Path("docs/howto/telephone.md").read_text()
+"""The guide: its settings, its account and its command are used as they stand, but for the address."""
+BARESIP = """\
+module_path {modules}
+module g711.so
+module aufile.so
+module sndfile.so
+module_tmp uuid.so
+module_tmp account.so
+module_app menu.so
+audio_source aufile,{folder}/say.wav
+audio_player aufile,{folder}/play.wav
+ausrc_srate 8000
+auplay_srate 8000
+ausrc_channels 1
+auplay_channels 1
+snd_path {folder}
+sip_listen 127.0.0.1:0
+net_interface 127.0.0.1
+"""
+
+
+@pytest.fixture(scope="module")
+def peer() -> Iterator[OfflinePeer]:
+    with running_peer() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def server(peer: OfflinePeer) -> Iterator[RunningServer]:
+    settings = howto_settings() | {
+        "SIP__HOST": HERE,
+        "SIP__PORT": "0",
+        "SIP__PEERS": f"{CALLER}/32",
+        "SIP__RTP_PORTS": "25000-25999",
+    }
+    with running_server(peer, ADMIN_TOKEN=ADMIN, **settings) as running:
+        yield running
+
+
+def howto_settings() -> dict[str, str]:
+    """The settings that the guide gives for a softphone in the same network."""
+    part = HOWTO.partition("### A softphone")[2].partition("2. Give")[0]
+    return dict(re.findall(r"^ +(SIP__\w+)=(\S+)", part, re.MULTILINE))
+
+
+def address(server: RunningServer) -> tuple[str, int]:
+    """Where the server takes calls, as it says itself."""
+    found = re.search(r"SIP +port (\d+)", server.printed)
+    assert found, server.printed
+    return HERE, int(found[1])
+
+
+@pytest.mark.parametrize("codec", [CodecName.PCMU, CodecName.OPUS])
+async def test_a_question_is_heard_and_its_answer_comes_back(
+    peer: OfflinePeer, server: RunningServer, codec: CodecName
+) -> None:
+    await peer.follow(ASKED)
+    auth = SipDigestAuth("kitchen", PASSWORD)
+    async with sip_phone(address(server), number=NUMBER, codec=codec, auth=auth) as phone:
+        assert await phone.call() == 200
+        await asyncio.sleep(0.8)
+        phone.say(speech("What is the weather in Seattle?"))
+        await until(lambda: len(phone.audible()) >= 29, 20)
+        await asyncio.sleep(0.3)
+        assert pitch(b"".join(phone.audible()[:30])) == pytest.approx(880, rel=0.03)
+        [newest, *_] = await sessions(server)
+        assert newest["state"] == "live" and newest["transport"] == "telephone"
+        assert await phone.hang_up() == 200
+
+    async def ended() -> bool:
+        return bool((await sessions(server))[0]["ended_reason"] == "disconnected")
+
+    await until(ended, 8)
+
+
+async def test_keys_reach_the_responder(peer: OfflinePeer, server: RunningServer) -> None:
+    await peer.follow({"turns": [{"reply": ANSWER}]})
+    async with sip_phone(address(server), auth=SipDigestAuth("kitchen", PASSWORD)) as phone:
+        assert await phone.call() == 200
+        await asyncio.sleep(0.8)
+        phone.press("42#")
+        await until(lambda: phone.audible() != [], 15)
+        await phone.hang_up()
+    [connection] = (await peer.connections())[-1:]
+    assert "4 2 #" in str(connection["received"])
+
+
+async def test_baresip_logs_in_speaks_and_hears_the_answer(
+    peer: OfflinePeer, server: RunningServer, tmp_path: Path
+) -> None:
+    await peer.follow(ASKED)
+    configure(tmp_path)
+    [dial] = re.findall(r'baresip -e "(.+)"', HOWTO)
+    dial = dial.replace("192.0.2.20", f"{HERE}:{address(server)[1]}")
+    process = await asyncio.create_subprocess_exec(
+        *("baresip", "-f", str(tmp_path), "-e", dial, "-t", "15"),
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.DEVNULL,
+        stderr=asyncio.subprocess.DEVNULL,
+    )
+    try:
+        await asyncio.wait_for(process.wait(), 40)
+    finally:
+        if process.returncode is None:
+            process.kill()
+    pcm = what_was_heard(tmp_path)
+    loud = [at for at in range(0, len(pcm) - 4_800, 4_800) if abs(samples_of(pcm[at : at + 4_800])).max() > 1_000]
+    assert len(loud) >= 4, "nothing was heard"
+    assert pitch(pcm[loud[1] : loud[1] + 9_600]) == pytest.approx(880, rel=0.03)
+
+
+async def test_who_has_the_wrong_password_gets_no_session(server: RunningServer) -> None:
+    before = len(await sessions(server))
+    async with sip_phone(address(server), auth=SipDigestAuth("kitchen", "another-password")) as phone:
+        assert await phone.call() == 403
+    assert len(await sessions(server)) == before
+
+
+async def test_thirty_short_calls_in_a_rain_of_garbage_leave_nothing_behind(
+    peer: OfflinePeer, server: RunningServer
+) -> None:
+    await peer.follow({"turns": [{"hear": "Hello?", "reply": ANSWER}], "loop": True})
+    port = address(server)[1]
+    await asyncio.to_thread(place, Load(calls=1, at_once=1), port)  # what a first call loads and makes once
+    nothing = Holdings(calls=0, transactions=0, sessions=0, tasks=10_000, udp_sockets=1, memory_mb=0)
+    before = await asyncio.to_thread(settled, server.url, server.pid, nothing, 10, LINGERING)
+    await asyncio.to_thread(place, Load(calls=30, at_once=5, per_second=6), port)
+    after = await asyncio.to_thread(settled, server.url, server.pid, before, 10, LINGERING)
+    assert stuck(before, after, LINGERING) == []
+
+
+async def test_no_number_and_no_password_stands_in_a_log(server: RunningServer) -> None:
+    printed = "".join(path.read_text(errors="replace") for path in server.folder.glob("*.log"))
+    assert NUMBER.strip("+") not in printed and PASSWORD not in printed
+
+
+async def test_of_two_processes_one_takes_the_calls_and_the_other_its_place(peer: OfflinePeer) -> None:
+    await peer.follow({"turns": [{"reply": ANSWER}], "loop": True})
+    port = free_port()
+    settings = {"SIP__ENABLED": "true", "SIP__HOST": HERE, "SIP__PORT": str(port), "SIP__PEERS": f"{HERE}/32"}
+    with running_server(peer, WORKERS="2", SIP__RTP_PORTS="26000-26999", **settings) as running:
+
+        def holders() -> set[int]:
+            found = set()
+            for each in psutil.Process(running.pid).children(recursive=True):
+                with suppress(psutil.Error):  # it ends while we look
+                    found |= {each.pid for socket in each.net_connections("udp") if socket.laddr.port == port}
+            return found
+
+        await until(lambda: len(holders()) == 1, 20)
+        [first] = holders()
+        assert await a_call_is_answered(port)
+        psutil.Process(first).kill()
+        await until(lambda: len(holders() - {first}) == 1, 20)
+        assert await a_call_is_answered(port)
+
+
+async def a_call_is_answered(port: int) -> bool:
+    """Call, and hang up."""
+    async with sip_phone((HERE, port)) as phone:
+        answered = await phone.call() == 200
+        return answered and await phone.hang_up() == 200
+
+
+def configure(folder: Path) -> None:
+    """Write what baresip reads: its settings, its account, and what it says, as 8 kHz."""
+    [modules, *_] = [path.parent for path in Path("/usr/lib").glob("**/baresip/modules/g711.so")]
+    (folder / "config").write_text(BARESIP.format(folder=folder, modules=modules))
+    [account] = re.findall(r"^ +(<sip:kitchen@\S+)$", HOWTO, re.MULTILINE)
+    (folder / "accounts").write_text(account.replace("192.0.2.20", HERE) + ";audio_codecs=pcma\n")
+    (folder / "contacts").touch()
+    pcm = bytes(48_000) + speech("What is the weather in Seattle?") + bytes(48_000 * 5)
+    with wave.open(str(folder / "say.wav"), "wb") as file:
+        file.setnchannels(1)
+        file.setsampwidth(2)
+        file.setframerate(8_000)
+        file.writeframes(resample(pcm, 24_000, 8_000))
+
+
+def what_was_heard(folder: Path) -> bytes:
+    """Read what baresip decoded, as 24 kHz."""
+    [heard] = folder.glob("dump-*-dec.wav")
+    with wave.open(str(heard)) as file:
+        return resample(file.readframes(file.getnframes()), file.getframerate(), 24_000)

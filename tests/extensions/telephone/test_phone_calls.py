@@ -1,0 +1,177 @@
+"""The telephone side of a call: keys, hanging up, transfers, refusals of the provider; Twilio's API is a stand-in."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+import httpx2
+import pytest
+from starlette.applications import Starlette
+from starlette.routing import WebSocketRoute
+from starlette.websockets import WebSocket
+
+from backend.call.phone import HANG_UP, TRANSFER
+from backend.extensions.telephone.twilio import Twilio, TwilioFraming
+from backend.testing.services.server import serving
+from backend.testing.services.twilio import ACCOUNT, TOKEN, TwilioApi
+from backend.transports.media_stream import MediaStreamTransport
+from backend.transports.media_stream_framing import StreamStarted
+from backend.turns.commands import AddUserText, SubmitResult
+from backend.turns.events import ReplyAudio, ReplyFinished, ReplyStarted, ReplyText, ToolCalled
+from tests.call.world import PlacedCall, placed_call
+from tests.support.http_server import serve
+from tests.support.media_streams import CALL, TwilioStream
+from tests.support.tones import tone
+from tests.support.waiting import until
+
+pytestmark = pytest.mark.realtime
+
+TRANSFERS = {"front_desk": "+15550111", "sales": "sip:sales@pbx.example.com"}
+
+
+@dataclass
+class PhoneWorld:
+    """A call in progress, both ends of it, and Twilio's API."""
+
+    call: PlacedCall
+    stream: TwilioStream
+    api: TwilioApi
+
+    async def reply(self, name: str, arguments: str = "{}", *, ms: int = 300, request: int = -1) -> None:
+        """Let the Responder answer what is asked of it: some sound, and a tool call in the same reply."""
+        responder = self.call.responder
+        await until(lambda: bool(responder.requests))
+        responder.say(
+            ReplyStarted("r1", responder.requests[request].request),
+            ReplyText("r1", "i1", "Goodbye, then."),
+            ReplyAudio("r1", "i1", tone(440, ms)),
+            ToolCalled("r1", "c1", name, arguments),
+            ReplyFinished("r1", "completed"),
+        )
+
+    def results(self) -> list[str]:
+        """The outcomes of tool calls that the Responder was given."""
+        return [command.output for command in self.call.done(SubmitResult)]
+
+
+@asynccontextmanager
+async def phone_world(*, orders: bool = True) -> AsyncIterator[PhoneWorld]:
+    """A call over a real socket, with a scripted Responder; `orders`: whether Twilio's API is configured."""
+    api = TwilioApi()
+    transports: asyncio.Queue[MediaStreamTransport] = asyncio.Queue()
+    over = asyncio.Event()
+    async with serving(api.answering) as rest, httpx2.AsyncClient(trust_env=False) as http:
+        twilio = Twilio(http, auth_token=TOKEN, account=ACCOUNT if orders else "", api_url=rest.url)
+
+        async def route(websocket: WebSocket) -> None:
+            await websocket.accept()
+            framing = TwilioFraming()
+            started = None
+            while not isinstance(started, StreamStarted):
+                started = framing.read((await websocket.receive())["text"])
+            transports.put_nowait(MediaStreamTransport(websocket, framing, started, twilio))
+            await over.wait()
+
+        stream = TwilioStream()
+        async with serve(Starlette(routes=[WebSocketRoute("/media", route)]), lifespan="off") as url:
+            try:
+                await stream.connect(url.replace("http", "ws") + "/media")
+                transport = await transports.get()
+                async with placed_call(transport=transport, transfers=TRANSFERS) as call:
+                    await until(lambda: call.told("session_started") != [])
+                    yield PhoneWorld(call, stream, api)
+            finally:
+                over.set()
+                await stream.close()
+
+
+async def test_keys_become_one_message_and_the_page_sees_them() -> None:
+    async with phone_world() as here:
+        await here.stream.press("12345#")
+        await until(lambda: here.call.done(AddUserText) != [])
+        assert [command.text for command in here.call.done(AddUserText)] == [
+            "(The caller pressed these keys on the telephone: 1 2 3 4 5 #)"
+        ]
+        assert here.call.told("keys_pressed") == [{"keys": "12345#"}]
+        await until(lambda: bool(here.call.responder.requests))  # and they are answered
+
+
+async def test_keys_without_an_end_are_put_together_after_a_pause() -> None:
+    async with phone_world() as here:
+        await here.stream.press("1")
+        await asyncio.sleep(0.4)
+        await here.stream.press("2")
+        await until(lambda: here.call.told("keys_pressed") != [], 5)
+        assert here.call.told("keys_pressed") == [{"keys": "12"}]
+
+
+async def test_the_responder_knows_that_the_caller_is_on_the_telephone_and_whom_to_transfer_to() -> None:
+    async with phone_world() as here:
+        briefing = here.call.responder.briefings[-1] if here.call.responder.briefings else here.call.live._link.briefing
+        assert briefing is not None and "on the telephone" in briefing.instructions
+        tools = {tool.name: tool for tool in briefing.tools}
+        assert {HANG_UP, TRANSFER} <= tools.keys()
+        assert tools[TRANSFER].parameters["properties"]["to"]["enum"] == ["front_desk", "sales"]
+
+
+async def test_hanging_up_waits_until_the_goodbye_was_heard_and_ends_the_call_at_twilio() -> None:
+    async with phone_world() as here:
+        here.call.live.type_text("Goodbye.")
+        await here.reply(HANG_UP, ms=600)
+        assert await asyncio.wait_for(here.call.task, 8) == "hung_up"
+        assert len(here.stream.audible()) == pytest.approx(30, abs=2)
+        assert here.api.orders == [(CALL, {"Status": "completed"})]
+        await asyncio.wait_for(here.stream.closed.wait(), 5)
+
+
+async def test_without_twilios_api_the_call_ends_by_closing_its_stream_and_cannot_be_transferred() -> None:
+    async with phone_world(orders=False) as here:
+        assert {tool.name for tool in here.call.live._phone.tools} == {HANG_UP}
+        here.call.live.type_text("Goodbye.")
+        await here.reply(HANG_UP)
+        assert await asyncio.wait_for(here.call.task, 8) == "hung_up"
+        await asyncio.wait_for(here.stream.closed.wait(), 5)
+
+
+async def test_a_transfer_has_twilio_dial_the_number_behind_the_name() -> None:
+    async with phone_world() as here:
+        here.call.live.type_text("Give me somebody real.")
+        await here.reply(TRANSFER, '{"to": "front_desk"}')
+        assert await asyncio.wait_for(here.call.task, 8) == "transferred"
+        twiml = "<Response><Dial><Number>+15550111</Number></Dial></Response>"
+        assert here.api.orders == [(CALL, {"Twiml": twiml})]
+
+
+@pytest.mark.parametrize("arguments", ['{"to": "+15559999"}', "{}", "nonsense"])
+async def test_nobody_is_connected_with_whom_the_operator_has_not_named(arguments: str) -> None:
+    async with phone_world() as here:
+        here.call.live.type_text("Call my friend.")
+        await here.reply(TRANSFER, arguments)
+        await until(lambda: here.results() != [])
+        assert "front_desk, sales only" in here.results()[0]
+        assert here.api.orders == [] and not here.call.task.done()
+
+
+async def test_a_transfer_that_the_provider_refuses_is_reported_and_the_call_goes_on() -> None:
+    async with phone_world() as here:
+        here.api.fails = True
+        here.call.live.type_text("Give me somebody real.")
+        await here.reply(TRANSFER, '{"to": "sales"}')
+        await until(lambda: here.results() != [], 8)
+        assert "status 400" in here.results()[0]
+        assert not here.call.task.done()
+        assert here.call.told("thinker") == []  # no Thinker was at work
+
+
+async def test_who_speaks_up_again_before_the_goodbye_was_heard_is_not_hung_up_on() -> None:
+    async with phone_world() as here:
+        here.call.live.type_text("Goodbye.")
+        await here.reply(HANG_UP, ms=3000)
+        await until(lambda: len(here.stream.audible()) > 10)
+        here.call.live.type_text("Wait, one more question!")
+        await until(lambda: here.results() != [])
+        assert "went on speaking" in here.results()[0]
+        assert here.api.orders == [] and not here.call.task.done()

@@ -1,0 +1,260 @@
+"""Telnyx and Plivo: their messages, signatures and orders, their webhooks, and whole calls through the server."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from base64 import b64encode
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from backend.errors import BadRequest, LineFailed
+from backend.extensions.telephone.plivo import Plivo, PlivoFraming, signature
+from backend.extensions.telephone.provider import Telephone, WebhookRequest
+from backend.extensions.telephone.telnyx import SIGNED_WITHIN_S, Telnyx, TelnyxFraming
+from backend.media.g711 import Law
+from backend.testing.services.plivo import AUTH_ID, PlivoApi
+from backend.testing.services.plivo import TOKEN as PLIVO_TOKEN
+from backend.testing.services.server import serving
+from backend.testing.services.telnyx import ACCOUNT, API_KEY, PRIVATE_KEY, PUBLIC_KEY, TelnyxApi
+from backend.transports.media_stream_framing import (
+    KeyPressed,
+    MarkPlayed,
+    StreamAudio,
+    StreamFraming,
+    StreamStarted,
+    StreamStopped,
+)
+from tests.http.world import World, world
+from tests.support.media_streams import PLIVO_CALL, TELNYX_CALL, PlivoStream, TelnyxStream, TwilioStream
+from tests.support.offline_peer import OfflinePeer, running_peer
+from tests.support.running_server import RunningServer, running_server
+from tests.support.speech import speech
+from tests.support.telephone import announce_plivo, announce_telnyx, plivo_call, telnyx_call
+from tests.support.tones import pitch
+from tests.support.waiting import until
+
+STORY: dict[str, Any] = {"text": "Once upon a time.", "tone": {"hz": 440, "ms": 9000}}
+ANSWER: dict[str, Any] = {"text": "It is sunny.", "tone": {"hz": 880, "ms": 600}}
+SETTINGS = {"TELNYX__PUBLIC_KEY": PUBLIC_KEY, "PLIVO__AUTH_TOKEN": PLIVO_TOKEN}
+
+
+def opened(framing: StreamFraming, stream: TwilioStream, parameters: dict[str, str]) -> StreamStarted:
+    """The stream's first messages, read."""
+    messages = [json.dumps(each | stream._envelope()) for each in stream._opening(parameters)]
+    *before, started = [framing.read(message) for message in messages]
+    assert before in ([], [None]) and isinstance(started, StreamStarted)
+    return started
+
+
+def test_messages_of_telnyx_are_read_and_written() -> None:
+    framing = TelnyxFraming()
+    started = opened(framing, TelnyxStream(law=Law.A), {"token": "t"})
+    assert (started.call, started.parameters, started.law) == (TELNYX_CALL, {"token": "t"}, Law.A)
+    sound = b64encode(b"abc").decode()
+
+    def media(chunk: str, track: str = "inbound") -> str:
+        return json.dumps({"event": "media", "media": {"track": track, "chunk": chunk, "payload": sound}})
+
+    assert framing.read(media("2")) == StreamAudio(b"abc")
+    assert framing.read(media("1")) is None, "later sound has been heard already"
+    assert framing.read(media("3", "outbound")) is None
+    assert framing.read('{"event":"dtmf","dtmf":{"digit":"#"}}') == KeyPressed("#")
+    assert framing.read('{"event":"mark","mark":{"name":"m1"}}') == MarkPlayed("m1")
+    assert framing.read('{"event":"stop","stop":{}}') == StreamStopped()
+    assert framing.read('{"event":"error","payload":{"code":100003}}') is None
+    assert json.loads(framing.audio(b"abc")) == {"event": "media", "media": {"payload": sound}}
+    assert json.loads(framing.mark("m1")) == {"event": "mark", "mark": {"name": "m1"}}
+    assert json.loads(framing.clear()) == {"event": "clear"}
+
+
+def test_messages_of_plivo_are_read_and_written() -> None:
+    framing = PlivoFraming()
+    started = opened(framing, PlivoStream(), {"extraHeaders": "token=" + "s.1-ü".encode().hex()})
+    assert (started.call, started.parameters, started.law) == (PLIVO_CALL, {"token": "s.1-ü"}, Law.MU)
+    sound = b64encode(b"abc").decode()
+    assert framing.read(json.dumps({"event": "media", "media": {"chunk": 1, "payload": sound}})) == StreamAudio(b"abc")
+    assert framing.read('{"event":"dtmf","dtmf":{"digit":"4"}}') == KeyPressed("4")
+    assert framing.read('{"event":"playedStream","name":"m1"}') == MarkPlayed("m1")
+    assert framing.read('{"event":"clearedAudio"}') is None
+    media = {"contentType": "audio/x-mulaw", "sampleRate": 8000, "payload": sound}
+    stream = {"streamId": started.stream}
+    assert json.loads(framing.audio(b"abc")) == {"event": "playAudio", "media": media} | stream
+    assert json.loads(framing.mark("m1")) == {"event": "checkpoint", "name": "m1"} | stream
+    assert json.loads(framing.clear()) == {"event": "clearAudio"} | stream
+
+
+@pytest.mark.parametrize("headers", ["", "token=zz", "token=c3", "other=61", '{"a": 1}'])
+def test_a_plivo_stream_without_a_readable_token_has_none(headers: str) -> None:
+    assert opened(PlivoFraming(), PlivoStream(), {"extraHeaders": headers}).parameters == {}
+
+
+@pytest.mark.parametrize("framing", [TelnyxFraming, PlivoFraming])
+@pytest.mark.parametrize("message", ["", "{", "[]", '{"event": 5}', '{"event":"start"}', "[" * 5000, "x" * 70_000])
+def test_what_is_no_message_is_refused(framing: Callable[[], StreamFraming], message: str) -> None:
+    with pytest.raises(BadRequest):
+        framing().read(message)
+
+
+def test_a_format_that_is_not_g711_is_refused() -> None:
+    wide = {"encoding": "L16", "sample_rate": 16000}
+    start = {"call_control_id": "c", "media_format": wide}
+    with pytest.raises(BadRequest, match="16000"):
+        TelnyxFraming().read(json.dumps({"event": "start", "stream_id": "s", "start": start}))
+    with pytest.raises(BadRequest, match="L16"):
+        TelnyxFraming().read(
+            json.dumps(
+                {"event": "start", "stream_id": "s", "start": start | {"media_format": wide | {"sample_rate": 8000}}}
+            )
+        )
+
+
+URL = "https://voice.example.com/plivo/voice"
+
+
+@pytest.mark.parametrize(
+    ("url", "form", "expected"),
+    [
+        (URL, {"CallUUID": "c1", "From": "15550123", "To": "15550100"}, "XmwIJzRmpQxrAgh2VmZ2RrVU+YdAUS+fw2xmyOaORPk="),
+        (f"{URL}?b=2&a=1", {"From": "1 555", "B": "u & =", "a": ""}, "VHr4/jqlkG5SL94sX+xDbprBgbHS/QEzGfTP8bwGR5M="),
+        (f"{URL}?a=1", {}, "B9BR4IBr52ITXVFkI9EjVeNlybdTU9kputcX6kaH7oU="),
+        (URL, {}, "KJQaPZPiNQBsrn3XvzQGCGNv98c1pPHgmlgnfD9pFzc="),
+    ],
+)
+def test_our_signature_is_that_of_plivos_own_library(url: str, form: dict[str, str], expected: str) -> None:
+    assert signature("secret", url, list(form.items()), "12345") == expected
+
+
+def telnyx_request(body: str, timestamp: str, signed: str = "") -> WebhookRequest:
+    signature = b64encode(PRIVATE_KEY.sign((signed or f"{timestamp}|{body}").encode())).decode()
+    return WebhookRequest([URL], {"telnyx-signature-ed25519": signature, "telnyx-timestamp": timestamp}, [], body)
+
+
+async def test_a_signature_of_telnyx_is_of_this_body_at_this_time() -> None:
+    async with httpx2.AsyncClient() as http:
+        telnyx = Telnyx(
+            http, public_key=PUBLIC_KEY, api_key="", account="", api_url="http://127.0.0.1:9", clock=lambda: 1_000_000.0
+        )
+        assert telnyx.is_signed(telnyx_request("a=b", "1000000"))
+        assert telnyx.is_signed(telnyx_request("a=b", str(1_000_000 - SIGNED_WITHIN_S)))
+        assert not telnyx.is_signed(telnyx_request("a=b", str(1_000_000 - SIGNED_WITHIN_S - 1)))
+        assert not telnyx.is_signed(telnyx_request("a=b", str(1_000_000 + SIGNED_WITHIN_S + 1)))
+        assert not telnyx.is_signed(telnyx_request("a=c", "1000000", signed="1000000|a=b"))
+        for timestamp in ("", "x", "-1", "9" * 40, "²"):
+            assert not telnyx.is_signed(telnyx_request("a=b", timestamp))
+        for broken in ("", "%%%", "AAAA"):
+            headers = {"telnyx-signature-ed25519": broken, "telnyx-timestamp": "1000000"}
+            assert not telnyx.is_signed(WebhookRequest([URL], headers, [], "a=b"))
+
+
+async def test_orders_to_telnyx_end_a_call_and_transfer_it() -> None:
+    api = TelnyxApi()
+    async with serving(api.answering) as rest, httpx2.AsyncClient(trust_env=False) as http:
+        telnyx = Telnyx(http, public_key=PUBLIC_KEY, api_key=API_KEY, account=ACCOUNT, api_url=rest.url)
+        assert telnyx.takes_orders and telnyx.transfers
+        await telnyx.transfer(TELNYX_CALL, "+15550111")
+        await telnyx.hang_up(TELNYX_CALL)
+        with pytest.raises(LineFailed, match="no telephone number"):
+            await telnyx.transfer(TELNYX_CALL, "javascript:")
+        wrong = Telnyx(http, public_key=PUBLIC_KEY, api_key="wrong", account=ACCOUNT, api_url=rest.url)
+        with pytest.raises(LineFailed, match="401"):
+            await wrong.hang_up(TELNYX_CALL)
+    texml = "<Response><Dial><Number>+15550111</Number></Dial></Response>"
+    assert api.orders == [(TELNYX_CALL, {"Texml": texml}), (TELNYX_CALL, {"Status": "completed"})]
+
+
+async def test_orders_to_plivo_end_a_call_and_transfer_none() -> None:
+    api = PlivoApi()
+    async with serving(api.answering) as rest, httpx2.AsyncClient(trust_env=False) as http:
+        plivo = Plivo(http, auth_token=PLIVO_TOKEN, auth_id=AUTH_ID, api_url=rest.url)
+        await plivo.hang_up(PLIVO_CALL)
+        assert plivo.takes_orders and not plivo.transfers
+        with pytest.raises(LineFailed, match="cannot be transferred"):
+            await plivo.transfer(PLIVO_CALL, "+15550111")
+        nowhere = Plivo(http, auth_token=PLIVO_TOKEN, auth_id=AUTH_ID, api_url="http://127.0.0.1:9")
+        with pytest.raises(LineFailed, match="cannot be reached"):
+            await nowhere.hang_up(PLIVO_CALL)
+    assert api.ended == [PLIVO_CALL]
+
+
+@asynccontextmanager
+async def telephone_world(folder: Path, **settings: Any) -> AsyncIterator[World]:
+    """A server that takes the calls of both."""
+    nowhere = "http://127.0.0.1:9"
+    async with httpx2.AsyncClient() as http:
+        telnyx = Telnyx(http, public_key=PUBLIC_KEY, api_key="", account="", api_url=nowhere)
+        plivo = Plivo(http, auth_token=PLIVO_TOKEN, auth_id="", api_url=nowhere)
+        telephone = Telephone({"telnyx": telnyx, "plivo": plivo}, {"telnyx": "", "plivo": ""})
+        async with world(folder, services_with={"telephone": telephone}, **settings) as here:
+            yield here
+
+
+async def test_strangers_are_refused_at_the_webhooks_and_at_the_streams(tmp_path: Path) -> None:
+    async with telephone_world(tmp_path) as here:
+        assert (await announce_telnyx(here.url, late_s=SIGNED_WITHIN_S + 5)).status == 403
+        assert (await announce_plivo(here.url, token="another")).status == 403
+        for stream, path in ((TelnyxStream(), "telnyx"), (PlivoStream(), "plivo")):
+            await stream.connect(f"{here.url.replace('http', 'ws')}/{path}/media", {"token": "guessed"})
+            async with asyncio.timeout(8):
+                await stream.closed.wait()
+            await stream.close()
+        assert not here.calls and here.registry.live == 0
+
+
+async def test_a_full_server_is_busy(tmp_path: Path) -> None:
+    async with telephone_world(tmp_path, offers_per_minute=1) as here:
+        assert (await announce_telnyx(here.url)).status == 200
+        assert (await announce_telnyx(here.url)).rejected == "busy"
+        assert '<Hangup reason="busy"/>' in (await announce_plivo(here.url)).text
+
+
+async def test_without_settings_neither_takes_calls(tmp_path: Path) -> None:
+    async with world(tmp_path) as here:
+        assert (await announce_telnyx(here.url)).status == (await announce_plivo(here.url)).status == 404
+
+
+@pytest.fixture(scope="module")
+def peer() -> Iterator[OfflinePeer]:
+    with running_peer() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def server(peer: OfflinePeer) -> Iterator[RunningServer]:
+    with running_server(peer, **SETTINGS) as running:
+        yield running
+
+
+OpenCall = Callable[[str], AbstractAsyncContextManager[TwilioStream]]
+
+
+@pytest.mark.realtime
+@pytest.mark.parametrize("open_call", [telnyx_call, plivo_call])
+async def test_a_whole_call_with_an_interruption_and_keys(
+    open_call: OpenCall, peer: OfflinePeer, server: RunningServer
+) -> None:
+    turns = [{"hear": "Tell me a story.", "reply": STORY}, {"hear": "Stop.", "reply": ANSWER}, {"reply": ANSWER}]
+    await peer.follow({"turns": turns})
+    async with open_call(server.url) as stream:
+        await asyncio.sleep(0.8)
+        stream.say(speech("Tell me a story."))
+        await until(lambda: len(stream.audible()) > 60, 12)
+        assert pitch(b"".join(stream.audible()[-20:])) == pytest.approx(440, rel=0.03)
+        stream.say(speech("Stop, I would like to know something else instead."))
+        cleared = "clearAudio" if isinstance(stream, PlivoStream) else "clear"
+        await until(lambda: stream.events(cleared) != [], 8)
+        before = len(stream.audible())
+        await until(lambda: pitch(b"".join(stream.audible()[-20:])) > 800, 12)
+        assert before < 300
+        await stream.press("42#")
+        await asyncio.sleep(1)
+        await stream.hang_up()
+    [connection] = (await peer.connections())[-1:]
+    [cut, *_] = [each["event"] for each in connection["received"] if each["type"] == "conversation.item.truncate"]
+    assert 0 < cut["audio_end_ms"] <= before * 20 + 120
+    assert "4 2 #" in str(connection["received"])

@@ -1,0 +1,142 @@
+"""Whole calls by telephone: the server as a process, a provider's real socket, G.711 both ways, barge-in, keys."""
+
+from __future__ import annotations
+
+import asyncio
+from base64 import b64decode
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import httpx2
+import numpy as np
+import pytest
+
+from backend.testing.services.twilio import TOKEN
+from tests.support.media_streams import TwilioStream
+from tests.support.offline_peer import OfflinePeer, running_peer
+from tests.support.running_server import RunningServer, running_server
+from tests.support.speech import samples_of, speech
+from tests.support.telephone import CALLER, announce, phone_call
+from tests.support.tones import pitch
+from tests.support.waiting import until
+
+pytestmark = pytest.mark.realtime
+
+ADMIN = "an-admin-token-of-24-characters"
+ANSWER: dict[str, Any] = {"text": "It is sunny.", "tone": {"hz": 880, "ms": 600}}
+STORY: dict[str, Any] = {"text": "Once upon a time.", "tone": {"hz": 440, "ms": 9000}}
+
+
+@pytest.fixture(scope="module")
+def peer() -> Iterator[OfflinePeer]:
+    with running_peer() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def server(peer: OfflinePeer) -> Iterator[RunningServer]:
+    with running_server(peer, TWILIO__AUTH_TOKEN=TOKEN, ADMIN_TOKEN=ADMIN, ECHO_CANCELLATION="auto") as running:
+        yield running
+
+
+@asynccontextmanager
+async def called(server: RunningServer, **options: Any) -> AsyncIterator[TwilioStream]:
+    """A call whose session has begun."""
+    async with phone_call(server.url, **options) as stream:
+        await asyncio.sleep(0.8)
+        yield stream
+
+
+async def sessions(server: RunningServer) -> list[dict[str, Any]]:
+    """The sessions as an operator sees them, newest first."""
+    async with httpx2.AsyncClient(trust_env=False, headers={"Authorization": f"Bearer {ADMIN}"}) as http:
+        answer = await http.get(f"{server.url}/api/admin/overview")
+        answer.raise_for_status()
+        found: list[dict[str, Any]] = answer.json()["sessions"]
+        return found
+
+
+async def test_a_question_is_heard_and_its_answer_comes_at_8_khz(peer: OfflinePeer, server: RunningServer) -> None:
+    await peer.follow({"turns": [{"hear": "What is the weather in Seattle?", "reply": ANSWER}]})
+    async with called(server) as stream:
+        stream.say(speech("What is the weather in Seattle?"))
+        await until(lambda: len(stream.audible()) >= 29, 12)
+        await asyncio.sleep(0.3)
+        heard = b"".join(stream.audible())
+        assert len(heard) / 48 == pytest.approx(600, abs=60)
+        assert pitch(heard) == pytest.approx(880, rel=0.02)
+    [connection, *_] = (await peer.connections(audio=True))[-1:]
+    spoken = samples_of(_audio_of(connection))
+    assert 0.9 < len(spoken) / 24_000 < 5
+    # What the Responder was sent is the caller's voice at telephone bandwidth: next to nothing above 4 kHz.
+    power = np.abs(np.fft.rfft(spoken)) ** 2
+    hz = np.fft.rfftfreq(len(spoken), 1 / 24_000)
+    assert power[hz > 4200].sum() < power[hz < 4000].sum() / 1000
+
+
+async def test_an_interruption_clears_what_the_provider_holds_and_truncates_at_what_was_heard(
+    peer: OfflinePeer, server: RunningServer
+) -> None:
+    await peer.follow({"turns": [{"hear": "Tell me a story.", "reply": STORY}, {"hear": "Stop.", "reply": ANSWER}]})
+    async with called(server, delay_s=0.2) as stream:
+        stream.say(speech("Tell me a story."))
+        await until(lambda: len(stream.audible()) > 60, 12)
+        stream.say(speech("Stop, I would like to know something else instead."))
+        await until(lambda: stream.events("clear") != [], 8)
+        before = len(stream.audible())
+        await until(lambda: pitch(b"".join(stream.audible()[-20:])) > 800, 12)
+        assert before < 300
+    [connection] = (await peer.connections())[-1:]
+    [cut] = [each["event"] for each in connection["received"] if each["type"] == "conversation.item.truncate"]
+    assert 0 < cut["audio_end_ms"] <= before * 20 + 120
+
+
+async def test_keys_reach_the_responder_and_hanging_up_ends_the_session(
+    peer: OfflinePeer, server: RunningServer
+) -> None:
+    await peer.follow({"turns": [{"reply": ANSWER}]})
+    async with called(server) as stream:
+        await stream.press("42#")
+        await until(lambda: stream.audible() != [], 8)
+        [newest, *_] = await sessions(server)
+        assert newest["state"] == "live" and newest["transport"] == "telephone"
+        await stream.hang_up()
+
+        async def ended() -> bool:
+            return bool((await sessions(server))[0]["ended_reason"] == "disconnected")
+
+        await until(ended, 8)
+    [connection] = (await peer.connections())[-1:]
+    assert "4 2 #" in str(connection["received"])
+
+
+async def test_twenty_calls_at_once_and_none_stuck(peer: OfflinePeer, server: RunningServer) -> None:
+    await peer.follow({"turns": [{"hear": "Hello?", "reply": ANSWER}], "loop": True})
+
+    async def one(number: int) -> int:
+        async with phone_call(server.url, number=f"+1555010{number:04}", call=f"CA{number:032}") as stream:
+            await asyncio.sleep(1)
+            await stream.press("1#")
+            await until(lambda: len(stream.audible()) > 10, 20)
+            await stream.hang_up()
+            return len(stream.audible())
+
+    heard = await asyncio.gather(*(one(number) for number in range(20)))
+    assert min(heard) > 10
+
+    async def all_ended() -> bool:
+        return not [each for each in await sessions(server) if each["state"] != "ended"]
+
+    await until(all_ended, 10)
+
+
+async def test_the_number_of_a_caller_stands_in_no_log(server: RunningServer) -> None:
+    await announce(server.url)
+    await announce(server.url, token="wrong")
+    printed = "".join(path.read_text(errors="replace") for path in server.folder.glob("*.log"))
+    assert CALLER.strip("+") not in printed
+
+
+def _audio_of(connection: dict[str, Any]) -> bytes:
+    return b64decode(connection["audio"])

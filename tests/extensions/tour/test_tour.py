@@ -1,0 +1,82 @@
+"""The tour: a whole server on stand-ins, every Thinker asked by text, several by voice, and failures told."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from rich.console import Console
+
+from backend.errors import BadRequest
+from backend.extensions.tour import questions
+from backend.extensions.tour.questions import Step, steps
+from backend.extensions.tour.run import tour
+from backend.extensions.tour.visit import Outcome
+from backend.extensions.tour.voice import spoken
+from tests.extensions.local.test_reach import MANIFESTS
+
+
+async def toured(*, voice: bool = False, only: tuple[str, ...] = ()) -> tuple[int, str]:
+    """The exit code, and what was printed."""
+    console = Console(file=io.StringIO(), width=200)
+    status = await tour(voice=voice, only=only, console=console)
+    assert isinstance(console.file, io.StringIO)
+    return status, console.file.getvalue()
+
+
+async def test_every_thinker_answers_what_is_typed() -> None:
+    status, printed = await toured()
+    assert status == 0, printed
+    assert all(f"✓ {manifest.label}: " in printed for manifest in MANIFESTS), printed
+    assert "local stand-ins" in printed
+    assert "In Seattle it is 52 degrees Fahrenheit" in printed
+    assert "get_current_weather · source live" in printed
+    assert "From the documents: Handbook of the tour" in printed
+
+
+async def test_thinkers_answer_what_is_said_in_a_call() -> None:
+    status, printed = await toured(voice=True, only=("medical", "stocks", "weather"))
+    assert status == 0, printed
+    _, _, by_voice = printed.partition("Spoken, over WebRTC")
+    assert "The body mass index is 24.7" in by_voice
+    assert "Apple Inc is at 261.74 dollars" in by_voice
+    assert by_voice.count("first sound after") == 3
+
+
+async def test_a_thinker_that_does_not_answer_is_told_and_fails_the_tour(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(questions.TYPED, "weather", ("Who wrote Hamlet?",))
+    status, printed = await toured(only=("weather",))
+    assert status == 1
+    assert "✗ Weather: Who wrote Hamlet?" in printed
+    assert "knowledge answered instead of weather" in printed
+
+
+async def test_a_thinker_that_does_not_exist_cannot_be_toured() -> None:
+    with pytest.raises(BadRequest, match="cheese"):
+        await toured(only=("cheese",))
+
+
+def test_a_new_thinker_is_asked_its_own_example() -> None:
+    moon = {"domain": "moon", "label": "Moon", "example": "Is the moon full?"}
+    for by_voice in (False, True):
+        assert steps([moon], (), by_voice=by_voice) == [Step("moon", "Moon", "Is the moon full?")]
+
+
+@pytest.mark.parametrize(
+    ("domain", "answer", "problem", "answered"),
+    [
+        ("weather", "It rains.", "", True),
+        ("knowledge", "It rains.", "", False),
+        ("weather", "", "", False),
+        ("weather", "I could not find that out.", "", False),
+        ("weather", "It rains.", "took longer", False),
+    ],
+)
+def test_only_the_right_thinkers_answer_counts(domain: str, answer: str, problem: str, answered: bool) -> None:
+    outcome = Outcome(Step("weather", "Weather", "?"), domain=domain, answer=answer, problem=problem)
+    assert outcome.answered is answered
+
+
+async def test_without_flite_the_demonstrations_own_voice_asks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("backend.extensions.tour.voice.shutil.which", lambda _: None)
+    assert len(await spoken("Hello there.")) > 48 * 300

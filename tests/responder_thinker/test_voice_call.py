@@ -1,0 +1,113 @@
+"""The client library against a whole server: asynchronous and blocking calls, and the programs of its how-to."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from backend.media.frame import FRAME_BYTES
+from backend.media.wav import read_wav
+from responder_thinker.signalling import CallRefused, ReceivedEvent
+from responder_thinker.voice_call import Transport, place_call, place_call_in_thread
+from tests.responder_thinker.parrot import ANSWER_HZ, ANSWER_MS, impatient, mute, parrot_server
+from tests.support.leaks import holdings, released
+from tests.support.tones import audible, pitch, tone
+
+pytestmark = pytest.mark.realtime
+
+ROOT = Path(__file__).parents[2]
+HOWTO = ROOT / "docs" / "howto" / "python-client.md"
+QUESTION = tone(400, 300)
+
+
+def voiced(pcm: bytes) -> bytes:
+    frames = (pcm[at : at + FRAME_BYTES] for at in range(0, len(pcm), FRAME_BYTES))
+    return b"".join(frame for frame in frames if audible(frame))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("transport", ["webrtc", "ws"])
+async def test_events_and_audio_arrive_as_they_happen(tmp_path: Path, transport: Transport) -> None:
+    events: list[ReceivedEvent] = []
+    heard = bytearray()
+    async with (
+        parrot_server(tmp_path) as url,
+        place_call(url, transport=transport, on_event=events.append, on_audio=heard.extend) as call,
+    ):
+        await call.say(QUESTION)
+        assert await call.answered(within_s=10, quiet_after_s=0.2)
+    assert [event.data["content"] for event in events if event.type == "transcript"] == [
+        "Will it [bold]rain?",
+        "It will.",
+    ]
+    assert pitch(voiced(bytes(heard))) == pytest.approx(ANSWER_HZ, rel=0.05)
+    assert len(voiced(call.received.pcm())) / 48 == pytest.approx(ANSWER_MS, abs=60)
+
+
+async def test_the_answer_to_a_first_question_is_not_taken_for_the_second_ones(tmp_path: Path) -> None:
+    async with parrot_server(tmp_path) as url, place_call(url) as call:
+        for _ in range(2):
+            await call.say(QUESTION)
+            assert await call.answered(within_s=10, quiet_after_s=0.2)
+    assert len(voiced(call.received.pcm())) / 48 == pytest.approx(2 * ANSWER_MS, abs=120)
+
+
+async def test_silence_is_no_answer(tmp_path: Path) -> None:
+    async with parrot_server(tmp_path, mute) as url, place_call(url) as call:
+        await call.say(QUESTION)
+        assert not await call.answered(within_s=0.4)
+        assert not call.is_over
+
+
+async def test_a_call_that_the_server_ends_says_why(tmp_path: Path) -> None:
+    async with parrot_server(tmp_path, impatient) as url, place_call(url) as call:
+        assert not await call.answered(within_s=10)
+        assert call.is_over and call.end_reason == "idle"
+
+
+async def test_a_refusal_carries_the_servers_words(tmp_path: Path) -> None:
+    async with parrot_server(tmp_path, mute, cap=1) as url, place_call(url):
+        with pytest.raises(CallRefused, match="All lines are busy"):
+            async with place_call(url):
+                pass
+
+
+async def test_an_error_of_a_callback_reaches_the_program(tmp_path: Path) -> None:
+    def broken(event: ReceivedEvent) -> None:
+        raise RuntimeError(f"cannot take {event.type}")
+
+    async with parrot_server(tmp_path) as url:
+        with pytest.raises(RuntimeError, match="cannot take session_started"):
+            async with place_call(url, on_event=broken) as call:
+                await call.say(QUESTION)
+
+
+async def test_a_blocking_call_leaves_neither_thread_nor_socket(tmp_path: Path) -> None:
+    def converse(url: str) -> int:
+        with place_call_in_thread(url) as call:
+            call.say(QUESTION)
+            assert call.answered(within_s=10, quiet_after_s=0.2)
+            return len(voiced(call.received.pcm())) // 48
+
+    async with parrot_server(tmp_path) as url:
+        await asyncio.to_thread(converse, url)  # starts what is shared by all calls
+        before = holdings()
+        assert await asyncio.to_thread(converse, url) == pytest.approx(ANSWER_MS, abs=60)
+        await released(before)
+
+
+async def test_the_programs_of_the_how_to_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    monkeypatch.chdir(tmp_path)
+    programs = re.findall(r"```python\n(.*?)```", HOWTO.read_text(), re.S)
+    assert len(programs) == 2
+    async with parrot_server(tmp_path / "data") as url:
+        for program in programs:
+            names: dict[str, Any] = {}
+            code = compile(program.replace("http://localhost:8000", url), str(HOWTO), "exec")
+            await asyncio.to_thread(exec, code, names)
+    assert voiced(read_wav(tmp_path / "reply.wav"))
+    assert voiced(bytes(names["heard"]))

@@ -1,0 +1,53 @@
+"""A story whose caller pauses, and is transcribed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from backend.turns import commands as do
+from backend.turns import events as ev
+from backend.turns.patience import EndpointingStyle
+from tests.turns.story import MS, Story
+
+
+class Talk(Story):
+    """A story whose caller pauses."""
+
+    def __init__(self, **limits: Any) -> None:
+        super().__init__(**{"style": EndpointingStyle.BALANCED, "reader": True} | limits)
+        self.pieces = 0
+        self.voiced_ms = 0
+
+    def say(self, ms: int = 1500) -> None:
+        """Speak for so long, and fall silent."""
+        self.tell(ev.SpeechStarted())
+        self.wait(ms / 1000)
+        self.voiced_ms = ms
+        self.tell(ev.SpeechPaused(ms))
+
+    def stop(self) -> None:
+        """The first moment comes: 300 ms of silence."""
+        self.wait(0.28)
+        self.tell(ev.SpeechStopped(self.voiced_ms, 300))
+
+    def transcribe(self, words: str, failed: bool = False) -> None:
+        self.pieces += 1
+        self.tell(ev.InputCommitted(f"u{self.pieces}"), ev.UserTranscribed(f"u{self.pieces}", words, failed))
+
+    def answer(self, reply: str = "r1") -> None:
+        """The provider answers at once what was last asked for."""
+        request = self.all(do.CreateReply)[-1].request
+        self.tell(
+            ev.ReplyStarted(reply, request),
+            ev.ReplyText(reply, f"i-{reply}", "It is sunny."),
+            ev.ReplyAudio(reply, f"i-{reply}", bytes(1000 * MS)),
+            ev.ReplyFinished(reply, "completed", input_tokens=100, output_tokens=20),
+        )
+
+
+def replying(**limits: Any) -> Talk:
+    """A long reply is being spoken."""
+    talk = Talk(**limits)
+    talk.tell(ev.TextTyped("hello"))
+    talk.reply(ms=9000, text="one two three four five six seven eight nine")
+    return talk

@@ -1,0 +1,69 @@
+"""A program that commits what its caller is saying, though turns are found here."""
+
+from __future__ import annotations
+
+from backend.turns import commands as do
+from backend.turns import events as ev
+from backend.turns.machine.state import Floor
+from tests.turns.talk import Talk, replying
+
+
+def test_what_is_being_said_is_committed_and_the_turn_goes_on() -> None:
+    talk = Talk()
+    talk.tell(ev.SpeechStarted())
+    talk.wait(1)
+    assert do.CommitInput() in talk.tell(ev.InputCommitWanted())
+    assert talk.floor() is Floor.USER and not talk.all(do.CreateReply), "a commit alone asks for nothing"
+    talk.wait(0.5)
+    talk.tell(ev.SpeechPaused(1500))
+    talk.wait(0.28)
+    talk.tell(ev.SpeechStopped(1500, 300))
+    assert len(talk.all(do.CommitInput)) == 2, "the rest is committed, too"
+    assert len(talk.all(do.CreateReply)) == 1 and talk.machine.turn == 1
+
+
+def test_what_was_committed_in_a_pause_is_not_committed_twice() -> None:
+    talk = Talk()
+    talk.say()
+    assert do.CommitInput() in talk.tell(ev.InputCommitWanted())
+    talk.stop()
+    assert len(talk.all(do.CommitInput)) == 1
+    assert not talk.tell(ev.InputCommitWanted()), "nothing was said since"
+
+
+def test_the_end_of_a_word_that_was_committed_is_no_piece_of_its_own() -> None:
+    talk = Talk()
+    talk.tell(ev.SpeechStarted())
+    talk.wait(1)
+    assert do.CommitInput() in talk.tell(ev.InputCommitWanted())
+    talk.wait(0.06)
+    talk.tell(ev.SpeechPaused(1040))
+    talk.wait(0.28)
+    talk.tell(ev.SpeechStopped(1040, 300))
+    assert len(talk.all(do.CommitInput)) == len(talk.all(do.CreateReply)) == 1
+
+
+def test_silence_and_noise_are_not_committed() -> None:
+    talk = Talk()
+    assert not talk.tell(ev.InputCommitWanted())
+    talk.tell(ev.SpeechStarted())
+    talk.wait(0.04)
+    assert not talk.tell(ev.InputCommitWanted())
+    talk.tell(ev.SpeechPaused(40), ev.SpeechStopped(40, 300))
+    assert not talk.all(do.CommitInput) and talk.floor() is Floor.LISTENING
+
+
+def test_what_is_committed_over_a_reply_takes_the_floor() -> None:
+    talk = replying()
+    talk.tell(ev.SpeechStarted())
+    talk.wait(0.2)
+    assert talk.floor() is Floor.HELD
+    assert do.CommitInput() in talk.tell(ev.InputCommitWanted())
+    assert talk.floor() is Floor.USER and talk.all(do.FlushPlayback)
+
+
+def test_a_provider_that_finds_the_turns_is_told_to_commit() -> None:
+    talk = Talk(endpointing="provider")
+    talk.tell(ev.SpeechStarted())
+    talk.wait(1)
+    assert talk.tell(ev.InputCommitWanted()).count(do.CommitInput()) == 1

@@ -1,0 +1,311 @@
+"""Replies that do not come whole, replies of several messages, and promises that nobody keeps."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+
+from backend.turns import commands as do
+from backend.turns import events as ev
+from backend.turns.commands import Clip, Purpose
+from backend.turns.machine.failures import LONGEST_WAIT_S
+from backend.turns.machine.state import Floor
+from backend.turns.page_events import ReplyFailed, TranscriptCompleted, TranscriptInterrupted
+from tests.turns.story import MS, Story, purposes, waits_told
+
+
+def begin(story: Story, text: str = "It is", ms: int = 1000, reply: str = "r1") -> None:
+    """The requested reply begins and sounds; nothing says yet how it ends."""
+    request = story.all(do.CreateReply)[-1].request
+    item = f"i-{reply}"
+    story.tell(ev.ReplyStarted(reply, request), ev.ReplyText(reply, item, text))
+    story.tell(ev.ReplyAudio(reply, item, bytes(ms * MS)), ev.PlaybackStarted(item))
+
+
+def fail(story: Story, status: str = "failed", reason: str = "server_error", reply: str = "r1") -> None:
+    assert status in ("failed", "incomplete")
+    story.tell(ev.ReplyFinished(reply, status, reason))  # type: ignore[arg-type]
+
+
+def notes(story: Story) -> list[str]:
+    return [note.text for note in story.all(do.AddNote)]
+
+
+# --- several messages in one reply --------------------------------------------------------------------
+
+
+def two_messages(story: Story) -> None:
+    """One reply of two messages of two seconds each, all sent."""
+    story.ask()
+    begin(story, "First, this.", 2000)
+    story.tell(ev.MessageFinished("r1", "i-r1"))
+    story.tell(ev.ReplyText("r1", "i-2", "Then one two three."), ev.ReplyAudio("r1", "i-2", bytes(2000 * MS)))
+
+
+def test_all_messages_of_a_reply_are_played_in_order_and_remembered() -> None:
+    story = Story()
+    two_messages(story)
+    story.tell(ev.MessageFinished("r1", "i-2"), ev.ReplyFinished("r1", "completed"))
+    story.tell(ev.PlaybackStarted("i-2"), ev.PlaybackDrained("i-2", 2000))
+    assert [command.item for command in story.all(do.Play)] == ["i-r1", "i-2"]
+    assert story.all(do.Remember) == [
+        do.Remember("assistant", "First, this."),
+        do.Remember("assistant", "Then one two three."),
+    ]
+    assert story.floor() is Floor.LISTENING
+
+
+def test_an_interruption_of_the_second_message_leaves_the_first_whole() -> None:
+    story = Story()
+    two_messages(story)
+    story.tell(ev.PlaybackStarted("i-2"))
+    story.now += 2  # long after a false start
+    story.tell(ev.SpeechStarted())
+    story.wait(1)
+    story.tell(ev.PlaybackFlushed((ev.Heard("i-2", 700),)))
+    assert story.all(do.TruncateItem) == [do.TruncateItem("i-2", 700)]
+    assert not story.all(do.DeleteItem)
+    assert [event.content for event in story.published(TranscriptCompleted)] == ["First, this."]
+    assert [event.item_id for event in story.published(TranscriptInterrupted)] == ["i-2"]
+
+
+def test_an_interruption_between_two_messages_truncates_nothing() -> None:
+    story = Story()
+    story.ask()
+    begin(story, "First, this.", 2000)
+    story.tell(ev.MessageFinished("r1", "i-r1"), ev.PlaybackDrained("i-r1", 2000))
+    story.now += 2
+    story.tell(ev.SpeechStarted())
+    story.wait(1)
+    story.tell(ev.PlaybackFlushed(()))
+    assert story.all(do.CancelReply) == [do.CancelReply("r1")]
+    assert not story.all(do.TruncateItem) and not story.all(do.DeleteItem)
+    assert [event.content for event in story.published(TranscriptCompleted)] == ["First, this."]
+
+
+def test_an_interruption_of_the_first_message_deletes_the_second() -> None:
+    story = Story()
+    two_messages(story)
+    story.now += 2
+    story.tell(ev.SpeechStarted())
+    story.wait(1)
+    story.tell(ev.PlaybackFlushed((ev.Heard("i-r1", 1200), ev.Heard("i-2", 0))))
+    assert story.all(do.TruncateItem) == [do.TruncateItem("i-r1", 1200)]
+    assert story.all(do.DeleteItem) == [do.DeleteItem("i-2")]
+
+
+def test_a_preamble_is_heard_and_the_answer_is_still_owed() -> None:
+    story = Story()
+    story.ask()
+    begin(story, "Let me check that.", 800)
+    story.tell(ev.MessageFinished("r1", "i-r1"), ev.ToolCalled("r1", "c1", "route_to_thinker", "{}"))
+    story.tell(ev.ReplyFinished("r1", "completed"), ev.PlaybackDrained("i-r1", 800))
+    assert not story.published(ReplyFailed) and purposes(story) == [Purpose.ANSWER]
+    story.tell(ev.ThinkerFinished("c1", "four"))
+    assert purposes(story) == [Purpose.ANSWER, Purpose.RESULT]
+
+
+# --- replies that fail --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("status", "reason"), [("failed", "server_error"), ("incomplete", "max_output_tokens")])
+def test_a_reply_that_breaks_off_is_continued_and_reported(status: str, reason: str) -> None:
+    story = Story()
+    story.ask()
+    begin(story, "It is sunny in")
+    fail(story, status, reason)
+    assert story.published(ReplyFailed) == [ReplyFailed(1, "answer", status, reason, True, "continued")]
+    assert purposes(story) == [Purpose.ANSWER, Purpose.ANSWER]
+    assert len(notes(story)) == 1 and '"It is sunny in"' in notes(story)[0]
+    begin(story, "Seattle.", reply="r2")
+    story.tell(ev.ReplyFinished("r2", "completed"), ev.PlaybackStarted("i-r2"), ev.PlaybackDrained("i-r2", 1000))
+    assert [memory.text for memory in story.all(do.Remember)] == ["It is sunny in", "Seattle."]
+    assert not story.all(do.PlayClip)
+
+
+def test_a_reply_that_breaks_off_again_is_apologised_for() -> None:
+    story = Story()
+    story.ask()
+    begin(story)
+    fail(story)
+    begin(story, "sunny", reply="r2")
+    fail(story, reply="r2")
+    assert [event.remedy for event in story.published(ReplyFailed)] == ["continued", "apologised"]
+    assert story.all(do.PlayClip) == [do.PlayClip(Clip.SORRY)]
+
+
+def test_a_reply_that_breaks_off_before_its_words_are_known_is_asked_for_once_more() -> None:
+    story = Story()
+    story.ask()
+    begin(story, "")
+    fail(story)
+    assert [event.remedy for event in story.published(ReplyFailed)] == ["continued"]
+    assert purposes(story) == [Purpose.ANSWER, Purpose.ANSWER] and "once more" in notes(story)[0]
+    begin(story, "", reply="r2")
+    fail(story, reply="r2")
+    assert [event.remedy for event in story.published(ReplyFailed)] == ["continued", "apologised"]
+
+
+def test_what_a_filter_stopped_is_not_asked_for_again() -> None:
+    story = Story()
+    story.ask()
+    begin(story)
+    fail(story, "incomplete", "content_filter")
+    assert purposes(story) == [Purpose.ANSWER] and story.all(do.PlayClip) == [do.PlayClip(Clip.SORRY)]
+
+
+def test_a_reply_that_fails_after_calling_a_tool_is_completed_by_its_answer() -> None:
+    story = Story()
+    story.ask()
+    begin(story, "Let me check.")
+    story.tell(ev.ToolCalled("r1", "c1", "route_to_thinker", "{}"))
+    fail(story)
+    assert [event.remedy for event in story.published(ReplyFailed)] == ["none"]
+    assert purposes(story) == [Purpose.ANSWER] and len(story.all(do.RunThinker)) == 1
+
+
+def test_a_reply_that_stalls_is_continued() -> None:
+    story = Story()
+    story.ask()
+    begin(story, "It is sunny in")
+    story.tell(ev.PlaybackDrained("i-r1", 1000))
+    told = waits_told(story, 12)
+    assert [(event.status, event.remedy) for event in story.published(ReplyFailed)] == [("stalled", "continued")]
+    assert all(later - earlier - 1.2 < 4 for earlier, later in pairwise([-1.2, *told]))
+    assert purposes(story)[:2] == [Purpose.ANSWER, Purpose.ANSWER]
+
+
+def test_nobody_waits_for_the_rest_of_a_nudge() -> None:
+    story = Story(idle_nudge_s=5)
+    story.wait(6)
+    assert purposes(story) == [Purpose.NUDGE]
+    begin(story, "Are you")
+    fail(story)
+    assert [event.remedy for event in story.published(ReplyFailed)] == ["none"]
+    assert purposes(story) == [Purpose.NUDGE] and not story.all(do.PlayClip)
+
+
+# --- rate limits --------------------------------------------------------------------------------------
+
+
+def limited(story: Story, wait_s: float, reply: str = "r1") -> None:
+    request = story.all(do.CreateReply)[-1].request
+    story.tell(ev.ReplyStarted(reply, request))
+    story.tell(ev.ReplyFinished(reply, "failed", "rate_limit_exceeded", retry_after_s=wait_s))
+
+
+def test_a_rate_limit_is_waited_out_for_as_long_as_the_provider_says() -> None:
+    story = Story()
+    story.ask()
+    limited(story, 1.2)
+    story.wait(1.1)
+    assert purposes(story) == [Purpose.ANSWER]
+    story.wait(0.2)
+    assert purposes(story) == [Purpose.ANSWER, Purpose.ANSWER] and not story.all(do.PlayClip)
+
+
+def test_during_a_long_wait_the_caller_never_hears_four_seconds_of_silence() -> None:
+    story = Story()
+    story.ask()
+    limited(story, 15)
+    last_sound, longest = story.now, 0.0
+    while story.now < 17 and len(purposes(story)) == 1:
+        if do.PlayClip(Clip.MOMENT) in story.all(do.PlayClip)[-1:] and story.floor() is Floor.ASSISTANT:
+            longest = max(longest, story.now - last_sound)
+            story.tell(ev.PlaybackStarted("clip:moment"))
+            story.wait(1.2)
+            story.tell(ev.PlaybackDrained("clip:moment", 1200))
+            last_sound = story.now
+        story.wait(0.1)
+    assert len(story.all(do.PlayClip)) >= 3 and longest < 4
+    assert purposes(story) == [Purpose.ANSWER, Purpose.ANSWER]
+
+
+def test_a_limit_that_lasts_too_long_is_apologised_for_in_the_end() -> None:
+    story = Story()
+    story.ask()
+    limited(story, LONGEST_WAIT_S + 1)
+    story.wait(0.3)
+    limited(story, LONGEST_WAIT_S + 1, "r2")
+    assert do.PlayClip(Clip.SORRY) in story.all(do.PlayClip)
+
+
+# --- promises -----------------------------------------------------------------------------------------
+
+
+def test_a_promise_without_a_call_is_followed_up_at_once() -> None:
+    story = Story()
+    story.ask()
+    begin(story, "Let me look that up.")
+    story.tell(ev.ReplyFinished("r1", "completed"))
+    assert [(event.reason, event.remedy) for event in story.published(ReplyFailed)] == [("promise", "continued")]
+    assert purposes(story) == [Purpose.ANSWER, Purpose.ANSWER]
+    assert len(notes(story)) == 1 and '"Let me look that up."' in notes(story)[0]
+    story.call("c1", reply="r2")
+    assert [run.call for run in story.all(do.RunThinker)] == ["c1"]
+
+
+def test_a_promise_made_twice_is_apologised_for() -> None:
+    story = Story()
+    story.ask()
+    for reply in ("r1", "r2"):
+        begin(story, "One moment, please.", reply=reply)
+        story.tell(ev.ReplyFinished(reply, "completed"))
+    assert purposes(story) == [Purpose.ANSWER, Purpose.ANSWER]
+    assert story.all(do.PlayClip) == [do.PlayClip(Clip.SORRY)]
+
+
+def test_a_promise_while_a_thinker_is_at_work_is_kept_by_it() -> None:
+    story = Story()
+    story.ask()
+    story.call("c1", "c2")
+    story.tell(ev.ThinkerFailed("c1", "no"))
+    assert not story.published(ReplyFailed)
+    story.tell(ev.ThinkerFinished("c2", "four"))
+    assert purposes(story)[-1] is Purpose.RESULT
+
+
+def test_a_promise_of_the_first_message_is_kept_by_the_second() -> None:
+    story = Story()
+    story.ask()
+    begin(story, "Let me think.")
+    story.tell(ev.MessageFinished("r1", "i-r1"), ev.ReplyText("r1", "i-2", "It is four."))
+    story.tell(ev.ReplyAudio("r1", "i-2", bytes(500 * MS)), ev.ReplyFinished("r1", "completed"))
+    assert not story.published(ReplyFailed) and purposes(story) == [Purpose.ANSWER]
+
+
+def test_whoever_takes_the_floor_is_not_followed_up() -> None:
+    story = Story()
+    story.ask()
+    begin(story, "Let me look that up.", 3000)
+    story.now += 2
+    story.tell(ev.SpeechStarted())
+    story.tell(ev.ReplyFinished("r1", "completed"))
+    story.wait(1)
+    story.tell(ev.PlaybackFlushed((ev.Heard("i-r1", 2500),)))
+    assert purposes(story) == [Purpose.ANSWER]
+
+
+# --- silence ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("begun", [False, True], ids=["nothing came", "the reply began, without a sound"])
+def test_who_asks_a_provider_that_says_nothing_is_told_to_wait_and_in_the_end_that_no_answer_comes(begun: bool) -> None:
+    story = Story()
+    story.ask()
+    if begun:
+        story.tell(ev.ReplyStarted("r1", story.all(do.CreateReply)[-1].request))
+    told = waits_told(story, 14)
+    assert [event.remedy for event in story.published(ReplyFailed)] == ["asked_again", "apologised"]
+    assert do.PlayClip(Clip.SORRY) in story.said
+    assert all(later - earlier - 1.2 < 4 for earlier, later in pairwise([-1.2, *told]))
+    assert len(told) == 3, "nothing is owed after the apology"
+
+
+def test_an_answer_that_comes_soon_is_waited_for_without_a_word() -> None:
+    story = Story()
+    story.ask()
+    story.wait(3)
+    begin(story, "It is four.")
+    assert not story.all(do.PlayClip)
