@@ -20,32 +20,51 @@ settings.load_profile("check")
 pytest_plugins = ("tests.support.redis_fixtures",)
 
 LONGEST_FIRST = (
+    "tests/browser/test_widths.py",
     "tests/call/test_scripted_calls.py",
+    "tests/outside/test_openapi_document.py",
+    "tests/browser/test_whole_visits.py",
+    "tests/outside/test_strangers.py",
+    "tests/call/test_past_conversations.py",
     "tests/browser/test_page.py",
+    "tests/extensions/self_hosted/test_calls.py",
+    "tests/browser/test_sharing.py",
+    "tests/transports/test_webrtc.py",
+    "tests/browser/test_voice.py",
+    "tests/extensions/rtvi/test_browser.py",
+    "tests/app/test_cli.py",
+    "tests/browser/test_states.py",
+    "tests/budgets/test_two_processes.py",
+    "tests/budgets/",
+    "tests/browser/test_audit.py",
+    "tests/extensions/tour/",
     "tests/call/test_faults.py",
     "tests/outside/",
-    "tests/extensions/tour/",
     "tests/browser/",
-    "tests/transports/test_webrtc.py",
-    "tests/coordinator/",
-    "tests/call/test_",
+    "tests/extensions/",
+    "tests/contracts/",
+    "tests/call/",
+    "tests/http/test_consent.py",
     "tests/app/",
-    "tests/mcp/test_remote_servers.py",
-    "tests/extensions/local/",
-    "tests/cluster/",
-    "tests/benchmarks/",
-    "tests/tasks/",
-    "tests/http/test_chat_process.py",
-    "tests/http/test_forgotten.py",
-    "tests/http/test_coordinator.py",
-    "tests/notifications/",
-    "tests/mcp/",
-    "tests/observability/",
     "tests/test_plugins.py",
+    "tests/mcp/",
+    "tests/coordinator/",
+    "tests/cluster/",
+    "tests/media/",
+    "tests/responder_thinker/",
+    "tests/deploy/",
+    "tests/reasoning/",
+    "tests/observability/",
+    "tests/notifications/",
+    "tests/tasks/",
     "tests/storage/",
+    "tests/http/",
     "tests/transports/",
 )
-"""Workers take whole files from the front, so the files that take longest go first, and none is left for the end."""
+"""Workers take whole files from the front, so the files that take longest go first, and none is left for the end.
+
+Those that keep a browser busy stand between those that wait.
+"""
 
 SLOWEST_FILES = 10
 """How many of the files that took longest are shown."""
