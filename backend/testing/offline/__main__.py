@@ -52,6 +52,7 @@ async def _serve(script: Script | None, options: argparse.Namespace) -> None:
             script,
             required_key=options.require_key,
             conversation=_conversation(options.strict),
+            load=engines.loaded,
         )
         await run(create_app(peer), options)
 
