@@ -23,6 +23,7 @@ missing_packages() {
   have redis-server || echo redis-server
   have nginx || [ -x /usr/sbin/nginx ] || echo nginx-light
   have chromium || echo chromium
+  have chromium-headless-shell || echo chromium-headless-shell
   have firefox-esr || echo firefox-esr
   have flite || echo flite
   have pg_ctlcluster || echo postgresql

@@ -81,6 +81,12 @@ def _address_of(process: Process) -> str:
     raise AssertionError("the server did not start")
 
 
+async def kill(process: Process) -> None:
+    """As a machine that fails would."""
+    process.kill()
+    await asyncio.to_thread(process.communicate)
+
+
 async def stop(process: Process) -> None:
     """As an operator would; by force when it does not end."""
     if process.poll() is None:
