@@ -43,6 +43,11 @@ async def browser() -> AsyncIterator[Browser]:
         yield started
 
 
+async def is_kept(here: World, name: str, value: str) -> bool:
+    """Whether the server has it: a page that is left before has not said it."""
+    return (await preferences(here)).get(name) == value
+
+
 async def open_settings(here: World, tab: Tab) -> None:
     await tab.page.goto(here.url)
     await tab.sees("state", "Ready to talk")
@@ -172,6 +177,7 @@ async def test_the_theme_is_changed_at_once_and_kept(
         for theme, ground in (("light", LIGHT), ("dark", DARK), ("system", system), ("light", LIGHT)):
             await choose(tab, "theme", theme)
             await has_ground(tab, ground)
+            await until(lambda theme=theme: is_kept(here, "theme", theme))  # type: ignore[misc]
         await tab.page.goto(here.url)
         await has_ground(tab, LIGHT)
         bar = "[...document.querySelectorAll('meta[name=theme-color]')].filter((m) => matchMedia(m.media).matches)"
