@@ -326,9 +326,22 @@ def test_the_architecture_page_lists_every_room_and_where_its_arrows_lead() -> N
 def test_no_room_imports_what_stands_outside_the_server() -> None:
     for name, path in FILES.items():
         outside = {"tests", "benchmarks", "scripts"} | (
-            set() if name == COMMAND_LINE or room_of(name) == EXTENSIONS else {"responder_thinker"}
+            set() if name == COMMAND_LINE or room_of(name) in (EXTENSIONS, "testing") else {"responder_thinker"}
         )
         assert foreign_imports(path).isdisjoint(outside), name
+
+
+@pytest.mark.parametrize(
+    ("folder", "other", "but"),
+    [("benchmarks", "tests", ""), ("tests", "benchmarks", "tests/benchmarks/"), ("backend", "benchmarks", "")],
+)
+def test_benchmarks_and_tests_share_what_stands_in_testing_only(folder: str, other: str, but: str) -> None:
+    users = [
+        path
+        for path in sorted(BACKEND.parent.joinpath(folder).rglob("*.py"))
+        if other in foreign_imports(path) and not (but and path.is_relative_to(BACKEND.parent / but))
+    ]
+    assert users == []
 
 
 def test_the_check_sees_a_wrong_arrow(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import logging
 import subprocess
 import sys
 from collections.abc import Callable
+from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -18,6 +19,7 @@ from rich.console import Console
 from backend.access.principal import Grant
 from backend.errors import VoiceError
 from backend.observability.logs import LogFormat, set_up_logs
+from backend.runtime.child_process import running
 from backend.settings.access import key_pairs
 from backend.settings.settings import load_settings
 
@@ -31,6 +33,21 @@ app = typer.Typer(
 
 documents = typer.Typer(help="Add documents for Thinkers to search.", no_args_is_help=True)
 app.add_typer(documents, name="kb")
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        typer.echo(version("responder-thinker"))
+        raise typer.Exit
+
+
+@app.callback()
+def main_options(
+    asked: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version, and exit.")
+    ] = False,
+) -> None:
+    """A voice assistant server: calls, typed conversations, and Thinkers that look things up."""
 
 
 LogLevel = Annotated[
@@ -196,7 +213,7 @@ def _running(module: str) -> Callable[[typer.Context], None]:
     """Return what runs a module with all the arguments, `--help` among them."""
 
     def run(context: typer.Context) -> None:
-        raise typer.Exit(subprocess.call([sys.executable, "-m", module, *context.args]))
+        raise typer.Exit(subprocess.call([*running(module), *context.args]))
 
     return run
 

@@ -10,7 +10,6 @@ import asyncio
 import os
 import signal
 import socket
-import sys
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 
@@ -19,7 +18,7 @@ from backend.app.extensions import installed
 from backend.app.local_responder import LocalResponder
 from backend.errors import SetupError
 from backend.http.secret_key import secret_keys
-from backend.runtime.child_process import ChildProcess, Command, Limits
+from backend.runtime.child_process import ChildProcess, Command, Limits, running
 from backend.settings.settings import Settings
 from backend.storage.embedded import open_memory
 
@@ -47,7 +46,7 @@ def _serve(options: list[str], environment: dict[str, str], *, announce: bool) -
     announcing = iter(["--announce"] if announce else [])
 
     def command() -> Command:
-        serve = [sys.executable, "-m", "backend.app.cli", "serve", "--shared-port", next(announcing, "--no-announce")]
+        serve = [*running("backend.app.cli"), "serve", "--shared-port", next(announcing, "--no-announce")]
         return Command([*serve, *options], env=environment)
 
     return command

@@ -202,7 +202,7 @@ class Settings(BaseSettings):
     plugin_folders: Annotated[list[Path], NoDecode] = Field(
         [], description="Folders with further Thinker and tool files, comma-separated."
     )
-    reload: bool = Field(False, description="Load plugins anew when a file of theirs changes; for development.")
+    reload: bool = Field(False, description="Load plugins again when a file of theirs changes; for development.")
 
     # Tracing
     otel_exporter_otlp_endpoint: str | None = Field(
@@ -311,7 +311,7 @@ class Settings(BaseSettings):
     )
     late_answer_max_s: Seconds = Field(
         120,
-        description="Seconds after its question in which an answer is told though the caller has moved on; 0: never.",
+        description="Seconds after its question in which an answer is spoken though the caller has moved on; 0: never.",
     )
     thinker_deadline_s: float = Field(15, gt=0, description="Seconds a Thinker has to answer.")
 

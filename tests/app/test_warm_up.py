@@ -1,4 +1,4 @@
-"""What the local Responder loads while the server already serves, and how it is told."""
+"""What the local Responder loads while the server already serves, and how the server says so."""
 
 from __future__ import annotations
 

@@ -7,8 +7,8 @@ import subprocess
 import sys
 from functools import cache
 
+from backend.testing.peer import end, when_ready
 from tests.support.forked import ROOT, Forked
-from tests.support.offline_peer import end, when_ready
 
 MANY_CALLS = "64"
 

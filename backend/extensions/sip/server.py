@@ -38,7 +38,7 @@ log = logging.getLogger(__name__)
 TAKE_OVER_S = 2.0
 """Seconds between two looks whether the port has become free."""
 FAILURES_PER_MINUTE = 20
-"""Refusals that one address is told."""
+"""Refusals that one address gets."""
 REQUESTS_PER_MINUTE = 120
 """Requests of a stranger's address that are answered."""
 

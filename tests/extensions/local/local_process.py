@@ -9,8 +9,8 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from tests.support.forked import ROOT, Forked
-from tests.support.offline_peer import READY_TIMEOUT_S, end
+from backend.testing.peer import READY_TIMEOUT_S, ROOT, end
+from tests.support.forked import Forked
 
 
 @contextmanager
