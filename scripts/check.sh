@@ -69,6 +69,7 @@ fi
 case "$mode" in
   all) step "types, tests" types_of python -m pytest "${workers[@]}" -m "not alone and not long" ;;
   everything)
+    export FUZZ_SECONDS=${FUZZ_SECONDS:-8}
     step "types, tests" types_of python -m pytest "${workers[@]}" --hypothesis-profile everything -m "not alone"
     step "tests that compare times" python -m pytest -m alone
     ;;

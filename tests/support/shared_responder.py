@@ -10,7 +10,7 @@ from functools import cache
 from backend.testing.peer import end, when_ready
 from tests.support.forked import ROOT, Forked
 
-MANY_CALLS = "64"
+MANY_CALLS = "100000"
 
 
 @cache
