@@ -1,11 +1,8 @@
-"""What access keeps in Redis, for all processes: one-time tickets, proofs of work, and the epochs that make
-cookies void.
+"""What access keeps in Redis, for all processes: one-time tickets, and the epochs that make cookies void.
 
     ticket:{hash}    what a ticket opens, as JSON, until it is used or 30 seconds have passed
     sign-in:{hash}   a sign-in that has begun, as JSON, until it is finished or ten minutes have passed
     epoch:{hash}     the number of times a user's cookies were revoked
-    work:{hash}      there while a challenge that was answered could be answered again
-    worked:{hash}    there for a user who has proven work
 
 A ticket stands in an address where nothing else can be sent: a browser's event stream takes no headers. It is good
 once, so an address in a proxy's log opens nothing.
@@ -64,20 +61,6 @@ class AccessStore(RedisStore):
         found: bytes | None = await self._client.call(lambda redis: redis.getdel(name))
         return found
 
-    async def spend_work(self, challenge: str, life_s: int, user: str, kept_s: int) -> bool:
-        """Remember for `kept_s` that the user has proven work; False if that challenge was answered before.
-
-        Raises `MemoryUnavailable`.
-        """
-        first = await self._client.call(lambda redis: redis.set(f"work:{_hashed(challenge)}", 1, nx=True, ex=life_s))
-        if first:
-            await self._client.call(lambda redis: redis.set(_worked(user), 1, ex=kept_s))
-        return bool(first)
-
-    async def has_worked(self, user: str) -> bool:
-        """Return whether the user has proven work. Raises `MemoryUnavailable`."""
-        return bool(await self._client.call(lambda redis: redis.exists(_worked(user))))
-
     async def epoch(self, user: str) -> int | None:
         """Return how often the user's cookies were revoked; None while Redis does not answer, and nobody knows."""
         known, until = self._epochs.get(user, (None, 0.0))
@@ -107,10 +90,6 @@ class AccessStore(RedisStore):
 
 def _epoch(user: str) -> str:
     return f"epoch:{_hashed(user)}"
-
-
-def _worked(user: str) -> str:
-    return f"worked:{_hashed(user)}"
 
 
 def _hashed(value: str) -> str:

@@ -53,7 +53,6 @@ from backend.http.limits import AtOnce, Buckets
 from backend.http.metrics_access import MetricsPort
 from backend.http.openapi import complete_openapi
 from backend.http.origins import Origins
-from backend.http.proof_of_work import ProofOfWork
 from backend.http.refusals import RefusalLog
 from backend.http.secret_key import secret_keys
 from backend.observability.request_metrics import RequestMetrics
@@ -150,7 +149,6 @@ def build_app(
         signatures=signatures,
         callers=PhoneCallers(keys),
         secrets=secrets,
-        work=ProofOfWork(keys, services.access_store, settings.budgets),
         offers=Buckets(settings.offers_per_minute, what="new calls"),
         messages=Buckets(MESSAGES_PER_MINUTE, what="messages"),
         pictures=Buckets(PICTURES_PER_MINUTE, what="pictures"),

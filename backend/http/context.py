@@ -33,7 +33,6 @@ from backend.http.client_secrets import ClientSecrets
 from backend.http.credentials import Identity
 from backend.http.limits import AtOnce, Buckets
 from backend.http.page_streams import PageStreams
-from backend.http.proof_of_work import ProofOfWork
 from backend.models.embedding import Embedder
 from backend.notifications.dispatcher import NotificationDispatcher
 from backend.notifications.service import ReminderService
@@ -71,7 +70,6 @@ class Context:
     """Names those who call by telephone."""
     secrets: ClientSecrets
     """Makes client secrets of the Realtime protocol."""
-    work: ProofOfWork
     offers: Buckets
     messages: Buckets
     pictures: Buckets
