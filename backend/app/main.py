@@ -100,7 +100,7 @@ def _banner(foundation: Foundation, calls: CallSubsystem, host: str, sip: Sip | 
         lines.append(f"SIP        {sip.summary}")
     if foundation.tracing.deliveries:
         lines.append(f"Tracing    {_tracing(settings)}")
-    if summary := mcp_summary(settings.mcp):
+    if summary := mcp_summary(settings.mcp, keyed="key" in settings.access):
         lines.append(f"MCP        {summary}")
     if opened.detail:
         lines.append(f"           {opened.detail}")

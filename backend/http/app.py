@@ -11,7 +11,6 @@ from starlette.routing import Route
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from backend.access.keys import ApiKeys
-from backend.access.static_tokens import StaticTokens
 from backend.extensions.realtime_endpoint import call_routes, socket_routes
 from backend.extensions.recordings import routes as recording_routes
 from backend.extensions.rtvi import routes as rtvi_routes
@@ -115,9 +114,8 @@ def build_app(
     settings = services.settings
     keys = secret_keys(settings)
     signatures = Signatures(keys, token_age_s=token_age_s(settings))
-    programs = StaticTokens(settings.mcp)
     secrets = ClientSecrets(keys, services.memory, services.access_store)
-    credentials = Credentials(signatures, services.access, _keys(settings), _signed_in_s(settings), programs)
+    credentials = Credentials(signatures, services.access, _keys(settings), _signed_in_s(settings))
     app = FastAPI(
         title="responder-thinker",
         middleware=[  # outermost first

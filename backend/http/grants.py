@@ -14,7 +14,6 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from backend.access.access import Access
 from backend.access.principal import MCP_GRANTS, Grant, Principal, Tier
-from backend.access.static_tokens import KINDS
 from backend.errors import CallerError, Forbidden, NotAdmitted, NotFound, TooMany
 from backend.http.context import context_of, identity_of, principal_of
 from backend.http.credentials import bearer
@@ -113,13 +112,12 @@ class GrantCheck:
         return self._refusal(principal, grant)
 
     def _mcp_refusal(self, connection: HTTPConnection, grant: Grant) -> CallerError:
-        principal, settings = principal_of(connection), context_of(connection).services.settings.mcp
-        kind = next(kind for kind, (_, grants) in KINDS.items() if grant in grants)
-        if not settings.has_tokens(kind) and "key" not in self._access.modes:
-            hint = f"Set MCP__{kind.upper()}_TOKENS, or ACCESS=key, to offer them to {kind} clients."
-            return NotFound("The server offers no tools to this client.", hint=hint)
+        principal = principal_of(connection)
+        if "key" not in self._access.modes:
+            hint = f"Add key to ACCESS, and set API_KEYS: their tokens with the grant {grant} open this path."
+            return NotFound("The server offers no tools to programs.", hint=hint)
         if not principal.credential.startswith("key "):
-            return NotAdmitted("A token is needed.", hint="Send a token of this server as Authorization: Bearer ….")
+            return NotAdmitted("A token is needed.", hint="Send a token of an API key as Authorization: Bearer ….")
         valid = [path for path, each in GRANTS.items() if each in MCP_GRANTS & principal.grants]
         hint = f"It is valid for {valid[0]}/." if valid else f"Ask whoever made it for one that grants {grant}."
         return Forbidden("This token is for another path.", hint=hint)

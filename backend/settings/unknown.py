@@ -23,6 +23,9 @@ BESIDES = frozenset({"LOG_LEVEL", "LOG_FORMAT", "HTTP_PORT", "HTTPS_PORT", "REDI
 FORMER: Mapping[str, str | None] = {
     "BUDGETS__PROOF_OF_WORK_BITS": None,
     "BUDGETS__PROOF_OF_WORK_S": None,
+    "MCP__INTERNAL_TOKENS": "API_KEYS",
+    "MCP__COPILOT_TOKENS": "API_KEYS",
+    "MCP__EXTERNAL_TOKENS": "API_KEYS",
 }
 """Former setting → the setting that took its place; None: nothing did."""
 
