@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from fastapi import FastAPI
 from starlette.middleware import Middleware
+from starlette.middleware.gzip import DEFAULT_EXCLUDED_CONTENT_TYPES, GZipMiddleware
 from starlette.routing import Route
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
@@ -40,7 +41,6 @@ from backend.http.auth import Signatures, redact_tokens_in_logs, token_age_s
 from backend.http.bodies import BodyLimit
 from backend.http.callers import PhoneCallers
 from backend.http.client_secrets import ClientSecrets
-from backend.http.compressed import Compressed
 from backend.http.context import Context, Services
 from backend.http.credentials import Credentials
 from backend.http.errors import ErrorBoundary, install
@@ -72,6 +72,8 @@ STREAMS_AT_ONCE = 100
 """Media streams of one address that may be waiting for their first messages: a provider has few addresses."""
 HEARTBEAT_S = 15.0
 """Seconds of quiet after which a stream of events says it is still there."""
+AS_THEY_ARE = (*DEFAULT_EXCLUDED_CONTENT_TYPES, "application/json", "text/plain")
+"""What goes out uncompressed: streams of events, and answers that a call may wait for."""
 
 ROUTES = (
     signalling,
@@ -123,7 +125,7 @@ def build_app(
             Middleware(RefusalLog),
             Middleware(RequestMetrics, registry=services.metrics.registry),
             Middleware(SecurityHeaders),
-            Middleware(Compressed),
+            Middleware(GZipMiddleware, compresslevel=6, exclude_content_types=AS_THEY_ARE),
             Middleware(ErrorBoundary),
             Middleware(MetricsPort, port=settings.metrics_port),
             Middleware(AllowedHosts, names=allowed_hosts(settings), metrics_port=settings.metrics_port),
