@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -53,7 +54,8 @@ async def open_foundation(settings: Settings, opened: OpenedMemory, *, serves: b
             open_notifications(settings.notifications, opened.redis, stores.pubsub, stores.memory, delivers=serves)
         )
         endpoints = await open_endpoints(settings, stack)
-        budgets = await enter(open_budgets(settings.budgets, stores.opened.redis, retention_s(settings)))
+        machine = f"{socket.gethostname()} {settings.data_dir.resolve()}"
+        budgets = await enter(open_budgets(settings.budgets, stores.opened.redis, retention_s(settings), machine))
         models = await enter(open_models(settings, endpoints, stores, budgets))
         tracing = await enter(open_tracing(settings))
         task_store = await enter(open_task_store(settings.background, opened, notifications.dispatcher))

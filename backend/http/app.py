@@ -48,7 +48,7 @@ from backend.http.grants import GrantCheck
 from backend.http.headers import SecurityHeaders
 from backend.http.hosts import AllowedHosts, allowed_hosts
 from backend.http.identity import IdentityMiddleware
-from backend.http.limits import AtOnce, Buckets
+from backend.http.limits import Buckets
 from backend.http.metrics_access import MetricsPort
 from backend.http.openapi import complete_openapi
 from backend.http.origins import Origins
@@ -62,14 +62,10 @@ MESSAGES_PER_MINUTE = 60
 """Typed messages one session may take."""
 PICTURES_PER_MINUTE = 10
 """Pictures one session may be shown: each costs about as much as a minute of speech."""
-HANDSHAKES_AT_ONCE = 16
-"""WebSockets of one address that may be waiting for their first message."""
 READS_PER_MINUTE = 60
 """Requests for shared transcripts one address may make; the page makes two."""
 ATTEMPTS_PER_MINUTE = 10
 """Wrong admin tokens one address may try."""
-STREAMS_AT_ONCE = 100
-"""Media streams of one address that may be waiting for their first messages: a provider has few addresses."""
 HEARTBEAT_S = 15.0
 """Seconds of quiet after which a stream of events says it is still there."""
 AS_THEY_ARE = (*DEFAULT_EXCLUDED_CONTENT_TYPES, "application/json", "text/plain")
@@ -152,8 +148,6 @@ def build_app(
         offers=Buckets(settings.offers_per_minute, what="new calls"),
         messages=Buckets(MESSAGES_PER_MINUTE, what="messages"),
         pictures=Buckets(PICTURES_PER_MINUTE, what="pictures"),
-        handshakes=AtOnce(HANDSHAKES_AT_ONCE, what="WebSockets without a token"),
-        streams=AtOnce(STREAMS_AT_ONCE, what="media streams that have not started"),
         link_tokens=LinkTokens(keys),
         readers=Buckets(READS_PER_MINUTE, what="requests for shared transcripts"),
         attempts=Buckets(ATTEMPTS_PER_MINUTE, what="wrong tokens"),

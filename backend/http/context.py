@@ -31,7 +31,7 @@ from backend.http.auth import Signatures
 from backend.http.callers import PhoneCallers
 from backend.http.client_secrets import ClientSecrets
 from backend.http.credentials import Identity
-from backend.http.limits import AtOnce, Buckets
+from backend.http.limits import Buckets
 from backend.http.page_streams import PageStreams
 from backend.models.embedding import Embedder
 from backend.notifications.dispatcher import NotificationDispatcher
@@ -73,10 +73,6 @@ class Context:
     offers: Buckets
     messages: Buckets
     pictures: Buckets
-    handshakes: AtOnce
-    """WebSockets that have not shown their session's token yet."""
-    streams: AtOnce
-    """Media streams of telephone providers that have not named their call yet."""
     link_tokens: LinkTokens
     """Signs shared links."""
     readers: Buckets

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import ipaddress
 import math
-from collections import Counter, OrderedDict
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections import OrderedDict
+from collections.abc import Iterable
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
@@ -61,31 +60,6 @@ class Buckets:
             wait_s = max(1, math.ceil((1 - left) * 60 / self._per_minute))
             hint = f"The limit is {self._per_minute} per minute."
             raise TooMany(f"Too many {self._what}.", retry_after_s=wait_s, hint=hint)
-
-
-class AtOnce:
-    """A bound on what each key holds at once in this process, such as the requests of one address under way."""
-
-    def __init__(self, limit: int, *, what: str) -> None:
-        self._limit = limit
-        self._what = what
-        self._held: Counter[str] = Counter()
-
-    def __repr__(self) -> str:
-        return f"AtOnce({self._what}: {self._held.total()} of {len(self._held)} keys)"
-
-    @contextmanager
-    def holding(self, key: str) -> Iterator[None]:
-        """Count one more of `key` within the block. Raises `TooMany` when it has as many as it may."""
-        if self._held[key] >= self._limit:
-            raise TooMany(f"Too many {self._what}.", retry_after_s=5, hint=f"The limit is {self._limit} at a time.")
-        self._held[key] += 1
-        try:
-            yield
-        finally:
-            self._held[key] -= 1
-            if not self._held[key]:
-                del self._held[key]
 
 
 class Networks:
