@@ -3,8 +3,8 @@
     permits:{kind}:{subject}   sorted set: id → Unix time until which it is held
 
 A user and an address have so many calls, typed turns and streams, an address so many sockets that have not said yet
-what they are for, and a machine so many calls. A permit that is taken but not entered, and one whose process has died,
-is free again after 30 seconds. While Redis does not answer, each process counts its own.
+what they are for, and a machine so many calls. A permit that is taken but not entered, and that of a process that has
+died, is free again after 30 seconds. While Redis does not answer, each process counts its own.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ HELD_S = 30.0
 RENEW_EVERY_S = 10.0
 RETRY_S = 10
 BUSY_RETRY_S = 15
-"""Seconds after which a caller may try again for whom this machine had no room."""
+"""Seconds after which a caller may try again when this machine had no room."""
 
 
 class PermitKind(StrEnum):
@@ -96,7 +96,7 @@ class Permits(RedisStore):
     def __init__(
         self, redis: Redis, settings: BudgetSettings, *, machine: str = "", clock: Callable[[], float] = time.time
     ) -> None:
-        """`machine` names what all processes share whose calls are counted together."""
+        """`machine` names the machine: all processes of that name count its calls together."""
         super().__init__(redis)
         self._limits: Mapping[PermitKind, int] = {
             PermitKind.CALLS: settings.live_calls,
@@ -182,7 +182,7 @@ class Permits(RedisStore):
         return Permit(self, kind, self._subjects(kind, payer), id_, self._clock() + HELD_S)
 
     def _subjects(self, kind: PermitKind, payer: Payer) -> tuple[Subject, ...]:
-        """Return those of whom a permit is taken, the machine last."""
+        """Return the subjects of a permit, the machine last."""
         if kind in OF_ADDRESSES:
             return (payer.at_address,)
         callers = payer.with_address if self._limits[kind] and not payer.exempt else ()

@@ -138,9 +138,9 @@ def identity_in(scope: Scope, credentials: Credentials) -> Identity:
 
 
 async def refuse(error: VoiceError, scope: Scope, receive: Receive, send: Send) -> None:
-    """Answer with `error`, or close a WebSocket that is not open yet; the security log is told why.
+    """Answer with `error`, or close a WebSocket that is not open yet; the security log says why.
 
-    A client of RTVI is told why, too, in a message of its protocol, and one of the OpenAI API in the answer.
+    A client of RTVI gets the reason in a message of its protocol, and one of the OpenAI API in the answer.
     """
     note_error(HTTPConnection(scope), error)
     answers = scope["path"].startswith("/v1/") and "websocket.http.response" in scope.get("extensions", {})
