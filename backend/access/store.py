@@ -1,8 +1,10 @@
-"""What access keeps in Redis, for all processes: one-time tickets, and the epochs that make cookies void.
+"""What access keeps in Redis, for all processes: one-time tickets, the epochs that make cookies void, and
+token buckets.
 
     ticket:{hash}    what a ticket opens, as JSON, until it is used or 30 seconds have passed
     sign-in:{hash}   a sign-in that has begun, as JSON, until it is finished or ten minutes have passed
     epoch:{hash}     the number of times a user's cookies were revoked
+    bucket:{hash}    the Unix time at which a token bucket is full again, until then
 
 A ticket stands in an address where nothing else can be sent: a browser's event stream takes no headers. It is good
 once, so an address in a proxy's log opens nothing.
@@ -11,6 +13,7 @@ once, so an address in a proxy's log opens nothing.
 from __future__ import annotations
 
 import hashlib
+import math
 import secrets
 import time
 from collections import OrderedDict
@@ -21,7 +24,7 @@ from typing import Literal
 from redis.asyncio import Redis
 
 from backend.errors import MemoryUnavailable
-from backend.storage.client import RedisStore
+from backend.storage.client import Pipe, RedisStore
 
 TICKET_LIFE_S = 30
 """Seconds in which a ticket must be used."""
@@ -60,6 +63,19 @@ class AccessStore(RedisStore):
         name = f"{kind}:{_hashed(ticket[:TICKET_LIMIT])}"
         found: bytes | None = await self._client.call(lambda redis: redis.getdel(name))
         return found
+
+    async def change_bucket(self, name: str, change: Callable[[float], float], now: float) -> None:
+        """Replace the Unix time at which a token bucket is full by what `change` makes of it.
+
+        What `change` raises comes through, and nothing is changed. Raises `MemoryUnavailable`.
+        """
+        key = f"bucket:{_hashed(name)}"
+
+        def write(pipe: Pipe, raw: bytes | None) -> None:
+            full_at = change(float(raw or 0))
+            pipe.set(key, repr(full_at), px=max(1, math.ceil((full_at - now) * 1000)))
+
+        await self._client.transact(key, read=lambda pipe: pipe.get(key), write=write)
 
     async def epoch(self, user: str) -> int | None:
         """Return how often the user's cookies were revoked; None while Redis does not answer, and nobody knows."""

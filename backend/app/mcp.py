@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from starlette.types import ASGIApp
 
-from backend.mcp.endpoint import PATHS, Endpoint, RateLimit
+from backend.mcp.endpoint import PATHS, Endpoint, RateLimit, unlimited
 from backend.settings.mcp import McpSettings
 from backend.tools.registry import Registry
 
@@ -49,7 +49,7 @@ async def served_tools(
     origins: Sequence[str] = (),
     *,
     keyed: bool = False,
-    rate_limit: RateLimit = lambda token: None,
+    rate_limit: RateLimit = unlimited,
 ) -> AsyncIterator[Mapping[str, ASGIApp]]:
     """Yield the endpoints by path; `rate_limit` bounds the requests of each token.
 

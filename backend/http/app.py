@@ -13,6 +13,7 @@ from starlette.routing import Route
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from backend.access.keys import ApiKeys
+from backend.access.rates import Buckets
 from backend.extensions.sharing.routes import LinkTokens
 from backend.http import (
     admin,
@@ -44,7 +45,6 @@ from backend.http.grants import GRANTS, GrantCheck, Grants
 from backend.http.headers import SecurityHeaders
 from backend.http.hosts import AllowedHosts, allowed_hosts
 from backend.http.identity import IdentityMiddleware
-from backend.http.limits import Buckets
 from backend.http.metrics_access import MetricsPort
 from backend.http.openapi import complete_openapi
 from backend.http.origins import Origins
@@ -106,6 +106,11 @@ def build_app(
     signatures = Signatures(keys, token_age_s=token_age_s(settings))
     secrets = ClientSecrets(keys, services.memory, services.access_store)
     credentials = Credentials(signatures, services.access, _keys(settings), _signed_in_s(settings))
+
+    def rate(per_minute: int, what: str, name: str) -> Buckets:
+        shared = services.access_store if settings.several_processes else None
+        return Buckets(per_minute, what=what, name=name, shared=shared)
+
     app = FastAPI(
         title="responder-thinker",
         middleware=[  # outermost first
@@ -137,14 +142,14 @@ def build_app(
         signatures=signatures,
         callers=PhoneCallers(keys),
         secrets=secrets,
-        offers=Buckets(settings.offers_per_minute, what="new calls"),
-        messages=Buckets(MESSAGES_PER_MINUTE, what="messages"),
-        pictures=Buckets(PICTURES_PER_MINUTE, what="pictures"),
+        offers=rate(settings.offers_per_minute, "new calls", "offers"),
+        messages=rate(MESSAGES_PER_MINUTE, "messages", "messages"),
+        pictures=rate(PICTURES_PER_MINUTE, "pictures", "pictures"),
         link_tokens=LinkTokens(keys),
-        readers=Buckets(READS_PER_MINUTE, what="requests for shared transcripts"),
-        attempts=Buckets(ATTEMPTS_PER_MINUTE, what="wrong tokens"),
-        turns=Buckets(settings.chat_turns_per_minute, what="messages"),
-        reasoning=Buckets(settings.reasoning.per_minute, what="tasks to reason about"),
+        readers=rate(READS_PER_MINUTE, "requests for shared transcripts", "readers"),
+        attempts=rate(ATTEMPTS_PER_MINUTE, "wrong tokens", "attempts"),
+        turns=rate(settings.chat_turns_per_minute, "messages", "turns"),
+        reasoning=rate(settings.reasoning.per_minute, "tasks to reason about", "reasoning"),
         now=now,
         heartbeat_s=heartbeat_s,
     )

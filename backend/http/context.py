@@ -17,6 +17,7 @@ from backend.access.access import Access
 from backend.access.merges import Merges
 from backend.access.oidc import OpenIdProvider
 from backend.access.principal import Principal
+from backend.access.rates import Buckets
 from backend.access.store import AccessStore
 from backend.budgets.budgets import Budgets
 from backend.chat.chat import Chat
@@ -31,7 +32,6 @@ from backend.http.auth import Signatures
 from backend.http.callers import PhoneCallers
 from backend.http.client_secrets import ClientSecrets
 from backend.http.credentials import Identity
-from backend.http.limits import Buckets
 from backend.http.page_streams import PageStreams
 from backend.models.embedding import Embedder
 from backend.notifications.dispatcher import NotificationDispatcher

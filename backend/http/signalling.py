@@ -36,7 +36,7 @@ router = APIRouter(tags=["signalling"])
 @router.post("/api/rtc/offer", openapi_extra=documented(Offer))
 async def offer(request: Request, background: BackgroundTasks, here: Here, caller: Caller) -> dict[str, str]:
     """Answer an SDP offer and start the call. 422 for a bad offer, 429 with Retry-After when there is no room."""
-    here.offers.take(address_key(request), here.now())
+    await here.offers.take(address_key(request), here.now())
     body = await read_body(request, Offer)
     services = here.services
     permit = await admit_call(request)

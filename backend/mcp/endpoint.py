@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 
 from starlette.datastructures import Headers
@@ -32,8 +32,12 @@ USER_ID = re.compile(r"[A-Za-z0-9._@-]{1,128}")
 CALLER = "mcp.caller"
 """The key of the request's scope that holds the `McpCaller`."""
 
-RateLimit = Callable[[str], None]
+RateLimit = Callable[[str], Awaitable[None]]
 """Spend one of a token's requests, named by its id. Raise `TooMany`."""
+
+
+async def unlimited(token: str) -> None:
+    """Let every request through."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +63,7 @@ class AccessDenied(Exception):
 class Endpoint:
     """One path, for one kind of client, over the SDK's application."""
 
-    def __init__(self, client: Client, served: ASGIApp, rate_limit: RateLimit = lambda token: None) -> None:
+    def __init__(self, client: Client, served: ASGIApp, rate_limit: RateLimit) -> None:
         self._client: Client = client
         self._served = served
         self._rate_limit = rate_limit
@@ -69,20 +73,20 @@ class Endpoint:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
-            caller = self._caller(Headers(scope=scope), scope["state"]["principal"])
+            caller = await self._caller(Headers(scope=scope), scope["state"]["principal"])
         except AccessDenied as denied:
             await denied.response(scope, receive, send)
         else:
             await self._served({**scope, CALLER: caller}, receive, send)
 
-    def _caller(self, headers: Headers, principal: Principal) -> McpCaller:
+    async def _caller(self, headers: Headers, principal: Principal) -> McpCaller:
         """Return the caller, with the user the request is for. Raise `AccessDenied`."""
         shown = f"{principal.credential} {principal.user}"
         if self._client in OPERATORS:
             principal = replace(principal, tier=Tier.OPERATOR)
         caller = McpCaller(self._client, hashlib.sha256(shown.encode()).hexdigest()[:12], principal)
         try:
-            self._rate_limit(caller.id)
+            await self._rate_limit(caller.id)
         except TooMany as error:
             raise AccessDenied(429, str(error), error.hint, retry_after=str(error.retry_after_s)) from None
         named = headers.get(ON_BEHALF_OF, "").strip()

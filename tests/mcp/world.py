@@ -13,8 +13,8 @@ from mcp.client.streamable_http import streamable_http_client
 
 from backend.access.access import Access
 from backend.access.keys import ApiKeys
+from backend.access.rates import Buckets
 from backend.app.mcp import served_tools
-from backend.http.limits import Buckets
 from backend.settings.access import AccessMode
 from backend.settings.mcp import McpSettings
 from backend.tools.registry import Registry

@@ -31,7 +31,7 @@ LASTS_UNLIMITED_S = 24 * 3600
 
 async def admit_client(connection: HTTPConnection, here: Context) -> Permit:
     """Count a new call and admit it at its caller's expense. Raises `TooMany` over a limit or a budget."""
-    here.offers.take(address_key(connection), here.now())
+    await here.offers.take(address_key(connection), here.now())
     payer = payer_of(connection)
     current_payer.set(payer)
     await here.services.budgets.admit(payer, CALL, Counter())

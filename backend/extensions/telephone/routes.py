@@ -83,7 +83,7 @@ async def media_stream(websocket: WebSocket, name: str) -> None:
 
 async def reserve_call(here: Context, payer: Payer) -> Session:
     """Admit a call by telephone and reserve its session. Raises `TooMany` over a limit or a budget, or when full."""
-    here.offers.take(payer.address, here.now())
+    await here.offers.take(payer.address, here.now())
     budgets = here.services.budgets
     await budgets.admit(payer, CALL, Counter())
     permit = await budgets.permits.take(PermitKind.CALLS, payer)
