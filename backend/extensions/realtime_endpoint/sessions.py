@@ -14,7 +14,7 @@ from backend.budgets.usage import CALL
 from backend.errors import BadRequest, Forbidden, VoiceError
 from backend.extensions.realtime_endpoint.client_events import ClientFault, check_session
 from backend.extensions.realtime_endpoint.session import RealtimeSession
-from backend.http.budgets import known_payer, take_permit
+from backend.http.budgets import payer_of, take_permit
 from backend.http.context import Context, identity_of
 from backend.http.limits import address_key
 from backend.http.signalling import conversation_for
@@ -31,8 +31,8 @@ LASTS_UNLIMITED_S = 24 * 3600
 
 async def admit_client(connection: HTTPConnection, here: Context) -> Permit:
     """Count a new call and admit it at its caller's expense. Raises `TooMany` over a limit or a budget."""
-    here.offers.take(address_key(connection), here.now())
-    payer = await known_payer(connection)
+    await here.offers.take(address_key(connection), here.now())
+    payer = payer_of(connection)
     current_payer.set(payer)
     await here.services.budgets.admit(payer, CALL, Counter())
     return await take_permit(connection, PermitKind.CALLS)

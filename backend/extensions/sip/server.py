@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 from aiosipua.auth import SipDigestAuth
 
+from backend.access.rates import Buckets
 from backend.budgets.permits import PermitKind
 from backend.errors import BadOffer, SetupError, TooMany, VoiceError
 from backend.extensions.sip.agent import AgentConfig, UserAgent
@@ -28,7 +29,7 @@ from backend.extensions.sip.sdp import CodecName
 from backend.extensions.sip.settings import SipSettings
 from backend.extensions.telephone.routes import TRANSPORT, reserve_call
 from backend.http.context import Context
-from backend.http.limits import Buckets, network_of
+from backend.http.limits import network_of
 from backend.http.secret_key import secret_keys
 from backend.runtime.supervisor import supervising
 from backend.settings.settings import Settings
@@ -181,7 +182,7 @@ def _digest(settings: Settings) -> DigestAuth | None:
 
 def _may(buckets: Buckets, here: Context, address: str) -> bool:
     try:
-        buckets.take(network_of(address), here.now())
+        buckets.take_here(network_of(address), here.now())
     except TooMany:
         return False
     return True

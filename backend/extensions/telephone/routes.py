@@ -17,7 +17,8 @@ from backend.budgets.permits import PermitKind
 from backend.budgets.usage import CALL, Payer
 from backend.errors import BadRequest, Forbidden, NotFound, TooMany, VoiceError
 from backend.extensions.telephone.provider import TelephoneProvider, WebhookRequest
-from backend.http.context import Context, Here, context_of, principal_of
+from backend.http.budgets import take_permit
+from backend.http.context import Context, Here, context_of
 from backend.http.errors import note_error
 from backend.http.identity import refuse
 from backend.sessions.registry import Session, SessionState
@@ -61,7 +62,7 @@ async def media_stream(websocket: WebSocket, name: str) -> None:
     try:
         provider = _provider(here, name)
         framing = provider.framing()
-        with here.streams.holding(principal_of(websocket).address):
+        async with await take_permit(websocket, PermitKind.UNSTARTED):
             await websocket.accept()
             started = await _started(websocket, framing)
             session = await _session_of(here, started)
@@ -82,7 +83,7 @@ async def media_stream(websocket: WebSocket, name: str) -> None:
 
 async def reserve_call(here: Context, payer: Payer) -> Session:
     """Admit a call by telephone and reserve its session. Raises `TooMany` over a limit or a budget, or when full."""
-    here.offers.take(payer.address, here.now())
+    await here.offers.take(payer.address, here.now())
     budgets = here.services.budgets
     await budgets.admit(payer, CALL, Counter())
     permit = await budgets.permits.take(PermitKind.CALLS, payer)
