@@ -14,6 +14,7 @@ from tests.support.standin import CONFIG, StandIn, standing_in
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 
+RECORDED = {"offered": True, "keep_hours": 168}
 OUTSIDE = """() => {
   const { scrollWidth } = document.documentElement;
   const wide = scrollWidth > innerWidth ? [`page ${scrollWidth}`] : [];
@@ -134,7 +135,7 @@ async def test_everything_that_opens_stays_on_the_screen_at_every_width(browser:
 @pytest.mark.parametrize("language", ["en", "de", "fr", "ja"])
 async def test_on_no_phone_does_anything_cover_what_is_to_be_pressed(browser: Browser, language: str) -> None:
     async with standing_in() as server, tab_in(browser, size=(WIDTHS_OF_PHONES[0], 640), language=language) as tab:
-        server.config = CONFIG | {"recording": {"keep_hours": 168}, "sharing": {"days": 7}}
+        server.config = CONFIG | {"extensions": {"recordings": RECORDED}, "sharing": {"days": 7}}
         await tab.page.goto(f"{server.url}/?raw=1")
         await tab.page.locator("body[data-phase=ready]").wait_for()
         await nothing_is_covered(tab)
@@ -163,7 +164,7 @@ async def test_at_twice_the_size_the_call_button_is_in_view(browser: Browser, si
         assert "connect" not in await tab.page.evaluate(COVERED), state
 
     async with standing_in() as server, tab_in(browser, complaints="expected", size=size) as tab:
-        server.config = CONFIG | {"recording": {"keep_hours": 168}}
+        server.config = CONFIG | {"extensions": {"recordings": RECORDED}}
         await tab.open(server.url)
         await in_view("ready")
         await in_state(tab, server, "talking")

@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
 
-from starlette.requests import HTTPConnection
-
-from backend.access.reach import Reach
-from backend.budgets.payers import current_payer
-from backend.budgets.permits import Permit, PermitKind
-from backend.budgets.usage import CALL
-from backend.errors import BadRequest, Forbidden, VoiceError
+from backend.errors import BadRequest
 from backend.extensions.realtime_endpoint.client_events import ClientFault, check_session
 from backend.extensions.realtime_endpoint.session import RealtimeSession
+<<<<<<< HEAD
 from backend.http.budgets import payer_of, take_permit
 from backend.http.context import Context, identity_of
 from backend.http.limits import address_key
 from backend.http.signalling import conversation_for
+=======
+>>>>>>> calls
 from backend.runtime.json_objects import Json
-from backend.sessions.registry import Session
 from backend.settings.settings import Settings
 
 PROTOCOL = "realtime"
@@ -29,6 +24,7 @@ LASTS_UNLIMITED_S = 24 * 3600
 """Seconds after which a session is said to expire where calls have no limit."""
 
 
+<<<<<<< HEAD
 async def admit_client(connection: HTTPConnection, here: Context) -> Permit:
     """Count a new call and admit it at its caller's expense. Raises `TooMany` over a limit or a budget."""
     await here.offers.take(address_key(connection), here.now())
@@ -62,6 +58,8 @@ async def reserve_for(
         raise
 
 
+=======
+>>>>>>> calls
 def new_session(settings: Settings, session_id: str, given: Json) -> RealtimeSession:
     """Return what the client is shown of its session, with the fields it has `given`. Raises `BadRequest`."""
     lasts_s = settings.session_max_minutes * 60 or LASTS_UNLIMITED_S

@@ -11,7 +11,7 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, Download, expect
 
-from tests.browser.test_audit import LOOKS
+from tests.browser.test_audit import LOOKS, NARROW
 from tests.browser.test_returning import ask
 from tests.browser.test_widths import outside
 from tests.support.axe import assert_accessible
@@ -21,7 +21,6 @@ from tests.support.standin import CONFIG, SESSION, StandIn, refusal, standing_in
 from tests.support.waiting import until
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
-NARROW = [pytest.param({"scheme": scheme, "size": (320, 640)}, id=f"{scheme} 320") for scheme in ("dark", "light")]
 ENDS = {"size": "the maximum length", "full": "no room", "failed": "could not be written"}
 PLAYED_MS = "document.querySelector('.player audio').currentTime * 1000"
 
@@ -46,8 +45,13 @@ async def read(download: Download) -> bytes:
     return await asyncio.to_thread(Path(await download.path()).read_bytes)
 
 
+def offered(keep_hours: int = 168) -> dict[str, Any]:
+    """The part of `GET /api/config` that says calls may be recorded."""
+    return {"extensions": {"recordings": {"offered": True, "keep_hours": keep_hours}}}
+
+
 async def call_that_may_be_recorded(server: StandIn, tab: Tab, **recording: Any) -> None:
-    server.config = CONFIG | {"recording": {"keep_hours": 168} | recording}
+    server.config = CONFIG | offered(**recording)
     await tab.open(server.url)
     await tab.connect()
     started(server)
@@ -121,7 +125,7 @@ async def test_where_nothing_may_be_recorded_nobody_is_asked(browser: Browser) -
 
 async def test_who_only_types_is_not_asked_but_may_record(browser: Browser) -> None:
     async with standing_in() as server, tab_in(browser) as tab:
-        server.config = CONFIG | {"recording": {"keep_hours": 0}}
+        server.config = CONFIG | offered(keep_hours=0)
         await tab.open(server.url)
         await tab.page.get_by_test_id("composer-text").fill("Hello")
         await tab.page.keyboard.press("Enter")

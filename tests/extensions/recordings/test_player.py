@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +15,10 @@ from playwright.async_api import Browser, expect
 from backend.extensions.recordings.store import RecordingStore
 from backend.extensions.recordings.writer import ASSISTANT, CALLER
 from backend.http.auth import Signatures
-from tests.browser.test_audit import LOOKS
-from tests.browser.test_recording import NARROW, PLAYED_MS, read
+from tests.browser.test_audit import LOOKS, NARROW
 from tests.browser.test_widths import outside
 from tests.extensions.recordings.recorded import add_tone, recorded, said, store_in
+from tests.extensions.recordings.test_page import PLAYED_MS, offered, read
 from tests.support.axe import assert_accessible
 from tests.support.browser import Tab, launched, tab_in
 from tests.support.page import page_world
@@ -70,11 +71,12 @@ async def listening(
 ) -> AsyncIterator[tuple[Tab, RecordingStore, str]]:
     """The list of recordings is open."""
     store = store_in(folder / "recordings", keep_s=keep_s)
-    with_store = {"recordings": store, "user_data": {"recordings": store}}
+    with_store = {"opened": {RecordingStore: store}, "user_data": {"recordings": store}, "records": True}
     async with (
-        page_world(folder, services_with=with_store, recording={"enabled": True}) as here,
+        page_world(folder, services_with=with_store) as here,
         tab_in(browser, **look) as tab,
     ):
+        here.page_config = replace(here.page_config, **offered())
         cookie = Signatures(KEY, token_age_s=60).cookie(USER)
         await tab.page.context.add_cookies([{"name": "caller", "value": cookie, "url": here.url}])
         recording_id = "" if empty else await two_voices(store)

@@ -17,7 +17,7 @@ from backend.extensions.telephone.plivo import signature as plivo_signature
 from backend.testing.services.plivo import TOKEN as PLIVO_TOKEN
 from backend.testing.services.telnyx import PRIVATE_KEY
 from backend.testing.services.twilio import ACCOUNT, TOKEN
-from tests.support.media_streams import (
+from tests.extensions.telephone.media_streams import (
     CALL,
     PLIVO_CALL,
     TELNYX_ACCOUNT,
@@ -26,6 +26,7 @@ from tests.support.media_streams import (
     TelnyxStream,
     TwilioStream,
 )
+from tests.support.media_streams import MediaStream
 
 CALLER = "+15550123456"
 
@@ -110,7 +111,7 @@ async def announce_plivo(url: str, *, number: str = CALLER, call: str = PLIVO_CA
 
 
 @asynccontextmanager
-async def telnyx_call(url: str) -> AsyncIterator[TwilioStream]:
+async def telnyx_call(url: str) -> AsyncIterator[MediaStream]:
     """A call that Telnyx passes on; hung up at the end."""
     address, parameters = (await announce_telnyx(url)).stream
     stream = TelnyxStream()
@@ -122,7 +123,7 @@ async def telnyx_call(url: str) -> AsyncIterator[TwilioStream]:
 
 
 @asynccontextmanager
-async def plivo_call(url: str) -> AsyncIterator[TwilioStream]:
+async def plivo_call(url: str) -> AsyncIterator[MediaStream]:
     """A call that Plivo passes on; hung up at the end."""
     answer = await announce_plivo(url)
     element = ElementTree.fromstring(answer.text).find("Stream")
