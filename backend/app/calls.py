@@ -37,8 +37,11 @@ from backend.sessions.cluster.cluster import Cluster
 from backend.sessions.load import Load, watch
 from backend.sessions.offers import AcceptOffer
 from backend.sessions.page_json import PageMessage, page_message
+<<<<<<< HEAD
+=======
 from backend.sessions.places import CallPlaces
 from backend.sessions.recorder import no_recorder
+>>>>>>> calls
 from backend.sessions.registry import QUEUES, Session, SessionRegistry
 from backend.settings.settings import Settings
 from backend.storage.ledger.recall import recall
@@ -116,8 +119,8 @@ async def open_calls(foundation: Foundation, tasks: TaskSubsystem) -> AsyncItera
             interruptions=settings.interruptions,
             on_lapse=partial(metrics.session_ended, "never_connected"),
             admit=load.admit,
-            places=CallPlaces(settings.data_dir / "calls", foundation.endpoints.most_calls),
         )
+        foundation.budgets.permits.machine_calls = foundation.endpoints.most_calls
         for queue in QUEUES:
             metrics.watch_queue(queue, partial(registry.depth, queue))
         ice, ice_servers = _ice_config(settings), _ice_servers(settings)

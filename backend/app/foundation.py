@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -65,7 +66,8 @@ async def open_foundation(settings: Settings, opened: OpenedMemory, *, serves: b
         )
         having = installed(settings.plugin_folders)
         endpoints = await open_endpoints(settings, stack, having.responders)
-        budgets = await enter(open_budgets(settings.budgets, stores.opened.redis, retention_s(settings)))
+        machine = f"{socket.gethostname()} {settings.data_dir.resolve()}"
+        budgets = await enter(open_budgets(settings.budgets, stores.opened.redis, retention_s(settings), machine))
         models = await enter(open_models(settings, endpoints, stores, budgets))
         ground = Ground(
             settings,

@@ -14,6 +14,7 @@ from fastapi import FastAPI
 from backend.access.access import Access
 from backend.access.merges import Merges
 from backend.access.oidc import OpenIdProvider
+from backend.access.rates import Buckets
 from backend.access.store import AccessStore
 from backend.app.calls import CallSubsystem
 from backend.app.foundation import Foundation
@@ -28,7 +29,6 @@ from backend.extensions.calendar.calendars import open_calendars
 from backend.http.app import build_app
 from backend.http.context import PageConfig, ResponderChoice, Services, UserDataStore
 from backend.http.ice_servers import listed
-from backend.http.limits import Buckets
 from backend.notifications.deletions import Deletion, DeletionNotifier, DeletionTarget, DeletionWebhook
 from backend.responders.failover import Provider
 from backend.runtime.extras import require
@@ -53,7 +53,9 @@ async def open_http(
     """Open the HTTP application over typed turns and everything else; its MCP endpoints serve until the block ends."""
     settings, stores, thinkers = foundation.settings, foundation.stores, foundation.thinkers
     toolbox, others = thinkers.registry.dependencies.toolbox, thinkers.others
-    requests = Buckets(settings.mcp.per_minute, what="requests of this token")
+    access_store = AccessStore(stores.opened.redis)
+    shared = access_store if settings.several_processes else None
+    requests = Buckets(settings.mcp.per_minute, what="requests of this token", shared=shared)
     async with (
         open_chat(foundation, tasks) as chat,
         open_deletions(foundation) as deletions,
@@ -102,7 +104,12 @@ async def open_http(
             access=access,
             merges=Merges(stores.opened.redis),
             provider=_sign_in_provider(foundation),
+<<<<<<< HEAD
+            access_store=access_store,
+            telephone=open_telephone(settings, foundation.models.http),
+=======
             access_store=AccessStore(stores.opened.redis),
+>>>>>>> calls
             opened={kind: one for each in foundation.extensions.values() for kind, one in each.services.items()},
         )
         yield build_app(services, foundation.installed.joined)

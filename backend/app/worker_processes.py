@@ -24,6 +24,9 @@ from backend.storage.embedded import open_memory
 
 END_WITHIN_S = 25.0
 """Seconds the processes may take to say goodbye to their callers."""
+RECEIVE_BUFFER = 32 * 1024
+"""Bytes that the kernel takes from a client before they are read, and as many again: what one read may hold is parsed
+within some 20 ms, however it is formed."""
 SETUP_FAILED = 2
 """The exit status of a server that cannot start as it is set up."""
 
@@ -108,6 +111,7 @@ def bound_socket(host: str, port: int, *, shared: bool) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     bound = socket.socket(family, socket.SOCK_STREAM)
     bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT if shared else socket.SO_REUSEADDR, 1)
+    bound.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER)
     try:
         bound.bind((host, port))
     except OSError as error:

@@ -17,6 +17,7 @@ from backend.access.access import Access
 from backend.access.merges import Merges
 from backend.access.oidc import OpenIdProvider
 from backend.access.principal import Principal
+from backend.access.rates import Buckets
 from backend.access.store import AccessStore
 from backend.budgets.budgets import Budgets
 from backend.chat.chat import Chat
@@ -27,9 +28,7 @@ from backend.http.auth import Signatures
 from backend.http.callers import PhoneCallers
 from backend.http.client_secrets import ClientSecrets
 from backend.http.credentials import Identity
-from backend.http.limits import AtOnce, Buckets
 from backend.http.page_streams import PageStreams
-from backend.http.proof_of_work import ProofOfWork
 from backend.models.embedding import Embedder
 from backend.notifications.dispatcher import NotificationDispatcher
 from backend.notifications.service import ReminderService
@@ -69,12 +68,14 @@ class Context:
     """Names those who call by telephone."""
     secrets: ClientSecrets
     """Makes client secrets of the Realtime protocol."""
-    work: ProofOfWork
     offers: Buckets
     messages: Buckets
     pictures: Buckets
+<<<<<<< HEAD
+=======
     handshakes: AtOnce
     """WebSockets that have not shown their session's token yet."""
+>>>>>>> calls
     link_tokens: LinkTokens
     """Signs shared links."""
     readers: Buckets

@@ -1,8 +1,7 @@
-"""Who makes a request, by what its headers show: a token signed by an API key, a program's static token, a
-session's token, or the cookie of a visitor.
+"""Who makes a request, by what its headers show: a token of an API key, a session's token, or a visitor's cookie.
 
-A token that is none of ours counts as none here; a JSON Web Token that is not valid is refused at once, so that
-its maker learns why.
+A token that is none of ours counts as none here. A JSON Web Token that is not valid is refused here, so that its maker
+learns why.
 """
 
 from __future__ import annotations
@@ -15,7 +14,6 @@ from backend.access.access import Access
 from backend.access.keys import ApiKeys, Signed, looks_signed
 from backend.access.oidc import OIDC_USER
 from backend.access.principal import USER_GRANTS, Grant, Principal, Tier
-from backend.access.static_tokens import StaticTokens
 from backend.http.auth import KnownUser, OpenedSession, Signatures, new_user
 from backend.http.limits import address_key, is_from_here
 from backend.http.token_sockets import token_socket
@@ -66,8 +64,6 @@ class Credentials:
     """None: tokens of API keys are not taken."""
     signed_in_s: int = 0
     """Seconds for which a user who has signed in stays so; 0: nobody signs in here."""
-    programs: StaticTokens | None = None
-    """The static tokens of programs."""
 
     def identify(self, connection: HTTPConnection) -> Identity:
         """Return who makes the request. Raises `NotAdmitted` for a JSON Web Token that is not valid."""
@@ -78,8 +74,6 @@ class Credentials:
             signed = self.keys.read(token)
             principal = _key_principal(signed, address)
             return Identity(principal, known=True, announce=False, origin=signed.claims.origin or "")
-        if self.programs is not None and (program := self.programs.principal(token, address)):
-            return Identity(program, known=True, announce=False)
         visitor, opened = self._visitor(connection, address), self.signatures.opened(token)
         if opened is not None:
             visitor.opened, visitor.origin = opened, opened.origin

@@ -32,7 +32,7 @@ from backend.http.token_sockets import token_socket
 
 PREFLIGHT_HEADERS = {
     "access-control-allow-methods": "GET, POST, PATCH, DELETE",
-    "access-control-allow-headers": "Authorization, Content-Type, Last-Event-ID, Proof-Of-Work, X-OpenAI-Agents-SDK",
+    "access-control-allow-headers": "Authorization, Content-Type, Last-Event-ID, X-OpenAI-Agents-SDK",
     "access-control-max-age": "600",
 }
 

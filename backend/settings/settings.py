@@ -506,6 +506,11 @@ class Settings(BaseSettings):
         return cast("S", self._of[kind])
 
     @property
+    def several_processes(self) -> bool:
+        """Whether this process is one of several that serve the same callers."""
+        return self.workers > 1 or self.share_sessions
+
+    @property
     def responder_names(self) -> list[str]:
         """Return the names of the providers that converse, in order of preference (only `app/` asks)."""
         return self.responders or [self.responder or ("openai" if self.openai_api_key else "local")]

@@ -106,7 +106,7 @@ async def find_call(here: Context, caller: Identity, call_id: str) -> SessionHan
 
 async def follow_call(websocket: WebSocket, here: Context, call_id: str) -> None:
     """Let a program of its owner's follow a call and act on it, until the call is over. Raises `VoiceError`."""
-    here.messages.take(f"sidebands {address_key(websocket)}", here.now())
+    await here.messages.take(f"sidebands {address_key(websocket)}", here.now())
     handle = await find_call(here, identity_of(websocket), call_id)
     lost = asyncio.Event()
     events = EventSocket(websocket, lambda _: lost.set())

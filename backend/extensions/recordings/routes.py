@@ -43,7 +43,7 @@ class RecordingSwitch(BaseModel):
 @router.post("/api/sessions/{session_id}/recording", status_code=202, openapi_extra=documented(RecordingSwitch))
 async def switch_recording(request: Request, here: Here, caller: Caller, session: OwnSession) -> Json:
     """Record the call from now on, with the caller's consent, or no more. 422 unless it is live and may be recorded."""
-    here.messages.take(session.id, here.now())
+    await here.messages.take(session.id, here.now())
     body = await read_body(request, RecordingSwitch)
     if body.on and caller.user != session.owner:
         raise Forbidden("Only the caller may have the call recorded.")

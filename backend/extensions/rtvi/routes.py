@@ -65,7 +65,7 @@ async def rtvi(websocket: WebSocket) -> None:
 @router.post("/api/rtvi/offer", openapi_extra=documented(RtviOffer))
 async def offer(request: Request, here: Here, caller: Caller) -> dict[str, str]:
     """Answer the SDP offer of an RTVI client and start its call; one that names a call continues its conversation."""
-    here.offers.take(address_key(request), here.now())
+    await here.offers.take(address_key(request), here.now())
     body = await read_body(request, RtviOffer)
     conversation_id = await _ended(here, caller, body.pc_id) if body.pc_id else None
     permit = await admit_call(request)

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 from aiosipua.auth import SipDigestAuth
 
+from backend.access.rates import Buckets
 from backend.budgets.permits import PermitKind
 from backend.errors import BadOffer, SetupError, TooMany, VoiceError
 from backend.extensions.sip.agent import AgentConfig, UserAgent
@@ -27,8 +28,12 @@ from backend.extensions.sip.registration import Registration, Trunk
 from backend.extensions.sip.sdp import CodecName
 from backend.extensions.sip.settings import SipSettings
 from backend.http.context import Context
+<<<<<<< HEAD
+from backend.http.limits import network_of
+=======
 from backend.http.limits import Buckets, network_of
 from backend.http.phone_calls import PHONE, reserve_phone_call
+>>>>>>> calls
 from backend.http.secret_key import secret_keys
 from backend.runtime.supervisor import supervising
 from backend.settings.settings import Settings
@@ -183,7 +188,7 @@ def _digest(settings: Settings) -> DigestAuth | None:
 
 def _may(buckets: Buckets, here: Context, address: str) -> bool:
     try:
-        buckets.take(network_of(address), here.now())
+        buckets.take_here(network_of(address), here.now())
     except TooMany:
         return False
     return True

@@ -16,7 +16,7 @@ from backend.settings.agent import ReasoningSettings
 from backend.tools.calculate import calculate
 from tests.extensions.local.orders import understood
 from tests.support.agents import toolbox
-from tests.support.offline_peer import offline_peer
+from tests.support.offline_peer import OfflinePeer
 
 DOMAINS = ("knowledge", "weather", "assistant", "research", "reason")
 TICKETS = "Think hard: three tickets cost twelve dollars each, what change do I get from fifty?"
@@ -34,13 +34,15 @@ TICKETS = "Think hard: three tickets cost twelve dollars each, what change do I 
         ("Think hard about the meaning of life.", UNKNOWN),
     ],
 )
-async def test_what_the_rules_can_work_out_is_worked_out(strategy: Strategy, task: str, answer: str) -> None:
-    async with offline_peer() as peer:
-        model = ChatCompletions(base_url=peer.base_url, api_key="offline")
-        agent = Agent(model, toolbox(calculate), "fast")
-        reasoner = Reasoner(agent, ReasoningSettings(), fast="fast", advanced="advanced")  # type: ignore[call-arg]
-        reasoned = await reasoner.infer(task, strategy)
-        await model.close()
+async def test_what_the_rules_can_work_out_is_worked_out(
+    peer: OfflinePeer, strategy: Strategy, task: str, answer: str
+) -> None:
+    await peer.follow(None)
+    model = ChatCompletions(base_url=peer.base_url, api_key="offline")
+    agent = Agent(model, toolbox(calculate), "fast")
+    reasoner = Reasoner(agent, ReasoningSettings(), fast="fast", advanced="advanced")  # type: ignore[call-arg]
+    reasoned = await reasoner.infer(task, strategy)
+    await model.close()
     assert (reasoned.text, reasoned.state) == (answer, "complete")
 
 
