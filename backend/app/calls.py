@@ -37,11 +37,7 @@ from backend.sessions.cluster.cluster import Cluster
 from backend.sessions.load import Load, watch
 from backend.sessions.offers import AcceptOffer
 from backend.sessions.page_json import PageMessage, page_message
-<<<<<<< HEAD
-=======
-from backend.sessions.places import CallPlaces
 from backend.sessions.recorder import no_recorder
->>>>>>> calls
 from backend.sessions.registry import QUEUES, Session, SessionRegistry
 from backend.settings.settings import Settings
 from backend.storage.ledger.recall import recall

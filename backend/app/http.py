@@ -104,12 +104,7 @@ async def open_http(
             access=access,
             merges=Merges(stores.opened.redis),
             provider=_sign_in_provider(foundation),
-<<<<<<< HEAD
             access_store=access_store,
-            telephone=open_telephone(settings, foundation.models.http),
-=======
-            access_store=AccessStore(stores.opened.redis),
->>>>>>> calls
             opened={kind: one for each in foundation.extensions.values() for kind, one in each.services.items()},
         )
         yield build_app(services, foundation.installed.joined)

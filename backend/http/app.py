@@ -126,13 +126,8 @@ def build_app(
             Middleware(ProxyHeadersMiddleware, trusted_hosts=settings.trusted_proxies),
             Middleware(RefusalLog),
             Middleware(RequestMetrics, registry=services.metrics.registry),
-<<<<<<< HEAD
-            Middleware(SecurityHeaders),
-            Middleware(GZipMiddleware, compresslevel=6, exclude_content_types=AS_THEY_ARE),
-=======
             Middleware(SecurityHeaders, private=joined.grants),
-            Middleware(Compressed),
->>>>>>> calls
+            Middleware(GZipMiddleware, compresslevel=6, exclude_content_types=AS_THEY_ARE),
             Middleware(ErrorBoundary),
             Middleware(MetricsPort, port=settings.metrics_port),
             Middleware(AllowedHosts, names=allowed_hosts(settings), metrics_port=settings.metrics_port),
@@ -157,17 +152,9 @@ def build_app(
         signatures=signatures,
         callers=PhoneCallers(keys),
         secrets=secrets,
-<<<<<<< HEAD
         offers=rate(settings.offers_per_minute, "new calls", "offers"),
         messages=rate(MESSAGES_PER_MINUTE, "messages", "messages"),
         pictures=rate(PICTURES_PER_MINUTE, "pictures", "pictures"),
-=======
-        work=ProofOfWork(keys, services.access_store, settings.budgets),
-        offers=Buckets(settings.offers_per_minute, what="new calls"),
-        messages=Buckets(MESSAGES_PER_MINUTE, what="messages"),
-        pictures=Buckets(PICTURES_PER_MINUTE, what="pictures"),
-        handshakes=AtOnce(HANDSHAKES_AT_ONCE, what="WebSockets without a token"),
->>>>>>> calls
         link_tokens=LinkTokens(keys),
         readers=rate(READS_PER_MINUTE, "requests for shared transcripts", "readers"),
         attempts=rate(ATTEMPTS_PER_MINUTE, "wrong tokens", "attempts"),

@@ -71,11 +71,6 @@ class Context:
     offers: Buckets
     messages: Buckets
     pictures: Buckets
-<<<<<<< HEAD
-=======
-    handshakes: AtOnce
-    """WebSockets that have not shown their session's token yet."""
->>>>>>> calls
     link_tokens: LinkTokens
     """Signs shared links."""
     readers: Buckets

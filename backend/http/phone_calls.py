@@ -16,7 +16,7 @@ PHONE = "telephone"
 
 async def reserve_phone_call(here: Context, payer: Payer) -> Session:
     """Admit a call by telephone and reserve its session. Raises `TooMany` over a limit or a budget, or when full."""
-    here.offers.take(payer.address, here.now())
+    await here.offers.take(payer.address, here.now())
     budgets = here.services.budgets
     await budgets.admit(payer, CALL, Counter())
     permit = await budgets.permits.take(PermitKind.CALLS, payer)

@@ -28,12 +28,8 @@ from backend.extensions.sip.registration import Registration, Trunk
 from backend.extensions.sip.sdp import CodecName
 from backend.extensions.sip.settings import SipSettings
 from backend.http.context import Context
-<<<<<<< HEAD
 from backend.http.limits import network_of
-=======
-from backend.http.limits import Buckets, network_of
 from backend.http.phone_calls import PHONE, reserve_phone_call
->>>>>>> calls
 from backend.http.secret_key import secret_keys
 from backend.runtime.supervisor import supervising
 from backend.settings.settings import Settings

@@ -17,14 +17,10 @@ import httpx2
 
 from backend.errors import LineFailed
 from backend.extensions.telephone.framing import TOKEN_PARAMETER, ProviderFraming
-from backend.http.limits import AtOnce
 from backend.transports.media_stream_framing import checked_id
 
 ORDER_WITHIN_S = 5.0
 """Seconds an order to a provider's API may take."""
-STREAMS_AT_ONCE = 100
-"""Media streams of one address that may be waiting for their first messages: a provider has few addresses."""
-NOT_STARTED = "media streams that have not started"
 NUMBER = re.compile(r"\+?[0-9]{2,15}")
 SIP_ADDRESS = re.compile(r"sips?:[^\s<>\"']{1,200}")
 
@@ -132,10 +128,6 @@ class Telephone:
     providers: Mapping[str, TelephoneProvider] = field(default_factory=dict)
     public_urls: Mapping[str, str] = field(default_factory=dict)
     """By provider, the address at which it reaches this server; empty: as its requests say."""
-    starting: AtOnce = field(
-        default_factory=lambda: AtOnce(STREAMS_AT_ONCE, what="media streams that have not started")
-    )
-    """Media streams that have not named their call yet."""
 
 
 def response(verbs: str) -> str:

@@ -12,15 +12,11 @@ from urllib.parse import parse_qsl, urlsplit
 
 from fastapi import APIRouter, Request, Response, WebSocket
 
+from backend.budgets.permits import PermitKind
 from backend.errors import BadRequest, Forbidden, NotFound, TooMany, VoiceError
-<<<<<<< HEAD
-from backend.extensions.telephone.provider import TelephoneProvider, WebhookRequest
+from backend.extensions.telephone.provider import Telephone, TelephoneProvider, WebhookRequest
 from backend.http.budgets import take_permit
 from backend.http.context import Context, Here, context_of
-=======
-from backend.extensions.telephone.provider import Telephone, TelephoneProvider, WebhookRequest
-from backend.http.context import Context, Here, context_of, principal_of
->>>>>>> calls
 from backend.http.errors import note_error
 from backend.http.identity import refuse
 from backend.http.phone_calls import PHONE, reserve_phone_call
@@ -63,11 +59,7 @@ async def media_stream(websocket: WebSocket, name: str) -> None:
     try:
         provider = _provider(here, name)
         framing = provider.framing()
-<<<<<<< HEAD
         async with await take_permit(websocket, PermitKind.UNSTARTED):
-=======
-        with here.of(Telephone).starting.holding(principal_of(websocket).address):
->>>>>>> calls
             await websocket.accept()
             started = await _started(websocket, framing)
             session = await _session_of(here, started)
@@ -86,22 +78,6 @@ async def media_stream(websocket: WebSocket, name: str) -> None:
     await registry.wait(session)
 
 
-<<<<<<< HEAD
-async def reserve_call(here: Context, payer: Payer) -> Session:
-    """Admit a call by telephone and reserve its session. Raises `TooMany` over a limit or a budget, or when full."""
-    await here.offers.take(payer.address, here.now())
-    budgets = here.services.budgets
-    await budgets.admit(payer, CALL, Counter())
-    permit = await budgets.permits.take(PermitKind.CALLS, payer)
-    try:
-        return here.services.registry.reserve(payer.user, session_id=permit.id)
-    except VoiceError:
-        await permit.release()
-        raise
-
-
-=======
->>>>>>> calls
 def _webhook(name: str) -> Callable[..., Awaitable[Response]]:
     async def webhook(request: Request, here: Here) -> Response:
         """Answer a call that a telephone provider announces, with XML in its own language; the request is signed."""
