@@ -16,8 +16,8 @@ PURPOSES: dict[str, Sequence[str]] = {
 YES_OR_NO = "Please say yes or no."
 SMARTER = "With LOCAL_MODEL_URL or OPENAI_API_KEY set, a language model would answer."
 _COURTESIES = re.compile(
-    r"^(?:(?:yes|please|okay|ok|and|also|now|well|so|hey|(?:can|could|will|would) you|make sure(?: that)? you|"
-    r"i(?:'d like| would like| want| need)(?: you)? to(?! (?:know|hear)\b))\b[\s,]*)+",
+    r"^(?:(?:yes|please|okay|ok|and|also|now|well|so|hey|(?:can|could|will|would) you|you (?:can|could|may)|"
+    r"make sure(?: that)? you|i(?:'d like| would like| want| need)(?: you)? to(?! (?:know|hear)\b))\b[\s,]*)+",
     re.IGNORECASE,
 )
 _DICTATED = re.compile(r"[Ss]ay exactly(?: this)?[^\"]*(\"(?:[^\"\\]|\\.)*\")\s*\.?\s*$")
