@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Sequence
 from datetime import datetime
 from typing import Any
 
+from backend.app.extensions import installed
 from backend.extensions.local.dialogue.base import Part, Sentence
 from backend.extensions.local.dialogue.calls import Thought
 from backend.extensions.local.dialogue.routing import Specialist
@@ -20,10 +21,18 @@ from backend.thinkers.registry import described
 from backend.tools.discovery import package_modules
 from backend.tools.registry import tools_of
 
+_HERE = installed([])
 MANIFESTS: tuple[Manifest, ...] = tuple(
-    module.MANIFEST for module in package_modules("backend.thinkers") if hasattr(module, "MANIFEST")
+    module.MANIFEST
+    for module in (*package_modules("backend.thinkers"), *_HERE.modules("thinkers"))
+    if hasattr(module, "MANIFEST")
 )
-TOOLS = {tool.name: tool for module in package_modules("backend.tools") for tool in tools_of(module)}
+"""Those of the core, and of the extensions that are there."""
+TOOLS = {
+    tool.name: tool
+    for module in (*package_modules("backend.tools"), *_HERE.modules("tools"))
+    for tool in tools_of(module)
+}
 GENERAL = "knowledge"
 NOW = datetime(2026, 3, 2, 9, 30)
 

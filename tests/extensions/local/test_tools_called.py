@@ -89,7 +89,7 @@ CALLS: tuple[tuple[str, str, str, dict[str, Any]], ...] = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize(("domain", "sentence", "name", "arguments"), CALLS)
+@pytest.mark.parametrize(("domain", "sentence", "name", "arguments"), [each for each in CALLS if each[0] in OFFERED])
 def test_a_sentence_is_routed_and_calls_its_tool(
     domain: str, sentence: str, name: str, arguments: dict[str, Any]
 ) -> None:
@@ -98,9 +98,9 @@ def test_a_sentence_is_routed_and_calls_its_tool(
     TOOLS[name].read_arguments(asked(sentence, *OFFERED[domain]).calls[0].arguments)
 
 
-@pytest.mark.parametrize("sentence", ["Add lunch with Ana tomorrow at noon.", "Close issue twelve."])
+@pytest.mark.parametrize("sentence", ["Add lunch with Ana tomorrow at noon.", "Cancel the reminder about the bread."])
 def test_a_yes_is_the_wish_once_more(sentence: str) -> None:
-    tools = OFFERED["assistant"] + OFFERED["engineering"]
+    tools = OFFERED["assistant"]
     again = f"Yes, {sentence[:1].lower()}{sentence[1:]}"
     assert called(asked(again, *tools)) == called(asked(sentence, *tools))
 
