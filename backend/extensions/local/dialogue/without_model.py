@@ -75,7 +75,7 @@ def reply_to(order: Order, now: datetime) -> Thought:
     if order.purpose == "notice":
         return Thought(wording.news(order.instructions, conversation.notes))
     if conversation.results:
-        return Thought(" ".join(worded(conversation.last("user"), result) for result in conversation.results))
+        return Thought(" ".join(worded("", result) for result in conversation.results))
     return respond(conversation, order.tools if order.tool_choice != "none" else (), now)
 
 
@@ -88,9 +88,8 @@ def complete(messages: Sequence[Message], tools: Sequence[Message], now: datetim
         after = [call_after(sentence, functions, *each) or Thought(worded(sentence, each[1])) for each in results]
         calls = tuple(call for each in after for call in each.calls)
         return Thought("" if calls else " ".join(each.text for each in after), calls)
-    if not functions:
-        asked = sum_in(sentence)
-        return Thought(asked.told() if asked else UNKNOWN)
+    if routing_of(functions) is None:  # a Thinker's own question
+        return calls_for(sentence, functions) or _computed(sentence)
     return respond(of_messages(said), functions, now)
 
 
@@ -114,15 +113,19 @@ def respond(conversation: Conversation, tools: Sequence[Mapping[str, Any]], now:
 
 def _answered(wish: Talk | Question, conversation: Conversation, routing: Routing | None) -> Thought:
     """Return what can be computed here, else the questions to the specialists."""
-    is_general = routing is None or (isinstance(wish, Question) and wish.domain == routing.general)
-    if is_general and (asked := sum_in(wish.query if isinstance(wish, Question) else conversation.newest)):
-        return Thought(asked.told())
     if routing is None or not isinstance(wish, Question):
-        return Thought(UNKNOWN)
+        return _computed(conversation.newest)
+    if wish.domain == routing.general and (asked := sum_in(wish.query)):
+        return Thought(asked.told())
     questions = questions_in(wish.query, routing.specialists, routing.general) or (wish,)
     acknowledgement = wording.pick(wording.ACKNOWLEDGEMENTS, conversation.turn)
     calls = (Call(routing.name, routing.arguments(each.domain, each.query)) for each in questions)
     return Thought(acknowledgement, tuple(calls))
+
+
+def _computed(sentence: str) -> Thought:
+    asked = sum_in(sentence)
+    return Thought(asked.told() if asked else UNKNOWN)
 
 
 def text_of(content: Any) -> str:
