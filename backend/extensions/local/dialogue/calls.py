@@ -77,9 +77,8 @@ def call_after(sentence: str, functions: Sequence[Function], name: str, output: 
     wish, result = wish_of(sentence), wording.read(output)
     action = next(iter(_actions(group, wish.kind)), "")
     values = result if isinstance(result, dict) else {}
-    lists = ((key, value) for key, value in values.items() if key not in ASIDE and isinstance(value, list))
-    what, found = next(lists, ("", None))
-    if wish.kind in (Kind.FIND, Kind.MAKE) or not action or found is None:
+    what, found = next(((key, value) for key, value in values.items() if key not in ASIDE), ("", None))
+    if wish.kind in (Kind.FIND, Kind.MAKE) or not action or not isinstance(found, list):
         return None
     function = group[action]
     if not (id_field := _id_of(fields_of(function))):
