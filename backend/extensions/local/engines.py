@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from backend.extensions.local.dialogue.base import Dialogue
-from backend.extensions.local.dialogue.rules import RulesDialogue
+from backend.extensions.local.dialogue.without_model import PlainDialogue
 from backend.extensions.local.recognition.base import Recognizer
 from backend.extensions.local.recognition.choose import open_recognizer
 from backend.extensions.local.speech_pool import SpeechPool
@@ -61,7 +61,7 @@ async def open_engines(*, at_once: bool = True) -> AsyncIterator[Engines]:
         model = _open_model()
         if model:
             stack.push_async_callback(model.close)
-        dialogue = model or RulesDialogue()
+        dialogue = model or PlainDialogue()
         engines = Engines(recognizer, dialogue, synthesizer, model, (recognition, synthesis))
 
         async def warm_up() -> None:

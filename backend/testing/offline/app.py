@@ -16,7 +16,7 @@ from starlette.websockets import WebSocket
 
 from backend.extensions.local import app as local
 from backend.extensions.local.chat.completions import Pace, complete
-from backend.extensions.local.dialogue.rules import Thought
+from backend.extensions.local.dialogue.calls import Thought
 from backend.extensions.local.realtime.core import Knobs, Realtime
 from backend.extensions.local.realtime.handler import Handler
 from backend.extensions.local.realtime.parts import Call

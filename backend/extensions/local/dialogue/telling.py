@@ -10,8 +10,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from backend.extensions.local.chat.numbers import problem_in
 from backend.extensions.local.dialogue import wording
+from backend.extensions.local.dialogue.sums import sum_in
 
 Result = Mapping[str, Any]
 
@@ -50,7 +50,8 @@ def told(sentence: str, result: Result) -> str:
         case {"spoken": str(words)} | {"answer": str(words)}:
             return wording.spoken(words)
         case {"value": int() | float() as value}:
-            return problem_in(sentence)[1].format(f"{value:g}")
+            asked = sum_in(sentence)
+            return (asked.words if asked else "That is {}.").format(f"{value:,.10g}")
         case {"result": str(words)} | {"summary": str(words)} | {"text": str(words)} | {"message": str(words)}:
             return wording.spoken(words)
     values = {name: value for name, value in result.items() if name not in ASIDE and value is not None}
