@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -40,6 +41,10 @@ class Engines:
     def loading(self) -> list[str]:
         """What is not ready yet; a call that needs it waits."""
         return [*(pool.name for pool in self.pools if not pool.ready), *sorted(self.warming)]
+
+    async def loaded(self) -> None:
+        """Load what speech needs, unless that was done before, and return once it is there."""
+        await asyncio.gather(*(pool.wait_until_ready() for pool in self.pools))
 
 
 @asynccontextmanager
