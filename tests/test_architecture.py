@@ -70,8 +70,7 @@ ARROWS: dict[str, set[str]] = {
     "observability": {"turns", "runtime"},
     "settings": set(),
     "storage": {"runtime"},
-    "budgets": {"models", "observability", "runtime", "settings", "storage"},
-    "access": {"settings", "storage"},
+    "access": {"models", "observability", "runtime", "settings", "storage"},
     "media": {"turns", "runtime", "settings"},
     "responders": {"turns", "media", "runtime", "settings"},
     "transports": {"turns", "media", "runtime"},
@@ -163,7 +162,6 @@ ARROWS: dict[str, set[str]] = {
     },
     "http": {
         "access",
-        "budgets",
         "chat",
         "turns",
         "coordinator",

@@ -15,13 +15,13 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from backend.access.credentials import COOKIE, RTVI, Credentials, Identity, cookie_name
+from backend.access.signatures import COOKIE_AGE_S
 from backend.access.store import AccessStore
 from backend.errors import BadRequest, Forbidden, TooMany, VoiceError
 from backend.extensions.rtvi.messages import refusal
-from backend.http.auth import COOKIE_AGE_S
 from backend.http.budgets import admits_new_user
 from backend.http.client_secrets import ClientSecrets
-from backend.http.credentials import COOKIE, RTVI, Credentials, Identity, cookie_name
 from backend.http.errors import note_error, refusal_response
 from backend.http.headers import with_headers
 from backend.http.tickets import identity_by_ticket

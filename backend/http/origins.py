@@ -20,9 +20,9 @@ from starlette.requests import HTTPConnection
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from backend.access.credentials import RTVI, Credentials
 from backend.errors import NotAdmitted
 from backend.http.client_secrets import PATH, shown_secret
-from backend.http.credentials import RTVI, Credentials
 from backend.http.errors import error_response
 from backend.http.headers import with_headers
 from backend.http.identity import identity_in

@@ -11,9 +11,9 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, expect
 
+from backend.access.signatures import Signatures
 from backend.extensions.recordings.store import RecordingStore
 from backend.extensions.recordings.writer import ASSISTANT, CALLER
-from backend.http.auth import Signatures
 from tests.browser.test_audit import LOOKS
 from tests.browser.test_recording import NARROW, PLAYED_MS, read
 from tests.browser.test_widths import outside

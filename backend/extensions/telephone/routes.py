@@ -13,8 +13,8 @@ from urllib.parse import parse_qsl, urlsplit
 
 from fastapi import APIRouter, Request, Response, WebSocket
 
-from backend.budgets.permits import PermitKind
-from backend.budgets.usage import CALL, Payer
+from backend.access.permits import PermitKind
+from backend.access.usage import CALL, Payer
 from backend.errors import BadRequest, Forbidden, NotFound, TooMany, VoiceError
 from backend.extensions.telephone.provider import TelephoneProvider, WebhookRequest
 from backend.http.budgets import take_permit
