@@ -16,12 +16,11 @@ from backend.access.keys import ApiKeys, Signed, looks_signed
 from backend.access.oidc import OIDC_USER
 from backend.access.principal import USER_GRANTS, Grant, Principal, Tier
 from backend.access.signatures import KnownUser, OpenedSession, Signatures, new_user
+from backend.access.token_sockets import token_socket
 from backend.runtime.json_objects import Json
 
 KEY_PROTOCOL = "openai-insecure-api-key."
 """What a subprotocol begins with that carries a key."""
-RTVI = "/api/rtvi"
-"""The path of the WebSocket whose clients show their token in the address."""
 COOKIE = "caller"
 OVER_TLS = "__Host-"
 """A cookie whose name begins so browsers take from this very host only, over TLS, and send it to no other."""
@@ -122,13 +121,13 @@ def bearer(connection: HTTPConnection) -> str | None:
     """Return the token of an `Authorization: Bearer` header, or of a WebSocket's subprotocol or address.
 
     A page cannot choose the headers of a WebSocket. Clients of the Realtime protocol name their key in a subprotocol,
-    and those of RTVI put it into the address, as `?token=…`.
+    others put it into the address (`token_sockets`).
     """
     scheme, _, token = connection.headers.get("authorization", "").partition(" ")
     if scheme.lower() == "bearer":
         return token.strip()
     named = (name for name in connection.scope.get("subprotocols", ()) if name.startswith(KEY_PROTOCOL))
-    if connection.scope["type"] == "websocket" and connection.scope["path"] == RTVI:
+    if token_socket(connection.scope):
         return connection.query_params.get("token")
     return next(named, "").removeprefix(KEY_PROTOCOL) or None
 

@@ -20,6 +20,7 @@ from backend.extension import Ground, Opened
 from backend.observability.blocking import BLOCKED
 from backend.observability.call_metrics import CallMetrics
 from backend.observability.security_log import open_security_log
+from backend.sessions.recorder import OpenRecorder
 from backend.settings.settings import Settings
 from backend.storage.embedded import OpenedMemory
 
@@ -43,6 +44,11 @@ class Foundation:
     tracing: Tracing
     metrics: CallMetrics
     """The numbers of `/metrics`; a subsystem opened later adds its own."""
+
+    @property
+    def open_recorder(self) -> OpenRecorder | None:
+        """What makes the recorders of calls; None: no extension records."""
+        return next((each.recorder for each in self.extensions.values() if each.recorder), None)
 
 
 @asynccontextmanager

@@ -22,7 +22,6 @@ from backend.app.mcp import served_tools
 from backend.app.notifications import webhook_of
 from backend.app.stores import retention_s
 from backend.app.tasks import TaskSubsystem
-from backend.app.telephone import open_telephone
 from backend.chat.chat import Chat
 from backend.chat.profile_updater import ChatProfileUpdater
 from backend.chat.turn_runner import ChatDependencies
@@ -74,14 +73,13 @@ async def open_http(
             sessions=calls.cluster or SessionLocator(calls.registry),
             memory=stores.memory,
             ledger=stores.ledger,
-            recordings=stores.recordings,
+            records=foundation.open_recorder is not None,
             links=stores.links,
             budgets=foundation.budgets,
             chat=chat,
             embedder=foundation.models.embedder,
             accept_offer=calls.accept_offer,
-            accept_rtvi_offer=calls.accept_rtvi_offer,
-            accept_realtime_offer=calls.accept_realtime_offer,
+            ice_config=calls.ice_config,
             ice_servers=calls.ice_servers,
             attach_socket=WebSocketTransport,
             page_config=lambda: _page_config(foundation, calls),
@@ -107,15 +105,9 @@ async def open_http(
             merges=Merges(stores.opened.redis),
             provider=_sign_in_provider(foundation),
             access_store=access_store,
-            telephone=open_telephone(settings, foundation.models.http),
             opened={kind: one for each in foundation.extensions.values() for kind, one in each.services.items()},
         )
-        extensions = foundation.installed.extensions
-        yield build_app(
-            services,
-            routers=[router for each in extensions for router in each.routes],
-            grants={path: grant for each in extensions for path, grant in each.grants.items()},
-        )
+        yield build_app(services, foundation.installed.joined)
 
 
 def _sign_in_provider(foundation: Foundation) -> OpenIdProvider | None:
@@ -194,7 +186,6 @@ def user_data_stores(
         "tasks": tasks.service,
         "memory": _MemoryData(foundation, chat),
         "ledger": stores.ledger,
-        "recordings": stores.recordings,
         "shared links": stores.links,
         "coordinator": tasks.coordinator,
         "reminders": notifications.reminders,
@@ -260,7 +251,6 @@ def _page_config(foundation: Foundation, calls: CallSubsystem) -> PageConfig:
         interruptions=settings.interruptions,
         sharing={"days": settings.shared_link_days} if settings.shared_link_days else None,
         extensions={name: each.page for name, each in foundation.extensions.items() if each.page is not None},
-        recording={"keep_hours": settings.recording.keep_hours} if settings.recording.enabled else None,
     )
 
 

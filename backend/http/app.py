@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from types import MappingProxyType
+from dataclasses import dataclass, field
 
 from fastapi import APIRouter, FastAPI
 from starlette.middleware import Middleware
@@ -17,6 +17,7 @@ from backend.access.keys import ApiKeys
 from backend.access.rates import Buckets
 from backend.access.secret_key import secret_keys
 from backend.access.signatures import Signatures, redact_tokens_in_logs, token_age_s
+from backend.access.token_sockets import TokenSockets
 from backend.extensions.sharing.routes import LinkTokens
 from backend.http import (
     admin,
@@ -88,18 +89,26 @@ ROUTES = (
 """The routes, in this order: the page's files answer to what is left."""
 
 
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """What extensions add to the application."""
+
+    routers: Sequence[APIRouter] = ()
+    grants: Grants = field(default_factory=dict)
+    token_sockets: TokenSockets = field(default_factory=dict)
+
+
 def build_app(
     services: Services,
+    joined: Joined = Joined(),
     *,
-    routers: Sequence[APIRouter] = (),
-    grants: Grants = MappingProxyType({}),
     heartbeat_s: float = HEARTBEAT_S,
     now: Callable[[], float] = time.monotonic,
 ) -> FastAPI:
     """Return the application over `services`. Raises `SettingsError` when there is no key to sign with.
 
-    `routers` and `grants` are those of extensions. Run it with the server's own proxy handling and token-bearing access
-    log off: forwarded headers are read here, and only from TRUSTED_PROXIES.
+    Run it with the server's own proxy handling and token-bearing access log off: forwarded headers are read here, and
+    only from TRUSTED_PROXIES.
     """
     settings = services.settings
     keys = secret_keys(settings)
@@ -117,7 +126,7 @@ def build_app(
             Middleware(ProxyHeadersMiddleware, trusted_hosts=settings.trusted_proxies),
             Middleware(RefusalLog),
             Middleware(RequestMetrics, registry=services.metrics.registry),
-            Middleware(SecurityHeaders),
+            Middleware(SecurityHeaders, private=joined.grants),
             Middleware(GZipMiddleware, compresslevel=6, exclude_content_types=AS_THEY_ARE),
             Middleware(ErrorBoundary),
             Middleware(MetricsPort, port=settings.metrics_port),
@@ -130,13 +139,14 @@ def build_app(
                 secrets=secrets,
                 visits_count=not settings.identify_by_fingerprint,
             ),
-            Middleware(GrantCheck, access=services.access, grants={**GRANTS, **grants}),
+            Middleware(GrantCheck, access=services.access, grants={**GRANTS, **joined.grants}),
             Middleware(BodyLimit),
         ],
         openapi_url="/api/openapi.json",
         docs_url=None,  # its scripts come from elsewhere, which the page's policy forbids: see `api_docs`
         redoc_url=None,
     )
+    app.state.token_sockets = joined.token_sockets
     app.state.context = Context(
         services=services,
         signatures=signatures,
@@ -154,7 +164,7 @@ def build_app(
         heartbeat_s=heartbeat_s,
     )
     install(app)
-    for router in (*(module.router for module in ROUTES), *routers):
+    for router in (*(module.router for module in ROUTES), *joined.routers):
         app.router.routes += router.routes  # as they are: `include_router` would analyse each of them again
     for path, endpoint in services.endpoints.items():
         app.router.routes += [Route(path, endpoint), Route(path.rstrip("/"), endpoint)]

@@ -20,7 +20,8 @@ from starlette.requests import HTTPConnection
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from backend.access.credentials import RTVI, Credentials
+from backend.access.credentials import Credentials
+from backend.access.token_sockets import token_socket
 from backend.errors import NotAdmitted
 from backend.http.client_secrets import PATH, shown_secret
 from backend.http.errors import error_response
@@ -69,7 +70,7 @@ class Origins:
         headers = Headers(scope=scope)
         if scope["type"] == "websocket":  # its first message is the session's token
             scope.setdefault("state", {})["foreign"] = True
-            if scope["path"] != RTVI:
+            if not token_socket(scope):
                 return scope["path"].startswith("/ws/") and "cookie" not in headers
             return self._is_claimed(origin, scope)
         if scope["method"] == "OPTIONS" and "access-control-request-method" in headers:

@@ -27,6 +27,7 @@ from backend.http.errors import note_error
 from backend.http.identity import note_fingerprint, note_time_zone, refuse, restore
 from backend.sessions.handles import SessionHandle
 from backend.sessions.offers import CallerLeft, connect_offer
+from backend.sessions.recorder import not_recorded
 from backend.sessions.registry import Session, SessionState
 from backend.transports.websocket_framing import SentToken
 
@@ -90,13 +91,6 @@ def conversation_for(principal: Principal, named: str | None) -> str | None:
     return principal.conversation or named
 
 
-def not_recorded() -> BadRequest:
-    """Return the answer to requests to record a call where nothing is recorded."""
-    return BadRequest(
-        "Calls are not recorded on this server.", hint="The operator can allow it: RECORDING__ENABLED=true."
-    )
-
-
 async def admit_call(request: Request) -> Permit:
     """Admit a call, and return its permit, whose id is the session's. Raises `TooMany` over a limit or a budget."""
     await spend(request, CALL)
@@ -115,7 +109,7 @@ async def reserve(
             raise Forbidden(
                 "A session's token gives access to that session only.", hint="Leave it out to start another call."
             )
-        if asked.record and not services.settings.recording.enabled:
+        if asked.record and not services.records:
             raise not_recorded()
         session = services.registry.reserve(
             caller.user,

@@ -17,9 +17,11 @@ from backend.access.addresses import address_key
 from backend.access.credentials import Identity
 from backend.errors import BadOffer, BadRequest, NotFound
 from backend.extensions.realtime_endpoint.event_socket import EventSocket
-from backend.extensions.realtime_endpoint.sessions import MODEL_LIMIT, PROTOCOL, admit_client, new_session, reserve_for
+from backend.extensions.realtime_endpoint.sessions import MODEL_LIMIT, PROTOCOL, new_session
 from backend.extensions.realtime_endpoint.sideband import run_sideband
+from backend.extensions.realtime_endpoint.webrtc import accept_realtime_offer
 from backend.http.bodies import BODY_WITHIN_S
+from backend.http.client_calls import admit_client, reserve_for
 from backend.http.context import Caller, Context, Here, identity_of
 from backend.runtime.json_objects import Json
 from backend.sessions.handles import SessionHandle
@@ -69,7 +71,7 @@ async def place_call(request: Request, here: Here, caller: Caller, model: str = 
         shown = new_session(services.settings, session.id, (caller.realtime or {}) | named | given)
 
         async def accept(sdp: str) -> tuple[str, Transport]:
-            answer, transport = await services.accept_realtime_offer(sdp, shown)
+            answer, transport = await accept_realtime_offer(sdp, services.ice_config(), shown)
             session.options, session.follower = shown.options, transport.protocol
             return answer, transport
 

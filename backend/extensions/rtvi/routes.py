@@ -11,9 +11,10 @@ from starlette.requests import ClientDisconnect
 from backend.access.addresses import address_key
 from backend.access.credentials import Identity
 from backend.errors import NotFound, VoiceError
-from backend.extensions.realtime_endpoint.sessions import admit_client, reserve_for
+from backend.extensions.rtvi.webrtc import accept_rtvi_offer
 from backend.extensions.rtvi.websocket import RtviSocket
 from backend.http.bodies import documented, read_body
+from backend.http.client_calls import admit_client, reserve_for
 from backend.http.context import Caller, Context, Here, context_of
 from backend.http.identity import refuse
 from backend.http.signalling import admit_call
@@ -71,7 +72,7 @@ async def offer(request: Request, here: Here, caller: Caller) -> dict[str, str]:
     session = await reserve_for(request, here, permit, conversation_id)
 
     async def accept(sdp: str) -> tuple[str, Transport]:
-        answer, transport = await here.services.accept_rtvi_offer(sdp)
+        answer, transport = await accept_rtvi_offer(sdp, here.services.ice_config())
         session.follower = transport.protocol
         return answer, transport
 

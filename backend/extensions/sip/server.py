@@ -29,8 +29,8 @@ from backend.extensions.sip.gate import Gate
 from backend.extensions.sip.registration import Registration, Trunk
 from backend.extensions.sip.sdp import CodecName
 from backend.extensions.sip.settings import SipSettings
-from backend.extensions.telephone.routes import TRANSPORT, reserve_call
 from backend.http.context import Context
+from backend.http.phone_calls import PHONE, reserve_phone_call
 from backend.runtime.supervisor import supervising
 from backend.settings.settings import Settings
 
@@ -126,7 +126,7 @@ async def take_call(here: Context, call: SipCall, ring_s: float) -> None:
     """Admit a call, answer it, and return when it is over; refuse it over a limit or for what cannot be agreed on."""
     payer = here.callers.payer(call.caller)
     try:
-        session = await reserve_call(here, payer)
+        session = await reserve_phone_call(here, payer)
     except TooMany as error:
         call.refuse(503, error.retry_after_s)
         return
@@ -144,7 +144,7 @@ async def take_call(here: Context, call: SipCall, ring_s: float) -> None:
         await here.services.budgets.permits.hold(PermitKind.CALLS, payer, session.id).release()
         return
     try:
-        registry.connect(session, transport, TRANSPORT)
+        registry.connect(session, transport, PHONE)
     except VoiceError:  # its reservation has lapsed while it rang
         await transport.close()
         return
