@@ -64,8 +64,7 @@ ARROWS: dict[str, set[str]] = {
     "observability": {"turns", "runtime"},
     "settings": set(),
     "storage": {"runtime"},
-    "budgets": {"models", "observability", "runtime", "settings", "storage"},
-    "access": {"settings", "storage"},
+    "access": {"models", "observability", "runtime", "settings", "storage"},
     "media": {"turns", "runtime", "settings"},
     "responders": {"turns", "media", "runtime", "settings"},
     "transports": {"turns", "media", "runtime"},
@@ -157,7 +156,6 @@ ARROWS: dict[str, set[str]] = {
     },
     "http": {
         "access",
-        "budgets",
         "chat",
         "turns",
         "coordinator",

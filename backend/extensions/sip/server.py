@@ -17,8 +17,10 @@ from dataclasses import dataclass
 
 from aiosipua.auth import SipDigestAuth
 
+from backend.access.addresses import network_of
+from backend.access.permits import PermitKind
 from backend.access.rates import Buckets
-from backend.budgets.permits import PermitKind
+from backend.access.secret_key import secret_keys
 from backend.errors import BadOffer, SetupError, TooMany, VoiceError
 from backend.extensions.sip.agent import AgentConfig, UserAgent
 from backend.extensions.sip.call import CallLimits, SipCall, ringing
@@ -28,9 +30,7 @@ from backend.extensions.sip.registration import Registration, Trunk
 from backend.extensions.sip.sdp import CodecName
 from backend.extensions.sip.settings import SipSettings
 from backend.http.context import Context
-from backend.http.limits import network_of
 from backend.http.phone_calls import PHONE, reserve_phone_call
-from backend.http.secret_key import secret_keys
 from backend.runtime.supervisor import supervising
 from backend.settings.settings import Settings
 
