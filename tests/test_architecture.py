@@ -29,22 +29,15 @@ SEAM = "extension"
 EXTENSIONS = "extensions"
 """Folders that can be deleted: each may import every room but `app`, and none of the others."""
 NAME_AN_EXTENSION: dict[str, set[str]] = {
-    "app.calls": {"realtime_endpoint", "rtvi"},
     "app.http": {"calendar"},
-    "app.stores": {"recordings", "sharing"},
-    "app.telephone": {"telephone"},
-    "call.dependencies": {"recordings"},
-    "call.engine": {"recordings"},
-    "call.uplink": {"recordings"},
+    "app.stores": {"sharing"},
     "http.app": {"sharing"},
     "http.completion_request": {"realtime_endpoint"},
-    "http.context": {"realtime_endpoint", "recordings", "rtvi", "sharing", "telephone"},
-    "http.identity": {"rtvi"},
+    "http.context": {"sharing"},
     "notifications.schedule": {"calendar"},
     "sessions.cluster.remote": {"realtime_endpoint"},
     "sessions.cluster.sidebands": {"realtime_endpoint"},
     "sessions.handles": {"realtime_endpoint"},
-    "settings.settings": {"recordings", "telephone"},
     "testing.offline.__main__": {"local"},
     "testing.offline.app": {"local"},
     "testing.offline.gemini": {"gemini", "local"},
@@ -58,10 +51,9 @@ NAME_AN_EXTENSION: dict[str, set[str]] = {
     "tools.calendar": {"calendar"},
     "tools.get_current_weather": {"calendar"},
     "tools.notes": {"calendar"},
-    "transports.media_stream": {"telephone"},
 }
 """Core files that still name extensions, and which: the list only gets shorter."""
-NAME_ANOTHER_EXTENSION: dict[str, set[str]] = {"rtvi": {"realtime_endpoint"}, "sip": {"telephone"}}
+NAME_ANOTHER_EXTENSION: dict[str, set[str]] = {"rtvi": {"realtime_endpoint"}}
 """Extensions that still import others."""
 ARROWS: dict[str, set[str]] = {
     "turns": set(),

@@ -34,6 +34,14 @@ YOUNG_S = 30.0
 """Seconds a child must run for its end to count as the first."""
 
 
+def running(module: str) -> list[str]:
+    """Return the command that runs a module of this server; arguments may follow.
+
+    Without `-P`, Python would look in the working folder first, and a project there may have a `backend` of its own.
+    """
+    return [sys.executable, "-P", "-m", module]
+
+
 class ChildFailed(SetupError):
     """A child process ended before it was ready, or was not ready in time."""
 
