@@ -1,4 +1,4 @@
-"""Each row of the table of reasons, what holds for all of them, and how well fragments and whole turns are distinguished."""
+"""Each row of the table of reasons, what holds for all of them, and how well fragments are recognised."""
 
 from __future__ import annotations
 
