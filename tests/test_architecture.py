@@ -55,7 +55,7 @@ NAME_AN_EXTENSION: dict[str, set[str]] = {
 """Core files that still name extensions, and which: the list only gets shorter."""
 NAME_ANOTHER_EXTENSION: dict[str, set[str]] = {"rtvi": {"realtime_endpoint"}}
 """Extensions that still import others."""
-TEST_WITH_ANOTHER_EXTENSION = {("tour", "local"), ("local", "calendar"), ("self_hosted", "local")}
+TEST_WITH_ANOTHER_EXTENSION = {("local", "calendar"), ("self_hosted", "local")}
 """Extensions whose tests still import another one, or its tests."""
 ARROWS: dict[str, set[str]] = {
     "turns": set(),

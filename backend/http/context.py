@@ -251,7 +251,7 @@ class Services:
     embedder: Embedder
     accept_offer: AcceptOffer
     ice_config: Callable[[], IceConfig]
-    """How a WebRTC connection is made now, for whoever answers an offer by itself."""
+    """How a WebRTC connection is made now, for routes that answer an offer by themselves."""
     ice_servers: IceServers
     """The STUN and TURN servers of callers."""
     attach_socket: Callable[[WebSocket], Transport]
