@@ -107,7 +107,7 @@ class Permits(RedisStore):
         }
         self._machine = Subject(Scope.MACHINE, hashlib.sha256(machine.encode()).hexdigest()[:20])
         self.machine_calls = 0
-        """The calls that this machine serves, whoever makes them; 0: any number."""
+        """The calls that this machine serves, of all callers together; 0: any number."""
         self._clock = clock
         self._held: dict[tuple[PermitKind, str], Permit] = {}
         self.writing: set[asyncio.Task[None]] = set()

@@ -36,6 +36,8 @@ from backend.settings.settings import Settings
 
 log = logging.getLogger(__name__)
 
+TRUNKS = "sip_trunks"
+"""The name in `/readyz` under which it says how registrations at trunks stand."""
 TAKE_OVER_S = 2.0
 """Seconds between two looks whether the port has become free."""
 FAILURES_PER_MINUTE = 20
@@ -113,12 +115,12 @@ async def _agent(here: Context, sip: Sip) -> AsyncIterator[None]:
             if options.trunk:
                 sip.registration = registration = Registration(agent, Trunk.named(options.trunk))
                 stack.push_async_callback(registration.close)
-                here.services.sip_trunks[options.trunk] = lambda: registration.state
+                here.services.further_states[TRUNKS] = {options.trunk: lambda: registration.state}
                 await stack.enter_async_context(supervising("sip registration", registration.run))
             yield
     finally:
         await agent.close()
-        here.services.sip_trunks.clear()
+        here.services.further_states.pop(TRUNKS, None)
         sip.agent = sip.registration = None
 
 
