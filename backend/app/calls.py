@@ -114,6 +114,7 @@ async def open_calls(foundation: Foundation, tasks: TaskSubsystem) -> AsyncItera
             responder=providers.first.about.responder,
             interruptions=settings.interruptions,
             on_lapse=partial(metrics.session_ended, "never_connected"),
+            on_ended=partial(foundation.budgets.permits.free, PermitKind.CALLS),
             admit=load.admit,
         )
         foundation.budgets.permits.machine_calls = foundation.endpoints.most_calls

@@ -245,11 +245,16 @@ class SessionRegistry:
         responder: str,
         interruptions: bool = True,
         on_lapse: Callable[[], None] = lambda: None,
+        on_ended: Callable[[str], None] = lambda session_id: None,
         admit: Callable[[], None] = lambda: None,
     ) -> None:
-        """`on_lapse` is called for every reserved session that never got its call; `admit` may raise `TooMany`."""
+        """`on_lapse` is called for every reserved session that never got its call, `on_ended` with each that is over.
+
+        `admit` may raise `TooMany`.
+        """
         self._run_call = run_call
         self._on_lapse = on_lapse
+        self._on_ended = on_ended
         self._admit = admit
         self.watcher = Watcher()
         """Learns of all sessions."""
@@ -444,6 +449,7 @@ class SessionRegistry:
         session.state = SessionState.ENDED
         session.ended_at = time.time()
         session.ended_reason = reason
+        self._on_ended(session.id)
         session.event_log.publish(SessionEnded(reason))
         session.event_log.close()
         self.watcher.on_change(session)
