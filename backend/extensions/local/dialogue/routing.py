@@ -32,7 +32,7 @@ LIKELY = 0.3
 NAMED = 0.2
 """What it adds that a sentence holds a word of the domain's name."""
 SURENESS, WORDING = 1.0, 0.4
-"""How much it counts for which specialist a transcript is, and how its words follow each other, its sound counting one."""
+"""How much the specialist of a transcript counts, and how its words follow each other, its sound counting one."""
 STRANGE, NEUTRAL = -9.0, -5.0
 """Logarithms of a word's probability: less counts as the first, and the second counts neither for nor against it."""
 SHRINKAGE = 0.1
