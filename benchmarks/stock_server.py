@@ -25,7 +25,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from backend.extensions.local import parent
+from backend.runtime import parent
 from benchmarks import speech
 
 RATE = 48_000

@@ -10,7 +10,7 @@ import asyncio
 import json
 import sys
 
-from backend.extensions.local import parent
+from backend.runtime import parent
 from backend.testing.services.server import Reply, Request, json_reply, serving
 
 SENTENCE = (

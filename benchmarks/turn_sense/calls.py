@@ -18,7 +18,7 @@ import httpx2
 import msgspec
 
 from backend.errors import TransportLost, VoiceError
-from backend.extensions.local import parent
+from backend.runtime import parent
 from benchmarks.caller import MeasuredCaller
 from benchmarks.callers import LATENESS_EVERY_S, say
 from benchmarks.drained import CallersLoop

@@ -11,8 +11,8 @@ import msgspec
 import numpy as np
 import pytest
 
-from backend.extensions.local.realtime.items import Item
 from backend.media.opus import OpusEncoder
+from backend.realtime.items import Item
 from backend.transports.webrtc.srtp import write_packet
 from benchmarks import speech
 from benchmarks.heard import Heard

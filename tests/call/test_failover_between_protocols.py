@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from backend.testing.offline.self_hosted import REFUSALS
+from backend.extensions.self_hosted.scripted import REFUSALS
 from benchmarks.gauntlet.ears import longest_silence_s, times_heard
 from benchmarks.gauntlet.happenings import ANSWER, ANSWERED, BEGUN, PREAMBLE, REST, STORY, ask_almanac, script
 from benchmarks.gauntlet.providers import PROVIDERS, GauntletProvider

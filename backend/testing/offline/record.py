@@ -13,8 +13,8 @@ from typing import Any
 
 import msgspec
 
-from backend.extensions.local.realtime.conversation import Conversation
 from backend.media.frame import BYTES_PER_MS
+from backend.realtime.conversation import Conversation
 
 MAX_CONNECTIONS = 200
 """Older connections are forgotten first."""

@@ -13,9 +13,9 @@ import msgspec
 from openai.types.realtime import RealtimeClientEvent
 from pydantic import BaseModel, ValidationError
 
-from backend.extensions.local.realtime.core import Realtime
-from backend.extensions.local.realtime.effects import Effect, Send
-from backend.extensions.local.realtime.faults import error_event
+from backend.realtime.faults import error_event
+from backend.realtime.serving.core import Realtime
+from backend.realtime.serving.effects import Effect, Send
 
 STRICT = "not_in_the_schema"
 """The code of the `error` event that answers what the types do not know."""

@@ -9,8 +9,8 @@ from backend.extensions.local.dialogue.base import Part, Sentence
 from backend.extensions.local.dialogue.routing import Specialist
 from backend.extensions.local.dialogue.small_talk import Talk
 from backend.extensions.local.dialogue.understanding import Question, understand
-from backend.extensions.local.realtime.items import Item
-from backend.extensions.local.realtime.response import Order
+from backend.realtime.items import Item
+from backend.realtime.response import Order
 from backend.thinkers.base import Manifest
 from backend.thinkers.registry import guide
 from backend.tools.discovery import package_modules

@@ -5,10 +5,10 @@ from __future__ import annotations
 import base64
 from typing import Any
 
-from backend.extensions.local.realtime.core import Knobs, Realtime
-from backend.extensions.local.realtime.effects import Answer, Effect, Listen, Send
-from backend.extensions.local.realtime.parts import ReplyPart
-from backend.extensions.local.realtime.response import Order
+from backend.realtime.response import Order
+from backend.realtime.serving.core import Knobs, Realtime
+from backend.realtime.serving.effects import Effect, Listen, MakeReply, Send
+from backend.realtime.serving.parts import ReplyPart
 from tests.extensions.local.realtime_client import check_client_event, check_server_event
 
 Event = dict[str, Any]
@@ -67,7 +67,7 @@ def commit(core: Realtime, ms: int = 200) -> Listen:
 
 def ask(core: Realtime, **response: Any) -> Order:
     """Ask for a reply; returns the order for it."""
-    answers = [each for each in tell(core, "response.create", response=response) if isinstance(each, Answer)]
+    answers = [each for each in tell(core, "response.create", response=response) if isinstance(each, MakeReply)]
     return answers[0].order
 
 

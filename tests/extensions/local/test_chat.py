@@ -14,7 +14,7 @@ from openai import AsyncOpenAI
 from backend.extensions.local.chat.facts import UNKNOWN
 from backend.extensions.local.chat.rules import think
 from backend.extensions.local.dialogue.rules import Thought
-from backend.extensions.local.realtime.parts import Call
+from backend.realtime.serving.parts import Call
 from tests.support.offline_peer import OfflinePeer
 
 WEATHER = {

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from backend.extensions.local.realtime.core import Realtime
-from backend.extensions.local.realtime.effects import HangUp, Stop
-from backend.extensions.local.realtime.parts import Audio, Begin, Call, End, TranscriptDone, TranscriptFailed, Words
+from backend.realtime.serving.core import Realtime
+from backend.realtime.serving.effects import CloseConnection, Stop
+from backend.realtime.serving.parts import Begin, Call, End, ReplySound, TranscriptDone, TranscriptFailed, Words
 from tests.extensions.local.talking import a_core, append, ask, commit, error_code, events, message, said, tell, told
 
 
@@ -63,7 +63,9 @@ def test_transcripts_stay_unsaid_when_nobody_asked_for_them() -> None:
 def test_call_follows_its_spoken_acknowledgement_in_one_response() -> None:
     core = a_core()
     tell(core, "conversation.item.create", item=message("user", "weather?"))
-    seen = said(core, ask(core), Begin(), Words("Let me see."), Audio(bytes(4800)), Call("route", '{"a": 1}'), End())
+    seen = said(
+        core, ask(core), Begin(), Words("Let me see."), ReplySound(bytes(4800)), Call("route", '{"a": 1}'), End()
+    )
     done = next(event for event in seen if event["type"] == "response.done")
     spoken, called = done["response"]["output"]
     assert (spoken["type"], called["type"], called["arguments"]) == ("message", "function_call", '{"a": 1}')
@@ -77,7 +79,7 @@ def test_call_follows_its_spoken_acknowledgement_in_one_response() -> None:
 
 def test_text_reply_has_text_events_and_no_audio() -> None:
     core = a_core()
-    seen = said(core, ask(core, output_modalities=["text"]), Begin(), Words("Hi"), Audio(b"\0\0"), End())
+    seen = said(core, ask(core, output_modalities=["text"]), Begin(), Words("Hi"), ReplySound(b"\0\0"), End())
     kinds = {event["type"] for event in seen}
     assert "response.output_text.delta" in kinds
     assert not any("audio" in kind for kind in kinds)
@@ -86,14 +88,14 @@ def test_text_reply_has_text_events_and_no_audio() -> None:
 def test_cancelled_reply_takes_late_deltas_and_ends_as_cancelled() -> None:
     core = a_core()
     order = ask(core)
-    said(core, order, Begin(), Audio(bytes(4800)))
+    said(core, order, Begin(), ReplySound(bytes(4800)))
     assert tell(core, "response.cancel") == [Stop(order.response_id)]
-    assert [event["type"] for event in said(core, order, Audio(bytes(4800)))] == ["response.output_audio.delta"]
+    assert [event["type"] for event in said(core, order, ReplySound(bytes(4800)))] == ["response.output_audio.delta"]
     ended = events(core.stopped(order.response_id))
     done = next(event for event in ended if event["type"] == "response.done")
     assert done["response"]["status"] == "cancelled"
     assert done["response"]["output"][0]["status"] == "incomplete"
-    assert core.said(order.response_id, Audio(bytes(4800))) == []
+    assert core.said(order.response_id, ReplySound(bytes(4800))) == []
 
 
 def test_cancel_without_a_reply_is_a_benign_error() -> None:
@@ -133,7 +135,7 @@ def test_reply_instructions_and_metadata_reach_the_brain() -> None:
 def truncatable() -> tuple[Realtime, str]:
     """A core with one spoken second of audio; and the item's id."""
     core = a_core()
-    done = said(core, ask(core), Begin(), Words("One two three."), Audio(bytes(48_000)), End())
+    done = said(core, ask(core), Begin(), Words("One two three."), ReplySound(bytes(48_000)), End())
     return core, next(event for event in done if event["type"] == "response.done")["response"]["output"][0]["id"]
 
 
@@ -157,7 +159,7 @@ def test_truncation_cuts_the_audio_and_drops_the_transcript() -> None:
 
 def test_words_whose_times_are_known_are_sent_with_them_and_kept_as_far_as_they_were_heard() -> None:
     core = a_core()
-    done = said(core, ask(core), Begin(), Words("One two three.", (0, 300, 600)), Audio(bytes(48_000)), End())
+    done = said(core, ask(core), Begin(), Words("One two three.", (0, 300, 600)), ReplySound(bytes(48_000)), End())
     (words,) = [event for event in done if event["type"] == "response.output_audio_transcript.delta"]
     assert words["word_starts_ms"] == [0, 300, 600]
     told(core, "conversation.item.truncate", item_id=words["item_id"], content_index=0, audio_end_ms=400)
@@ -261,5 +263,5 @@ def test_session_expires_once_at_its_deadline() -> None:
     assert core.tick(3699.9) == []
     effects = core.tick(3700.0)
     assert events(effects)[0]["error"]["code"] == "session_expired"
-    assert effects[-1] == HangUp(1001, "session_expired")
+    assert effects[-1] == CloseConnection(1001, "session_expired")
     assert core.tick(9999.0) == []

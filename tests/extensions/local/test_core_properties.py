@@ -8,9 +8,9 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from backend.extensions.local.realtime.core import Realtime
-from backend.extensions.local.realtime.effects import Answer, Effect, Listen, Stop
-from backend.extensions.local.realtime.parts import Audio, Begin, Call, End, ReplyPart, TranscriptDone, Words
+from backend.realtime.serving.core import Realtime
+from backend.realtime.serving.effects import Effect, Listen, MakeReply, Stop
+from backend.realtime.serving.parts import Begin, Call, End, ReplyPart, ReplySound, TranscriptDone, Words
 from tests.extensions.local.talking import events, message
 
 ITEM_IDS = st.sampled_from(["item_1_3", "item_1_7", "item_1_12", "mine", "root"])
@@ -43,7 +43,7 @@ CLIENT_EVENTS: st.SearchStrategy[dict[str, Any]] = st.one_of(
     st.dictionaries(st.sampled_from(["type", "item", "audio", "session"]), st.none() | st.text() | st.integers()),
 )
 PARTS: st.SearchStrategy[ReplyPart] = st.sampled_from(
-    [Begin(), Words("a "), Audio(bytes(4800)), Call("f", "{}"), End(), End("failed")]
+    [Begin(), Words("a "), ReplySound(bytes(4800)), Call("f", "{}"), End(), End("failed")]
 )
 STEPS = st.lists(st.one_of(CLIENT_EVENTS, PARTS, st.just("stopped"), st.just("heard")), max_size=25)
 
@@ -77,7 +77,7 @@ class Walk:
 
     def take(self, effects: list[Effect]) -> None:
         for effect in effects:
-            if isinstance(effect, Answer):
+            if isinstance(effect, MakeReply):
                 self.replies.append(effect.order.response_id)
             elif isinstance(effect, Stop):
                 self.stopping.append(effect.response_id)

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from backend.extensions.local.realtime.core import Realtime
-from backend.extensions.local.realtime.parts import Audio, Begin, End
+from backend.realtime.serving.core import Realtime
+from backend.realtime.serving.parts import Begin, End, ReplySound
 from tests.extensions.local.talking import a_core, ask, error_code, events, said, told
 
 INPUT = "session.audio.input."
@@ -85,7 +85,7 @@ def test_type_is_required() -> None:
 def test_voice_locks_with_the_first_audio() -> None:
     core = a_core()
     update(core, audio={"output": {"voice": "shimmer"}})
-    said(core, ask(core), Begin(), Audio(b"\0\0"), End())
+    said(core, ask(core), Begin(), ReplySound(b"\0\0"), End())
     assert error_code(update(core, audio={"output": {"voice": "alloy"}})) == "cannot_update_voice"
     assert update(core, audio={"output": {"voice": "shimmer"}})[0]["type"] == "session.updated"
 

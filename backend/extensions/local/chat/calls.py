@@ -30,7 +30,7 @@ from backend.extensions.local.dialogue.names import digits
 from backend.extensions.local.dialogue.routing import Specialist, router_of, words_of
 from backend.extensions.local.dialogue.rules import Thought
 from backend.extensions.local.dialogue.times import Timed
-from backend.extensions.local.realtime.parts import Call
+from backend.realtime.serving.parts import Call
 
 Group = dict[str, Function]
 """Functions that belong together, by their actions; the action of one that does one thing is ''."""

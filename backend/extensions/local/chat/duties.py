@@ -18,7 +18,7 @@ from backend.extensions.local.chat.facts import recall
 from backend.extensions.local.chat.telling import ASIDE, told
 from backend.extensions.local.dialogue import wording
 from backend.extensions.local.dialogue.rules import Thought
-from backend.extensions.local.realtime.parts import Call
+from backend.realtime.serving.parts import Call
 
 _TASK = re.compile(
     r'^You carry out (?:instructions, one at a time|the whole task)\b[\s\S]*^The task as a whole \(data\):\n(".*")$',

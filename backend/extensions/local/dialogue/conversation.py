@@ -11,7 +11,7 @@ from backend.extensions.local.dialogue import wording
 from backend.extensions.local.dialogue.remembering import Said
 from backend.extensions.local.dialogue.routing import Routing
 from backend.extensions.local.dialogue.understanding import Question, understand
-from backend.extensions.local.realtime.items import Item
+from backend.realtime.items import Item
 
 _STATUS = re.compile(r"""\{"status": "[^"]*"\}$""")
 """The output of a call that has nothing to tell now."""

@@ -11,8 +11,8 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from backend.extensions.local.realtime.items import Item
-from backend.extensions.local.realtime.response import Order
+from backend.realtime.items import Item
+from backend.realtime.response import Order
 from backend.runtime.json_objects import Json
 
 HISTORY_CHARACTERS = 8_000

@@ -10,9 +10,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-from backend.extensions.local.realtime.core import Realtime
-from backend.extensions.local.realtime.effects import Effect, Send
-from backend.extensions.local.realtime.faults import error_event
+from backend.realtime.faults import error_event
+from backend.realtime.serving.core import Realtime
+from backend.realtime.serving.effects import Effect, Send
 from backend.testing.offline.strict import STRICT
 
 Rate = Literal[8000, 16000, 22050, 24000, 32000, 44100, 48000]
@@ -263,3 +263,6 @@ def _as_theirs(event: dict[str, Any]) -> dict[str, Any]:
         case {"type": "error", "error": {"code": "session_expired"} as error}:
             return event | {"error": error | {"type": "max_duration", "code": None}}
     return event
+
+
+PEERS = {"xai": XaiRealtime}

@@ -1,4 +1,4 @@
-"""The shapes of `/v1/chat/completions`: reading the request, the whole answer, and the stream of chunks."""
+"""`/v1/chat/completions` of a server that plays the API: the request is read, the answer sent whole or in chunks."""
 
 from __future__ import annotations
 
@@ -7,14 +7,13 @@ import itertools
 import json
 import re
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
-from backend.extensions.local.chat.rules import text_of, think
-from backend.extensions.local.dialogue.rules import Thought
+from backend.realtime.serving.parts import Call
 
 _ids = itertools.count(1)
 
@@ -25,6 +24,22 @@ class BadChatRequest(Exception):
 
 class _BrokenOff(Exception):
     """A break in mid-stream that was asked for: ends the connection without the last chunk."""
+
+
+class Answered(Protocol):
+    """What is answered: words, or calls, or both."""
+
+    @property
+    def text(self) -> str:
+        """The words."""
+
+    @property
+    def calls(self) -> Sequence[Call]:
+        """The calls."""
+
+
+Answer = Callable[[Sequence[Mapping[str, Any]], Sequence[Mapping[str, Any]], Any], Answered]
+"""Messages, tools and `tool_choice` → what is answered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,21 +58,22 @@ class _Completion:
 
     id: str
     model: str
-    thought: Thought
+    answered: Answered
     usage: dict[str, Any]
 
     @property
     def reason(self) -> str:
-        return "tool_calls" if self.thought.calls else "stop"
+        return "tool_calls" if self.answered.calls else "stop"
 
 
-async def complete(body: bytes, model: str, given: Thought | None = None, pace: Pace | None = None) -> Response:
-    """Answer one request; `given` replaces what the rules would say."""
+async def complete(body: bytes, model: str, answer: Answer, pace: Pace | None = None) -> Response:
+    """Answer one request with what `answer` makes of it."""
     try:
         request = _read(body)
     except BadChatRequest as error:
         return _error(400, str(error), "invalid_request_error")
-    completion = _completion(request, model, given or _thought(request))
+    answered = answer(request["messages"], request.get("tools") or [], request.get("tool_choice", "auto"))
+    completion = _completion(request, model, answered)
     if not request.get("stream"):
         return JSONResponse(_whole(completion))
     with_usage = bool((request.get("stream_options") or {}).get("include_usage"))
@@ -93,21 +109,17 @@ def _check_answers(messages: Sequence[Mapping[str, Any]]) -> None:
         raise BadChatRequest("An assistant message with 'tool_calls' must be followed by tool messages for each.")
 
 
-def _thought(request: Mapping[str, Any]) -> Thought:
-    return think(request["messages"], request.get("tools") or [], request.get("tool_choice", "auto"))
-
-
-def _completion(request: Mapping[str, Any], model: str, thought: Thought) -> _Completion:
-    prompt = sum(len(text_of(message.get("content"))) for message in request["messages"]) // 4 + 1
-    answer = (len(thought.text) + sum(len(call.arguments) for call in thought.calls)) // 4 + 1
+def _completion(request: Mapping[str, Any], model: str, answered: Answered) -> _Completion:
+    prompt = sum(len(str(message.get("content") or "")) for message in request["messages"]) // 4 + 1
+    answer = (len(answered.text) + sum(len(call.arguments) for call in answered.calls)) // 4 + 1
     usage = {"prompt_tokens": prompt, "completion_tokens": answer, "total_tokens": prompt + answer}
-    return _Completion(f"chatcmpl-{next(_ids)}", model, thought, usage)
+    return _Completion(f"chatcmpl-{next(_ids)}", model, answered, usage)
 
 
 def _whole(completion: _Completion) -> dict[str, Any]:
-    message: dict[str, Any] = {"role": "assistant", "content": completion.thought.text or None, "refusal": None}
-    if completion.thought.calls:
-        message["tool_calls"] = [_call(completion, at) for at in range(len(completion.thought.calls))]
+    message: dict[str, Any] = {"role": "assistant", "content": completion.answered.text or None, "refusal": None}
+    if completion.answered.calls:
+        message["tool_calls"] = [_call(completion, at) for at in range(len(completion.answered.calls))]
     choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": completion.reason}
     return {**_head(completion, "chat.completion"), "choices": [choice], "usage": completion.usage}
 
@@ -115,12 +127,12 @@ def _whole(completion: _Completion) -> dict[str, Any]:
 async def _stream(completion: _Completion, pace: Pace, *, with_usage: bool) -> AsyncIterator[str]:
     """Server-sent chunks: the role, a token each, the calls in pieces, the reason, the usage, `[DONE]`."""
     yield _chunk(completion, {"role": "assistant", "content": ""})
-    for number, token in enumerate(re.findall(r"\S+\s*", completion.thought.text)):
+    for number, token in enumerate(re.findall(r"\S+\s*", completion.answered.text)):
         if pace.drop_after_tokens is not None and number >= pace.drop_after_tokens:
             raise _BrokenOff
         await asyncio.sleep(pace.token_delay_s)
         yield _chunk(completion, {"content": token})
-    for at in range(len(completion.thought.calls)):
+    for at in range(len(completion.answered.calls)):
         for piece in _call_pieces(completion, at):
             yield _chunk(completion, {"tool_calls": [piece]})
     yield _chunk(completion, {}, completion.reason)
@@ -139,7 +151,7 @@ def _call_pieces(completion: _Completion, at: int) -> list[dict[str, Any]]:
 
 
 def _call(completion: _Completion, at: int) -> dict[str, Any]:
-    call = completion.thought.calls[at]
+    call = completion.answered.calls[at]
     return {
         "id": f"call_{completion.id}_{at}",
         "type": "function",

@@ -7,9 +7,9 @@ Feed        more of its sound
 Discard     it is to be forgotten: the client cleared the buffer
 Listen      it was committed, as a user item: transcribe it; `heard` brings the outcome
 Silenced    the client has cut the reply that sounded
-Answer      make a reply; `said` brings its parts, `End` last
+MakeReply   make a reply; `said` brings its parts, `End` last
 Stop        stop making a reply; then call `stopped`
-HangUp      close the connection (code 1001 and the like)
+CloseConnection  close it (code 1001 and the like)
 Abort       break it without a word
 """
 
@@ -18,8 +18,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from backend.extensions.local.realtime.items import Item
-from backend.extensions.local.realtime.response import Event, Order
+from backend.realtime.items import Item
+from backend.realtime.response import Event, Order
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class Listen:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class MakeReply:
     """Make the reply that `order` describes."""
 
     order: Order
@@ -83,7 +83,7 @@ class Stop:
 
 
 @dataclass(frozen=True, slots=True)
-class HangUp:
+class CloseConnection:
     """Close with this WebSocket code."""
 
     code: int
@@ -95,5 +95,5 @@ class Abort:
     """Break the connection."""
 
 
-Effect = Send | SendText | Open | Feed | Discard | Silenced | Listen | Answer | Stop | HangUp | Abort
+Effect = Send | SendText | Open | Feed | Discard | Silenced | Listen | MakeReply | Stop | CloseConnection | Abort
 Effects = Iterator[Effect]

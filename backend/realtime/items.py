@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from backend.extensions.local.realtime.faults import Fault, invalid
-from backend.extensions.local.realtime.fields import mapping, one_of, required_text, sequence, short_id, text
-from backend.extensions.local.realtime.pictures import Picture, read_picture
 from backend.media.frame import BYTES_PER_MS, milliseconds
+from backend.realtime.faults import Fault, invalid
+from backend.realtime.fields import mapping, one_of, required_text, sequence, short_id, text
+from backend.realtime.pictures import Picture, read_picture
 
 ItemType = Literal[
     "message", "function_call", "function_call_output", "mcp_call", "mcp_approval_request", "mcp_approval_response"

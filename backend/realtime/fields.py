@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from backend.extensions.local.realtime.faults import invalid, invalid_type, missing, unknown
+from backend.realtime.faults import invalid, invalid_type, missing, unknown
 
 
 def required_text(event: Mapping[str, Any], name: str, at: str = "") -> str:

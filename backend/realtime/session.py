@@ -10,8 +10,8 @@ import copy
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from backend.extensions.local.realtime.faults import Fault, invalid, invalid_type, missing
-from backend.extensions.local.realtime.fields import mapping, one_of, only, required_text, sequence, text
+from backend.realtime.faults import Fault, invalid, invalid_type, missing
+from backend.realtime.fields import mapping, one_of, only, required_text, sequence, text
 
 FIELDS = frozenset(
     (
@@ -41,7 +41,7 @@ VAD_DEFAULTS: dict[str, dict[str, Any]] = {
 }
 
 
-class Session:
+class RealtimeSession:
     """What `session.created` and `session.updated` show."""
 
     def __init__(self, session_id: str, model: str, *, expires_at: int | None = None) -> None:
@@ -133,7 +133,7 @@ class Session:
 
     def __repr__(self) -> str:
         detection = self.turn_detection
-        return f"<Session {self.modality} turn_detection={detection['type'] if detection else None}>"
+        return f"<RealtimeSession {self.modality} turn_detection={detection['type'] if detection else None}>"
 
 
 def modality(value: Any, param: str) -> str:
@@ -159,40 +159,40 @@ def tools(value: Any, param: str) -> list[dict[str, Any]]:
     return [dict(tool) for tool in offered]
 
 
-def _keep(_session: Session, draft: dict[str, Any], value: Any) -> None:
+def _keep(_session: RealtimeSession, draft: dict[str, Any], value: Any) -> None:
     """Fields this server only echoes (tracing, truncation, …) need no check."""
 
 
-def _instructions(_session: Session, draft: dict[str, Any], value: Any) -> None:
+def _instructions(_session: RealtimeSession, draft: dict[str, Any], value: Any) -> None:
     draft["instructions"] = text(value, "session.instructions")
 
 
-def _modalities(_session: Session, draft: dict[str, Any], value: Any) -> None:
+def _modalities(_session: RealtimeSession, draft: dict[str, Any], value: Any) -> None:
     draft["output_modalities"] = [modality(value, "session.output_modalities")]
 
 
-def _model(_session: Session, draft: dict[str, Any], value: Any) -> None:
+def _model(_session: RealtimeSession, draft: dict[str, Any], value: Any) -> None:
     # The API keeps the model of the connection; naming it again is allowed.
     text(value, "session.model")
 
 
-def _tools(_session: Session, draft: dict[str, Any], value: Any) -> None:
+def _tools(_session: RealtimeSession, draft: dict[str, Any], value: Any) -> None:
     draft["tools"] = tools(value, "session.tools")
 
 
-def _tool_choice(_session: Session, draft: dict[str, Any], value: Any) -> None:
+def _tool_choice(_session: RealtimeSession, draft: dict[str, Any], value: Any) -> None:
     if not isinstance(value, Mapping):
         one_of(value, ["auto", "none", "required"], "session.tool_choice")
     draft["tool_choice"] = value
 
 
-def _max_output_tokens(_session: Session, draft: dict[str, Any], value: Any) -> None:
+def _max_output_tokens(_session: RealtimeSession, draft: dict[str, Any], value: Any) -> None:
     if value != "inf" and not (isinstance(value, int) and 1 <= value <= 4096):
         raise invalid("session.max_output_tokens", "expected 1 to 4096, or 'inf'.")
     draft["max_output_tokens"] = value
 
 
-def _audio(session: Session, draft: dict[str, Any], value: Any) -> None:
+def _audio(session: RealtimeSession, draft: dict[str, Any], value: Any) -> None:
     audio = mapping(value, "session.audio")
     only(audio, {"input", "output"}, "session.audio.")
     if "input" in audio:
@@ -214,7 +214,7 @@ def _audio_input(draft: dict[str, Any], given: Mapping[str, Any]) -> None:
         draft["turn_detection"] = _turn_detection(given["turn_detection"], at + "turn_detection")
 
 
-def _audio_output(session: Session, draft: dict[str, Any], given: Mapping[str, Any]) -> None:
+def _audio_output(session: RealtimeSession, draft: dict[str, Any], given: Mapping[str, Any]) -> None:
     at = "session.audio.output."
     only(given, OUTPUT_FIELDS, at)
     if "format" in given:
@@ -275,13 +275,13 @@ def _turn_detection(value: Any, param: str) -> dict[str, Any] | None:
     return {**VAD_DEFAULTS[kind], **given}
 
 
-def _include(_: Session, draft: dict[str, Any], value: Any) -> None:
+def _include(_: RealtimeSession, draft: dict[str, Any], value: Any) -> None:
     for each in value if isinstance(value, list) else [value]:
         one_of(each, [LOGPROBS], "session.include")
     draft["include"] = value
 
 
-UPDATES: dict[str, Callable[[Session, dict[str, Any], Any], None]] = {
+UPDATES: dict[str, Callable[[RealtimeSession, dict[str, Any], Any], None]] = {
     "instructions": _instructions,
     "output_modalities": _modalities,
     "model": _model,

@@ -24,7 +24,7 @@ class Words:
 
 
 @dataclass(frozen=True, slots=True)
-class Audio:
+class ReplySound:
     """Some of the reply's sound: 24 kHz mono PCM16."""
 
     pcm: bytes
@@ -89,7 +89,7 @@ class Refuse:
 
 
 @dataclass(frozen=True, slots=True)
-class Transcript:
+class TranscriptGrew:
     """Some of what the caller said."""
 
     delta: str
@@ -141,5 +141,5 @@ class Garble:
 
 Trouble = Complain | Expire | Drop | Garble
 ServerPart = ServerCall | ServerResult | AskApproval
-ReplyPart = Begin | Words | Audio | NextMessage | Call | ServerPart | End | Refuse | Trouble
-HearingPart = Transcript | TranscriptDone | TranscriptFailed | Trouble
+ReplyPart = Begin | Words | ReplySound | NextMessage | Call | ServerPart | End | Refuse | Trouble
+HearingPart = TranscriptGrew | TranscriptDone | TranscriptFailed | Trouble

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import signal
 import socket
 import sys
@@ -15,7 +16,7 @@ from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIO
 from websockets.http11 import Request
 
 from backend.errors import SetupError
-from backend.extensions.local import parent
+from backend.runtime import parent
 
 ABORT = "offline.abort"
 """The ASGI extension that holds a function which breaks the connection without a close frame."""
@@ -46,7 +47,7 @@ def listen(host: str, port: int) -> socket.socket:
         ) from error
 
 
-class Server:
+class UvicornServer:
     """Serves `app` on one socket until `stop` or a signal."""
 
     def __init__(self, app: Starlette) -> None:
@@ -74,13 +75,25 @@ class Server:
         self._server.should_exit = True
 
 
+def command_line(program: str, description: str) -> argparse.ArgumentParser:
+    """Return the options of every such server."""
+    parser = argparse.ArgumentParser(prog=program, description=description)
+    parser.add_argument("--host", default="127.0.0.1", help="address to listen on")
+    parser.add_argument("--port", type=int, default=0, help="0: any free port")
+    parser.add_argument("--exit-with-parent", action="store_true", help="end when standard input is closed")
+    parser.add_argument(
+        "--require-key", default=os.environ.get("OFFLINE_REQUIRE_KEY"), help="accept this API key only (for tests)"
+    )
+    return parser
+
+
 async def run(app: Starlette, options: argparse.Namespace) -> None:
     """Listen as the command line says (`host`, `port`), announce where, and serve until the end.
 
     The announcement is one JSON line on standard output. `exit_with_parent` ends it when standard input closes, too.
     """
     listening = listen(options.host, options.port)
-    server = Server(app)
+    server = UvicornServer(app)
     if options.exit_with_parent:
         parent.when_gone(server.stop)
     host = f"[{options.host}]" if ":" in options.host else options.host

@@ -12,10 +12,10 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from backend.extensions.gpt_live.schema import faults
-from backend.extensions.local.realtime.core import Realtime
-from backend.extensions.local.realtime.effects import Effect, Effects, HangUp, Send
-from backend.extensions.local.realtime.parts import ReplyPart
-from backend.extensions.local.realtime.turn_detection import VoiceEnded
+from backend.realtime.serving.core import Realtime
+from backend.realtime.serving.effects import CloseConnection, Effect, Effects, Send
+from backend.realtime.serving.parts import ReplyPart
+from backend.realtime.serving.turn_detection import VoiceEnded
 from backend.testing.offline.strict import STRICT
 
 Event = dict[str, Any]
@@ -51,7 +51,7 @@ class LiveRealtime(Realtime):
         for each in self._as_ours(event):
             effects += super().receive(each)
         if event["type"] == "session.close":
-            effects += [*self._told(self._closed("close_requested")), HangUp(1000, "close_requested")]
+            effects += [*self._told(self._closed("close_requested")), CloseConnection(1000, "close_requested")]
         elif event["type"] == "session.input_audio.append" and not self._active:
             effects += self._told({"type": "session.output_audio.delta", "delta": _silence(event["audio"])})
             effects += self._next_reply()  # one that was cut off, and says no more
@@ -183,3 +183,6 @@ def _error(code: str, message: str, event: Any) -> Event:
     client_event_id = event.get("event_id") if isinstance(event, dict) else None
     error = {"type": "invalid_request_error", "code": code, "message": message, "client_event_id": client_event_id}
     return {"type": "error", "error": error}
+
+
+PEERS = {"gpt_live": LiveRealtime}

@@ -7,8 +7,8 @@ import binascii
 from dataclasses import dataclass
 from typing import Any
 
-from backend.extensions.local.realtime.faults import invalid
-from backend.extensions.local.realtime.fields import one_of, text
+from backend.realtime.faults import invalid
+from backend.realtime.fields import one_of, text
 
 KINDS = {"image/jpeg": b"\xff\xd8", "image/png": b"\x89PNG\r\n\x1a\n"}
 SIZES = frozenset({*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC})

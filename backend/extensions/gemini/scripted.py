@@ -22,10 +22,10 @@ from backend.extensions.gemini.schema import (
     ToolResponse,
     parse,
 )
-from backend.extensions.local.realtime.core import Realtime
-from backend.extensions.local.realtime.effects import Effect, HangUp, Send
-from backend.extensions.local.realtime.parts import ReplyPart
 from backend.media.resample import Resampler
+from backend.realtime.serving.core import Realtime
+from backend.realtime.serving.effects import CloseConnection, Effect, Send
+from backend.realtime.serving.parts import ReplyPart
 
 INVALID = 1007
 Event = dict[str, Any]
@@ -49,7 +49,7 @@ class GeminiRealtime(Realtime):
             message = parse(json.dumps(event))
             events = [*self._as_ours(message)]
         except msgspec.DecodeError as error:  # a validation error is one
-            return [HangUp(INVALID, str(error)[:120])]
+            return [CloseConnection(INVALID, str(error)[:120])]
         return [effect for each in events for effect in super(GeminiRealtime, self).receive(each)]
 
     def _as_ours(self, message: ClientMessage) -> Iterator[Event]:
@@ -124,7 +124,7 @@ class GeminiRealtime(Realtime):
             if not isinstance(effect, Send):
                 told.append(effect)
             elif effect.event["type"] == "error" and effect.event["error"]["code"] != "session_expired":
-                told.append(HangUp(INVALID, effect.event["error"]["message"][:120]))
+                told.append(CloseConnection(INVALID, effect.event["error"]["message"][:120]))
             else:
                 told += map(Send, self._as_theirs(effect.event))
         return told
@@ -199,3 +199,6 @@ def _usage(used: Event) -> Event:
         "promptTokensDetails": details("input"),
         "responseTokensDetails": details("output"),
     }
+
+
+PEERS = {"gemini": GeminiRealtime}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-from backend.extensions.local.realtime.conversation import Conversation
+from backend.realtime.conversation import Conversation
 
 
 class WireLog(Protocol):

@@ -11,26 +11,26 @@ from contextlib import asynccontextmanager
 import msgspec
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from backend.extensions.local.realtime.core import Realtime
-from backend.extensions.local.realtime.effects import (
+from backend.realtime.items import Item
+from backend.realtime.response import Order
+from backend.realtime.serving.core import Realtime
+from backend.realtime.serving.effects import (
     Abort,
-    Answer,
+    CloseConnection,
     Discard,
     Effect,
     Feed,
-    HangUp,
     Listen,
+    MakeReply,
     Open,
     Send,
     SendText,
     Silenced,
     Stop,
 )
-from backend.extensions.local.realtime.handler import Handler
-from backend.extensions.local.realtime.items import Item
-from backend.extensions.local.realtime.parts import HearingPart, ReplyPart, Transcript
-from backend.extensions.local.realtime.response import Order
-from backend.extensions.local.realtime.wire_log import WireLog
+from backend.realtime.serving.handler import Handler
+from backend.realtime.serving.parts import HearingPart, ReplyPart, TranscriptGrew
+from backend.realtime.serving.wire_log import WireLog
 
 OUTBOX_EASY = 64
 """Events waiting to be written from which replies pause."""
@@ -61,7 +61,7 @@ class Connection:
         self._handler = handler
         self._log = log
         self._abort = abort
-        self._outbox: deque[Send | SendText | HangUp | Abort] = deque()
+        self._outbox: deque[Send | SendText | CloseConnection | Abort] = deque()
         self._wanted = asyncio.Event()
         self._easy = asyncio.Event()
         self._answers: dict[str, tuple[Order, asyncio.Task[None]]] = {}
@@ -109,7 +109,7 @@ class Connection:
             if len(self._outbox) < OUTBOX_EASY:
                 self._easy.set()
 
-    async def _write_one(self, order: Send | SendText | HangUp | Abort) -> None:
+    async def _write_one(self, order: Send | SendText | CloseConnection | Abort) -> None:
         match order:
             case Send(event):
                 message = msgspec.json.encode(event).decode()
@@ -117,7 +117,7 @@ class Connection:
                 await self._send(message)
             case SendText(text):
                 await self._send(text)
-            case HangUp(code, reason):
+            case CloseConnection(code, reason):
                 await self._socket.close(code, reason)
                 raise _Over(f"closed {code} {reason}")
             case Abort():
@@ -149,12 +149,12 @@ class Connection:
                     self._handler.silenced()
                 case Listen(item, pcm):
                     self._group.create_task(self._hear(item, self._handler.hear(item, pcm)))
-                case Answer(order):
+                case MakeReply(order):
                     task = self._group.create_task(self._answer(order, self._handler.answer(order)))
                     self._answers[order.response_id] = (order, task)
                 case Stop(response_id):
                     self._stop(response_id)
-                case Send() | SendText() | HangUp() | Abort():
+                case Send() | SendText() | CloseConnection() | Abort():
                     self._outbox.append(effect)
         if len(self._outbox) > OUTBOX_FULL:
             self._outbox.clear()
@@ -163,7 +163,7 @@ class Connection:
             self._easy.clear()
         self._wanted.set()
 
-    async def _hear_early(self, item_id: str, parts: AsyncIterator[Transcript]) -> None:
+    async def _hear_early(self, item_id: str, parts: AsyncIterator[TranscriptGrew]) -> None:
         async with closing(parts):
             async for part in parts:
                 self._perform(self._core.partly_heard(item_id, part))

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from backend.extensions.local.realtime.effects import Effect, Send
-from backend.extensions.local.realtime.faults import Fault, error_event
-from backend.extensions.local.realtime.parts import End
+from backend.realtime.faults import Fault, error_event
+from backend.realtime.serving.effects import Effect, Send
+from backend.realtime.serving.parts import End
 from backend.testing.offline.strict import STRICT, StrictRealtime
 
 Event = dict[str, Any]
@@ -169,7 +169,7 @@ class VllmOmniRealtime(SelfHostedRealtime):
                 yield event
 
 
-SERVERS: dict[str, type[SelfHostedRealtime]] = {
+PEERS: dict[str, type[SelfHostedRealtime]] = {
     "speech_to_speech": SpeechToSpeechRealtime,
     "localai": LocalAiRealtime,
     "vllm_omni": VllmOmniRealtime,

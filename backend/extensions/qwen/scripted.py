@@ -9,9 +9,9 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-from backend.extensions.local.realtime.core import Realtime
-from backend.extensions.local.realtime.effects import Effect, Send
-from backend.extensions.local.realtime.faults import error_event
+from backend.realtime.faults import error_event
+from backend.realtime.serving.core import Realtime
+from backend.realtime.serving.effects import Effect, Send
 from backend.testing.offline.strict import STRICT
 
 NAMES = {
@@ -204,3 +204,6 @@ def _as_theirs(event: dict[str, Any]) -> dict[str, Any]:
         kept = {name: each for name, each in response.items() if name != "metadata"}
         return event | {"response": kept | {"usage": usage}}
     return event
+
+
+PEERS = {"qwen": QwenRealtime}

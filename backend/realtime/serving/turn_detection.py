@@ -6,10 +6,10 @@ that leaves endpointing to the provider; it knows nothing of meaning, so `semant
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from operator import mul
 from typing import Any
-
-import numpy as np
 
 from backend.media.frame import FRAME_BYTES, FRAME_MS
 
@@ -64,8 +64,8 @@ class TurnDetector:
 
     def _frame(self, frame: bytes) -> VoiceBegan | VoiceEnded | None:
         self._heard_ms += FRAME_MS
-        samples = np.frombuffer(frame, np.int16).astype(np.float32)
-        rms = float(np.sqrt(np.mean(samples * samples)))
+        samples = memoryview(frame).cast("h")
+        rms = math.sqrt(sum(map(mul, samples, samples)) / len(samples))
         loud = rms > self._floor * self._ratio
         if not loud and not self.speaking:
             self._floor = max(QUIETEST_RMS, 0.95 * self._floor + 0.05 * rms)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import base64
 import binascii
 
-from backend.extensions.local.realtime.faults import Fault, invalid
 from backend.media.frame import milliseconds
+from backend.realtime.faults import Fault, invalid
 
 MAX_APPEND_BYTES = 15 * 1024 * 1024
 """The API's own limit for one append, decoded."""

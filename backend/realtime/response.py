@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-from backend.extensions.local.realtime.conversation import Conversation
-from backend.extensions.local.realtime.ids import Ids
-from backend.extensions.local.realtime.items import Item
+from backend.realtime.conversation import Conversation
+from backend.realtime.ids import Ids
+from backend.realtime.items import Item
 
 Event = dict[str, Any]
 ARGUMENTS_CHUNK = 16

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from typing import Protocol
 
-from backend.extensions.local.realtime.items import Item
-from backend.extensions.local.realtime.parts import HearingPart, ReplyPart, Transcript, Trouble
-from backend.extensions.local.realtime.response import Order
+from backend.realtime.items import Item
+from backend.realtime.response import Order
+from backend.realtime.serving.parts import HearingPart, ReplyPart, TranscriptGrew, Trouble
 
 
 class Handler(Protocol):
@@ -17,7 +17,7 @@ class Handler(Protocol):
         """Troubles of the connection as a whole; usually none."""
         ...
 
-    def listen(self) -> AsyncIterator[Transcript]:
+    def listen(self) -> AsyncIterator[TranscriptGrew]:
         """An utterance begins: words of it, as soon as they are certain, until it is committed or discarded."""
         ...
 

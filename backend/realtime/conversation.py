@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from backend.extensions.local.realtime.faults import Fault
-from backend.extensions.local.realtime.items import Item
+from backend.realtime.faults import Fault
+from backend.realtime.items import Item
 
 MAX_ITEMS = 2000
 """More than a 60-minute call makes; beyond it new items are refused."""

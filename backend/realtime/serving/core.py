@@ -2,7 +2,7 @@
 
 No sockets, no clock, no asyncio. `receive` answers a client event; `partly_heard`, `heard` and `said` take what a
 handler makes of the caller's audio and of a reply; `tick` is told the time. Each returns effects (`effects.py`), in
-the order they must happen. One reply writes to the conversation at a time; from `Answer` to the `End` of its parts it
+the order they must happen. One reply writes to the conversation at a time; from `MakeReply` to its `End` it
 is the active one.
 """
 
@@ -12,24 +12,9 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from backend.extensions.local.realtime.conversation import Conversation
-from backend.extensions.local.realtime.effects import (
-    Abort,
-    Answer,
-    Discard,
-    Effect,
-    Effects,
-    Feed,
-    HangUp,
-    Listen,
-    Open,
-    Send,
-    SendText,
-    Silenced,
-    Stop,
-)
-from backend.extensions.local.realtime.faults import Fault, active_response, error_event, invalid, missing
-from backend.extensions.local.realtime.fields import (
+from backend.realtime.conversation import Conversation
+from backend.realtime.faults import Fault, active_response, error_event, invalid, missing
+from backend.realtime.fields import (
     mapping,
     metadata,
     one_of,
@@ -39,12 +24,27 @@ from backend.extensions.local.realtime.fields import (
     text,
     whole,
 )
-from backend.extensions.local.realtime.ids import Ids
-from backend.extensions.local.realtime.input_buffer import InputBuffer, decode_audio
-from backend.extensions.local.realtime.items import Item, read_item
-from backend.extensions.local.realtime.parts import (
+from backend.realtime.ids import Ids
+from backend.realtime.items import Item, read_item
+from backend.realtime.response import Event, Order, Response, directed
+from backend.realtime.serving.effects import (
+    Abort,
+    CloseConnection,
+    Discard,
+    Effect,
+    Effects,
+    Feed,
+    Listen,
+    MakeReply,
+    Open,
+    Send,
+    SendText,
+    Silenced,
+    Stop,
+)
+from backend.realtime.serving.input_buffer import InputBuffer, decode_audio
+from backend.realtime.serving.parts import (
     AskApproval,
-    Audio,
     Begin,
     Call,
     Complain,
@@ -56,18 +56,18 @@ from backend.extensions.local.realtime.parts import (
     NextMessage,
     Refuse,
     ReplyPart,
+    ReplySound,
     ServerCall,
     ServerPart,
     ServerResult,
-    Transcript,
     TranscriptDone,
     TranscriptFailed,
+    TranscriptGrew,
     Trouble,
     Words,
 )
-from backend.extensions.local.realtime.response import Event, Order, Response, directed
-from backend.extensions.local.realtime.session import Session, modality, tools
-from backend.extensions.local.realtime.turn_detection import TurnDetector, VoiceBegan, VoiceEnded, prefix_ms
+from backend.realtime.serving.turn_detection import TurnDetector, VoiceBegan, VoiceEnded, prefix_ms
+from backend.realtime.session import RealtimeSession, modality, tools
 
 CREATE_FIELDS = frozenset(
     (
@@ -95,7 +95,7 @@ class Realtime:
     def __init__(self, model: str, *, connection: int = 1, now: float = 0.0, knobs: Knobs | None = None) -> None:
         self.ids = Ids(connection)
         self.knobs = knobs or Knobs()
-        self.session = Session(self.ids.new("sess"), model)
+        self.session = RealtimeSession(self.ids.new("sess"), model)
         self.conversation = Conversation()
         self._expires_at = now + self.knobs.expires_after_s
         self._buffer = InputBuffer()
@@ -127,7 +127,7 @@ class Realtime:
         """A message that is not a JSON object."""
         return self._stamped([Send(error_event(why, code="invalid_json"))])
 
-    def partly_heard(self, item_id: str, part: Transcript) -> list[Effect]:
+    def partly_heard(self, item_id: str, part: TranscriptGrew) -> list[Effect]:
         """Tell some of the words of the utterance that is to become item `item_id`, as streaming transcription does."""
         if item_id != self._utterance or not self.session.transcribes:
             return []
@@ -300,13 +300,13 @@ class Realtime:
                 raise active_response(self.ids.new("resp"))
         yield self._answer(wanted, event_id)
 
-    def _answer(self, wanted: Event, event_id: str | None) -> Answer:
+    def _answer(self, wanted: Event, event_id: str | None) -> MakeReply:
         response = Response(self._order(wanted, event_id), self.ids, self.conversation)
         if response.order.out_of_band:
             self._beside[response.id] = response
         else:
             self._active = response
-        return Answer(response.order)
+        return MakeReply(response.order)
 
     def _order(self, wanted: Event, event_id: str | None) -> Order:
         session = self.session
@@ -354,7 +354,7 @@ class Realtime:
         kind = "conversation.item.input_audio_transcription."
         at = {"item_id": item.id, "content_index": 0}
         match part:
-            case Transcript(delta):
+            case TranscriptGrew(delta):
                 if self.session.transcribes:
                     yield Send(_transcript_delta(item.id, delta))
             case TranscriptDone(words, certainty):
@@ -384,14 +384,14 @@ class Realtime:
                     yield Send(event)
 
     def _events(
-        self, response: Response, part: Begin | Words | Audio | NextMessage | Call | ServerPart | End
+        self, response: Response, part: Begin | Words | ReplySound | NextMessage | Call | ServerPart | End
     ) -> Iterator[Event]:
         match part:
             case Begin():
                 yield from response.begin()
             case Words(delta, starts_ms):
                 yield from response.words(delta, starts_ms)
-            case Audio(pcm):
+            case ReplySound(pcm):
                 self.session.spoken = True
                 yield from response.audio(pcm)
             case NextMessage():
@@ -415,11 +415,11 @@ class Realtime:
             case Complain(code, message, kind, fatal):
                 yield Send(error_event(message, code=code, kind=kind))
                 if fatal:
-                    yield HangUp(4000, code)
+                    yield CloseConnection(4000, code)
             case Expire():
                 message = "Your session hit the maximum duration of 60 minutes."
                 yield Send(error_event(message, code="session_expired"))
-                yield HangUp(1001, "session_expired")
+                yield CloseConnection(1001, "session_expired")
             case Drop():
                 yield Abort()
             case Garble(text):
