@@ -1,15 +1,24 @@
-"""What the client did wrong, in the words of the Realtime API.
+"""What a client did wrong, in the words of the Realtime API.
 
-A `Fault` never leaves the core: it becomes an `error` event, and the session lives on.
+Whoever carries out client events answers a `Fault` with an `error` event, and the session goes on.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+EXPIRED = "session_expired"
+"""The session's time is up."""
+ACTIVE_RESPONSE = "conversation_already_has_active_response"
+"""A reply was asked for while one is being made."""
+NOTHING_TO_CANCEL = "response_cancel_not_active"
+NOTHING_TO_COMMIT = "input_audio_buffer_commit_empty"
+EVENT_ID_LIMIT = 512
+"""Characters of a client's event id that are given back."""
+
 
 class Fault(Exception):
-    """A client event that cannot be carried out. `code` and `param` are the API's own."""
+    """A client event that cannot be carried out. `code`, `param` and `kind` (`type` there) are the API's own."""
 
     def __init__(
         self, message: str, *, code: str | None, param: str | None = None, kind: str = "invalid_request_error"
@@ -18,6 +27,12 @@ class Fault(Exception):
         self.code = code
         self.param = param
         self.kind = kind
+
+    def event(self, client_event: Any = None) -> dict[str, Any]:
+        """Return the `error` event that answers the client's event."""
+        event_id = client_event.get("event_id") if isinstance(client_event, dict) else None
+        named = event_id[:EVENT_ID_LIMIT] if isinstance(event_id, str) else None
+        return error_event(str(self), code=self.code, kind=self.kind, param=self.param, client_event_id=named)
 
 
 def error_event(
@@ -28,11 +43,21 @@ def error_event(
     param: str | None = None,
     client_event_id: str | None = None,
 ) -> dict[str, Any]:
-    """The `error` event; `client_event_id` names the client event it answers."""
+    """Return an `error` event; `client_event_id` names the client event it answers."""
     return {
         "type": "error",
         "error": {"type": kind, "code": code, "message": message, "param": param, "event_id": client_event_id},
     }
+
+
+def not_json(why: str = "The event is not valid JSON.") -> Fault:
+    """A message that cannot be read."""
+    return Fault(why, code="invalid_json")
+
+
+def no_event(why: str) -> Fault:
+    """A message that is JSON, and no event."""
+    return Fault(why, code="invalid_event")
 
 
 def missing(param: str) -> Fault:
@@ -60,5 +85,19 @@ def active_response(response_id: str) -> Fault:
     return Fault(
         f"Conversation already has an active response in progress: {response_id}. "
         "Wait until the response is finished before creating a new one.",
-        code="conversation_already_has_active_response",
+        code=ACTIVE_RESPONSE,
+    )
+
+
+def nothing_to_cancel() -> Fault:
+    """No reply is being made that could be cancelled."""
+    return Fault("Cancellation failed: no active response found", code=NOTHING_TO_CANCEL)
+
+
+def nothing_to_commit(least_ms: int, there_ms: int) -> Fault:
+    """There is less audio than a turn needs."""
+    return Fault(
+        f"Error committing input audio buffer: buffer too small. Expected at least {least_ms}ms of audio, "
+        f"but buffer only has {there_ms}ms of audio.",
+        code=NOTHING_TO_COMMIT,
     )

@@ -10,12 +10,18 @@ from typing import Any, Literal
 from backend.media.frame import BYTES_PER_MS, milliseconds
 from backend.realtime.faults import Fault, invalid
 from backend.realtime.fields import mapping, one_of, required_text, sequence, short_id, text
-from backend.realtime.pictures import Picture, read_picture
 
 ItemType = Literal[
     "message", "function_call", "function_call_output", "mcp_call", "mcp_approval_request", "mcp_approval_response"
 ]
-TEXT_PART = {"system": "input_text", "user": "input_text", "assistant": "output_text"}
+PARTS = {
+    "system": ("input_text",),
+    "user": ("input_text", "input_audio", "input_image"),
+    "assistant": ("output_text", "output_audio"),
+}
+"""The content parts that a client may put into a message of each role; the first is text."""
+DIRECTION = "direction_"
+"""What the id of a message begins with that directs the reply asked for right after it."""
 
 
 @dataclass(slots=True)
@@ -30,8 +36,8 @@ class Item:
     """Of a message's one content part: input_text, input_audio, output_text, output_audio; '' while there is none."""
     words: str = ""
     """The text, or the transcript of the audio."""
-    pictures: tuple[Picture, ...] = ()
-    """Those that a user's message begins with."""
+    parts: tuple[dict[str, Any], ...] = ()
+    """The content of a message that the client has put in, as it is shown again."""
     transcribed: bool = False
     """For input_audio: whether its transcript is known."""
     audio_bytes: int = 0
@@ -75,6 +81,20 @@ class Item:
             return shown | {"call_id": self.call_id, "name": self.name, "arguments": self.arguments}
         return shown | {"call_id": self.call_id, "output": self.output}
 
+    @property
+    def pictures(self) -> list[tuple[int, str]]:
+        """The places of pictures among the content, and their URLs."""
+        return [(at, part["image_url"]) for at, part in enumerate(self.parts) if part["type"] == "input_image"]
+
+    @property
+    def has_audio(self) -> bool:
+        """Whether the client has put audio in, or its transcript."""
+        return any(part["type"].endswith("_audio") for part in self.parts)
+
+    def without_pictures(self) -> None:
+        """Show pictures without their data from now on."""
+        self.parts = tuple({name: part[name] for name in part if name != "image_url"} for part in self.parts)
+
     def booked(self) -> dict[str, Any]:
         """The item with this server's bookkeeping, for `/debug/connections`."""
         return self.shown() | {"audio_ms": self.audio_ms, "heard_ms": self.heard_ms}
@@ -112,53 +132,68 @@ class Item:
         return self.words[:unheard].rstrip()
 
     def _content(self) -> list[dict[str, Any]]:
-        if not self.kind:
-            return []
+        if self.parts or not self.kind:
+            return [dict(part) for part in self.parts]
         if self.kind == "input_audio":
             return [{"type": self.kind, "transcript": self.words if self.transcribed else None}]
-        if self.kind == "output_audio":
-            return [{"type": self.kind, "transcript": self.words}]
-        words = [{"type": self.kind, "text": self.words}] if self.words or not self.pictures else []
-        return [*(each.shown() for each in self.pictures), *words]
+        return [{"type": self.kind, ("transcript" if self.kind == "output_audio" else "text"): self.words}]
 
 
 def _named(item: Item, **fields: Any) -> dict[str, Any]:
     return {"id": item.id, "type": item.type, **fields}
 
 
-def read_item(given: Any, fresh_id: str) -> Item:
-    """The item of a `conversation.item.create`. Raises `Fault`."""
-    item = mapping(given, "item")
+def read_item(given: Any, fresh_id: str, at: str = "item") -> Item:
+    """Return the item of a `conversation.item.create`, or of a response's input. Raises `Fault`."""
+    item = mapping(given, at)
     kinds = ["message", "function_call", "function_call_output", "mcp_approval_response"]
-    kind = one_of(item.get("type"), kinds, "item.type")
-    item_id = short_id(item["id"], "item.id") if item.get("id") is not None else fresh_id
+    kind = one_of(item.get("type"), kinds, at + ".type")
+    item_id = short_id(item["id"], at + ".id") if item.get("id") is not None else fresh_id
+    here = at + "."
     if kind == "message":
-        return _read_message(item, item_id)
+        return _read_message(item, item_id, here)
     if kind == "mcp_approval_response":
-        asked = required_text(item, "approval_request_id", "item.")
+        asked = required_text(item, "approval_request_id", here)
         return Item(item_id, "mcp_approval_response", approval=asked, approve=item.get("approve") is True)
-    call_id = required_text(item, "call_id", "item.")
+    call_id = required_text(item, "call_id", here)
     if kind == "function_call_output":
-        return Item(item_id, "function_call_output", call_id=call_id, output=required_text(item, "output", "item."))
-    name, arguments = required_text(item, "name", "item."), required_text(item, "arguments", "item.")
+        return Item(item_id, "function_call_output", call_id=call_id, output=required_text(item, "output", here))
+    name, arguments = required_text(item, "name", here), required_text(item, "arguments", here)
     return Item(item_id, "function_call", call_id=call_id, name=name, arguments=arguments)
 
 
-def _read_message(item: Mapping[str, Any], item_id: str) -> Item:
-    role = one_of(item.get("role"), list(TEXT_PART), "item.role")
-    parts = sequence(item.get("content"), "item.content")
-    if not parts:
-        raise invalid("item.content", "expected at least one content part.")
-    read = [_read_part(part, role, f"item.content[{number}]") for number, part in enumerate(parts)]
-    words = " ".join(part for part in read if isinstance(part, str))
-    pictures = tuple(part for part in read if isinstance(part, Picture))
-    return Item(item_id, "message", role=role, kind=TEXT_PART[role], words=words, pictures=pictures)
+def _read_message(item: Mapping[str, Any], item_id: str, at: str) -> Item:
+    role = one_of(item.get("role"), list(PARTS), at + "role")
+    given = sequence(item.get("content"), at + "content")
+    if not given:
+        raise invalid(at + "content", "expected at least one content part.")
+    parts = [_read_part(part, role, f"{at}content[{number}]") for number, part in enumerate(given)]
+    words = [part.get("text") or part.get("transcript") or "" for part in parts if part["type"] != "input_image"]
+    return Item(item_id, "message", role=role, kind=PARTS[role][0], words="\n".join(words), parts=tuple(parts))
 
 
-def _read_part(given: Any, role: str, param: str) -> str | Picture:
-    """Text, and pictures of a user's: audio cannot be restored through this server, nor an assistant's anywhere."""
-    part = mapping(given, param)
-    pictures = ["input_image"] if role == "user" else []
-    if one_of(part.get("type"), [TEXT_PART[role], *pictures], param + ".type") == "input_image":
-        return read_picture(dict(part), param)
-    return text(part.get("text"), param + ".text")
+def _read_part(given: Any, role: str, param: str) -> dict[str, Any]:
+    """Return text, a picture's URL, or the transcript of audio."""
+    part = dict(mapping(given, param))
+    kind = one_of(part.get("type"), PARTS[role], param + ".type")
+    if kind == "input_image":
+        text(part.get("image_url"), param + ".image_url")
+        if part.get("detail") is not None:
+            one_of(part["detail"], ["auto", "low", "high"], param + ".detail")
+    elif kind.endswith("_text"):
+        text(part.get("text"), param + ".text")
+    else:
+        text(part.get("transcript") or "", param + ".transcript")
+    return part
+
+
+def is_reference(given: Any) -> bool:
+    """Return whether an item of a response's input refers to one of the conversation."""
+    return isinstance(given, Mapping) and given.get("type") == "item_reference"
+
+
+def directed(items: tuple[Item, ...], instructions: str) -> tuple[tuple[Item, ...], str]:
+    """Return the conversation and the instructions of a reply; a direction at the end is part of these."""
+    if items and items[-1].role == "system" and items[-1].id.startswith(DIRECTION):
+        return items[:-1], f"{instructions}\n\n{items[-1].words}"
+    return items, instructions

@@ -29,7 +29,6 @@ from starlette.websockets import WebSocket
 from backend.extensions.local.chat.rules import think
 from backend.media.frame import SAMPLE_RATE, milliseconds
 from backend.realtime.items import Item
-from backend.realtime.response import Order
 from backend.realtime.serving.core import Realtime
 from backend.realtime.serving.parts import (
     Begin,
@@ -43,6 +42,7 @@ from backend.realtime.serving.parts import (
     Trouble,
     Words,
 )
+from backend.realtime.serving.reply_stream import Order
 from backend.responders.serving.completions import complete
 from backend.responders.serving.server import ABORT, UvicornServer, listen
 from backend.responders.serving.service import MODEL

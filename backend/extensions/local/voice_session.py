@@ -18,7 +18,6 @@ from backend.extensions.local.recognition.base import RecognitionFailed, Utteran
 from backend.extensions.local.synthesis.base import Piece, SynthesisFailed
 from backend.media.frame import BYTES_PER_MS
 from backend.realtime.items import Item
-from backend.realtime.response import Order
 from backend.realtime.serving.parts import (
     Begin,
     Call,
@@ -32,6 +31,7 @@ from backend.realtime.serving.parts import (
     Trouble,
     Words,
 )
+from backend.realtime.serving.reply_stream import Order
 from backend.responders.serving.shell import closing
 from backend.turns.utterances import UtteranceKind, phrases
 

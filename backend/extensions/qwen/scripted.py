@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-from backend.realtime.faults import error_event
+from backend.realtime.faults import Fault
 from backend.realtime.serving.core import Realtime
 from backend.realtime.serving.effects import Effect, Send
 from backend.testing.offline.strict import STRICT
@@ -149,8 +149,7 @@ class QwenRealtime(Realtime):
     def receive(self, event: Any) -> list[Effect]:
         """Carry out a client event, or refuse it with an `error` event that says what is wrong with it."""
         if found := faults(event):
-            event_id = event.get("event_id") if isinstance(event, dict) else None
-            return self._stamped([Send(error_event("; ".join(found), code=STRICT, client_event_id=event_id))])
+            return self._stamped([Send(Fault("; ".join(found), code=STRICT).event(event))])
         return super().receive(_as_ours(event))
 
     def _stamped(self, effects: Iterable[Effect]) -> list[Effect]:

@@ -32,8 +32,7 @@ class SelfHostedRealtime(StrictRealtime):
         try:
             self.check(event if isinstance(event, dict) else {})
         except Fault as fault:
-            event_id = event.get("event_id") if isinstance(event, dict) else None
-            return self._stamped([Send(error_event(str(fault), code=fault.code, client_event_id=event_id))])
+            return self._stamped([Send(fault.event(event))])
         return super().receive(event)
 
     def check(self, event: Event) -> None:
@@ -46,12 +45,12 @@ class SelfHostedRealtime(StrictRealtime):
     def _stamped(self, effects: Iterable[Effect]) -> list[Effect]:
         return super()._stamped(_all_theirs(self, effects))
 
-    def _handle(self, event: Any, event_id: str | None) -> Iterator[Effect]:
+    def _handle(self, event: Any) -> Iterator[Effect]:
         """A reply that is asked for takes the place of the one under way."""
         if event.get("type") == "response.create" and (active := self._active):
             yield from self._cancel(active, "client_cancelled")
             yield from self._said(active, End())
-        yield from super()._handle(event, event_id)
+        yield from super()._handle(event)
 
 
 class SpeechToSpeechRealtime(SelfHostedRealtime):

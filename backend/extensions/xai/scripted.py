@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-from backend.realtime.faults import error_event
+from backend.realtime.faults import Fault
 from backend.realtime.serving.core import Realtime
 from backend.realtime.serving.effects import Effect, Send
 from backend.testing.offline.strict import STRICT
@@ -223,8 +223,7 @@ class XaiRealtime(Realtime):
         if not found and event["type"] == "input_audio_buffer.commit" and self.session.turn_detection:
             found = ["type: not while turn_detection is server_vad"]
         if found:
-            event_id = event.get("event_id") if isinstance(event, dict) else None
-            return self._stamped([Send(error_event("; ".join(found), code=STRICT, client_event_id=event_id))])
+            return self._stamped([Send(Fault("; ".join(found), code=STRICT).event(event))])
         return super().receive(_as_ours(event))
 
     def _stamped(self, effects: Iterable[Effect]) -> list[Effect]:

@@ -12,21 +12,22 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from backend.realtime.client_events import checked
 from backend.realtime.conversation import Conversation
-from backend.realtime.faults import Fault, active_response, error_event, invalid, missing
-from backend.realtime.fields import (
-    mapping,
-    metadata,
-    one_of,
-    only,
-    required_text,
-    sequence,
-    text,
-    whole,
+from backend.realtime.events import audio_committed, heard_for, item_put_in, transcription, truncated
+from backend.realtime.faults import (
+    EXPIRED,
+    Fault,
+    active_response,
+    error_event,
+    invalid,
+    not_json,
+    nothing_to_cancel,
 )
+from backend.realtime.fields import required_text
 from backend.realtime.ids import Ids
-from backend.realtime.items import Item, read_item
-from backend.realtime.response import Event, Order, Response, directed
+from backend.realtime.items import Item, directed, is_reference, read_item
+from backend.realtime.response import Event
 from backend.realtime.serving.effects import (
     Abort,
     CloseConnection,
@@ -66,15 +67,10 @@ from backend.realtime.serving.parts import (
     Trouble,
     Words,
 )
+from backend.realtime.serving.pictures import read_picture
+from backend.realtime.serving.reply_stream import Order, ReplyStream
 from backend.realtime.serving.turn_detection import TurnDetector, VoiceBegan, VoiceEnded, prefix_ms
-from backend.realtime.session import RealtimeSession, modality, tools
-
-CREATE_FIELDS = frozenset(
-    (
-        *("audio", "conversation", "input", "instructions", "max_output_tokens", "metadata", "output_modalities"),
-        *("parallel_tool_calls", "prompt", "reasoning", "tool_choice", "tools"),
-    )
-)
+from backend.realtime.session import RealtimeSession
 
 
 @dataclass(slots=True)
@@ -103,8 +99,8 @@ class Realtime:
         self._spoken_item = ""
         self._utterance = ""
         """The item that the utterance being appended will become; '' while there is none."""
-        self._active: Response | None = None
-        self._beside: dict[str, Response] = {}
+        self._active: ReplyStream | None = None
+        self._beside: dict[str, ReplyStream] = {}
 
     # --- what comes in ------------------------------------------------------------------------------
 
@@ -115,23 +111,21 @@ class Realtime:
     def receive(self, event: Any) -> list[Effect]:
         """Carry out a client event. A wrong one is answered with an `error` event that names its `event_id`."""
         effects: list[Effect] = []
-        given_id = event.get("event_id") if isinstance(event, dict) else None
-        event_id = given_id if isinstance(given_id, str) else None
         try:
-            effects.extend(self._handle(event, event_id))
+            effects.extend(self._handle(event))
         except Fault as fault:
-            effects.append(Send(_complaint(fault, event_id)))
+            effects.append(Send(fault.event(event)))
         return self._stamped(effects)
 
     def malformed(self, why: str) -> list[Effect]:
-        """A message that is not a JSON object."""
-        return self._stamped([Send(error_event(why, code="invalid_json"))])
+        """Answer a message that is not JSON."""
+        return self._stamped([Send(not_json(why).event())])
 
     def partly_heard(self, item_id: str, part: TranscriptGrew) -> list[Effect]:
         """Tell some of the words of the utterance that is to become item `item_id`, as streaming transcription does."""
         if item_id != self._utterance or not self.session.transcribes:
             return []
-        return self._stamped([Send(_transcript_delta(item_id, part.delta))])
+        return self._stamped([Send(transcription("delta", item_id, delta=part.delta))])
 
     def heard(self, item: Item, part: HearingPart) -> list[Effect]:
         """A piece of the transcript of user item `item`."""
@@ -169,19 +163,11 @@ class Realtime:
 
     # --- client events ------------------------------------------------------------------------------
 
-    def _handle(self, event: Any, event_id: str | None) -> Iterable[Effect]:
-        if not isinstance(event, dict):
-            raise Fault("Expected a JSON object.", code="invalid_json")
-        kind = required_text(event, "type")
-        handler = HANDLERS.get(kind)
-        if handler is None:
-            known = ", ".join(repr(each) for each in HANDLERS)
-            raise Fault(f"Invalid value: '{kind}'. Supported values are: {known}.", code="invalid_value", param="type")
-        return handler(self, event, event_id)
+    def _handle(self, event: Any) -> Iterable[Effect]:
+        kind, fields = checked(event, HANDLERS)
+        return HANDLERS[kind](self, fields)
 
-    def _session_update(self, event: Event, _event_id: str | None) -> Effects:
-        if "session" not in event:
-            raise missing("session")
+    def _session_update(self, event: Event) -> Effects:
         before = self.session.turn_detection
         self.session.update(event["session"])
         if self.session.turn_detection != before:
@@ -189,8 +175,8 @@ class Realtime:
             self._detector = TurnDetector(detection) if detection else None
         yield Send({"type": "session.updated", "session": self.session.shown()})
 
-    def _append(self, event: Event, _event_id: str | None) -> Effects:
-        pcm = decode_audio(required_text(event, "audio"))
+    def _append(self, event: Event) -> Effects:
+        pcm = decode_audio(event["audio"])
         self._buffer.append(pcm)
         if self._detector is None:
             yield from self._feed()
@@ -226,7 +212,7 @@ class Realtime:
         if (self.session.turn_detection or {})["create_response"] and not self._active:
             yield self._answer({}, None)
 
-    def _commit(self, event: Event, _event_id: str | None) -> Effects:
+    def _commit(self, event: Event) -> Effects:
         if self.knobs.empty_commits > 0:
             self.knobs.empty_commits -= 1
             self._buffer.clear()
@@ -241,67 +227,54 @@ class Realtime:
             yield Feed(rest)
         self._utterance = ""
         item = Item(item_id, "message", role="user", kind="input_audio", audio_bytes=len(pcm))
-        previous = self.conversation.append(item)
-        yield Send({"type": "input_audio_buffer.committed", "previous_item_id": previous, "item_id": item_id})
-        yield from self._item_events(item, previous)
+        yield from map(Send, audio_committed(item, self.conversation.append(item)))
         yield Listen(item, pcm)
 
-    def _clear(self, event: Event, _event_id: str | None) -> Effects:
+    def _clear(self, event: Event) -> Effects:
         self._buffer.clear()
         if self._utterance:
             self._utterance = ""
             yield Discard()
         yield Send({"type": "input_audio_buffer.cleared"})
 
-    def _item_create(self, event: Event, _event_id: str | None) -> Effects:
-        if "item" not in event:
-            raise missing("item")
+    def _item_create(self, event: Event) -> Effects:
         item = read_item(event["item"], self.ids.new("item"))
-        after = event.get("previous_item_id")
-        previous = self.conversation.insert(item, text(after, "previous_item_id") if after is not None else None)
-        yield from self._item_events(item, previous)
+        if item.has_audio:
+            raise invalid("item.content", "audio cannot be put in here.")
+        for at, url in item.pictures:
+            read_picture(url, f"item.content[{at}].image_url")
+        self.conversation.check_answers(item)
+        yield from map(Send, item_put_in(item, self.conversation.insert(item, event.get("previous_item_id"))))
 
-    def _item_events(self, item: Item, previous: str | None) -> Effects:
-        yield Send({"type": "conversation.item.added", "previous_item_id": previous, "item": item.shown()})
-        yield Send({"type": "conversation.item.done", "previous_item_id": previous, "item": item.shown()})
-
-    def _item_retrieve(self, event: Event, _event_id: str | None) -> Effects:
-        item = self.conversation.find(required_text(event, "item_id"))
+    def _item_retrieve(self, event: Event) -> Effects:
+        item = self.conversation.find(event["item_id"], "retrieve")
         yield Send({"type": "conversation.item.retrieved", "item": item.shown()})
 
-    def _item_truncate(self, event: Event, _event_id: str | None) -> Effects:
-        item = self.conversation.find(required_text(event, "item_id"))
-        if "content_index" not in event:
-            raise missing("content_index")
-        if whole(event["content_index"], "content_index") != 0:
+    def _item_truncate(self, event: Event) -> Effects:
+        item, end_ms = self.conversation.find(event["item_id"], "truncate"), event["audio_end_ms"]
+        if event["content_index"]:
             raise invalid("content_index", "the item has one content part, at index 0.")
-        if "audio_end_ms" not in event:
-            raise missing("audio_end_ms")
-        end_ms = whole(event["audio_end_ms"], "audio_end_ms")
         item.truncate(end_ms)
         yield Silenced()
-        yield Send(
-            {"type": "conversation.item.truncated", "item_id": item.id, "content_index": 0, "audio_end_ms": end_ms}
-        )
+        yield Send(truncated(item.id, end_ms))
 
-    def _item_delete(self, event: Event, _event_id: str | None) -> Effects:
-        item_id = required_text(event, "item_id")
-        self.conversation.remove(item_id)
-        yield Send({"type": "conversation.item.deleted", "item_id": item_id})
+    def _item_delete(self, event: Event) -> Effects:
+        item = self.conversation.find(event["item_id"], "delete")
+        self.conversation.remove(item)
+        yield Send({"type": "conversation.item.deleted", "item_id": item.id})
 
-    def _response_create(self, event: Event, event_id: str | None) -> Effects:
-        wanted = dict(mapping(event.get("response") or {}, "response"))
-        only(wanted, CREATE_FIELDS, "response.")
-        if one_of(wanted.get("conversation", "auto"), ["auto", "none"], "response.conversation") == "auto":
+    def _response_create(self, event: Event) -> Effects:
+        wanted = self.session.read_response(event.get("response"))
+        if wanted.get("conversation") != "none":
             if self._active:
                 raise active_response(self._active.id)
             if self.knobs.refuse_replies > 0:
                 self.knobs.refuse_replies -= 1
                 raise active_response(self.ids.new("resp"))
-        yield self._answer(wanted, event_id)
+        yield self._answer(wanted, event.get("event_id"))
 
     def _answer(self, wanted: Event, event_id: str | None) -> MakeReply:
-        response = Response(self._order(wanted, event_id), self.ids, self.conversation)
+        response = ReplyStream(self._order(wanted, event_id), self.ids, self.conversation)
         if response.order.out_of_band:
             self._beside[response.id] = response
         else:
@@ -310,69 +283,63 @@ class Realtime:
 
     def _order(self, wanted: Event, event_id: str | None) -> Order:
         session = self.session
-        own_input, modalities, offered = wanted.get("input"), wanted.get("output_modalities"), wanted.get("tools")
-        instructions = text(wanted.get("instructions") or session.instructions, "response.instructions")
-        items = tuple(self.conversation) if own_input is None else self._own_input(own_input)
-        items, instructions = directed(items, instructions)
+        items = self._own_input(wanted["input"]) if "input" in wanted else tuple(self.conversation)
+        items, instructions = directed(items, wanted.get("instructions") or session.instructions)
         return Order(
             response_id=self.ids.new("resp"),
             event_id=event_id,
             items=items,
             instructions=instructions,
-            tools=tuple(session.tools if offered is None else tools(offered, "response.tools")),
+            tools=tuple(wanted.get("tools", session.tools)),
             tool_choice=wanted.get("tool_choice", session.tool_choice),
-            modality=session.modality if modalities is None else modality(modalities, "response.output_modalities"),
+            modality=wanted.get("output_modalities", [session.modality])[0],
             voice=session.voice,
-            metadata=metadata(wanted.get("metadata"), "response.metadata"),
+            metadata=wanted.get("metadata"),
             out_of_band=wanted.get("conversation") == "none",
             speed=session.speed,
         )
 
-    def _own_input(self, given: Any) -> tuple[Item, ...]:
+    def _own_input(self, given: list[Any]) -> tuple[Item, ...]:
         """Items made for one reply only, or references to items of the conversation."""
         return tuple(
-            self.conversation.find(required_text(item, "id", "response.input."))
-            if isinstance(item, dict) and item.get("type") == "item_reference"
-            else read_item(item, self.ids.new("item"))
-            for item in sequence(given, "response.input")
+            self.conversation.referred(required_text(item, "id", f"response.input[{at}]."), f"response.input[{at}].id")
+            if is_reference(item)
+            else read_item(item, self.ids.new("item"), f"response.input[{at}]")
+            for at, item in enumerate(given)
         )
 
-    def _response_cancel(self, event: Event, _event_id: str | None) -> Effects:
+    def _response_cancel(self, event: Event) -> Effects:
         named = event.get("response_id")
-        response = self._active if named is None else self._response(text(named, "response_id"))
+        response = self._active if named is None else self._response(named)
         if response is None or response.cancelled:
-            raise Fault("Cancellation failed: no active response found", code="response_cancel_not_active")
+            raise nothing_to_cancel()
         yield from self._cancel(response, "client_cancelled")
 
-    def _cancel(self, response: Response, why: str) -> Effects:
+    def _cancel(self, response: ReplyStream, why: str) -> Effects:
         response.cancelled = why
         yield Stop(response.id)
 
     # --- what a handler makes of it -----------------------------------------------------------------
 
     def _heard(self, item: Item, part: HearingPart) -> Effects:
-        kind = "conversation.item.input_audio_transcription."
-        at = {"item_id": item.id, "content_index": 0}
         match part:
             case TranscriptGrew(delta):
                 if self.session.transcribes:
-                    yield Send(_transcript_delta(item.id, delta))
+                    yield Send(transcription("delta", item.id, delta=delta))
             case TranscriptDone(words, certainty):
                 item.words, item.transcribed = words, True
                 if self.session.transcribes:
-                    spent = {"type": "duration", "seconds": round(item.audio_ms / 1000, 3)}
-                    done = {"type": kind + "completed", "transcript": words, "usage": spent, **at}
-                    if self.session.gives_logprobs:
-                        done["logprobs"] = _logprobs(words, certainty)
-                    yield Send(done)
+                    sure = {"logprobs": _logprobs(words, certainty)} if self.session.gives_logprobs else {}
+                    spent = heard_for(round(item.audio_ms / 1000, 3))
+                    yield Send(transcription("completed", item.id, transcript=words, usage=spent, **sure))
             case TranscriptFailed(code, message):
                 if self.session.transcribes:
                     why = {"type": "transcription_error", "code": code, "message": message, "param": None}
-                    yield Send({"type": kind + "failed", "error": why, **at})
+                    yield Send(transcription("failed", item.id, error=why))
             case Complain() | Expire() | Drop() | Garble():
                 yield from self._trouble(part)
 
-    def _said(self, response: Response, part: ReplyPart) -> Effects:
+    def _said(self, response: ReplyStream, part: ReplyPart) -> Effects:
         match part:
             case Refuse(code, message, kind):
                 self._forget(response)
@@ -384,7 +351,7 @@ class Realtime:
                     yield Send(event)
 
     def _events(
-        self, response: Response, part: Begin | Words | ReplySound | NextMessage | Call | ServerPart | End
+        self, response: ReplyStream, part: Begin | Words | ReplySound | NextMessage | Call | ServerPart | End
     ) -> Iterator[Event]:
         match part:
             case Begin():
@@ -392,8 +359,8 @@ class Realtime:
             case Words(delta, starts_ms):
                 yield from response.words(delta, starts_ms)
             case ReplySound(pcm):
-                self.session.spoken = True
-                yield from response.audio(pcm)
+                self.session.begun = True
+                yield from response.sound(pcm)
             case NextMessage():
                 yield from response.next_message()
             case Call(name, arguments):
@@ -418,19 +385,19 @@ class Realtime:
                     yield CloseConnection(4000, code)
             case Expire():
                 message = "Your session hit the maximum duration of 60 minutes."
-                yield Send(error_event(message, code="session_expired"))
+                yield Send(error_event(message, code=EXPIRED))
                 yield CloseConnection(1001, "session_expired")
             case Drop():
                 yield Abort()
             case Garble(text):
                 yield SendText(text)
 
-    def _response(self, response_id: str) -> Response | None:
+    def _response(self, response_id: str) -> ReplyStream | None:
         if self._active and self._active.id == response_id:
             return self._active
         return self._beside.get(response_id)
 
-    def _forget(self, response: Response) -> None:
+    def _forget(self, response: ReplyStream) -> None:
         if self._active is response:
             self._active = None
         self._beside.pop(response.id, None)
@@ -445,16 +412,7 @@ class Realtime:
         return done
 
 
-def _transcript_delta(item_id: str, delta: str) -> Event:
-    kind = "conversation.item.input_audio_transcription.delta"
-    return {"type": kind, "item_id": item_id, "content_index": 0, "delta": delta}
-
-
-def _complaint(fault: Fault, event_id: str | None) -> Event:
-    return error_event(str(fault), code=fault.code, kind=fault.kind, param=fault.param, client_event_id=event_id)
-
-
-HANDLERS: dict[str, Callable[[Realtime, Event, str | None], Iterable[Effect]]] = {
+HANDLERS: dict[str, Callable[[Realtime, Event], Iterable[Effect]]] = {
     "session.update": Realtime._session_update,
     "input_audio_buffer.append": Realtime._append,
     "input_audio_buffer.commit": Realtime._commit,

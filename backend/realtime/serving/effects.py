@@ -19,7 +19,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from backend.realtime.items import Item
-from backend.realtime.response import Event, Order
+from backend.realtime.response import Event
+from backend.realtime.serving.reply_stream import Order
 
 
 @dataclass(frozen=True, slots=True)

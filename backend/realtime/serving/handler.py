@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator
 from typing import Protocol
 
 from backend.realtime.items import Item
-from backend.realtime.response import Order
 from backend.realtime.serving.parts import HearingPart, ReplyPart, TranscriptGrew, Trouble
+from backend.realtime.serving.reply_stream import Order
 
 
 class Handler(Protocol):

@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
-
 from backend.media.frame import milliseconds
-from backend.realtime.faults import Fault, invalid
+from backend.realtime.faults import Fault, invalid, nothing_to_commit
+from backend.realtime.fields import MIN_COMMIT_MS, audio_of
 
 MAX_APPEND_BYTES = 15 * 1024 * 1024
 """The API's own limit for one append, decoded."""
 MAX_BUFFER_BYTES = 10 * 60 * 48_000
 """Ten minutes of 24 kHz PCM16; more is refused rather than kept."""
-MIN_COMMIT_MS = 100
-"""Less than this is an empty commit."""
 
 
 def decode_audio(encoded: str) -> bytes:
-    """PCM16 out of base64. Raises `Fault`."""
-    try:
-        pcm = base64.b64decode(encoded, validate=True)
-    except (binascii.Error, ValueError):
-        raise invalid("audio", "expected base64-encoded audio.") from None
+    """Return PCM16 out of base64. Raises `Fault`."""
+    pcm = audio_of(encoded)
     if len(pcm) % 2:
         raise invalid("audio", "expected whole 16-bit samples.")
     if len(pcm) > MAX_APPEND_BYTES:
@@ -46,11 +39,7 @@ class InputBuffer:
     def take(self) -> bytes:
         """Everything, for a commit. Raises `Fault` when there is less than 100 ms."""
         if len(self) < MIN_COMMIT_MS:
-            raise Fault(
-                "Error committing input audio buffer: buffer too small. Expected at least 100ms of audio, "
-                f"but buffer only has {len(self):.2f}ms of audio.",
-                code="input_audio_buffer_commit_empty",
-            )
+            raise nothing_to_commit(MIN_COMMIT_MS, len(self))
         pcm = bytes(self._pcm)
         self.clear()
         return pcm

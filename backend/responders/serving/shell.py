@@ -12,7 +12,6 @@ import msgspec
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from backend.realtime.items import Item
-from backend.realtime.response import Order
 from backend.realtime.serving.core import Realtime
 from backend.realtime.serving.effects import (
     Abort,
@@ -30,6 +29,7 @@ from backend.realtime.serving.effects import (
 )
 from backend.realtime.serving.handler import Handler
 from backend.realtime.serving.parts import HearingPart, ReplyPart, TranscriptGrew
+from backend.realtime.serving.reply_stream import Order
 from backend.realtime.serving.wire_log import WireLog
 
 OUTBOX_EASY = 64

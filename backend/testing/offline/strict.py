@@ -13,7 +13,7 @@ import msgspec
 from openai.types.realtime import RealtimeClientEvent
 from pydantic import BaseModel, ValidationError
 
-from backend.realtime.faults import error_event
+from backend.realtime.faults import Fault
 from backend.realtime.serving.core import Realtime
 from backend.realtime.serving.effects import Effect, Send
 
@@ -60,6 +60,5 @@ class StrictRealtime(Realtime):
     def receive(self, event: Any) -> list[Effect]:
         """Carry out a client event, or refuse it with an `error` event that says what is wrong with it."""
         if found := faults(event):
-            event_id = event.get("event_id") if isinstance(event, dict) else None
-            return self._stamped([Send(error_event("; ".join(found), code=STRICT, client_event_id=event_id))])
+            return self._stamped([Send(Fault("; ".join(found), code=STRICT).event(event))])
         return super().receive(event)

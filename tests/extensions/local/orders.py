@@ -10,7 +10,7 @@ from backend.extensions.local.dialogue.routing import Specialist
 from backend.extensions.local.dialogue.small_talk import Talk
 from backend.extensions.local.dialogue.understanding import Question, understand
 from backend.realtime.items import Item
-from backend.realtime.response import Order
+from backend.realtime.serving.reply_stream import Order
 from backend.thinkers.base import Manifest
 from backend.thinkers.registry import guide
 from backend.tools.discovery import package_modules

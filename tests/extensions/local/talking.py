@@ -5,10 +5,10 @@ from __future__ import annotations
 import base64
 from typing import Any
 
-from backend.realtime.response import Order
 from backend.realtime.serving.core import Knobs, Realtime
 from backend.realtime.serving.effects import Effect, Listen, MakeReply, Send
 from backend.realtime.serving.parts import ReplyPart
+from backend.realtime.serving.reply_stream import Order
 from tests.extensions.local.realtime_client import check_client_event, check_server_event
 
 Event = dict[str, Any]

@@ -153,7 +153,7 @@ def test_truncation_cuts_the_audio_and_drops_the_transcript() -> None:
     core, item = truncatable()
     (cut,) = told(core, "conversation.item.truncate", item_id=item, content_index=0, audio_end_ms=400)
     assert cut["audio_end_ms"] == 400
-    kept = core.conversation.find(item)
+    kept = core.conversation.find(item, "retrieve")
     assert (kept.audio_ms, kept.heard_ms, kept.words) == (400, 400, "")
 
 
@@ -163,7 +163,7 @@ def test_words_whose_times_are_known_are_sent_with_them_and_kept_as_far_as_they_
     (words,) = [event for event in done if event["type"] == "response.output_audio_transcript.delta"]
     assert words["word_starts_ms"] == [0, 300, 600]
     told(core, "conversation.item.truncate", item_id=words["item_id"], content_index=0, audio_end_ms=400)
-    assert core.conversation.find(words["item_id"]).words == "One two"
+    assert core.conversation.find(words["item_id"], "retrieve").words == "One two"
 
 
 @pytest.mark.parametrize(
@@ -172,14 +172,14 @@ def test_words_whose_times_are_known_are_sent_with_them_and_kept_as_far_as_they_
         ({"audio_end_ms": 1001}, "invalid_value"),
         ({"audio_end_ms": -1}, "invalid_value"),
         ({"content_index": 1}, "invalid_value"),
-        ({"item_id": "no_such"}, "item_not_found"),
+        ({"item_id": "no_such"}, "item_truncate_invalid_item_id"),
     ],
 )
 def test_truncation_out_of_bounds_is_refused(change: dict[str, object], code: str) -> None:
     core, item = truncatable()
     fields = {"item_id": item, "content_index": 0, "audio_end_ms": 400, **change}
     assert error_code(told(core, "conversation.item.truncate", **fields)) == code
-    assert core.conversation.find(item).heard_ms is None
+    assert core.conversation.find(item, "retrieve").heard_ms is None
 
 
 def test_only_spoken_assistant_items_can_be_truncated() -> None:
@@ -192,7 +192,7 @@ def test_only_spoken_assistant_items_can_be_truncated() -> None:
 def test_deleted_item_is_gone() -> None:
     core, item = truncatable()
     assert told(core, "conversation.item.delete", item_id=item)[0]["item_id"] == item
-    assert error_code(told(core, "conversation.item.retrieve", item_id=item)) == "item_not_found"
+    assert error_code(told(core, "conversation.item.retrieve", item_id=item)) == "item_retrieve_invalid_item_id"
 
 
 def test_restored_history_keeps_its_order() -> None:
@@ -209,7 +209,7 @@ def test_restored_history_keeps_its_order() -> None:
     [
         ({"type": "function_call_output", "call_id": "none", "output": "{}"}, "invalid_tool_call_id"),
         (message("user", "x", id="x" * 33), "invalid_value"),
-        (message("user", "twice", id="taken"), "item_create_duplicate_id"),
+        (message("user", "twice", id="taken"), "item_create_duplicate_item_id"),
     ],
 )
 def test_wrong_items_are_refused(item: dict[str, object], code: str) -> None:
@@ -226,7 +226,7 @@ def test_assistant_audio_cannot_be_restored() -> None:
 @pytest.mark.parametrize(
     ("event", "code", "param"),
     [
-        ({}, "missing_required_parameter", "type"),
+        ({}, "invalid_event", None),
         ({"type": "no.such.event"}, "invalid_value", "type"),
         ({"type": "session.update"}, "missing_required_parameter", "session"),
         ({"type": "input_audio_buffer.append"}, "missing_required_parameter", "audio"),
@@ -240,7 +240,7 @@ def test_assistant_audio_cannot_be_restored() -> None:
             "response.modalities",
         ),
         ({"type": "response.create", "response": {"metadata": {"a": 1}}}, "invalid_type", "response.metadata.a"),
-        ([], "invalid_json", None),
+        ([], "invalid_event", None),
     ],
 )
 def test_wrong_events_are_answered_with_code_and_parameter(event: object, code: str, param: str | None) -> None:

@@ -11,7 +11,6 @@ from backend.extensions.local.recognition.base import RecognitionFailed
 from backend.extensions.local.synthesis.base import Piece, SynthesisFailed
 from backend.extensions.local.voice_session import GAP_S, SAID_ALONE, VoiceSession, with_pause
 from backend.realtime.items import Item
-from backend.realtime.response import Order
 from backend.realtime.serving.core import Realtime
 from backend.realtime.serving.effects import Discard, Feed, Listen, MakeReply, Open, Silenced
 from backend.realtime.serving.parts import (
@@ -24,6 +23,7 @@ from backend.realtime.serving.parts import (
     TranscriptGrew,
     Words,
 )
+from backend.realtime.serving.reply_stream import Order
 from tests.extensions.local.talking import a_core, append, ask, events, said, tell
 
 SECOND = bytes(48_000)

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from backend.realtime.items import Item
-from backend.realtime.response import Order
+from backend.realtime.serving.reply_stream import Order
 from backend.runtime.json_objects import Json
 
 HISTORY_CHARACTERS = 8_000

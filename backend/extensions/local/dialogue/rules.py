@@ -20,8 +20,8 @@ from backend.extensions.local.dialogue.remembering import remembered
 from backend.extensions.local.dialogue.routing import Specialist, router_of, routing_of
 from backend.extensions.local.dialogue.small_talk import Talk
 from backend.extensions.local.dialogue.understanding import PREPOSITION, Question, is_half, questions_in, understand
-from backend.realtime.response import Order
 from backend.realtime.serving.parts import Call
+from backend.realtime.serving.reply_stream import Order
 
 FRAGMENT_WORDS = 2
 """Words of an utterance that belongs to the one before it, at most."""

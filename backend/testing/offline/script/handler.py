@@ -13,7 +13,6 @@ from collections.abc import AsyncIterator, Callable, Iterator
 
 from backend.media.frame import FRAME_BYTES, FRAME_MS
 from backend.realtime.items import Item
-from backend.realtime.response import Order
 from backend.realtime.serving.parts import (
     AskApproval,
     Begin,
@@ -36,6 +35,8 @@ from backend.realtime.serving.parts import (
     Trouble,
     Words,
 )
+from backend.realtime.serving.pictures import read_picture
+from backend.realtime.serving.reply_stream import Order
 from backend.testing.offline.script.notices import notices_told
 from backend.testing.offline.script.schema import ConnectionScript, ErrorSpec, Hearing, Reply, ServerCallSpec, Turn
 from backend.testing.offline.script.sound import Sound, sound_of
@@ -144,10 +145,10 @@ class ScriptedHandler:
             return Reply(text=notices_told(order.instructions, order.items))
         self._take_typed(order)
         turn = self._turn
-        shown = order.items[-1].pictures if order.items else ()
+        shown = order.items[-1].pictures if order.items else []
         if shown and not self._answered:
             self._answered = True
-            return Reply(text=f"I have got {len(shown)} picture: {shown[-1]}.")
+            return Reply(text=f"I have got {len(shown)} picture: {read_picture(shown[-1][1])}.")
         if turn and order.items and order.items[-1].type in RESULTS:
             return self._after_results(turn) or special or self._script.fallback
         if turn and turn.reply and not self._answered:

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import base64
 import binascii
 from dataclasses import dataclass
-from typing import Any
 
 from backend.realtime.faults import invalid
-from backend.realtime.fields import one_of, text
 
 KINDS = {"image/jpeg": b"\xff\xd8", "image/png": b"\x89PNG\r\n\x1a\n"}
 SIZES = frozenset({*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC})
@@ -22,29 +19,22 @@ class Picture:
     kind: str
     width: int
     height: int
-    data: bytes
 
     def __str__(self) -> str:
         return f"a {self.kind.removeprefix('image/').upper()} of {self.width} by {self.height}"
 
-    def shown(self) -> dict[str, Any]:
-        """The picture as the API shows it."""
-        return {"type": "input_image", "image_url": f"data:{self.kind};base64,{base64.b64encode(self.data).decode()}"}
 
-
-def read_picture(part: dict[str, Any], param: str) -> Picture:
-    """The picture of an `input_image` part. Raises `Fault`."""
-    head, _, encoded = text(part.get("image_url"), param + ".image_url").partition(",")
+def read_picture(url: str, param: str = "image_url") -> Picture:
+    """Return the picture of an `input_image` part. Raises `Fault`."""
+    head, _, encoded = url.partition(",")
     kind = head.removeprefix("data:").removesuffix(";base64")
     if head != f"data:{kind};base64" or kind not in KINDS:
-        raise invalid(param + ".image_url", "expected a data URL of a JPEG or PNG in base64.")
-    if part.get("detail") is not None:
-        one_of(part["detail"], ["auto", "low", "high"], param + ".detail")
+        raise invalid(param, "expected a data URL of a JPEG or PNG in base64.")
     try:
         data = binascii.a2b_base64(encoded, strict_mode=True)
-        return Picture(kind, *_size(kind, data), data)
+        return Picture(kind, *_size(kind, data))
     except (binascii.Error, LookupError):
-        raise invalid(param + ".image_url", f"the data is no {kind}.") from None
+        raise invalid(param, f"the data is no {kind}.") from None
 
 
 def _size(kind: str, data: bytes) -> tuple[int, int]:
