@@ -43,13 +43,9 @@ NAME_AN_EXTENSION: dict[str, set[str]] = {
     "call.engine": {"recordings"},
     "call.uplink": {"recordings"},
     "http.app": {"realtime_endpoint", "recordings", "rtvi", "sharing", "telephone"},
-    "http.completion_request": {"realtime_endpoint"},
     "http.context": {"realtime_endpoint", "recordings", "rtvi", "sharing", "telephone"},
     "http.identity": {"rtvi"},
     "notifications.schedule": {"calendar"},
-    "sessions.cluster.remote": {"realtime_endpoint"},
-    "sessions.cluster.sidebands": {"realtime_endpoint"},
-    "sessions.handles": {"realtime_endpoint"},
     "settings.access": {"github"},
     "settings.mcp": {"github"},
     "settings.network": {"github"},
@@ -72,7 +68,7 @@ NAME_AN_EXTENSION: dict[str, set[str]] = {
     "transports.media_stream": {"telephone"},
 }
 """Core files that still name extensions, and which: the list only gets shorter."""
-NAME_ANOTHER_EXTENSION: dict[str, set[str]] = {"rtvi": {"realtime_endpoint"}, "sip": {"telephone"}}
+NAME_ANOTHER_EXTENSION: dict[str, set[str]] = {"sip": {"telephone"}}
 """Extensions that still import others."""
 ARROWS: dict[str, set[str]] = {
     "turns": set(),
@@ -87,7 +83,7 @@ ARROWS: dict[str, set[str]] = {
     "realtime": {"media"},
     "responders": {"turns", "media", "realtime", "runtime"},
     "transports": {"turns", "media", "runtime"},
-    "sessions": {"access", "turns", "media", "observability", "runtime", "storage", "transports"},
+    "sessions": {"access", "turns", "media", "observability", "realtime", "runtime", "storage", "transports"},
     "users": {"models", "observability", "responders", "runtime", "storage"},
     "notifications": {"turns", "runtime", "settings", "storage", "users"},
     "tools": {
@@ -183,6 +179,7 @@ ARROWS: dict[str, set[str]] = {
         "models",
         "notifications",
         "observability",
+        "realtime",
         "reasoning",
         "runtime",
         "sessions",

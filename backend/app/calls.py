@@ -25,7 +25,6 @@ from backend.call.dependencies import CallDependencies
 from backend.call.engine import CallEngine
 from backend.call.prompts import CallerBackground, brief
 from backend.errors import SetupError
-from backend.extensions.realtime_endpoint.session import RealtimeSession
 from backend.extensions.realtime_endpoint.webrtc import AcceptRealtimeOffer, RealtimeCall, accept_realtime_offer
 from backend.extensions.rtvi.webrtc import AcceptRtviOffer, RtviPeer, accept_rtvi_offer
 from backend.http.page_streams import PageStreams
@@ -36,6 +35,7 @@ from backend.observability.logs import log_ids
 from backend.responders.base import Endpointer
 from backend.responders.failover import Providers
 from backend.runtime.supervisor import supervising
+from backend.sessions.client_session import ClientSession
 from backend.sessions.cluster.cluster import Cluster
 from backend.sessions.load import Load, watch
 from backend.sessions.offers import AcceptOffer
@@ -131,7 +131,7 @@ async def open_calls(foundation: Foundation, tasks: TaskSubsystem) -> AsyncItera
         async def rtvi_offers(sdp: str) -> tuple[str, RtviPeer]:
             return await accept_rtvi_offer(sdp, replace(ice, ice_servers=ice_servers.for_us()))
 
-        async def realtime_offers(sdp: str, session: RealtimeSession) -> tuple[str, RealtimeCall]:
+        async def realtime_offers(sdp: str, session: ClientSession) -> tuple[str, RealtimeCall]:
             return await accept_realtime_offer(sdp, replace(ice, ice_servers=ice_servers.for_us()), session)
 
         cluster = _cluster(foundation, registry, offers, load)

@@ -80,10 +80,11 @@ def unknown(param: str) -> Fault:
     return Fault(f"Unknown parameter: '{param}'.", code="unknown_parameter", param=param)
 
 
-def active_response(response_id: str) -> Fault:
+def active_response(response_id: str = "") -> Fault:
     """A second reply was asked for while one is being made."""
+    named = f": {response_id}" if response_id else ""
     return Fault(
-        f"Conversation already has an active response in progress: {response_id}. "
+        f"Conversation already has an active response in progress{named}. "
         "Wait until the response is finished before creating a new one.",
         code=ACTIVE_RESPONSE,
     )

@@ -14,7 +14,8 @@ from backend.realtime.fields import mapping, one_of, required_text, sequence, sh
 ItemType = Literal[
     "message", "function_call", "function_call_output", "mcp_call", "mcp_approval_request", "mcp_approval_response"
 ]
-PARTS = {
+Role = Literal["system", "user", "assistant"]
+PARTS: Mapping[Role, tuple[str, ...]] = {
     "system": ("input_text",),
     "user": ("input_text", "input_audio", "input_image"),
     "assistant": ("output_text", "output_audio"),
@@ -30,7 +31,7 @@ class Item:
 
     id: str
     type: ItemType
-    role: str | None = None
+    role: Role | None = None
     status: str = "completed"
     kind: str = ""
     """Of a message's one content part: input_text, input_audio, output_text, output_audio; '' while there is none."""
@@ -163,7 +164,7 @@ def read_item(given: Any, fresh_id: str, at: str = "item") -> Item:
 
 
 def _read_message(item: Mapping[str, Any], item_id: str, at: str) -> Item:
-    role = one_of(item.get("role"), list(PARTS), at + "role")
+    role: Role = one_of(item.get("role"), list(PARTS), at + "role")
     given = sequence(item.get("content"), at + "content")
     if not given:
         raise invalid(at + "content", "expected at least one content part.")
@@ -172,7 +173,7 @@ def _read_message(item: Mapping[str, Any], item_id: str, at: str) -> Item:
     return Item(item_id, "message", role=role, kind=PARTS[role][0], words="\n".join(words), parts=tuple(parts))
 
 
-def _read_part(given: Any, role: str, param: str) -> dict[str, Any]:
+def _read_part(given: Any, role: Role, param: str) -> dict[str, Any]:
     """Return text, a picture's URL, or the transcript of audio."""
     part = dict(mapping(given, param))
     kind = one_of(part.get("type"), PARTS[role], param + ".type")

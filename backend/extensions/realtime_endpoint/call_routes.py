@@ -15,9 +15,10 @@ from starlette.requests import ClientDisconnect
 
 from backend.errors import BadOffer, BadRequest, NotFound
 from backend.extensions.realtime_endpoint.event_socket import EventSocket
-from backend.extensions.realtime_endpoint.sessions import MODEL_LIMIT, PROTOCOL, admit_client, new_session, reserve_for
+from backend.extensions.realtime_endpoint.new_session import MODEL_LIMIT, PROTOCOL, new_session
 from backend.extensions.realtime_endpoint.sideband import run_sideband
 from backend.http.bodies import BODY_WITHIN_S
+from backend.http.client_calls import admit_client, reserve_for
 from backend.http.context import Caller, Context, Here, identity_of
 from backend.http.credentials import Identity
 from backend.http.limits import address_key

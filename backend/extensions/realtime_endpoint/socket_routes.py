@@ -11,10 +11,11 @@ from pydantic import BaseModel, Field
 from backend.budgets.usage import WRITE
 from backend.errors import Forbidden, VoiceError
 from backend.extensions.realtime_endpoint.call_routes import follow_call
-from backend.extensions.realtime_endpoint.sessions import MODEL_LIMIT, PROTOCOL, admit_client, new_session, reserve_for
+from backend.extensions.realtime_endpoint.new_session import MODEL_LIMIT, PROTOCOL, new_session
 from backend.extensions.realtime_endpoint.websocket import RealtimeSocket
 from backend.http.bodies import documented, read_body
 from backend.http.budgets import spend
+from backend.http.client_calls import admit_client, reserve_for
 from backend.http.client_secrets import LIFE_MAX_S, LIFE_MIN_S
 from backend.http.context import SESSION_ID_LIMIT, Caller, Here, context_of, identity_of
 from backend.http.identity import refuse

@@ -9,9 +9,9 @@ from pydantic import BaseModel, Field, StrictBool
 from starlette.requests import ClientDisconnect
 
 from backend.errors import NotFound, VoiceError
-from backend.extensions.realtime_endpoint.sessions import admit_client, reserve_for
 from backend.extensions.rtvi.websocket import RtviSocket
 from backend.http.bodies import documented, read_body
+from backend.http.client_calls import admit_client, reserve_for
 from backend.http.context import Caller, Context, Here, context_of
 from backend.http.credentials import Identity
 from backend.http.identity import refuse

@@ -1,8 +1,7 @@
-"""How a call of a client that speaks another protocol begins: admitted, reserved, and with its session."""
+"""How a call of a client that speaks another protocol begins: it is admitted, and a session is reserved for it."""
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 
 from starlette.requests import HTTPConnection
@@ -11,22 +10,12 @@ from backend.access.reach import Reach
 from backend.budgets.payers import current_payer
 from backend.budgets.permits import Permit, PermitKind
 from backend.budgets.usage import CALL
-from backend.errors import BadRequest, Forbidden, VoiceError
-from backend.extensions.realtime_endpoint.client_events import ClientFault, check_session
-from backend.extensions.realtime_endpoint.session import RealtimeSession
+from backend.errors import Forbidden, VoiceError
 from backend.http.budgets import known_payer, take_permit
 from backend.http.context import Context, identity_of
 from backend.http.limits import address_key
 from backend.http.signalling import conversation_for
-from backend.runtime.json_objects import Json
 from backend.sessions.registry import Session
-from backend.settings.settings import Settings
-
-PROTOCOL = "realtime"
-"""The subprotocol that browsers name beside the one that carries their key."""
-MODEL_LIMIT = 128
-LASTS_UNLIMITED_S = 24 * 3600
-"""Seconds after which a session is said to expire where calls have no limit."""
 
 
 async def admit_client(connection: HTTPConnection, here: Context) -> Permit:
@@ -60,22 +49,3 @@ async def reserve_for(
     except VoiceError:
         await permit.release()
         raise
-
-
-def new_session(settings: Settings, session_id: str, given: Json) -> RealtimeSession:
-    """Return what the client is shown of its session, with the fields it has `given`. Raises `BadRequest`."""
-    lasts_s = settings.session_max_minutes * 60 or LASTS_UNLIMITED_S
-    given = {"type": "realtime", **given}
-    try:
-        check_session(given)
-        session = RealtimeSession(
-            f"sess_{session_id}",
-            given.get("model") or settings.realtime_model,
-            voice=settings.realtime_voice,
-            transcription=settings.transcript_model,
-            expires_at=int(time.time()) + lasts_s,
-        )
-        session.update(given)
-    except ClientFault as fault:
-        raise BadRequest(str(fault), hint="The field is " + fault.param if fault.param else "") from None
-    return session
