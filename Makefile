@@ -47,7 +47,7 @@ gauntlet: install-test ## Drive every provider through everything that can go wr
 
 requirements: ## Pin again what pyproject.toml asks for (needs uv)
 	$(COMPILE) --extra dev pyproject.toml -o requirements-dev.txt
-	$(COMPILE) pyproject.toml -c requirements-dev.txt -o requirements.txt
+	$(COMPILE) --extra all pyproject.toml -c requirements-dev.txt -o requirements.txt
 	$(COMPILE) --python-version 3.11 $(CLIENTS_DO_WITHOUT) $(CLIENTS)/requirements.in -o $(CLIENTS)/requirements.txt
 
 images: ## Name the images by the digests their registry gives now (needs docker)

@@ -145,7 +145,7 @@ async def place_call(
     """Yield a connected call to the server at `url`, and hang up at the end of the block.
 
     `conversation` continues one of ours. `token` is one that a key of API_KEYS signed; without it and without `cookies`
-    a continued conversation belongs to whom the server knew last time. `on_event` gets each event of docs/api.md,
+    a continued conversation belongs to the user of last time. `on_event` gets each event of docs/api.md,
     `on_audio` each 20 ms of sound (960 bytes) as it arrives; both are called on the event loop and must not block.
     Raises `CallRefused` with the server's words, or `TransportLost`.
     """

@@ -67,8 +67,9 @@ if [ "$mode" = quick ]; then
 else
   step "types of the page" node node_modules/typescript/bin/tsc --project jsconfig.json
   step "Dockerfile" hadolint Dockerfile
-  step "YAML" yamllint --strict docker-compose.yml docker-compose.scale.yml kubernetes
+  step "YAML" yamllint --strict docker-compose.yml docker-compose.scale.yml kubernetes .github
   step "compose file" compose_is_valid
+  step "prose" python -m scripts.prose
   step "settings in .env.example and docs" python -m scripts.settings_table --check
   step "Thinkers in the docs" python -m scripts.thinkers_table --check
 fi

@@ -24,46 +24,24 @@ TOP = "app"
 """The composition root, which imports every room and which no room imports."""
 COMMAND_LINE = "app.cli"
 """The one file that imports the client, for the commands that place calls."""
+SEAM = "extension"
+"""What an extension declares itself by: over every room, and imported by `app` and by extensions alone."""
 EXTENSIONS = "extensions"
 """Folders that can be deleted: each may import every room but `app`, and none of the others."""
 NAME_AN_EXTENSION: dict[str, set[str]] = {
     "app.calls": {"realtime_endpoint", "rtvi"},
     "app.http": {"calendar"},
-    "app.main": {"sip"},
-    "app.providers.azure": {"azure"},
-    "app.providers.gemini": {"gemini"},
-    "app.providers.gpt_live": {"gpt_live"},
-    "app.providers.qwen": {"qwen"},
-    "app.providers.self_hosted": {"self_hosted"},
-    "app.providers.xai": {"xai"},
     "app.stores": {"recordings", "sharing"},
     "app.telephone": {"telephone"},
-    "app.thinkers": {"calendar"},
     "call.dependencies": {"recordings"},
     "call.engine": {"recordings"},
     "call.uplink": {"recordings"},
-    "http.app": {"realtime_endpoint", "recordings", "rtvi", "sharing", "telephone"},
+    "http.app": {"sharing"},
     "http.context": {"realtime_endpoint", "recordings", "rtvi", "sharing", "telephone"},
-    "http.identity": {"rtvi"},
     "notifications.schedule": {"calendar"},
-    "settings.access": {"github"},
-    "settings.mcp": {"github"},
-    "settings.network": {"github"},
-    "settings.settings": {
-        "azure",
-        "gemini",
-        "github",
-        "gpt_live",
-        "qwen",
-        "recordings",
-        "self_hosted",
-        "sip",
-        "telephone",
-        "xai",
-    },
+    "settings.settings": {"recordings", "telephone"},
     "tools.calendar": {"calendar"},
     "tools.get_current_weather": {"calendar"},
-    "tools.github_issue": {"github"},
     "tools.notes": {"calendar"},
     "transports.media_stream": {"telephone"},
 }
@@ -81,7 +59,7 @@ ARROWS: dict[str, set[str]] = {
     "access": {"settings", "storage"},
     "media": {"turns", "runtime", "settings"},
     "realtime": {"media"},
-    "responders": {"turns", "media", "realtime", "runtime"},
+    "responders": {"turns", "media", "realtime", "runtime", "settings"},
     "transports": {"turns", "media", "runtime"},
     "sessions": {"access", "turns", "media", "observability", "realtime", "runtime", "storage", "transports"},
     "users": {"models", "observability", "responders", "runtime", "storage"},
@@ -271,7 +249,8 @@ def foreign_imports(path: Path) -> set[str]:
 
 
 def room_of(name: str) -> str:
-    return TOP if name == "main" else name.split(".")[0]  # the ASGI application is one more way into the server
+    """The room of a file; the ASGI application and the seam stand beside the rooms."""
+    return TOP if name in ("main", SEAM) else name.split(".")[0]
 
 
 def rooms_used_by(room: str) -> set[str]:
@@ -335,9 +314,22 @@ def test_the_architecture_page_lists_every_room_and_where_its_arrows_lead() -> N
 def test_no_room_imports_what_stands_outside_the_server() -> None:
     for name, path in FILES.items():
         outside = {"tests", "benchmarks", "scripts"} | (
-            set() if name == COMMAND_LINE or room_of(name) == EXTENSIONS else {"responder_thinker"}
+            set() if name == COMMAND_LINE or room_of(name) in (EXTENSIONS, "testing") else {"responder_thinker"}
         )
         assert foreign_imports(path).isdisjoint(outside), name
+
+
+@pytest.mark.parametrize(
+    ("folder", "other", "but"),
+    [("benchmarks", "tests", ""), ("tests", "benchmarks", "tests/benchmarks/"), ("backend", "benchmarks", "")],
+)
+def test_benchmarks_and_tests_share_what_stands_in_testing_only(folder: str, other: str, but: str) -> None:
+    users = [
+        path
+        for path in sorted(BACKEND.parent.joinpath(folder).rglob("*.py"))
+        if other in foreign_imports(path) and not (but and path.is_relative_to(BACKEND.parent / but))
+    ]
+    assert users == []
 
 
 def test_the_check_sees_a_wrong_arrow(tmp_path: Path) -> None:

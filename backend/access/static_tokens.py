@@ -1,7 +1,7 @@
 """The static tokens of programs (`MCP__…_TOKENS`), and what each kind grants: principals like any other.
 
 A token that one of API_KEYS signed may grant the same. It is the better kind for a program: it ends by itself, and
-says for whom it acts. A static token may be bound to a user (`user:token`); only one of the server's own programs that
+names its user. A static token may be bound to a user (`user:token`); only one of the server's own programs that
 is bound to nobody may name a user with each request. Digests alone are kept, and all of them are compared in constant
 time, so that the duration of a refusal reveals nothing.
 """

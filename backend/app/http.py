@@ -7,7 +7,6 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fastapi import FastAPI
@@ -33,6 +32,8 @@ from backend.http.ice_servers import listed
 from backend.http.limits import Buckets
 from backend.notifications.deletions import Deletion, DeletionNotifier, DeletionTarget, DeletionWebhook
 from backend.responders.failover import Provider
+from backend.runtime.extras import require
+from backend.runtime.page_folder import page_folder
 from backend.runtime.supervisor import supervising
 from backend.sessions.handles import SessionLocator
 from backend.storage.move import MemoryMove
@@ -42,7 +43,6 @@ from backend.users.profile_updates import merged_profile
 if TYPE_CHECKING:
     from backend.observability.langsmith import LangSmithTraces
 
-FRONTEND = Path(__file__).parent.parent.parent / "frontend"
 ERASE_WITHIN_S = 3.0
 """Seconds a user's waiting writes may take before their data can be erased."""
 
@@ -89,7 +89,7 @@ async def open_http(
             tasks=tasks.service,
             model_calls=foundation.models.model_calls,
             user_data=user_data_stores(foundation, tasks, calls, chat),
-            frontend=FRONTEND,
+            frontend=page_folder(),
             notices=foundation.notifications.dispatcher,
             pages=calls.pages,
             reminders=foundation.notifications.reminders,
@@ -103,11 +103,26 @@ async def open_http(
             reasoner=thinkers.registry.dependencies.reasoner,
             access=access,
             merges=Merges(stores.opened.redis),
-            provider=OpenIdProvider(settings.oidc, foundation.models.http) if "oidc" in settings.access else None,
+            provider=_sign_in_provider(foundation),
             access_store=AccessStore(stores.opened.redis),
             telephone=open_telephone(settings, foundation.models.http),
+            opened={kind: one for each in foundation.extensions.values() for kind, one in each.services.items()},
         )
-        yield build_app(services)
+        extensions = foundation.installed.extensions
+        yield build_app(
+            services,
+            routers=[router for each in extensions for router in each.routes],
+            grants={path: grant for each in extensions for path, grant in each.grants.items()},
+            refusals={path: words for each in extensions for path, words in each.refusals.items()},
+        )
+
+
+def _sign_in_provider(foundation: Foundation) -> OpenIdProvider | None:
+    """Return the provider at which users sign in; None where nobody does. Raises `MissingLibrary`."""
+    if "oidc" not in foundation.settings.access:
+        return None
+    require("authlib", extra="oidc", needed_by="ACCESS=oidc")
+    return OpenIdProvider(foundation.settings.oidc, foundation.models.http)
 
 
 @asynccontextmanager
@@ -132,7 +147,7 @@ async def open_deletions(foundation: Foundation) -> AsyncIterator[DeletionNotifi
 
 @dataclass(frozen=True, slots=True)
 class _Traces:
-    """Users' traces as a place where they are deleted; their delivery is closed by whoever opened it."""
+    """Users' traces as a place where they are deleted; the opener of their delivery closes it."""
 
     traces: LangSmithTraces
 
@@ -189,6 +204,7 @@ def user_data_stores(
         "calendar": open_calendars(foundation.settings, models.http),
         "payer": foundation.budgets.payers,
         "model attempts": models.model_calls,
+        **{name: store for each in foundation.extensions.values() for name, store in each.user_data.items()},
         **({"calls": calls.cluster} if calls.cluster else {}),
         **({"traces": foundation.tracing.langsmith} if foundation.tracing.langsmith else {}),
     }
@@ -242,6 +258,7 @@ def _page_config(foundation: Foundation, calls: CallSubsystem) -> PageConfig:
         endpointing=settings.endpointing if calls.finds_turns else None,
         interruptions=settings.interruptions,
         sharing={"days": settings.shared_link_days} if settings.shared_link_days else None,
+        extensions={name: each.page for name, each in foundation.extensions.items() if each.page is not None},
         recording={"keep_hours": settings.recording.keep_hours} if settings.recording.enabled else None,
     )
 

@@ -10,15 +10,15 @@ import asyncio
 import os
 import signal
 import socket
-import sys
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 
 from backend.access.access import decide_access
+from backend.app.extensions import installed
 from backend.app.local_responder import LocalResponder
 from backend.errors import SetupError
 from backend.http.secret_key import secret_keys
-from backend.runtime.child_process import ChildProcess, Command, Limits
+from backend.runtime.child_process import ChildProcess, Command, Limits, running
 from backend.settings.settings import Settings
 from backend.storage.embedded import open_memory
 
@@ -30,7 +30,9 @@ SETUP_FAILED = 2
 
 async def supervise(settings: Settings, host: str, port: int, log_options: Sequence[str]) -> None:
     """Serve with several processes until SIGINT or SIGTERM. Raises `SetupError` when they cannot start."""
-    decide_access(settings, host)  # refused here, once, not by each process
+    decide_access(
+        settings, host, installed(settings.plugin_folders).credentials(settings)
+    )  # refused here, once, not by each process
     with bound_socket(host, port, shared=True) as held:  # it does not listen, so no caller is ever given to it
         options = ["--host", host, "--port", str(held.getsockname()[1]), *log_options]
         async with _shared(settings) as environment:
@@ -44,7 +46,7 @@ def _serve(options: list[str], environment: dict[str, str], *, announce: bool) -
     announcing = iter(["--announce"] if announce else [])
 
     def command() -> Command:
-        serve = [sys.executable, "-m", "backend.app.cli", "serve", "--shared-port", next(announcing, "--no-announce")]
+        serve = [*running("backend.app.cli"), "serve", "--shared-port", next(announcing, "--no-announce")]
         return Command([*serve, *options], env=environment)
 
     return command

@@ -1,4 +1,4 @@
-"""What is counted in a day, for whom, and when a budget is used up. Pure."""
+"""What is counted in a day, for which subject, and when a budget is used up. Pure."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Resource(StrEnum):
 
 
 class Scope(StrEnum):
-    """For whom it is counted."""
+    """The subject it is counted for."""
 
     USER = "user"
     ADDRESS = "address"

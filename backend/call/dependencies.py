@@ -44,7 +44,7 @@ class CallDependencies:
 
     providers: Providers
     brief: Callable[[CallerBackground, CallOptions | None], Briefing]
-    """Makes the briefing for a caller of whom this is known, whose program may have chosen something."""
+    """Makes the briefing for a caller from what is known of them and what their program has chosen."""
     mode: Callable[[UserProfile], Mode]
     """Returns the mode that the user has chosen."""
     background: Callable[[str], Awaitable[CallerBackground]]
@@ -62,7 +62,7 @@ class CallDependencies:
     metrics: CallMetrics
     tracer: Tracer = NO_TRACER
     spent: Spend = lambda session_id, model, tokens: None
-    """Told of each reply the session, the model, and the tokens by kind; returns their price, where it is known."""
+    """Takes the session, the model and the tokens by kind of each reply; returns their price, where it is known."""
     reader: Reader | None = None
     """Reads short utterances; None: durations decide what is an interruption."""
     open_echo_guard: Callable[[], EchoGuard] = NoEchoGuard

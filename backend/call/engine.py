@@ -402,7 +402,7 @@ class CallEngine:
         """Give the machine an event (None: a deadline has come) and carry out its commands, at once.
 
         Events caused by carrying out a command wait until the commands before them are done. A fault in here ends
-        the call through `run`, not whoever brought the event: that may be a transport's clock or a request.
+        the call through `run`, and not the sender of the event, which may be a transport's clock or a request.
         """
         self._queue.append(event)
         if self._dispatching:

@@ -95,7 +95,7 @@ class Uplink:
         return True
 
     def change_finder(self, finder: TurnFinder) -> None:
-        """Have turns found by `finder` from the next frame on; of speech under way nothing more is told."""
+        """Have turns found by `finder` from the next frame on; nothing more is reported of speech under way."""
         self._endpointing.close()
         self._endpointing = self._open(finder)
 
@@ -135,7 +135,7 @@ class Uplink:
             responder.send_audio(frame)
 
     def _on_speech(self, event: ev.SpeechEvent) -> None:
-        """Dispatch what endpointing reports; an end is told with how the voice ended."""
+        """Dispatch what endpointing reports; an end says how the voice ended."""
         self._voiced = isinstance(event, ev.SpeechStarted | ev.SpeechResumed)
         self._muffled &= not isinstance(event, ev.SpeechStarted)
         self._tap.on_event(event)

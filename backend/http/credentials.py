@@ -2,7 +2,7 @@
 session's token, or the cookie of a visitor.
 
 A token that is none of ours counts as none here; a JSON Web Token that is not valid is refused at once, so that
-whoever made it learns why.
+its maker learns why.
 """
 
 from __future__ import annotations

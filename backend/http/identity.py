@@ -17,11 +17,10 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from backend.access.store import AccessStore
 from backend.errors import BadRequest, Forbidden, TooMany, VoiceError
-from backend.extensions.rtvi.messages import refusal
 from backend.http.auth import COOKIE_AGE_S
 from backend.http.budgets import admits_new_user
 from backend.http.client_secrets import ClientSecrets
-from backend.http.credentials import COOKIE, RTVI, Credentials, Identity, cookie_name
+from backend.http.credentials import COOKIE, Credentials, Identity, cookie_name
 from backend.http.errors import note_error, refusal_response
 from backend.http.headers import with_headers
 from backend.http.tickets import identity_by_ticket
@@ -138,14 +137,15 @@ def identity_in(scope: Scope, credentials: Credentials) -> Identity:
 
 
 async def refuse(error: VoiceError, scope: Scope, receive: Receive, send: Send) -> None:
-    """Answer with `error`, or close a WebSocket that is not open yet; the security log is told why.
+    """Answer with `error`, or close a WebSocket that is not open yet; the security log says why.
 
-    A client of RTVI is told why, too, in a message of its protocol, and one of the OpenAI API in the answer.
+    A client of RTVI gets the reason in a message of its protocol, and one of the OpenAI API in the answer.
     """
     note_error(HTTPConnection(scope), error)
     answers = scope["path"].startswith("/v1/") and "websocket.http.response" in scope.get("extensions", {})
     if scope["type"] == "websocket" and not answers:
-        if scope["path"] == RTVI:  # a browser shows its page nothing of a handshake that was refused
+        refusal = scope["app"].state.refusals.get(scope["path"])
+        if refusal is not None:  # a browser shows its page nothing of a handshake that was refused
             await receive()
             await send({"type": "websocket.accept"})
             await send({"type": "websocket.send", "bytes": refusal(f"{error} {error.hint}".strip())})

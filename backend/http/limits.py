@@ -1,7 +1,7 @@
 """Rate limits are token buckets. Pure: the time is an argument.
 
 A bucket holds a minute's worth of requests and refills evenly. The table of buckets is bounded; the one used
-longest ago goes first, and whoever owned it starts again with a full one.
+longest ago goes first, and its owner starts again with a full one.
 """
 
 from __future__ import annotations

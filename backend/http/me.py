@@ -1,7 +1,7 @@
 """`/api/me` shows, changes, exports and erases what is known of the caller; `/mode` is how they are answered.
 
 Only the cookie says who is asking: a session's token opens that session, not its owner's life. A foreign origin has
-been refused before (`origins`). Somebody without a cookie is a stranger, of whom nothing is known.
+been refused before (`origins`). A visitor without a cookie is a stranger.
 """
 
 from __future__ import annotations

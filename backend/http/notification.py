@@ -1,7 +1,7 @@
 """`/notification` sets, lists and cancels reminders, for users (by cookie) and the operator's programs (by token).
 
 A cookie acts for its own user, and no other: it can neither see another's reminders nor set them. A bearer
-token needs the grant `notify`, and acts for its own user, or, with the grant `on_behalf`, for whomever it names.
+token needs the grant `notify`, and acts for its own user, or, with the grant `on_behalf`, for the user it names.
 """
 
 from __future__ import annotations

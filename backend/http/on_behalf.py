@@ -55,7 +55,7 @@ def speak_for(connection: HTTPConnection, platform: str, user_id: str) -> Princi
 
 
 def speak_by_header(connection: HTTPConnection, prefix: str) -> None:
-    """Make whom the header names the one who makes this request. Raises `BadRequest` or `Forbidden`."""
+    """Make the user in the header the one who makes this request. Raises `BadRequest` or `Forbidden`."""
     named = connection.headers.get(HEADER, "").strip()
     if not named or prefix not in PATHS:
         return

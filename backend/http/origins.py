@@ -7,7 +7,7 @@ site gets no cookie from its browser (`SameSite=Lax`): it shows the session's to
 A token that an API key has signed may claim an `origin`: pages of that origin are served for that token, and no
 others. A preflight shows no token, so it is answered wherever keys are taken; it opens nothing by itself. A client
 secret of the Realtime protocol opens calls for pages of any origin, or of the one that its maker's token claims: it is
-shown by whoever was given it, and never by a browser of its own accord.
+shown by a program that has it, and never by a browser of its own accord.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Callers of whom nothing is known prove some work before their first request that costs something.
+"""Unknown callers prove some work before their first request that costs something.
 
 Off by default (BUDGETS__PROOF_OF_WORK_BITS). A challenge is signed and not stored: it names its address and difficulty,
 and expires. An answered one is good once, in all processes together, and marks its user until their cookie's age proves

@@ -72,7 +72,7 @@ async def callback(
     code: Annotated[str, Query(max_length=CODE_CHARS)] = "",
     error: Annotated[str, Query(max_length=128)] = "",
 ) -> Response:
-    """Take the provider's answer, sign the user in, and show the page; whoever declined there is shown it, too.
+    """Take the provider's answer, sign the user in, and show the page; a user who declined there sees it, too.
 
     401 for an answer that fits no sign-in here.
     """

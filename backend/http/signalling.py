@@ -147,7 +147,7 @@ TAKEN = 4409
 async def call(websocket: WebSocket, session_id: str) -> None:
     """Carry a reserved session's call; returns when the call is over.
 
-    Whom no cookie shows as the session's owner sends its token first: `{"type": "token", "token": …}`.
+    A client without the owner's cookie sends the session's token first: `{"type": "token", "token": …}`.
     """
     try:
         with context_of(websocket).handshakes.holding(principal_of(websocket).address):
@@ -183,7 +183,7 @@ async def _asked_for(websocket: WebSocket, session_id: str) -> Session | int:
 
 
 async def _opened(websocket: WebSocket, session_id: str) -> SessionHandle:
-    """Return the session, for its owner or whoever sends its token first. Raises the one `NotFound`."""
+    """Return the session, for its owner or a client that sends its token first. Raises the one `NotFound`."""
     here, caller = context_of(websocket), identity_of(websocket)
     try:
         return await here.session(session_id, caller)

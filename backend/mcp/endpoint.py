@@ -35,7 +35,7 @@ RateLimit = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class McpCaller:
-    """Whoever calls tools. `id` identifies the credential without revealing it; the principal's user is the one it acts
+    """A caller of tools. `id` identifies the credential without revealing it; the principal's user is the one it acts
     for, empty where that is nobody."""
 
     client: Client

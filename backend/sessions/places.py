@@ -16,7 +16,7 @@ from backend.errors import Overloaded
 log = logging.getLogger(__name__)
 
 RETRY_S = 15
-"""Seconds after which a caller for whom there was no place may try again."""
+"""Seconds after which a caller who found no place may try again."""
 
 
 class CallPlaces:

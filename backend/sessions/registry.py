@@ -183,7 +183,7 @@ class Session:
         self.options: CallOptions | None = None
         """What the caller's program has chosen; None where it cannot choose."""
         self.follower: CallFollower | None = None
-        """Is told each step of the call, for a program that speaks another protocol than our page's."""
+        """Gets each step of the call, for a program that speaks another protocol than our page's."""
         self.levels: Levels | None = None
         """The detector's scores, for those who watch; None without local endpointing, and before the call."""
 

@@ -84,7 +84,7 @@ class BudgetSettings(BaseModel):
         None, description="TOML with the prices of Responders, by model; unset: backend/budgets/prices.toml."
     )
     call_usd: float = Field(
-        0, ge=0, description="US dollars that the models of one call may cost, whoever calls; then it ends in words."
+        0, ge=0, description="US dollars that the models of one call may cost; then it ends in words."
     )
     live_calls: int = Field(2, ge=0, description="Live calls at once of one user, and of one address.")
     running_turns: int = Field(4, ge=0, description="Typed turns at once of one user, and of one address.")

@@ -37,7 +37,7 @@ class ThinkerRouting:
         *,
         ids: str = "thinker_",
     ) -> None:
-        """`asked` is the question but for domain and words, `publish` shows progress, `on_end` is told of outcomes.
+        """`asked` is the question but for domain and words, `publish` shows progress, `on_end` gets outcomes.
 
         The calls are named `ids` with a number.
         """

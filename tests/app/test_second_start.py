@@ -1,7 +1,4 @@
-"""`make run` where everything is installed: its page is there while speech still loads, and it says so.
-
-How many seconds that takes on a machine with nothing else to do, `python -m benchmarks.first_start` measures.
-"""
+"""`make run` where everything is installed: its page is there while speech still loads, and it says so."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The serving process: reachable when it says so, and gone in order when it is told to go."""
+"""The serving process: reachable when it says so, and gone in order when it is asked to go."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ async def call_at(one: RunningServer, other: RunningServer) -> AsyncIterator[tup
 
 @asynccontextmanager
 async def there_again(other: RunningServer, call: RealtimePeer, secret: str) -> AsyncIterator[RealtimeClient]:
-    """Follow once there is room: that programs have left is told to the call's process."""
+    """Follow once there is room: the call's process learns that programs have left."""
     async with AsyncExitStack() as stack:
         async with asyncio.timeout(LEFT_WITHIN_S):
             while True:

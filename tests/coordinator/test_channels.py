@@ -158,7 +158,7 @@ async def _through(moves: list[tuple[str, int | None]]) -> None:
 
 
 async def work(redis: Any, channels: Channels) -> None:
-    """Take, have the effect by the entry's id, acknowledge: as whoever reads a channel does."""
+    """Take, have the effect by the entry's id, acknowledge: as a reader of a channel does."""
     for user in await channels.users():
         entries = await channels.take(user)
         for entry in entries:

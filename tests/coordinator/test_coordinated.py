@@ -1,4 +1,4 @@
-"""The coordinator in real processes: a server, a worker, one Redis; what is said becomes work, and its result is told.
+"""The coordinator in real processes: a server, a worker, one Redis; what is said becomes work, its result is spoken.
 
 Servers are killed with `kill -9` while they think, and while they speak.
 """
@@ -113,7 +113,7 @@ async def test_an_input_becomes_work_and_its_result_is_spoken_though_the_server_
 
 
 async def _told_once_more(peer: OfflinePeer, running: RunningServer, cookies: httpx2.Cookies, notice: str) -> None:
-    """What was broken off in mid-sentence is told in the next call, and only asked for in the one after that."""
+    """What was broken off in mid-sentence is spoken in the next call, and only asked for in the one after that."""
     async with a_browser(running) as browser:
         for cookie in cookies.jar:
             browser.cookies.set(cookie.name, cookie.value or "")

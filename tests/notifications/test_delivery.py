@@ -1,4 +1,4 @@
-"""Delivering reminders: in a call, on a page, by webhook; nothing lost, nothing twice, whoever dies and whenever."""
+"""Delivering reminders: in a call, on a page, by webhook; nothing lost, nothing twice, whatever dies and whenever."""
 
 from __future__ import annotations
 

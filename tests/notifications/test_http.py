@@ -72,7 +72,7 @@ def bearer(token: str) -> dict[str, str]:
 
 
 async def user_of(browser: httpx2.AsyncClient) -> str:
-    """Whom the server takes this browser for."""
+    """The user that the server takes this browser for."""
     await browser.get("/api/config")
     (value,) = browser.cookies.jar
     return str(value.value).strip('"').rsplit(".", 2)[0]

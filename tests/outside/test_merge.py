@@ -54,7 +54,7 @@ async def looking_at(redis_server: RedisProcess) -> AsyncIterator[Redis]:
 
 
 async def user_of(browser: httpx2.AsyncClient) -> str:
-    """Whom the server takes this browser for."""
+    """The user that the server takes this browser for."""
     await browser.get("/api/me")
     value = next(cookie.value for cookie in browser.cookies.jar if cookie.name == "caller")
     return str(value).strip('"').rsplit(".", 2)[0]

@@ -1,4 +1,4 @@
-"""Places for calls: as many as there are, whoever takes them, and free again when their process is gone."""
+"""Places for calls: as many as there are, for any process, and free again when their process is gone."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ from tests.support.waiting import until
 
 
 class Rig(Protocol):
-    """One call: the transport under test, and the hands of whoever is at the other end."""
+    """One call: the transport under test, and the hands at the other end."""
 
     exact: bool
     """Whether what is heard is, to the sample, what was played (no codec in between)."""

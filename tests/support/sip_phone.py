@@ -55,7 +55,7 @@ class SipPhone:
     headers: dict[str, str] = field(default_factory=dict)
     """Sent with the INVITE."""
     refers: list[str] = field(default_factory=list)
-    """Whom the server has asked us to call."""
+    """The addresses that the server has asked us to call."""
     refer_status: int = 202
     refer_news: int = 200
     """What we say became of it; 0: nothing."""

@@ -1,7 +1,7 @@
 """Every way to call is held to the same rules: a whole call, heard at the caller's end, with a real server and sockets.
 
 Its question is answered; a cough does not end a reply; a sentence does, and is answered itself; no answer is lost or
-given twice, and the provider is told how much of the reply was heard. A sentence is one turn, though a machine
+given twice, and the provider learns how much of the reply was heard. A sentence is one turn, though a machine
 that stalls may have it come in two pieces, or lose some of it.
 """
 
@@ -16,15 +16,16 @@ from typing import Any
 import pytest
 
 from backend.testing.offline.script.handler import loud_ms
-from benchmarks import phone
-from benchmarks.sip import free_port
-from benchmarks.ways import WAYS, Line, Way, is_loud
+from backend.testing.services.twilio import TOKEN
 from tests.extensions.telephone.test_telnyx_and_plivo import SETTINGS as STREAM_SETTINGS
+from tests.support.every_way import WAYS, Line, Way, is_loud
 from tests.support.media_streams import TwilioStream
 from tests.support.offline_peer import OfflinePeer, running_peer
 from tests.support.running_server import RunningServer, running_server
+from tests.support.sip_load import free_port, sip_settings
+from tests.support.sip_phone import HERE
 from tests.support.speech import silence, speech
-from tests.support.telephone import plivo_call, telnyx_call
+from tests.support.telephone import phone_call, plivo_call, telnyx_call
 from tests.support.tones import pitch
 from tests.support.waiting import until
 
@@ -66,11 +67,15 @@ def by_stream(open_call: Callable[[str], AbstractAsyncContextManager[TwilioStrea
     return way
 
 
-ALL_WAYS = WAYS | {"telephone, Telnyx": by_stream(telnyx_call), "telephone, Plivo": by_stream(plivo_call)}
+ALL_WAYS = WAYS | {
+    "telephone, Twilio": by_stream(phone_call),
+    "telephone, Telnyx": by_stream(telnyx_call),
+    "telephone, Plivo": by_stream(plivo_call),
+}
 SLACK_MS = 160
 YIELDS_WITHIN_MS = 2_500
 HEARD_WITHIN_MS = 400
-"""How far what the provider is told may be from what was heard: buffers on the way, and this test's own looking."""
+"""How far what the provider learns may be from what was heard: buffers on the way, and this test's own looking."""
 
 
 @pytest.fixture(scope="module")
@@ -86,8 +91,8 @@ def sip_port() -> int:
 
 @pytest.fixture(scope="module")
 def server(peer: OfflinePeer, sip_port: int) -> Iterator[RunningServer]:
-    settings = phone.SIP_SETTINGS | {"SIP__PORT": str(sip_port), "SIP__RTP_PORTS": "27000-27199"}
-    with running_server(peer, **phone.SETTINGS, **STREAM_SETTINGS, **settings) as running:
+    settings = sip_settings(HERE) | {"SIP__PORT": str(sip_port), "SIP__RTP_PORTS": "27000-27199"}
+    with running_server(peer, TWILIO__AUTH_TOKEN=TOKEN, **STREAM_SETTINGS, **settings) as running:
         yield running
 
 

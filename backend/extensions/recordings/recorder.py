@@ -132,7 +132,7 @@ class CallRecorder:
                 self._times.on_played(_ms(position))
 
     def _on_end(self, recording: ActiveRecording, reason: EndReason) -> None:
-        """Show that nothing is recorded any more, whoever ended it."""
+        """Show that nothing is recorded any more."""
         if recording is self._recording:
             self._recording, self._last, self.is_recording = None, recording, False
             self._transport.watch_played(self._pass_on)

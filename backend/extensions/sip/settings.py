@@ -6,10 +6,11 @@ import re
 from ipaddress import ip_address
 from typing import Annotated
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, SecretStr, field_validator, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, field_validator, model_validator
 from pydantic_settings import NoDecode
 
 from backend.settings.network import Names, Networks, port_range
+from backend.settings.plugin import PluginSettings
 
 USER = re.compile(r"([A-Za-z0-9_.+-]{1,64}):(.{8,128})")
 TRUNK = re.compile(r"sip:[A-Za-z0-9_.+%-]{1,64}@[A-Za-z0-9.-]{1,253}(:\d{1,5})?(;transport=(udp|tcp))?")
@@ -36,14 +37,14 @@ Ports = Annotated[tuple[int, int], NoDecode, BeforeValidator(port_range)]
 Address = Annotated[str, AfterValidator(_address)]
 
 
-class SipSettings(BaseModel):
+class SipSettings(PluginSettings, env_prefix="SIP__"):
     """Calls by SIP: from a trunk, a telephone system, or telephones in the same network."""
 
     enabled: bool = Field(False, description="Whether calls by SIP are taken.")
     host: Address = Field("0.0.0.0", description="Address to listen on, for SIP and for sound.")
     port: int = Field(5060, ge=0, le=65_535, description="Port of SIP, UDP and TCP; 0: one of the system's choice.")
     public_address: Address = Field(
-        "", description="Address that peers are told, where a router or container hides ours; empty: our own."
+        "", description="Address that peers get, where a router or container hides ours; empty: our own."
     )
     rtp_ports: Ports = Field((12_000, 12_199), description="UDP ports of sound, LOW-HIGH; a call takes an even one.")
     max_calls: int = Field(20, ge=1, le=1_000, description="Calls by SIP at the same time; others are answered 503.")
@@ -52,7 +53,7 @@ class SipSettings(BaseModel):
         None, description="Who may call from anywhere, name:password, comma-separated; 8 characters or more each."
     )
     realm: str = Field(
-        "responder-thinker", pattern=r"^[A-Za-z0-9._ -]{1,64}$", description="What telephones are told they log in to."
+        "responder-thinker", pattern=r"^[A-Za-z0-9._ -]{1,64}$", description="What telephones log in to."
     )
     trunk: str = Field(
         "", description="Where to register, sip:account@host, with :port or ;transport=tcp if need be; empty: nowhere."

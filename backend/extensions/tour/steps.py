@@ -26,7 +26,7 @@ QUESTION = "Who wrote Hamlet?"
 
 
 async def run(console: Console) -> int:
-    """The exit code: 0 when the answer came, amended, and the failure was told without anybody's words."""
+    """The exit code: 0 when the answer came, amended, and the failure was reported without anybody's words."""
     async with prepared_folder() as (folder, settings):
         plugins = folder / "plugins"
         plugins.mkdir()

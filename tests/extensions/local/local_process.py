@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from tests.support.offline_peer import READY_TIMEOUT_S, ROOT, end
+from backend.testing.peer import READY_TIMEOUT_S, ROOT, end
 
 
 @contextmanager

@@ -12,8 +12,8 @@ from backend.extensions.local.chat.asked import wish_of
 from backend.extensions.local.chat.rules import think
 from backend.extensions.local.dialogue.rules import Thought
 from tests.extensions.local.orders import GUIDE
-from tests.extensions.local.realtime_client import call
 from tests.extensions.local.test_demonstration import ROUTE
+from tests.realtime.checked_client import call
 from tests.support.offline_peer import OfflinePeer
 
 TEXT = {"type": "string"}

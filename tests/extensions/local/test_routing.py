@@ -11,8 +11,8 @@ from backend.extensions.local.dialogue.routing import Phrases, Specialist, route
 from backend.extensions.local.dialogue.small_talk import Talk
 from backend.extensions.local.dialogue.understanding import Question, completed, understand
 from backend.thinkers.registry import guide
-from benchmarks.routing.__main__ import GOAL, SETS, outcome_of, rate
 from tests.extensions.local.orders import MANIFESTS, SPECIALISTS
+from tests.extensions.local.routed.outcomes import GOAL, SETS, outcome_of, rate
 
 TIDES = Specialist("tides", "tide tables: high and low water at a coast", ("When is high tide in Brest?",))
 
@@ -26,7 +26,7 @@ def test_nothing_that_was_looked_at_holds_a_question_that_was_held_out() -> None
     held_out = {letters(each.words) for name in ("first held out", "second held out") for each in SETS[name]}
     said = [text for each in MANIFESTS for text in (each.example, *each.examples, *each.phrases)]
     said += [text for kind in small_talk.SPECIALISTS for text in kind.examples]
-    said += [each.words for each in SETS["other wordings"]]
+    said += [each.words for each in SETS["looked at"]]
     assert not held_out & {letters(text) for text in said}
 
 

@@ -24,7 +24,7 @@ from backend.realtime.serving.parts import (
     Words,
 )
 from backend.realtime.serving.reply_stream import Order
-from tests.extensions.local.talking import a_core, append, ask, events, said, tell
+from tests.realtime.talking import a_core, append, ask, events, said, tell
 
 SECOND = bytes(48_000)
 

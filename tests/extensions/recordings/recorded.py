@@ -22,7 +22,7 @@ NO_BOUNDS = Bounds(0, 0, 0)
 def store_in(
     folder: Path, bounds: Bounds = NO_BOUNDS, *, keep_s: float | None = None, clock: Callable[[], float] | None = None
 ) -> RecordingStore:
-    """A store in `folder`, which keeps for good unless told otherwise."""
+    """A store in `folder`, which by default keeps for good."""
     return RecordingStore(folder, bounds, keep_s=keep_s, **({"clock": clock} if clock else {}))
 
 

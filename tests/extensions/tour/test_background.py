@@ -1,4 +1,4 @@
-"""What the tour shows of long work: a caller hangs up, everything is killed, and the next call is told the result."""
+"""What the tour shows of long work: a caller hangs up, everything is killed, and the next call hears the result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tour: a whole server on stand-ins, every Thinker asked by text, several by voice, and failures told."""
+"""The tour: a whole server on stand-ins, every Thinker asked by text, several by voice, and failures named."""
 
 from __future__ import annotations
 

@@ -1,0 +1,85 @@
+"""The local Responder: a process beside the server, or the one at OFFLINE_URL."""
+
+from __future__ import annotations
+
+from contextlib import AsyncExitStack
+from dataclasses import replace
+from functools import partial
+
+import httpx2
+
+from backend.app.local_responder import LocalResponder
+from backend.responders.codec import RealtimeCodec
+from backend.responders.failover import ResponderInfo
+from backend.responders.openai_models import capabilities_of
+from backend.responders.opening import ApiEndpoint, OpenedProvider, realtime_provider, voice_of
+from backend.responders.realtime import RealtimeEndpoint
+from backend.responders.warm_up import WarmUp
+from backend.runtime.json_objects import Json
+from backend.runtime.supervisor import supervising
+from backend.settings.settings import Settings
+
+ANY_KEY = "local"
+"""What is sent where no key is asked for."""
+LISTED_WITHIN_S = 5.0
+"""Seconds a local server has to say which models it has."""
+LOCAL_NAME = "local Responder"
+LOCAL_SPEEDS = (0.5, 1.5)
+"""Between these its voice sounds natural."""
+
+
+async def open_local(settings: Settings, stack: AsyncExitStack) -> OpenedProvider:
+    """Return the provider, after starting its process where none runs; it ends with `stack`. Raises `SetupError`."""
+    url, child = settings.offline_url, None
+    if not url:
+        child = LocalResponder(settings)
+        stack.push_async_callback(child.close)
+        await child.start()
+        url = child.url
+    api = ApiEndpoint(f"{url}/v1", ANY_KEY)
+    # One client for all questions: to make another means to load the certificates again, which holds the event loop.
+    http = await stack.enter_async_context(httpx2.AsyncClient(timeout=LISTED_WITHIN_S, trust_env=False))
+    entry = await _description(http, api)
+    most = entry.get("calls")
+    model = capabilities_of(settings.realtime_model)
+    capabilities = replace(model, voices=(), speeds=LOCAL_SPEEDS, languages=("English",), images=False)
+    endpoint = RealtimeEndpoint(
+        api.realtime_url,
+        ANY_KEY,
+        voice_of(settings, settings.realtime_model),
+        settings="the local Responder's log",
+        new_codec=partial(RealtimeCodec, capabilities=capabilities),
+    )
+    about = ResponderInfo(LOCAL_NAME, _about(entry), offline=True)
+    provider = realtime_provider("local", about, endpoint)
+
+    async def loading() -> list[str] | None:
+        entry = await _description(http, api)
+        return _loading(entry) if entry else None
+
+    warm_up = WarmUp(loading, _loading(entry))
+    await stack.enter_async_context(supervising("local Responder's warm-up", warm_up.run))
+    most_calls = most if isinstance(most, int) else 0
+    return OpenedProvider(provider, api, most_calls=most_calls, warm_up=warm_up)
+
+
+def _loading(entry: Json) -> list[str]:
+    parts = entry.get("loading")
+    return [str(part) for part in parts] if isinstance(parts, list) else []
+
+
+def _about(entry: Json) -> str:
+    parts = [str(entry[name]) for name in ("recognition", "voice", "dialogue") if entry.get(name)]
+    return ", ".join(parts) or LOCAL_NAME
+
+
+async def _description(http: httpx2.AsyncClient, local: ApiEndpoint) -> Json:
+    """Return what the local Responder lists as its model: its parts, and how many calls it serves at once.
+
+    Nothing when it does not answer: calls will say so.
+    """
+    try:
+        entry = (await http.get(f"{local.base_url}/models")).json()["data"][0]
+    except (httpx2.HTTPError, ValueError, LookupError, TypeError):
+        return {}
+    return entry if isinstance(entry, dict) else {}

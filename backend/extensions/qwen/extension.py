@@ -1,0 +1,31 @@
+"""Alibaba's Qwen-Omni-Realtime. It answers no Thinkers here: its chat completions are at another address."""
+
+from __future__ import annotations
+
+from contextlib import AsyncExitStack
+
+from backend.errors import SetupError
+from backend.extension import Extension
+from backend.extensions.qwen.codec import QwenCodec
+from backend.extensions.qwen.settings import QwenSettings
+from backend.responders.codec import Voice
+from backend.responders.failover import ResponderInfo
+from backend.responders.opening import ApiEndpoint, OpenedProvider, realtime_provider
+from backend.responders.realtime import RealtimeEndpoint
+from backend.settings.settings import Settings
+
+
+async def open_provider(settings: Settings, stack: AsyncExitStack) -> OpenedProvider:
+    """Return the provider. Raises `SetupError`."""
+    qwen = settings.of(QwenSettings)
+    key = qwen.api_key.get_secret_value()
+    if not key:
+        raise SetupError("The Responder qwen needs a key.", hint="Set QWEN__API_KEY, or leave qwen out.")
+    api = ApiEndpoint(qwen.base_url, key)
+    voice = Voice(qwen.model, qwen.voice, transcript_model="")
+    endpoint = RealtimeEndpoint(api.realtime_url, key, voice, settings="the settings QWEN__*", new_codec=QwenCodec)
+    about = ResponderInfo("Qwen-Omni-Realtime", qwen.model, offline=False)
+    return OpenedProvider(realtime_provider("qwen", about, endpoint, f" at {api.base_url}"), api, has_models=False)
+
+
+EXTENSION = Extension(name="qwen", title="Qwen", settings=(QwenSettings,), responders={"qwen": open_provider})

@@ -1,0 +1,44 @@
+"""A server of the Realtime protocol that one runs oneself. It answers no Thinkers: other settings name their models."""
+
+from __future__ import annotations
+
+from contextlib import AsyncExitStack
+
+from backend.errors import SetupError
+from backend.extension import Extension
+from backend.extensions.self_hosted.codecs import CODECS
+from backend.extensions.self_hosted.settings import SelfHostedSettings
+from backend.responders.codec import Voice
+from backend.responders.failover import ResponderInfo
+from backend.responders.opening import ApiEndpoint, OpenedProvider, realtime_provider
+from backend.responders.realtime import RealtimeEndpoint
+from backend.settings.settings import Settings
+
+NAMES = {"speech_to_speech": "speech-to-speech", "localai": "LocalAI", "vllm_omni": "vLLM-Omni"}
+
+
+async def open_provider(settings: Settings, stack: AsyncExitStack) -> OpenedProvider:
+    """Return the provider. Raises `SetupError`."""
+    own = settings.of(SelfHostedSettings)
+    if not own.base_url:
+        raise SetupError(
+            "The Responder self_hosted has no address.",
+            hint="Set SELF_HOSTED__BASE_URL, or leave self_hosted out of RESPONDERS.",
+        )
+    api = ApiEndpoint(own.base_url, own.api_key.get_secret_value())
+    voice = Voice(own.model, own.voice, transcript_model="")
+    endpoint = RealtimeEndpoint(
+        api.realtime_url, api.api_key, voice, settings="the settings SELF_HOSTED__*", new_codec=CODECS[own.server]
+    )
+    about = ResponderInfo(NAMES[own.server], own.model, offline=False)
+    return OpenedProvider(
+        realtime_provider("self_hosted", about, endpoint, f" at {api.base_url}"), api, has_models=False
+    )
+
+
+EXTENSION = Extension(
+    name="self_hosted",
+    title="Self-hosted Realtime servers",
+    settings=(SelfHostedSettings,),
+    responders={"self_hosted": open_provider},
+)

@@ -1,0 +1,73 @@
+"""What opening a provider of the Responder gives: the provider, and what the server needs to know of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+from backend.responders.base import Briefing, PastMessage, Responder
+from backend.responders.codec import Voice
+from backend.responders.failover import Provider, ResponderInfo
+from backend.responders.mcp_items import read_servers
+from backend.responders.realtime import RealtimeEndpoint, connect_realtime, probe_realtime
+from backend.responders.warm_up import WarmUp
+from backend.settings.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class ApiEndpoint:
+    """An API's base URL and key."""
+
+    base_url: str
+    api_key: str = field(repr=False)
+
+    @property
+    def realtime_url(self) -> str:
+        """Return the address of its Realtime API, a WebSocket's."""
+        return re.sub(r"^http", "ws", self.base_url.rstrip("/")) + "/realtime"
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedProvider:
+    """A provider that can be called."""
+
+    provider: Provider
+    endpoint: ApiEndpoint
+    """Its API, which may have chat completions for the Thinkers, too."""
+    has_models: bool = True
+    """The Thinkers can be answered there, by its key."""
+    most_calls: int = 0
+    """Calls it serves at once; 0: any number."""
+    warm_up: WarmUp | None = None
+    """What it still loads, where it loads anything."""
+
+
+def voice_of(settings: Settings, model: str) -> Voice:
+    """Return the voice asked for, of that model."""
+    return Voice(
+        model,
+        settings.realtime_voice,
+        settings.transcript_model,
+        effort=settings.realtime_effort,
+        prompt=settings.realtime_prompt,
+        prompt_version=settings.realtime_prompt_version,
+        retention_ratio=settings.realtime_retention_ratio,
+        context_tokens=settings.realtime_context_tokens,
+        noise_reduction=settings.realtime_noise_reduction,
+        language=settings.realtime_language,
+        speed=settings.realtime_speed,
+        mcp_servers=read_servers(settings.realtime_mcp_file) if settings.realtime_mcp_file else (),
+    )
+
+
+def realtime_provider(name: str, about: ResponderInfo, endpoint: RealtimeEndpoint, at: str = "") -> Provider:
+    """Return a provider that speaks the Realtime API."""
+
+    async def connect(briefing: Briefing, history: Sequence[PastMessage]) -> Responder:
+        return await connect_realtime(endpoint, briefing, history)
+
+    return Provider(
+        name, about, connect, partial(probe_realtime, endpoint), endpoint.capabilities, at, endpoint.voice.name
+    )
