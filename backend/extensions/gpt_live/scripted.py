@@ -16,7 +16,7 @@ from backend.realtime.serving.core import Realtime
 from backend.realtime.serving.effects import CloseConnection, Effect, Effects, Send
 from backend.realtime.serving.parts import ReplyPart
 from backend.realtime.serving.turn_detection import VoiceEnded
-from backend.testing.offline.strict import STRICT
+from backend.testing.offline.held import STRICT
 
 Event = dict[str, Any]
 BYTES_PER_MS = 48

@@ -14,7 +14,7 @@ from starlette.websockets import WebSocket
 from backend.extensions.local.chat.rules import think
 from backend.realtime.serving.core import Realtime
 from backend.realtime.serving.handler import Handler
-from backend.realtime.serving.wire_log import NoLog
+from backend.realtime.serving.wire_log import WireLog
 from backend.responders.serving.completions import complete
 from backend.responders.serving.server import ABORT
 from backend.responders.serving.service import MODEL, Service, failure
@@ -78,7 +78,7 @@ class LocalService(Service):
     def connect(self, socket: WebSocket) -> Connection:
         self._connections += 1
         core = Realtime(MODEL, connection=self._connections, now=time.monotonic())
-        return Connection(socket, core, self._new_handler(), NoLog(), abort=socket.scope["extensions"][ABORT])
+        return Connection(socket, core, self._new_handler(), WireLog(), abort=socket.scope["extensions"][ABORT])
 
     async def complete(self, body: bytes) -> Response:
         if self._model is None:

@@ -9,10 +9,8 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-from backend.realtime.faults import Fault
-from backend.realtime.serving.core import Realtime
 from backend.realtime.serving.effects import Effect, Send
-from backend.testing.offline.strict import STRICT
+from backend.testing.offline.held import HeldRealtime
 
 NAMES = {
     "response.output_audio.": "response.audio.",
@@ -143,14 +141,19 @@ def faults(event: Any) -> list[str]:
     return []
 
 
-class QwenRealtime(Realtime):
+class QwenRealtime(HeldRealtime):
     """A conversation by Qwen-Omni-Realtime's rules."""
 
-    def receive(self, event: Any) -> list[Effect]:
-        """Carry out a client event, or refuse it with an `error` event that says what is wrong with it."""
-        if found := faults(event):
-            return self._stamped([Send(Fault("; ".join(found), code=STRICT).event(event))])
-        return super().receive(_as_ours(event))
+    def faults(self, event: Any) -> list[str]:
+        return faults(event)
+
+    def as_ours(self, event: dict[str, Any]) -> dict[str, Any]:
+        match event:
+            case {"type": "session.update", "session": session}:
+                return event | {"session": _session(session)}
+            case {"type": "input_audio_buffer.append", "audio": audio}:
+                return event | {"audio": _at_24_khz(audio)}
+        return event
 
     def _stamped(self, effects: Iterable[Effect]) -> list[Effect]:
         stamped = super()._stamped(effects)
@@ -159,16 +162,6 @@ class QwenRealtime(Realtime):
 
 def _is_told(effect: Effect) -> bool:
     return not isinstance(effect, Send) or effect.event["type"] not in ("conversation.item.done", "rate_limits.updated")
-
-
-def _as_ours(event: dict[str, Any]) -> dict[str, Any]:
-    """Return a client event as OpenAI's API has it."""
-    match event:
-        case {"type": "session.update", "session": session}:
-            return event | {"session": _session(session)}
-        case {"type": "input_audio_buffer.append", "audio": audio}:
-            return event | {"audio": _at_24_khz(audio)}
-    return event
 
 
 def _session(given: dict[str, Any]) -> dict[str, Any]:

@@ -10,10 +10,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-from backend.realtime.faults import Fault
-from backend.realtime.serving.core import Realtime
 from backend.realtime.serving.effects import Effect, Send
-from backend.testing.offline.strict import STRICT
+from backend.testing.offline.held import HeldRealtime
 
 Rate = Literal[8000, 16000, 22050, 24000, 32000, 44100, 48000]
 
@@ -214,33 +212,28 @@ def faults(event: Any) -> list[str]:
     return []
 
 
-class XaiRealtime(Realtime):
+class XaiRealtime(HeldRealtime):
     """A conversation by xAI's rules."""
 
-    def receive(self, event: Any) -> list[Effect]:
-        """Carry out a client event, or refuse it with an `error` event that says what is wrong with it."""
+    def faults(self, event: Any) -> list[str]:
         found = faults(event)
         if not found and event["type"] == "input_audio_buffer.commit" and self.session.turn_detection:
             found = ["type: not while turn_detection is server_vad"]
-        if found:
-            return self._stamped([Send(Fault("; ".join(found), code=STRICT).event(event))])
-        return super().receive(_as_ours(event))
+        return found
+
+    def as_ours(self, event: dict[str, Any]) -> dict[str, Any]:
+        match event:
+            case {"type": "session.update", "session": session}:
+                return event | {"session": _session(session)}
+            case {"type": "conversation.item.create", "item": {"type": "message", "role": "assistant"} as item}:
+                content = [part | {"type": "output_text"} for part in item["content"]]
+                return event | {"item": item | {"content": content}}
+            case {"type": "response.create", "response": wanted}:
+                return event | {"response": {name: each for name, each in wanted.items() if name != "modalities"}}
+        return event
 
     def _stamped(self, effects: Iterable[Effect]) -> list[Effect]:
         return super()._stamped(Send(_as_theirs(each.event)) if isinstance(each, Send) else each for each in effects)
-
-
-def _as_ours(event: dict[str, Any]) -> dict[str, Any]:
-    """Return a client event as OpenAI's API has it."""
-    match event:
-        case {"type": "session.update", "session": session}:
-            return event | {"session": _session(session)}
-        case {"type": "conversation.item.create", "item": {"type": "message", "role": "assistant"} as item}:
-            content = [part | {"type": "output_text"} for part in item["content"]]
-            return event | {"item": item | {"content": content}}
-        case {"type": "response.create", "response": wanted}:
-            return event | {"response": {name: each for name, each in wanted.items() if name != "modalities"}}
-    return event
 
 
 def _session(given: dict[str, Any]) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """What installed extensions have for the scripted peer: their providers' schemas, and answers without a script.
 
-An extension has a module `scripted`. In it `PEERS` names the conversations that hold a client to a provider's schema,
-and `open_unscripted` opens what answers while there is no script.
+`PEERS` in an extension's module `scripted` names the conversations that hold a client to a provider's schema;
+`open_unscripted` in its module `unscripted` opens what answers while there is no script.
 """
 
 from __future__ import annotations
@@ -54,29 +54,28 @@ class Mute(Unscripted):
 @asynccontextmanager
 async def open_unscripted(*, at_once: bool) -> AsyncIterator[Unscripted]:
     """Open what answers without a script; `at_once`: now, and not when it is first needed."""
-    for module in _modules():
-        if hasattr(module, "open_unscripted"):
-            async with module.open_unscripted(at_once=at_once) as answering:
-                yield answering
-                return
+    for module in _modules("unscripted"):
+        async with module.open_unscripted(at_once=at_once) as answering:
+            yield answering
+            return
     yield Mute()
 
 
 def peer_of(provider: str) -> type[Realtime]:
     """Return the conversation that holds a client to the provider's schema. Raises `SetupError`."""
     known: set[str] = set()
-    for module in _modules(provider):
-        peers: dict[str, type[Realtime]] = getattr(module, "PEERS", {})
+    for module in _modules("scripted", provider):
+        peers: dict[str, type[Realtime]] = module.PEERS
         if provider in peers:
             return peers[provider]
         known |= peers.keys()
     raise SetupError(f"No provider is {provider!r}.", hint=f"--strict takes {', '.join(sorted(known))}.")
 
 
-def _modules(first: str = "") -> Iterator[ModuleType]:
-    """Yield the `scripted` modules, beginning with that of the extension `first`: most are slow to import."""
+def _modules(which: str, first: str = "") -> Iterator[ModuleType]:
+    """Yield the modules of that name, beginning with that of the extension `first`: some are slow to import."""
     names = [each.name for each in pkgutil.iter_modules(backend.extensions.__path__) if each.ispkg]
     for name in sorted(names, key=lambda each: (each != first, each)):
-        module = f"{backend.extensions.__name__}.{name}.scripted"
+        module = f"{backend.extensions.__name__}.{name}.{which}"
         if find_spec(module) is not None:
             yield import_module(module)

@@ -14,7 +14,7 @@ from backend.extensions.self_hosted.scripted import ACTIVE, NOT_IMPLEMENTED, PEE
 from backend.realtime.serving.effects import Send
 from backend.responders.base import Briefing, ToolSchema
 from backend.responders.codec import RealtimeCodec, Voice
-from backend.testing.offline.strict import STRICT
+from backend.testing.offline.held import STRICT
 from backend.turns import commands as do
 from backend.turns import events as ev
 from backend.turns.commands import Purpose
