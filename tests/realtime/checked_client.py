@@ -9,28 +9,12 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
-from openai.types.realtime import RealtimeClientEvent, RealtimeServerEvent
-from pydantic import TypeAdapter
 from websockets.asyncio.client import ClientConnection, connect
 
 from tests.support.offline_peer import OfflinePeer
+from tests.support.realtime_events import Event, check_client_event, check_server_event
 
-Event = dict[str, Any]
-SERVER_EVENTS: TypeAdapter[Any] = TypeAdapter(RealtimeServerEvent)
-CLIENT_EVENTS: TypeAdapter[Any] = TypeAdapter(RealtimeClientEvent)
 WAIT_S = 10.0
-
-
-def check_server_event(event: Event) -> None:
-    """Fails unless the event is one the `openai` package knows, of the very type it names."""
-    parsed = SERVER_EVENTS.validate_python(event)
-    assert parsed.type == event["type"]
-    assert event["event_id"]
-
-
-def check_client_event(event: Event) -> None:
-    """Fails unless the event is a client event of the `openai` package."""
-    assert CLIENT_EVENTS.validate_python(event).type == event["type"]
 
 
 class RealtimeClient:

@@ -9,7 +9,7 @@ from backend.realtime.serving.core import Knobs, Realtime
 from backend.realtime.serving.effects import Effect, Listen, MakeReply, Send
 from backend.realtime.serving.parts import ReplyPart
 from backend.realtime.serving.reply_stream import Order
-from tests.realtime.checked_client import check_client_event, check_server_event
+from tests.support.realtime_events import check_client_event, check_server_event
 
 Event = dict[str, Any]
 MANUAL = {"type": "realtime", "audio": {"input": {"turn_detection": None, "transcription": {"model": "m"}}}}

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, get_args
+from typing import Any
 
 import pytest
-from openai.types.realtime import RealtimeClientEvent
 from openai.types.realtime.audio_transcription import AudioTranscription
 from openai.types.realtime.realtime_audio_config_input import RealtimeAudioConfigInput
 from openai.types.realtime.realtime_audio_config_output import RealtimeAudioConfigOutput
@@ -20,10 +19,7 @@ from backend.realtime.client_events import CLIENT_EVENTS, checked
 from backend.realtime.faults import Fault
 from backend.realtime.items import PARTS, read_item
 from backend.realtime.session import FIELDS, RESPONSE_FIELDS, TOOL_FIELDS, TRANSCRIPTION, VAD_DEFAULTS, RealtimeSession
-
-EVENTS: dict[str, type[BaseModel]] = {
-    get_args(kind.model_fields["type"].annotation)[0]: kind for kind in get_args(get_args(RealtimeClientEvent)[0])
-}
+from tests.support.realtime_events import CLIENT_EVENTS as PACKAGE
 
 
 def fields(model: type[BaseModel]) -> set[str]:
@@ -31,13 +27,13 @@ def fields(model: type[BaseModel]) -> set[str]:
 
 
 def test_every_client_event_has_its_fields() -> None:
-    named = {kind: fields(model) - {"type", "event_id"} for kind, model in EVENTS.items()}
+    named = {kind: fields(model) - {"type", "event_id"} for kind, model in PACKAGE.items()}
     assert {kind: set(known) for kind, known in CLIENT_EVENTS.items()} == named
 
 
 @pytest.mark.parametrize("kind", CLIENT_EVENTS)
 def test_a_field_is_required_where_the_package_requires_it(kind: str) -> None:
-    required = {name for name, field in EVENTS[kind].model_fields.items() if field.is_required()} - {"type"}
+    required = {name for name, field in PACKAGE[kind].model_fields.items() if field.is_required()} - {"type"}
     assert {name for name, field in CLIENT_EVENTS[kind].items() if field.required} == required
     if required:
         with pytest.raises(Fault):
@@ -68,6 +64,6 @@ def test_every_content_part_of_the_package_is_read_and_shown_again(role: str, ki
     own = {"input_image": {"image_url": "data:image/png;base64,"}, "audio": {"transcript": "Hi"}}
     part: dict[str, Any] = {"type": kind} | own.get(kind, own["audio"] if kind.endswith("audio") else {"text": "Hi"})
     given = {"type": "message", "role": role, "content": [part]}
-    EVENTS["conversation.item.create"].model_validate({"type": "conversation.item.create", "item": given})
+    PACKAGE["conversation.item.create"].model_validate({"type": "conversation.item.create", "item": given})
     item = read_item(given, "item_1")
     assert item.shown() == given | {"id": "item_1", "object": "realtime.item", "status": "completed"}

@@ -114,25 +114,6 @@ async def test_first_replies_are_refused_with_the_event_id_and_leave_no_trace(pe
         assert len(client.of("response.done")) == 1
 
 
-async def test_second_reply_is_refused_while_one_is_active_but_out_of_band_runs_beside(peer: OfflinePeer) -> None:
-    script = {"turns": [{"reply": {"tone": {**TONE, "ms": 60_000}, "pace": 1}}], "fallback": "Aside."}
-    await peer.follow(script)
-    async with call(peer) as client:
-        await client.setup()
-        await client.type("go")
-        await client.reply("one")
-        main = (await client.until("response.created"))["response"]["id"]
-        await client.reply("two")
-        assert (await client.until("error"))["error"]["event_id"] == "two"
-        await client.reply("aside", conversation="none", metadata={"kind": "summary"}, output_modalities=["text"])
-        done = await client.until("response.done")
-        assert done["response"]["metadata"] == {"kind": "summary"}
-        assert done["response"]["id"] != main
-        assert client.of("response.output_text.done")[0]["text"] == "Aside."
-        items = (await peer.connections())[0]["items"]
-        assert [item["role"] for item in items] == ["user", "assistant"]
-
-
 async def test_hung_reply_can_be_cancelled_and_the_next_one_runs(peer: OfflinePeer) -> None:
     script = {"turns": [{"reply": {"hang": True}}, {"reply": "Back."}]}
     await peer.follow(script)

@@ -16,7 +16,7 @@ from backend.turns import events as ev
 from backend.turns import page_events as page
 from backend.turns.call_options import CallOptions
 from backend.turns.commands import Purpose
-from tests.realtime.checked_client import check_server_event
+from tests.support.realtime_events import check_server_event
 
 Json = dict[str, Any]
 
