@@ -24,7 +24,6 @@ from backend.media.frame import milliseconds
 from backend.transports.webrtc.ice import IceConfig
 from responder_thinker.caller import Caller, ReceivedAudio
 from responder_thinker.progress import Progress
-from responder_thinker.proof_of_work import ProvingWork
 from responder_thinker.signalling import ReceivedEvent, Signalling, Ticket, page_events, restore_cookie, save_cookie
 from responder_thinker.webrtc import WebRTCCaller
 from responder_thinker.websocket import WebSocketCaller
@@ -152,7 +151,7 @@ async def place_call(
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     known = cookies is None and token is None and conversation is not None
     async with (
-        httpx2.AsyncClient(base_url=url, trust_env=False, cookies=cookies, headers=headers, auth=ProvingWork()) as http,
+        httpx2.AsyncClient(base_url=url, trust_env=False, cookies=cookies, headers=headers) as http,
         AsyncExitStack() as stack,
     ):
         if known:

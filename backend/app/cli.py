@@ -169,6 +169,10 @@ def token(
     ] = None,
     key: Annotated[str, typer.Option(help="ID of the key in API_KEYS; default: the first one.")] = "",
     minutes: Annotated[int, typer.Option(min=1, max=60, help="Minutes until it expires.")] = 60,
+    days: Annotated[
+        int,
+        typer.Option(min=0, max=366, help="Days until it expires, for a program that only uses tools over MCP."),
+    ] = 0,
     conversation: Annotated[str, typer.Option(help="Limit it to this conversation.")] = "",
     origin: Annotated[str, typer.Option(help="Limit it to pages of this origin.")] = "",
     budget: Annotated[int | None, typer.Option(min=0, help="Limit the model tokens used with it.")] = None,
@@ -184,7 +188,8 @@ def token(
     claims = {"conversation": conversation, "origin": origin, "budget": budget}
     given = {name: value for name, value in claims.items() if value not in ("", None)}
     keys, tools = ApiKeys(pairs), {"tools": tool} if tool else {}
-    made = keys.sign(key or next(iter(pairs), ""), {"sub": sub, "grants": granted | tools, **given}, minutes * 60)
+    lives_s = days * 86_400 or minutes * 60
+    made = keys.sign(key or next(iter(pairs), ""), {"sub": sub, "grants": granted | tools, **given}, lives_s)
     keys.read(made)  # says what is wrong with a name, before somebody else has to
     typer.echo(made)
 

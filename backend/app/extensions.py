@@ -18,6 +18,7 @@ import httpx2
 from backend import extensions
 from backend.errors import BadPlugin, SetupError, VoiceError
 from backend.extension import Extension, Ground, Opened, OpenProvider
+from backend.http.app import Joined
 from backend.middleware.plan import steps_of
 from backend.settings.plugin import PluginSettings, settings_in
 from backend.settings.settings import Settings
@@ -50,6 +51,15 @@ class Installed:
     def responders(self) -> Mapping[str, OpenProvider]:
         """The providers of the Responder by name."""
         return {name: opener for each in self.extensions for name, opener in each.responders.items()}
+
+    @property
+    def joined(self) -> Joined:
+        """What extensions add to the HTTP application."""
+        return Joined(
+            routers=[router for each in self.extensions for router in each.routes],
+            grants={path: grant for each in self.extensions for path, grant in each.grants.items()},
+            token_sockets={path: write for each in self.extensions for path, write in each.token_sockets.items()},
+        )
 
     def credentials(self, settings: Settings) -> list[str]:
         """Return the variables that are set by which callers would act with the operator's credentials."""

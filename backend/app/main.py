@@ -112,7 +112,7 @@ def _banner(foundation: Foundation, calls: CallSubsystem, host: str, further: It
     ]
     if foundation.tracing.deliveries:
         lines.append(f"Tracing    {_tracing(settings)}")
-    if summary := mcp_summary(settings.mcp):
+    if summary := mcp_summary(settings.mcp, keyed="key" in settings.access):
         lines.append(f"MCP        {summary}")
     if opened.detail:
         lines.append(f"           {opened.detail}")

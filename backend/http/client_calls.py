@@ -6,22 +6,22 @@ from collections import Counter
 
 from starlette.requests import HTTPConnection
 
+from backend.access.addresses import address_key
+from backend.access.payers import current_payer
+from backend.access.permits import Permit, PermitKind
 from backend.access.reach import Reach
-from backend.budgets.payers import current_payer
-from backend.budgets.permits import Permit, PermitKind
-from backend.budgets.usage import CALL
+from backend.access.usage import CALL
 from backend.errors import Forbidden, VoiceError
-from backend.http.budgets import known_payer, take_permit
+from backend.http.budgets import payer_of, take_permit
 from backend.http.context import Context, identity_of
-from backend.http.limits import address_key
 from backend.http.signalling import conversation_for
 from backend.sessions.registry import Session
 
 
 async def admit_client(connection: HTTPConnection, here: Context) -> Permit:
     """Count a new call and admit it at its caller's expense. Raises `TooMany` over a limit or a budget."""
-    here.offers.take(address_key(connection), here.now())
-    payer = await known_payer(connection)
+    await here.offers.take(address_key(connection), here.now())
+    payer = payer_of(connection)
     current_payer.set(payer)
     await here.services.budgets.admit(payer, CALL, Counter())
     return await take_permit(connection, PermitKind.CALLS)

@@ -26,7 +26,7 @@ from starlette.responses import Response
 from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket
 
-from backend.extensions.local.chat.rules import think
+from backend.extensions.local.app import answered
 from backend.media.frame import SAMPLE_RATE, milliseconds
 from backend.realtime.items import Item
 from backend.realtime.serving.core import Realtime
@@ -379,7 +379,7 @@ class Provider:
 
 
 async def _chat(request: Request) -> Response:
-    return await complete(await request.body(), MODEL, think)
+    return await complete(await request.body(), MODEL, answered)
 
 
 async def _serve(listening: socket.socket) -> None:

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 from fakeredis import FakeServer
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from redis.asyncio import Redis
 
@@ -16,6 +16,7 @@ from backend.coordinator.store import ACTIVE, DROPPED, INPUTS_LIMIT, Channels
 from backend.storage.client import connect
 from backend.tasks.task import Task, TaskState
 from tests.support.crashing import Countdown, Crash, CrashingRedis
+from tests.support.examples import examples
 from tests.support.redis_server import running_redis
 
 
@@ -107,7 +108,7 @@ MOVES = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(MOVES)
 def test_no_loss_and_no_double_effect_when_processes_die_at_any_await(moves: list[tuple[str, int | None]]) -> None:
     asyncio.run(_through(moves))

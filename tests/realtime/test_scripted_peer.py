@@ -278,7 +278,7 @@ def test_process_ends_when_its_standard_input_closes() -> None:
 
 
 def test_killed_server_leaves_no_recogniser_behind() -> None:
-    process = start([])
+    process = start([], loads="")
     peer = when_ready(process)
     server = psutil.Process(peer.pid)
     deadline = time.monotonic() + 10

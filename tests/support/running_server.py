@@ -18,11 +18,17 @@ import httpx2
 
 from backend.testing.calls import PlacedCall as PlacedCall
 from backend.testing.calls import browser_of, call_to
+from tests.support.forked import Forked
 from tests.support.offline_peer import OfflinePeer
+from tests.support.shared_responder import shared_local_responder
 
 READY_WITHIN_S = 60.0
 TAKES_ALL = {"ADMISSION_MAX_LAG_MS": "0", "ADMISSION_MAX_CPU_PERCENT": "0"}
 """However busy the machine is: tests share it with other tests."""
+ANSWERED_OTHERWISE = frozenset(
+    {"LOCAL_CALLS", "LOCAL_MODEL_URL", "OFFLINE_SCRIPT", "OFFLINE_URL", "OPENAI_API_KEY", "RESPONDER", "RESPONDERS"}
+)
+"""Settings that say who answers; a server without any of them takes the local Responder."""
 END_WITHIN_S = 15.0
 COMMAND = str(Path(sys.executable).parent / "responder-thinker")
 
@@ -48,11 +54,13 @@ def running_server(
 ) -> Iterator[RunningServer]:
     """`responder-thinker serve` on a free port with a data folder of its own, ended by its pid.
 
-    `prefix` goes before the command, `options` behind it. With `peer` it takes that process for the OpenAI API;
-    without, it starts its own local Responder.
+    `prefix` goes before the command, `options` behind it. With `peer` it takes that process for the OpenAI API.
+    Without, it takes the local Responder that all servers of this test process share, unless `env` says who answers:
+    `OFFLINE_URL=""` has it start its own.
     """
     with tempfile.TemporaryDirectory() as folder:
-        process = _start(Path(folder), environment(Path(folder), peer) | env, prefix, options)
+        shared = {} if peer or prefix or ANSWERED_OTHERWISE & env.keys() else {"OFFLINE_URL": shared_local_responder()}
+        process = _start(Path(folder), environment(Path(folder), peer) | shared | env, prefix, options)
         try:
             yield when_ready(process, Path(folder))
         finally:
@@ -84,8 +92,9 @@ def end(process: subprocess.Popen[bytes]) -> None:
 def _start(
     folder: Path, settings: Mapping[str, str], prefix: Sequence[str], options: Sequence[str]
 ) -> subprocess.Popen[bytes]:
+    starting = subprocess.Popen if prefix else Forked
     with (folder / "stderr.log").open("wb") as log:
-        return subprocess.Popen(
+        return starting(
             [*prefix, COMMAND, "serve", "--port", "0", *options],
             cwd=folder,
             env={"COLUMNS": "200"} | dict(settings),

@@ -9,23 +9,17 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from backend.testing.offline.script.handler import loud_ms
-from backend.testing.services.twilio import TOKEN
-from tests.extensions.telephone.test_telnyx_and_plivo import SETTINGS as STREAM_SETTINGS
 from tests.support.every_way import WAYS, Line, Way, is_loud
-from tests.support.media_streams import TwilioStream
+from tests.support.of_extensions import of_extensions
 from tests.support.offline_peer import OfflinePeer, running_peer
 from tests.support.running_server import RunningServer, running_server
-from tests.support.sip_load import free_port, sip_settings
-from tests.support.sip_phone import HERE
 from tests.support.speech import silence, speech
-from tests.support.telephone import phone_call, plivo_call, telnyx_call
 from tests.support.tones import pitch
 from tests.support.waiting import until
 
@@ -58,20 +52,8 @@ TURNS = {
 }
 
 
-def by_stream(open_call: Callable[[str], AbstractAsyncContextManager[TwilioStream]]) -> Way:
-    @asynccontextmanager
-    async def way(url: str, _: int) -> AsyncIterator[Line]:
-        async with open_call(url) as stream:
-            yield Line(stream.say, lambda seen: stream.heard[seen:])
-
-    return way
-
-
-ALL_WAYS = WAYS | {
-    "telephone, Twilio": by_stream(phone_call),
-    "telephone, Telnyx": by_stream(telnyx_call),
-    "telephone, Plivo": by_stream(plivo_call),
-}
+MODULES = list(of_extensions("ways"))
+ALL_WAYS: dict[str, Way] = WAYS | {name: way for module in MODULES for name, way in module.WAYS.items()}
 SLACK_MS = 160
 YIELDS_WITHIN_MS = 2_500
 HEARD_WITHIN_MS = 400
@@ -85,14 +67,9 @@ def peer() -> Iterator[OfflinePeer]:
 
 
 @pytest.fixture(scope="module")
-def sip_port() -> int:
-    return free_port()
-
-
-@pytest.fixture(scope="module")
-def server(peer: OfflinePeer, sip_port: int) -> Iterator[RunningServer]:
-    settings = sip_settings(HERE) | {"SIP__PORT": str(sip_port), "SIP__RTP_PORTS": "27000-27199"}
-    with running_server(peer, TWILIO__AUTH_TOKEN=TOKEN, **STREAM_SETTINGS, **settings) as running:
+def server(peer: OfflinePeer) -> Iterator[RunningServer]:
+    settings = {name: value for module in MODULES for name, value in module.SETTINGS.items()}
+    with running_server(peer, **settings) as running:
         yield running
 
 
@@ -138,9 +115,9 @@ class Ear:
 
 
 @pytest.mark.parametrize("way", ALL_WAYS)
-async def test_a_call_keeps_the_rules(way: str, peer: OfflinePeer, server: RunningServer, sip_port: int) -> None:
+async def test_a_call_keeps_the_rules(way: str, peer: OfflinePeer, server: RunningServer) -> None:
     await peer.follow(TURNS)
-    async with ALL_WAYS[way](server.url, sip_port) as line:
+    async with ALL_WAYS[way](server.url) as line:
         ear = Ear(line)
         await ear.listen_for(1.0)
         line.say(speech(QUESTION))

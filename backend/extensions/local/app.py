@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from starlette.requests import HTTPConnection
 from starlette.responses import Response
 from starlette.websockets import WebSocket
 
-from backend.extensions.local.chat.rules import think
+from backend.extensions.local.dialogue import without_model
+from backend.extensions.local.dialogue.calls import Thought
 from backend.realtime.serving.core import Realtime
 from backend.realtime.serving.handler import Handler
 from backend.realtime.serving.wire_log import WireLog
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
     from backend.extensions.local.dialogue.chat_model import ChatModelDialogue
 
 RETRY_S = 15
-"""Seconds after which a caller for whom there was no room may try again."""
+"""Seconds after which a caller who found no room may try again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +54,7 @@ class LocalService(Service):
     ) -> None:
         """`new_handler` makes the handler of one connection.
 
-        Chat completions are passed on to the `model`; without one, rules answer them.
+        Chat completions are passed on to the `model`; without one, tools are called that fit.
         """
         super().__init__(required_key)
         self._new_handler = new_handler
@@ -82,9 +84,14 @@ class LocalService(Service):
 
     async def complete(self, body: bytes) -> Response:
         if self._model is None:
-            return await complete(body, MODEL, think)
+            return await complete(body, MODEL, answered)
         from backend.extensions.local.chat.forward import (
             forward,  # its client takes a second to import: only with a model
         )
 
         return await forward(body, self._model)
+
+
+def answered(messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]], tool_choice: Any) -> Thought:
+    """Return what a chat completion answers without a model."""
+    return without_model.complete(messages, tools if tool_choice != "none" else [], datetime.now())

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 
 from starlette.responses import Response
 
-from backend.extensions.local.chat.rules import think
+from backend.extensions.local.app import answered
 from backend.extensions.local.engines import Engines, open_engines
 from backend.extensions.local.synthesis.voice import speak
 from backend.extensions.local.voice_session import VoiceSession
@@ -32,8 +32,11 @@ class Answering(Unscripted):
     def new_handler(self) -> VoiceSession:
         return VoiceSession(self._engines)
 
+    async def load(self) -> None:
+        await self._engines.loaded()
+
     async def complete(self, body: bytes) -> Response:
-        return await complete(body, MODEL, think)
+        return await complete(body, MODEL, answered)
 
     def speak(self, words: str) -> bytes:
         return speak(words)

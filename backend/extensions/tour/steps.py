@@ -22,7 +22,7 @@ async def sign(turn: WholeTurn) -> Amended:
 async def audit(turn: WholeTurn) -> None:
     raise RuntimeError(f"cannot file: {turn.asked.text}")
 """
-QUESTION = "Who wrote Hamlet?"
+QUESTION = "What is seventeen times twenty four?"
 
 
 async def run(console: Console) -> int:

@@ -32,6 +32,7 @@ def main() -> int:
         metavar="PROVIDER",
         help="refuse what a provider's schema does not know: without a name, that of the openai package",
     )
+    parser.add_argument("--load-when-used", action="store_true", help="load the speech models when they are first used")
     options = parser.parse_args()
     try:
         uvloop.run(_serve(load(options.script) if options.script else None, options))
@@ -43,7 +44,9 @@ def main() -> int:
 
 async def _serve(script: Script | None, options: argparse.Namespace) -> None:
     conversation = _conversation(options.strict)
-    async with open_unscripted(at_once=script is None) as unscripted:  # a script needs no engine until it says so
+    async with open_unscripted(
+        at_once=script is None and not options.load_when_used
+    ) as unscripted:  # a script needs no engine until it says so
         peer = ScriptedPeer(unscripted, script, required_key=options.require_key, conversation=conversation)
         await run(create_app(peer), options)
 

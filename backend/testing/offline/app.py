@@ -56,8 +56,10 @@ class ScriptedPeer(serving.Service):
         self._handshakes = self._accepted = self._chats = 0
         """Each since the script was set."""
 
-    def take_script(self, script: Script | None) -> None:
-        """Follow another script from the next connection on, with an empty log."""
+    async def take_script(self, script: Script | None) -> None:
+        """Follow another script from the next connection on, with an empty log; without one, load the speech models."""
+        if script is None:
+            await self._unscripted.load()
         self._script = script
         self._handshakes = self._accepted = self._chats = 0
         self.records.clear()
@@ -129,7 +131,7 @@ async def debug_script(request: Request) -> Response:
     except ScriptError as error:
         return JSONResponse({"error": str(error)}, status_code=422)
     peer: ScriptedPeer = request.app.state.service
-    peer.take_script(script)
+    await peer.take_script(script)
     return JSONResponse({"ok": True})
 
 

@@ -31,6 +31,9 @@ class Unscripted(Protocol):
     def new_handler(self) -> Handler:
         """Return the handler of one connection."""
 
+    async def load(self) -> None:
+        """Load what it needs, unless that was done before."""
+
     async def complete(self, body: bytes) -> Response:
         """Answer one chat completion."""
 
@@ -43,6 +46,9 @@ class Mute(Unscripted):
 
     def new_handler(self) -> Handler:
         return ScriptedHandler(ConnectionScript(), self.speak)
+
+    async def load(self) -> None:
+        """Nothing is needed."""
 
     async def complete(self, body: bytes) -> Response:
         return failure(503, "Nothing answers here without a script.", "server_error")
