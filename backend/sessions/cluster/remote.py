@@ -9,8 +9,6 @@ from contextlib import aclosing
 from typing import Any
 
 from backend.errors import MemoryUnavailable, VoiceError
-from backend.extensions.realtime_endpoint.protocol import Send
-from backend.extensions.realtime_endpoint.sideband import Sideband
 from backend.runtime.faults import decode_or_skip
 from backend.sessions.cluster.cluster_registry import ClusterRegistry, SessionEntry, decode_event, events_key
 from backend.sessions.cluster.rpc import Rpc
@@ -19,6 +17,7 @@ from backend.sessions.event_log import EventLog
 from backend.sessions.handles import SessionHandle
 from backend.sessions.page_json import NAMES, LoggedEvent
 from backend.sessions.registry import END_WITHIN_S, SessionDescription, SessionState
+from backend.sessions.sideband import Send, Sideband
 from backend.sessions.transcript import TranscriptEntry
 from backend.turns.page_events import SessionEnded
 
