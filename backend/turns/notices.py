@@ -90,6 +90,10 @@ class Notices:
 
     def __init__(self) -> None:
         self._waiting: dict[str, Pending] = {}
+        self.opened = False
+        """The caller was greeted, or has said something: notices may be spoken."""
+        self.not_before = 0.0
+        """No notice is spoken earlier."""
         self.parked: dict[str, Pending] = {}
         """The notices that are not tried again in this call, by id."""
         self._done: dict[str, None] = {}

@@ -15,7 +15,7 @@ from backend.turns import commands as do
 from backend.turns import events as ev
 from backend.turns import page_events as page
 from backend.turns.limits import TurnLimits
-from backend.turns.machine.open_turn import SUSPECTED_S
+from backend.turns.machine.pending_turn.waiting import HINTED_S
 from backend.turns.patience import EndpointingStyle
 from tests.call.engine_steps import TOOL, begin_reply, finish_reply, play_out, type_and_answer
 from tests.call.world import TONE, LoudnessVad, placed_call, settle, think_at_once, thinkers
@@ -79,7 +79,7 @@ async def test_a_sound_near_the_callers_level_keeps_a_reply_back_in_a_pause_and_
         endpointing._near_sound = True
         await call.speak(0, then_silent=1)
         assert call.told("floor")[-1] == {"floor": "pausing"} and due is not None
-        assert call.live._machine.deadline() == pytest.approx(due + SUSPECTED_S)
+        assert call.live._machine.deadline() == pytest.approx(due + HINTED_S)
         endpointing._near_sound = False
         await call.speak(0, then_silent=1)
         assert call.live._machine.deadline() == due

@@ -9,7 +9,7 @@ import pytest
 from backend.turns import commands as do
 from backend.turns import events as ev
 from backend.turns.commands import Purpose
-from backend.turns.machine.state import Floor
+from backend.turns.machine.floor.state import Floor
 from backend.turns.page_events import NoticeChanged, ThinkerChanged
 from tests.turns.story import Story, purposes
 

@@ -8,7 +8,7 @@ import pytest
 
 from backend.turns import commands as do
 from backend.turns import events as ev
-from backend.turns.machine.state import Floor
+from backend.turns.machine.floor.state import Floor
 from backend.turns.page_events import MurmurHeard, TranscriptCompleted
 from backend.turns.utterances import UtteranceKind
 from tests.turns.talk import replying

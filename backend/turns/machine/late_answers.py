@@ -1,8 +1,4 @@
-"""Answers that come when the caller has moved on: told when the floor is free, unless nobody wants them any more.
-
-Each is a notice (see `conversation.notices`) under the id of its call. It is dropped when it grows too old, when the
-same is asked again, and when the caller says "never mind".
-"""
+"""Late answers as notices, each under the id of its call: `turns.turn` says what happens to which answer."""
 
 from __future__ import annotations
 
@@ -13,7 +9,8 @@ from backend.turns import commands as do
 from backend.turns import events as ev
 from backend.turns import page_events as page
 from backend.turns.grammar import classify, words_of
-from backend.turns.machine.state import State, ToolCallEntry, ToolCallState
+from backend.turns.machine.state import State
+from backend.turns.machine.tool_calls import ToolCallEntry, ToolCallState
 
 DISMISSED = json.dumps({"cancelled": "The caller has cancelled this question. At most say that it is all right."})
 """The result the Responder is given for a dismissed call."""
@@ -57,7 +54,7 @@ def drop_if_called_off(s: State, words: str) -> None:
     for other in s.notices.late_answers():
         s.notices.withdraw(other)
     for call in s.calls.running():
-        if call.turn < s.turn:
+        if call.turn < s.floor.turn:
             dismiss(s, call)
 
 
