@@ -18,6 +18,7 @@ from typing import Any
 from pydantic import BaseModel, SecretStr
 from pydantic.fields import FieldInfo
 
+from backend.app.extensions import installed
 from backend.settings.settings import Settings
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -53,13 +54,21 @@ class Variable:
     """The heading it stands under."""
 
 
-def variables(model: type[BaseModel] = Settings, prefix: str = "", section: str = "") -> Iterator[Variable]:
-    """Yield every variable in the order of the file; a nested model's come as PREFIX__NAME."""
+def variables() -> Iterator[Variable]:
+    """Yield every variable: the core's in the order of its file, then those of each extension."""
+    yield from _variables(Settings)
+    for extension in installed().extensions:
+        for kind in extension.settings:
+            yield from _variables(kind, kind.prefix(), extension.title or extension.name)
+
+
+def _variables(model: type[BaseModel], prefix: str = "", section: str = "") -> Iterator[Variable]:
+    """Yield the variables of a model; those of a nested one come as PREFIX__NAME."""
     headings = {field: heading for heading, field in HEADING.findall(inspect.getsource(model))} if not prefix else {}
     for name, field in model.model_fields.items():
         section = headings.get(name, section)
         if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
-            yield from variables(field.annotation, f"{prefix}{name.upper()}__", section)
+            yield from _variables(field.annotation, f"{prefix}{name.upper()}__", section)
         else:
             yield Variable(f"{prefix}{name.upper()}", _written(field), field.description or "", section)
 

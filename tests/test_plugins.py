@@ -10,7 +10,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from backend.app.plugins import load_plugins
+from backend.app.extensions import installed
 from backend.app.thinkers import build_thinkers
 from backend.errors import SettingsError, SetupError
 from backend.settings.settings import load_settings
@@ -150,13 +150,13 @@ def test_a_wrong_setting_or_prefix_is_refused_with_the_file(moon: Path, before: 
     else:
         (moon.parent / ".env").write_text(after)
     with pytest.raises(SetupError, match=told):
-        load_plugins([moon])
+        installed([moon])
 
 
 def test_what_a_plugin_declares_is_a_setting_and_the_rest_of_its_prefix_is_none(moon: Path) -> None:
-    plugins = load_plugins([moon])
+    plugins = installed([moon])
     found = {"MOON__CRATER_KM": "7", "MOON__CRATR_KM": "7"}
-    assert unknown_settings(found, Path("nowhere"), plugins.settings) == [
+    assert unknown_settings(found, Path("nowhere"), plugins.plugin_settings) == [
         "MOON__CRATR_KM is not a setting. Did you mean MOON__CRATER_KM?"
     ]
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from backend.app.extensions import installed
 from backend.errors import SettingsError
 from backend.settings.settings import Settings, load_settings
 from backend.settings.unknown import unknown_settings
@@ -31,7 +32,9 @@ def refusal(**variables: str) -> str:
         for name, value in variables.items():
             patch.setenv(name, value)
         with pytest.raises(SettingsError) as caught:
-            load_settings()
+            here = load_settings()
+            for kind in installed().settings:
+                here.of(kind)
     assert caught.value.hint
     return str(caught.value)
 

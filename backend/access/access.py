@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from backend.access.principal import USER_GRANTS, Grant, Tier
@@ -29,14 +30,20 @@ class Access:
         return self.default_tier if here else Tier.ANONYMOUS
 
 
-def decide_access(settings: Settings, host: str) -> Access:
+def decide_access(settings: Settings, host: str, credentials: Iterable[str] = ()) -> Access:
     """Return how callers of a server that listens on `host`, or is published by a container, are admitted.
 
+    `credentials` are the settings of extensions by which callers would act with the operator's credentials.
     Raises `SetupError` for an open server beyond loopback whose callers would spend the operator's credentials.
     """
     modes, host = frozenset(settings.access), settings.publish_on or host
     alone = is_loopback(host)
-    if "open" in modes and not alone and not settings.access_open_anywhere and (names := _credentials(settings)):
+    if (
+        "open" in modes
+        and not alone
+        and not settings.access_open_anywhere
+        and (names := _credentials(settings, credentials))
+    ):
         raise SetupError(
             f"Anyone who can reach {host} could use {', '.join(names)}: ACCESS=open admits everyone.",
             hint="Set ACCESS=key or ACCESS=oidc, listen on 127.0.0.1, or allow it with ACCESS_OPEN_ANYWHERE=true.",
@@ -44,7 +51,7 @@ def decide_access(settings: Settings, host: str) -> Access:
     return Access(modes, Tier.OPERATOR if "open" in modes and alone else Tier.ANONYMOUS)
 
 
-def access_summary(settings: Settings, host: str) -> str:
+def access_summary(settings: Settings, host: str, credentials: Iterable[str] = ()) -> str:
     """Return for the operator, in a line, who is admitted."""
     host = settings.publish_on or host
     words = {
@@ -53,7 +60,9 @@ def access_summary(settings: Settings, host: str) -> str:
         "oidc": "users who sign in",
     }
     admitted = " and ".join(words[mode] for mode in settings.access)
-    warning = "; ACCESS_OPEN_ANYWHERE: even where your keys are spent" if _everywhere(settings, host) else ""
+    warning = (
+        "; ACCESS_OPEN_ANYWHERE: even where your keys are spent" if _everywhere(settings, host, credentials) else ""
+    )
     return f"{','.join(settings.access)}: {admitted}{warning}"
 
 
@@ -65,11 +74,11 @@ def is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-def _everywhere(settings: Settings, host: str) -> bool:
-    return "open" in settings.access and not is_loopback(host) and bool(_credentials(settings))
+def _everywhere(settings: Settings, host: str, credentials: Iterable[str]) -> bool:
+    return "open" in settings.access and not is_loopback(host) and bool(_credentials(settings, credentials))
 
 
-def _credentials(settings: Settings) -> list[str]:
+def _credentials(settings: Settings, further: Iterable[str]) -> list[str]:
     """Return the settings by which callers would act with the operator's credentials, by name."""
     held = {
         "OPENAI_API_KEY": settings.openai_api_key,
@@ -77,8 +86,7 @@ def _credentials(settings: Settings) -> list[str]:
         "NEWSAPI_API_KEY": settings.newsapi_api_key,
         "BRAVE_API_KEY": settings.brave_api_key,
         "NCBI_API_KEY": settings.ncbi_api_key,
-        "GITHUB__TOKEN": settings.github.token,
         "CALDAV_URL": settings.caldav_url,
         "MCP__SERVERS": settings.mcp.entries,
     }
-    return [name for name, value in held.items() if value]
+    return [*(name for name, value in held.items() if value), *further]

@@ -7,6 +7,7 @@ import gc
 import logging
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -57,7 +58,7 @@ def serve(
     set_up_logs(log_level, log_form, "server")
     settings = load_settings()
     if settings.workers > 1 and not shared_port:
-        from backend.app.worker_processes import supervise  # heavy imports, here and below: not needed to print help
+        from backend.app.worker_processes import supervise
 
         uvloop.run(supervise(settings, host, port, ["--log-level", log_level, "--log-format", log_form]))
     else:
@@ -171,18 +172,6 @@ def token(
     typer.echo(made)
 
 
-@app.command(
-    add_help_option=False,
-    context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
-)
-def tour(context: typer.Context) -> None:
-    """Show every Thinker at work, without a key or a network.
-
-    It needs no microphone either: the questions are typed, and spoken by a computer voice.
-    """
-    raise typer.Exit(subprocess.call([sys.executable, "-m", "backend.extensions.tour", *context.args]))
-
-
 @documents.command("add")
 def add_documents(
     path: Annotated[Path, typer.Argument(help="A Markdown or text file, or a folder of them.")],
@@ -194,9 +183,30 @@ def add_documents(
     Console(highlight=False).print(f"{count} document{'' if count == 1 else 's'} can be searched.", markup=False)
 
 
+def add_commands_of_extensions() -> None:
+    """Add the commands that extensions declare."""
+    from backend.app.extensions import installed
+
+    for name, command in ((name, each) for found in installed().extensions for name, each in found.commands.items()):
+        passed = {"allow_extra_args": True, "ignore_unknown_options": True}
+        app.command(name, help=command.help, add_help_option=False, context_settings=passed)(_running(command.module))
+
+
+def _running(module: str) -> Callable[[typer.Context], None]:
+    """Return what runs a module with all the arguments, `--help` among them."""
+
+    def run(context: typer.Context) -> None:
+        raise typer.Exit(subprocess.call([sys.executable, "-m", module, *context.args]))
+
+    return run
+
+
 def main() -> None:
     """Run the command line; an error that the server raises on purpose is two lines, not a traceback."""
     try:
+        own = {command.callback.__name__ for command in app.registered_commands if command.callback}
+        if not own.intersection(sys.argv[1:2]):
+            add_commands_of_extensions()  # looked for only where they may be meant: it takes a second
         app()
     except VoiceError as error:
         console = Console(stderr=True, highlight=False)

@@ -30,6 +30,7 @@ from sqlalchemy import text
 from sqlalchemy.exc import SQLAlchemyError
 
 from backend.app.endpoints import open_named
+from backend.app.extensions import installed
 from backend.errors import VoiceError
 from backend.media.echo import load_canceller
 from backend.media.endpointing import detector
@@ -193,7 +194,7 @@ async def _provider(settings: Settings, port: int) -> Finding:
     for name in settings.responder_names:
         async with AsyncExitStack() as stack:
             try:
-                opened = await open_named(name, settings, stack)
+                opened = await open_named(name, settings, stack, installed(settings.plugin_folders).responders)
                 began = time.monotonic()
                 responder = await opened.provider.connect(Briefing("You are being tested."), ())
                 results.append(f"{name}: {opened.provider.about.model} in {(time.monotonic() - began) * 1000:.0f} ms")

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
+from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 
-from backend.app import providers as folder
-from backend.app.local_responder import LocalResponder
-from backend.app.providers.base import ApiEndpoint, OpenedProvider
-from backend.app.warm_up import WarmUp
+from backend.app.local_provider import open_local
+from backend.app.openai_provider import open_openai
 from backend.errors import SetupError
+from backend.extension import OpenProvider
 from backend.responders.failover import Providers
+from backend.responders.opening import ApiEndpoint, OpenedProvider
+from backend.responders.warm_up import WarmUp
 from backend.settings.settings import Settings
+
+OWN: Mapping[str, OpenProvider] = {"openai": open_openai, "local": open_local}
+"""The providers that are no extensions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +29,6 @@ class Endpoints:
     """The chat completions that Thinkers get."""
     most_calls: int = 0
     """Calls that the Responder serves at once; 0: any number."""
-    local: LocalResponder | None = None
-    """The local Responder's process, where the server has started one."""
     warm_up: WarmUp | None = None
     """What the local Responder still loads, where it is used."""
 
@@ -37,13 +38,15 @@ class Endpoints:
         return self.warm_up.loading if self.warm_up else []
 
 
-async def open_endpoints(settings: Settings, stack: AsyncExitStack) -> Endpoints:
+async def open_endpoints(
+    settings: Settings, stack: AsyncExitStack, responders: Mapping[str, OpenProvider]
+) -> Endpoints:
     """Return the endpoints; a child process ends with `stack`, and loads in the background. Raises `SetupError`.
 
-    Thinkers are answered by the API whose key is set, else by the first provider that can; the local Responder asks
-    LOCAL_MODEL_URL.
+    `responders` are those of extensions, by name. Thinkers are answered by the API whose key is set, else by the first
+    provider that can; the local Responder asks LOCAL_MODEL_URL.
     """
-    opened = [await open_named(name, settings, stack) for name in settings.responder_names]
+    opened = [await open_named(name, settings, stack, responders) for name in settings.responder_names]
     key = settings.openai_api_key
     openai = ApiEndpoint(settings.openai_base_url, key.get_secret_value()) if key else None
     models = openai or next((each.endpoint for each in opened if each.has_models), None)
@@ -53,15 +56,15 @@ async def open_endpoints(settings: Settings, stack: AsyncExitStack) -> Endpoints
         Providers([each.provider for each in opened]),
         models,
         opened[0].most_calls if len(opened) == 1 else 0,
-        next((each.local for each in opened if each.local), None),
         next((each.warm_up for each in opened if each.warm_up), None),
     )
 
 
-async def open_named(name: str, settings: Settings, stack: AsyncExitStack) -> OpenedProvider:
+async def open_named(
+    name: str, settings: Settings, stack: AsyncExitStack, responders: Mapping[str, OpenProvider]
+) -> OpenedProvider:
     """Open the provider of that name. Raises `SetupError`."""
-    known = sorted(info.name for info in pkgutil.iter_modules(folder.__path__) if info.name != "base")
+    known = {**OWN, **responders}
     if name not in known:
-        raise SetupError(f"There is no provider {name!r}.", hint=f"RESPONDERS may name {', '.join(known)}.")
-    opened: OpenedProvider = await importlib.import_module(f"{folder.__name__}.{name}").open_provider(settings, stack)
-    return opened
+        raise SetupError(f"There is no provider {name!r}.", hint=f"RESPONDERS may name {', '.join(sorted(known))}.")
+    return await known[name](settings, stack)

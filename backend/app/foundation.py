@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 
 from backend.app.budgets import open_budgets
 from backend.app.endpoints import Endpoints, open_endpoints
+from backend.app.extensions import Installed, installed, open_extensions
 from backend.app.models import Models, open_models
 from backend.app.notifications import Notifications, open_notifications
 from backend.app.stores import Stores, TaskStore, open_stores, open_task_store, retention_s
 from backend.app.thinkers import ThinkerSubsystem, open_thinkers
 from backend.app.tracing import Tracing, open_tracing
 from backend.budgets.budgets import Budgets
+from backend.extension import Ground, Opened
 from backend.observability.blocking import BLOCKED
 from backend.observability.call_metrics import CallMetrics
 from backend.observability.security_log import open_security_log
@@ -26,6 +28,9 @@ class Foundation:
     """The subsystems below calls, typed turns and routes."""
 
     settings: Settings
+    installed: Installed
+    extensions: Mapping[str, Opened]
+    """What each extension brings, by its name."""
     endpoints: Endpoints
     """The APIs that converse and answer."""
     stores: Stores
@@ -52,9 +57,20 @@ async def open_foundation(settings: Settings, opened: OpenedMemory, *, serves: b
         notifications = await enter(
             open_notifications(settings.notifications, opened.redis, stores.pubsub, stores.memory, delivers=serves)
         )
-        endpoints = await open_endpoints(settings, stack)
+        having = installed(settings.plugin_folders)
+        endpoints = await open_endpoints(settings, stack, having.responders)
         budgets = await enter(open_budgets(settings.budgets, stores.opened.redis, retention_s(settings)))
         models = await enter(open_models(settings, endpoints, stores, budgets))
+        ground = Ground(
+            settings,
+            opened.redis,
+            stores.memory,
+            stores.ledger,
+            models.http,
+            retention_s(settings),
+            serves,
+        )
+        extensions = await enter(open_extensions(having, ground))
         tracing = await enter(open_tracing(settings))
         task_store = await enter(open_task_store(settings.background, opened, notifications.dispatcher))
         thinkers = await enter(
@@ -65,8 +81,22 @@ async def open_foundation(settings: Settings, opened: OpenedMemory, *, serves: b
         notifications.metrics.show_in(metrics.registry)
         budgets.show_in(metrics.registry)
         models.metrics.show_in(metrics.registry)
+        for each in extensions.values():
+            if each.watch:
+                each.watch(metrics)
         yield Foundation(
-            settings, endpoints, stores, notifications, models, budgets, task_store, thinkers, tracing, metrics
+            settings,
+            having,
+            extensions,
+            endpoints,
+            stores,
+            notifications,
+            models,
+            budgets,
+            task_store,
+            thinkers,
+            tracing,
+            metrics,
         )
 
 

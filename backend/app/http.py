@@ -106,8 +106,14 @@ async def open_http(
             provider=OpenIdProvider(settings.oidc, foundation.models.http) if "oidc" in settings.access else None,
             access_store=AccessStore(stores.opened.redis),
             telephone=open_telephone(settings, foundation.models.http),
+            opened={kind: one for each in foundation.extensions.values() for kind, one in each.services.items()},
         )
-        yield build_app(services)
+        extensions = foundation.installed.extensions
+        yield build_app(
+            services,
+            routers=[router for each in extensions for router in each.routes],
+            grants={path: grant for each in extensions for path, grant in each.grants.items()},
+        )
 
 
 @asynccontextmanager
@@ -189,6 +195,7 @@ def user_data_stores(
         "calendar": open_calendars(foundation.settings, models.http),
         "payer": foundation.budgets.payers,
         "model attempts": models.model_calls,
+        **{name: store for each in foundation.extensions.values() for name, store in each.user_data.items()},
         **({"calls": calls.cluster} if calls.cluster else {}),
         **({"traces": foundation.tracing.langsmith} if foundation.tracing.langsmith else {}),
     }
@@ -242,6 +249,7 @@ def _page_config(foundation: Foundation, calls: CallSubsystem) -> PageConfig:
         endpointing=settings.endpointing if calls.finds_turns else None,
         interruptions=settings.interruptions,
         sharing={"days": settings.shared_link_days} if settings.shared_link_days else None,
+        extensions={name: each.page for name, each in foundation.extensions.items() if each.page is not None},
         recording={"keep_hours": settings.recording.keep_hours} if settings.recording.enabled else None,
     )
 

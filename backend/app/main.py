@@ -1,12 +1,12 @@
 """Start here: the composition root builds the whole server from its settings, one subsystem after the other.
 
-    settings ─► foundation ─► tasks ─► calls ─► http ─► sip
-                  stores ─► notifications ─► models ─► thinkers
+    settings ─► foundation ─► tasks ─► calls ─► http ─► what extensions serve
+                  stores ─► notifications ─► models ─► extensions ─► thinkers
 
     stores         Redis, and what stands in it    tasks   background tasks, the coordinator
     notifications  notices and reminders           calls   voice calls, and the other processes
     models         the text models                 http    typed turns, and the routes
-    thinkers       Thinkers, tools, steps          sip     calls by SIP, where it is enabled
+    thinkers       Thinkers, tools, steps
 
 Each subsystem is a module of this room. It gets the ones before it, and ends before them.
 """
@@ -16,8 +16,8 @@ from __future__ import annotations
 import gc
 import logging
 import os
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterable
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,15 +25,16 @@ from fastapi import FastAPI
 
 from backend.access.access import access_summary, decide_access
 from backend.app.calls import CallSubsystem, open_calls
+from backend.app.extensions import installed
 from backend.app.foundation import Foundation, open_foundation
 from backend.app.http import open_http
 from backend.app.mcp import mcp_summary
 from backend.app.stores import TaskStore, retention_s
 from backend.app.tasks import open_tasks
-from backend.app.warm_up import WarmUp
 from backend.call.prompts import load_clips
-from backend.extensions.sip.server import Sip, open_sip
+from backend.http.context import Context
 from backend.http.page_streams import PageStreams
+from backend.responders.warm_up import WarmUp
 from backend.sessions.registry import SessionRegistry
 from backend.settings.settings import Settings
 from backend.settings.tasks import BackgroundSettings
@@ -70,34 +71,44 @@ class App:
 @asynccontextmanager
 async def open_app(settings: Settings, host: str) -> AsyncIterator[App]:
     """Start every subsystem in order, to be served on `host`; they end in the reverse order. Raises `SetupError`."""
-    access = decide_access(settings, host)
+    credentials = installed(settings.plugin_folders).credentials(settings)
+    access = decide_access(settings, host, credentials)
     opened = await open_memory(settings.redis_url, settings.data_dir, user_ttl_s=retention_s(settings))
     async with (
         open_foundation(settings, opened, serves=True) as foundation,
         open_tasks(foundation) as tasks,
         open_calls(foundation, tasks) as calls,
         open_http(foundation, tasks, calls, access) as asgi,
-        open_sip(settings, asgi.state.context) as sip,
+        _serving(foundation, asgi.state.context) as lines,
     ):
         load_clips()
         gc.freeze()  # what start-up made lives as long as the process: the collector need not look at it during calls
         gc.enable()
         warm_up = foundation.endpoints.warm_up
-        yield App(asgi, calls.registry, calls.pages, settings.drain_s, warm_up, _banner(foundation, calls, host, sip))
+        yield App(asgi, calls.registry, calls.pages, settings.drain_s, warm_up, _banner(foundation, calls, host, lines))
 
 
-def _banner(foundation: Foundation, calls: CallSubsystem, host: str, sip: Sip | None) -> tuple[str, ...]:
+@asynccontextmanager
+async def _serving(foundation: Foundation, here: Context) -> AsyncIterator[list[str]]:
+    """Let extensions serve by other ways than HTTP; yields their lines for the operator."""
+    async with AsyncExitStack() as stack:
+        opened = foundation.extensions.values()
+        served = [await stack.enter_async_context(each.serve(here)) for each in opened if each.serve]
+        lines = [*(each.banner for each in opened), *served]
+        yield [f"{line[0]:<11}{line[1]}" for line in lines if line]
+
+
+def _banner(foundation: Foundation, calls: CallSubsystem, host: str, further: Iterable[str]) -> tuple[str, ...]:
     """Return a line each for access, Responder, memory, Thinkers, speech detection, and whatever else is on."""
-    settings, opened, plugins = foundation.settings, foundation.stores.opened, foundation.thinkers.plugins.settings
+    settings, opened, plugins = foundation.settings, foundation.stores.opened, foundation.installed.settings
     lines = [
-        f"Access     {access_summary(settings, host)}",
+        f"Access     {access_summary(settings, host, foundation.installed.credentials(settings))}",
         f"Responder  {_responder(foundation)}",
         f"Memory     {opened.label}",
         f"Thinkers   {', '.join(manifest.domain for manifest in foundation.thinkers.registry.manifests)}",
         f"Detector   {calls.detector}",
+        *further,
     ]
-    if sip is not None:
-        lines.append(f"SIP        {sip.summary}")
     if foundation.tracing.deliveries:
         lines.append(f"Tracing    {_tracing(settings)}")
     if summary := mcp_summary(settings.mcp):

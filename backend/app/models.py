@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import httpx2
 
 from backend.app.endpoints import Endpoints
-from backend.app.providers.local import ANY_KEY
+from backend.app.local_provider import ANY_KEY
 from backend.app.stores import DAY_S, Stores
 from backend.budgets.budgets import Budgets
 from backend.budgets.metered import MeteredEmbedder, MeteredModel

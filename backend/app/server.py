@@ -14,9 +14,9 @@ from rich.console import Console
 
 from backend.app.connections import Connections, LimitedConfig, raise_file_limit
 from backend.app.main import App, open_app
-from backend.app.warm_up import WarmUp
 from backend.app.worker_processes import bound_socket
 from backend.http.limits import Networks
+from backend.responders.warm_up import WarmUp
 from backend.runtime.supervisor import event_or_timeout, supervising
 from backend.settings.settings import Settings
 

@@ -15,14 +15,13 @@ import httpx2
 from backend.agent.context import SourceMode
 from backend.agent.session import Agent
 from backend.agent.tool_router import ToolRouter
+from backend.app.extensions import installed
 from backend.app.mcp import other_servers
 from backend.app.models import Models
 from backend.app.notifications import Notifications, webhook_of
-from backend.app.plugins import Plugins, load_plugins
 from backend.app.reload import PluginReloader, Swap
 from backend.app.stores import Stores, retention_s
 from backend.budgets.metered import MeteredEmbedder
-from backend.extensions.calendar.calendars import Calendars, open_calendars
 from backend.middleware.pipeline import NO_STEPS, Pipeline
 from backend.middleware.plan import discover
 from backend.models.base import ChatModel
@@ -73,7 +72,6 @@ class ThinkerSubsystem:
     """The tools of other MCP servers; None when the settings name none."""
     summaries: Summaries
     """Writes the summaries of finished conversations."""
-    plugins: Plugins
 
     @property
     def registry(self) -> ThinkerRegistry:
@@ -106,8 +104,9 @@ async def open_thinkers(
 
         def load_steps() -> Pipeline:
             tiers = {"fast": settings.thinker_model, "advanced": settings.thinker_model_advanced}
-            known = {**for_steps, **load_plugins(settings.plugin_folders).services, **services}
-            return Pipeline(discover(settings.plugin_folders), known, options=settings.pipeline.options, models=tiers)
+            here = installed(settings.plugin_folders)
+            known = {**for_steps, **here.services(settings, models.http), **services}
+            return Pipeline(discover(here.modules("steps")), known, options=settings.pipeline.options, models=tiers)
 
         def load_thinkers(pipeline: Pipeline) -> ThinkerDispatcher:
             return build_thinkers(
@@ -143,7 +142,7 @@ async def open_thinkers(
             await stack.enter_async_context(supervising("plugins", reloader.run))
         summaries = Summaries(models.model, settings.thinker_model, stores.memory, tracer)
         stack.push_async_callback(summaries.close, SUMMARIES_WITHIN_S)
-        yield ThinkerSubsystem(dispatcher, pipeline, others, summaries, load_plugins(settings.plugin_folders))
+        yield ThinkerSubsystem(dispatcher, pipeline, others, summaries)
 
 
 def build_thinkers(
@@ -166,19 +165,18 @@ def build_thinkers(
     `confirmations`, no tool is run that needs the user's agreement; without `enqueue`, nothing is learnt from answers.
     The caller keeps ownership of `model`, `memory` and `http`. Raises `BadPlugin`.
     """
-    folders = settings.plugin_folders
+    here = installed(settings.plugin_folders)
     modes = load_modes(settings.modes_file, check_steps=pipeline.check_names)
     known: dict[Any, Any] = {
         httpx2.AsyncClient: http,
         Settings: settings,
         Memory: memory,
         Clock: Clock(clock),
-        Calendars: open_calendars(settings, http),
         Modes: modes,
-        **load_plugins(folders).services,
+        **here.services(settings, http),
         **services,
     }
-    toolbox = tools.discover(known, folders, tool_sources, confirmations)
+    toolbox = tools.discover(known, here.modules("tools"), tool_sources, confirmations)
     fast, advanced = settings.thinker_model, settings.thinker_model_advanced
     agent = Agent(model, toolbox, fast, clock=clock)
     # Refuses a mode with a tool that does not exist; those of other servers count, which are not there yet.
@@ -194,7 +192,9 @@ def build_thinkers(
     dependencies = ThinkerDependencies(
         agent, toolbox, memory, settings, pipeline, reasoner, clock, modes, router, enqueue
     )
-    registry = ThinkerRegistry.discover(dependencies, folders=folders, without_model=_turns_without_model(settings))
+    registry = ThinkerRegistry.discover(
+        dependencies, further=here.modules("thinkers"), without_model=_turns_without_model(settings)
+    )
     return ThinkerDispatcher(registry)
 
 

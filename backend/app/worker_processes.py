@@ -15,6 +15,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 
 from backend.access.access import decide_access
+from backend.app.extensions import installed
 from backend.app.local_responder import LocalResponder
 from backend.errors import SetupError
 from backend.http.secret_key import secret_keys
@@ -30,7 +31,9 @@ SETUP_FAILED = 2
 
 async def supervise(settings: Settings, host: str, port: int, log_options: Sequence[str]) -> None:
     """Serve with several processes until SIGINT or SIGTERM. Raises `SetupError` when they cannot start."""
-    decide_access(settings, host)  # refused here, once, not by each process
+    decide_access(
+        settings, host, installed(settings.plugin_folders).credentials(settings)
+    )  # refused here, once, not by each process
     with bound_socket(host, port, shared=True) as held:  # it does not listen, so no caller is ever given to it
         options = ["--host", host, "--port", str(held.getsockname()[1]), *log_options]
         async with _shared(settings) as environment:

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from types import MappingProxyType
 
-from fastapi import FastAPI
+from fastapi import APIRouter, FastAPI
 from starlette.middleware import Middleware
 from starlette.routing import Route
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from backend.access.keys import ApiKeys
 from backend.access.static_tokens import StaticTokens
-from backend.extensions.realtime_endpoint import call_routes, socket_routes
-from backend.extensions.recordings import routes as recording_routes
-from backend.extensions.rtvi import routes as rtvi_routes
-from backend.extensions.sharing import routes as sharing_routes
 from backend.extensions.sharing.routes import LinkTokens
-from backend.extensions.telephone import routes as telephone_routes
 from backend.http import (
     admin,
     chat,
@@ -45,7 +41,7 @@ from backend.http.compressed import Compressed
 from backend.http.context import Context, Services
 from backend.http.credentials import Credentials
 from backend.http.errors import ErrorBoundary, install
-from backend.http.grants import GrantCheck
+from backend.http.grants import GRANTS, GrantCheck, Grants
 from backend.http.headers import SecurityHeaders
 from backend.http.hosts import AllowedHosts, allowed_hosts
 from backend.http.identity import IdentityMiddleware
@@ -79,8 +75,6 @@ ROUTES = (
     signalling,
     ice_servers,
     sessions,
-    recording_routes,
-    sharing_routes,
     tasks,
     confirmations,
     me,
@@ -93,10 +87,6 @@ ROUTES = (
     chat_completions,
     tickets,
     sign_in,
-    telephone_routes,
-    socket_routes,
-    rtvi_routes,
-    call_routes,
     page,
 )
 """The routes, in this order: the page's files answer to what is left."""
@@ -105,13 +95,15 @@ ROUTES = (
 def build_app(
     services: Services,
     *,
+    routers: Sequence[APIRouter] = (),
+    grants: Grants = MappingProxyType({}),
     heartbeat_s: float = HEARTBEAT_S,
     now: Callable[[], float] = time.monotonic,
 ) -> FastAPI:
     """Return the application over `services`. Raises `SettingsError` when there is no key to sign with.
 
-    Run it with the server's own proxy handling and token-bearing access log off:
-    forwarded headers are read here, and only from TRUSTED_PROXIES.
+    `routers` and `grants` are those of extensions. Run it with the server's own proxy handling and token-bearing access
+    log off: forwarded headers are read here, and only from TRUSTED_PROXIES.
     """
     settings = services.settings
     keys = secret_keys(settings)
@@ -138,7 +130,7 @@ def build_app(
                 secrets=secrets,
                 visits_count=not settings.identify_by_fingerprint,
             ),
-            Middleware(GrantCheck, access=services.access),
+            Middleware(GrantCheck, access=services.access, grants={**GRANTS, **grants}),
             Middleware(BodyLimit),
         ],
         openapi_url="/api/openapi.json",
@@ -165,8 +157,8 @@ def build_app(
         heartbeat_s=heartbeat_s,
     )
     install(app)
-    for module in ROUTES:
-        app.router.routes += module.router.routes  # as they are: `include_router` would analyse each of them again
+    for router in (*(module.router for module in ROUTES), *routers):
+        app.router.routes += router.routes  # as they are: `include_router` would analyse each of them again
     for path, endpoint in services.endpoints.items():
         app.router.routes += [Route(path, endpoint), Route(path.rstrip("/"), endpoint)]
     complete_openapi(app)

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Protocol
+from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeVar, cast
 
 from fastapi import Depends, Request, WebSocket
 from starlette.requests import HTTPConnection
@@ -55,6 +55,7 @@ from backend.transports.webrtc.ice_servers import IceServers
 if TYPE_CHECKING:
     from backend.extensions.sharing.routes import LinkTokens
 
+T = TypeVar("T")
 SESSION_ID_LIMIT = 64
 """Characters of a session id that are looked at."""
 FORGET_WITHIN_S = 2
@@ -89,6 +90,10 @@ class Context:
     reasoning: Buckets
     now: Callable[[], float]
     heartbeat_s: float
+
+    def of(self, kind: type[T]) -> T:
+        """Return what an extension has brought, by its type; for the routes of that extension."""
+        return cast("T", self.services.opened[kind])
 
     async def session(
         self, session_id: str, caller: Identity, token: str | None = None, origin: str = ""
@@ -215,6 +220,8 @@ class PageConfig:
     """The most `days` that the link to a shared transcript works; None: nobody shares any."""
     recording: dict[str, float] | None = None
     """The `keep_hours` of recordings, 0 for good; None: nothing is recorded."""
+    extensions: dict[str, Any] = field(default_factory=dict)
+    """The extensions that the page may show something of, by name, each with what it needs to know."""
 
 
 async def _nowhere(user_id: str) -> list[str]:
@@ -285,6 +292,8 @@ class Services:
     """The parts of the local Responder that are being loaded."""
     sip_trunks: dict[str, Callable[[], str]] = field(default_factory=dict)
     """Address of each trunk at which this process registers → `ok`, or how the registration stands."""
+    opened: Mapping[type[Any], Any] = field(default_factory=dict)
+    """What extensions have brought, by type."""
     telephone: Telephone = field(default_factory=Telephone)
     """The telephone providers that are configured."""
     access: Access = field(default_factory=Access)

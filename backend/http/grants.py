@@ -1,6 +1,7 @@
 """Which grant each route asks for: one table, looked at once for each request, WebSocket and stream.
 
-The longest prefix that a path begins with decides. A path that none names but the last is a file of the page.
+Extensions add their paths. The longest prefix that a path begins with decides. A path that none names but the last is
+a file of the page.
 """
 
 from __future__ import annotations
@@ -21,23 +22,19 @@ from backend.http.credentials import bearer
 from backend.http.identity import refuse
 from backend.http.on_behalf import may_name_user, speak_by_header
 
-GRANTS: Mapping[str, Grant | None] = {
+Grants = Mapping[str, Grant | None]
+
+GRANTS: Grants = {
     "/api/rtc": Grant.CALL,
-    "/api/rtvi": Grant.CALL,
     "/api/sessions": Grant.CALL,
     "/api/events": Grant.CALL,
-    "/api/recordings": Grant.CALL,
     "/api/tickets": None,  # made for the credential that is shown
-    "/v1/realtime": Grant.CALL,
     "/v1/chat": Grant.CHAT,
     "/v1/models": Grant.CHAT,
     "/ws": None,  # the session's token is its first message
     "/api/multiturn": Grant.CHAT,
     "/api/singleturn": Grant.CHAT,
     "/api/conversations": Grant.CHAT,
-    "/api/links": Grant.CHAT,
-    "/api/shared": None,  # the link that was shared is the credential
-    "/shared": None,
     "/api/confirmations": None,  # consent to an act that somebody with a grant has asked for
     "/api/tools": Grant.CHAT,
     "/api/reasoning": Grant.REASON,
@@ -52,9 +49,6 @@ GRANTS: Mapping[str, Grant | None] = {
     "/mcp": Grant.MCP,
     "/mcp/copilot": Grant.MCP_COPILOT,
     "/mcp/external": Grant.MCP_EXTERNAL,
-    "/twilio": None,  # signed by the provider; the socket opens with a token of its own
-    "/telnyx": None,
-    "/plivo": None,
     "/auth": None,  # signing in and out
     "/api/config": None,
     "/api/openapi.json": None,
@@ -68,26 +62,27 @@ GRANTS: Mapping[str, Grant | None] = {
 """Beginning of a path, up to a slash or its end → the grant it asks for; None: open to all."""
 
 
-def grant_for(path: str) -> tuple[str, Grant | None]:
+def grant_for(path: str, grants: Grants = GRANTS) -> tuple[str, Grant | None]:
     """Return the prefix in the table that decides about `path`, and the grant."""
     prefix = path.rstrip("/")
-    while prefix and prefix not in GRANTS:
+    while prefix and prefix not in grants:
         prefix = prefix.rpartition("/")[0]
-    return prefix or "/", GRANTS[prefix or "/"]
+    return prefix or "/", grants[prefix or "/"]
 
 
 class GrantCheck:
     """Middleware: refuses a request whose principal has not the grant of its route."""
 
-    def __init__(self, app: ASGIApp, access: Access) -> None:
+    def __init__(self, app: ASGIApp, access: Access, grants: Grants) -> None:
         self._app = app
         self._access = access
+        self._grants = grants
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] not in ("http", "websocket"):
             await self._app(scope, receive, send)
             return
-        prefix, grant = grant_for(scope["path"])
+        prefix, grant = grant_for(scope["path"], self._grants)
         scope["state"]["prefix"] = prefix
         connection = HTTPConnection(scope)
         refusal = self._refusal_of(connection, prefix, grant)

@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from graphlib import CycleError, TopologicalSorter
-from pathlib import Path
 from types import ModuleType
 
 from backend.errors import BadPlugin
 from backend.middleware.base import Asked, MiddlewareStep, Stage
-from backend.tools.discovery import declared_in, folder_modules, package_modules, watched
+from backend.tools.discovery import declared_in, package_modules, watched
 
 PACKAGE = "backend.middleware.steps"
 HINT = "Steps are files in backend/middleware/steps and in PLUGIN_FOLDERS; depends_on names other steps."
@@ -79,10 +78,9 @@ def _dependency_fault(step: MiddlewareStep, name: str, needed: MiddlewareStep | 
     return ""
 
 
-def discover(folders: Iterable[Path] = ()) -> list[MiddlewareStep]:
-    """Return all steps there are, in no order. Raises `BadPlugin` on a broken file."""
-    modules = [*package_modules(PACKAGE), *(module for folder in folders for module in folder_modules(folder))]
-    return [step for module in modules for step in steps_of(module)]
+def discover(further: Iterable[ModuleType] = ()) -> list[MiddlewareStep]:
+    """Return all steps there are, in no order, those in `further` modules, too. Raises `BadPlugin`."""
+    return [step for module in (*package_modules(PACKAGE), *further) for step in steps_of(module)]
 
 
 def steps_of(module: ModuleType) -> list[MiddlewareStep]:

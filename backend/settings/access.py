@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import BaseModel, Field, SecretStr, field_validator
 
-from backend.extensions.github.settings import LOOPBACK, split
+from backend.settings.network import LOOPBACK, split
 
 AccessMode = Literal["open", "key", "oidc"]
 """`open`: everyone; `key`: programs with a token that one of API_KEYS signed; `oidc`: users who have signed in."""

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator, model_validator
 
-from backend.extensions.github.settings import split
+from backend.settings.network import split
 
 TOKEN_MIN = 24
 """Characters a token must have at least: it is the only thing between a stranger and the tools."""

@@ -9,8 +9,6 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BeforeValidator
 from pydantic_settings import NoDecode
 
-from backend.extensions.github.settings import split
-
 
 def port_range(value: Any) -> Any:
     if not isinstance(value, str):
@@ -50,8 +48,16 @@ def _list(value: Any) -> Any:
     return split(value) if isinstance(value, str) else value
 
 
+LOOPBACK = r"http://(?:localhost|127\.0\.0\.1|\[::1\])(?::\d+)?(?:/|$)"
+"""An address of this machine."""
+
 Names = Annotated[list[str], NoDecode, BeforeValidator(_list)]
 PortRange = Annotated[tuple[int, int] | None, NoDecode, BeforeValidator(port_range)]
 Networks = Annotated[Names, AfterValidator(_networks)]
 HostNames = Annotated[Names, AfterValidator(_hosts)]
 Origins = Annotated[Names, AfterValidator(_origins)]
+
+
+def split(value: str) -> list[str]:
+    """Return the parts of a comma-separated text."""
+    return [part.strip() for part in value.split(",") if part.strip()]

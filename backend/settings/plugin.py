@@ -1,4 +1,4 @@
-"""The settings of plugins: typed, read from the environment and `.env` like the server's own.
+"""The settings of extensions and plugins: typed, read from the environment and `.env` like the server's own.
 
     class MoonSettings(PluginSettings, env_prefix="MOON__"):
         api_key: SecretStr = Field(SecretStr(""), description="A key of the moon's service.")
@@ -9,9 +9,10 @@ A tool or a step has them injected by their type; a Thinker asks `plugin_setting
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from functools import cache
-from types import ModuleType
-from typing import TypeVar
+from types import MappingProxyType, ModuleType
+from typing import Any, TypeVar
 
 from pydantic import ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
@@ -20,7 +21,7 @@ from backend.errors import BadPlugin, SettingsError
 
 
 class PluginSettings(BaseSettings):
-    """The settings of one plugin. A subclass names its prefix, in capitals and ending with two underscores."""
+    """The settings of an extension or a plugin. A subclass names its prefix, in capitals and ending with `__`."""
 
     model_config = SettingsConfigDict(env_file=".env", extra="ignore", env_ignore_empty=True, validate_default=True)
 
@@ -40,9 +41,14 @@ S = TypeVar("S", bound=PluginSettings)
 
 @cache
 def plugin_settings(kind: type[S]) -> S:
-    """Return the settings of `kind`, read once. Raises `SettingsError`, which names each faulty variable."""
+    """Return the settings of `kind`, read once in this process. Raises `SettingsError`, naming the variables."""
+    return read_settings(kind)
+
+
+def read_settings(kind: type[S], given: Mapping[str, Any] = MappingProxyType({})) -> S:
+    """Read the settings of `kind`; what is `given`, by field, wins. Raises `SettingsError`, naming the variables."""
     try:
-        return kind()
+        return kind(**given)
     except ValidationError as error:
         faults = [
             f"{kind.prefix()}{'__'.join(map(str, each['loc'])).upper()}: {each['msg'].removeprefix('Value error, ')}"

@@ -9,32 +9,36 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar, cast
 
-from pydantic import BaseModel, Field, SecretStr, StringConstraints, ValidationError, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    Field,
+    ModelWrapValidatorHandler,
+    PrivateAttr,
+    SecretStr,
+    StringConstraints,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from backend.errors import SettingsError
-from backend.extensions.azure.settings import AzureOpenAISettings
-from backend.extensions.gemini.settings import GeminiSettings
-from backend.extensions.github.settings import GitHubSettings, split
-from backend.extensions.gpt_live.settings import GptLiveSettings
-from backend.extensions.qwen.settings import QwenSettings
 from backend.extensions.recordings.settings import RecordingSettings
-from backend.extensions.self_hosted.settings import SelfHostedSettings
-from backend.extensions.sip.settings import SipSettings
 from backend.extensions.telephone.settings import PlivoSettings, TelephoneSettings, TelnyxSettings, TwilioSettings
-from backend.extensions.xai.settings import XaiSettings
 from backend.settings.access import AccessMode, OidcSettings, key_pairs
 from backend.settings.agent import PipelineSettings, ReasoningSettings, RouterSettings
 from backend.settings.budgets import BudgetSettings
 from backend.settings.mcp import McpSettings
-from backend.settings.network import HostNames, Networks, Origins, PortRange
+from backend.settings.network import HostNames, Networks, Origins, PortRange, split
 from backend.settings.notifications import NotificationSettings
+from backend.settings.plugin import PluginSettings, read_settings
 from backend.settings.redis import complete_redis_url, read_password
 from backend.settings.tasks import BackgroundSettings, CoordinatorSettings
 from backend.settings.vad import VadSettings
 
+S = TypeVar("S", bound=PluginSettings)
 Seconds = Annotated[float, Field(ge=0)]
 Milliseconds = Annotated[int, Field(ge=0)]
 
@@ -127,21 +131,6 @@ class Settings(BaseSettings):
     offline_script: Path | None = Field(
         None, description="Script that the local Responder follows instead of listening, for tests and load."
     )
-
-    # Azure OpenAI
-    azure_openai: AzureOpenAISettings = Field(default_factory=AzureOpenAISettings)  # type: ignore[arg-type]
-
-    # Qwen
-    qwen: QwenSettings = Field(default_factory=QwenSettings)  # type: ignore[arg-type]
-
-    # xAI
-    xai: XaiSettings = Field(default_factory=XaiSettings)  # type: ignore[arg-type]
-    self_hosted: SelfHostedSettings = Field(default_factory=SelfHostedSettings)  # type: ignore[arg-type]
-    # Gemini
-    gemini: GeminiSettings = Field(default_factory=GeminiSettings)  # type: ignore[arg-type]
-
-    # GPT-Live
-    gpt_live: GptLiveSettings = Field(default_factory=GptLiveSettings)  # type: ignore[arg-type]
 
     # Local Responder
     local_model_url: str = Field(
@@ -242,9 +231,6 @@ class Settings(BaseSettings):
     notifications: NotificationSettings = Field(default_factory=NotificationSettings)  # type: ignore[arg-type]
     coordinator: CoordinatorSettings = Field(default_factory=CoordinatorSettings)  # type: ignore[arg-type]
 
-    # GitHub issues
-    github: GitHubSettings = Field(default_factory=GitHubSettings)  # type: ignore[arg-type]
-
     # Choosing Thinkers and tools
     thinkers: Annotated[list[str], NoDecode] = Field(
         [], description="The Thinkers that are offered, by domain, comma-separated; empty: all."
@@ -334,7 +320,6 @@ class Settings(BaseSettings):
     twilio: TwilioSettings = Field(default_factory=TwilioSettings)  # type: ignore[arg-type]
     telnyx: TelnyxSettings = Field(default_factory=TelnyxSettings)  # type: ignore[arg-type]
     plivo: PlivoSettings = Field(default_factory=PlivoSettings)  # type: ignore[arg-type]
-    sip: SipSettings = Field(default_factory=SipSettings)  # type: ignore[arg-type]
 
     # Chat
     chat_deadline_s: float = Field(180, gt=0, le=600, description="Seconds a typed turn has to be answered.")
@@ -511,6 +496,25 @@ class Settings(BaseSettings):
         if self.langsmith_tracing_enabled and not self.langsmith_api_key:
             raise ValueError("LANGSMITH_TRACING_ENABLED needs LANGSMITH_API_KEY: set it, or turn tracing off")
         return self
+
+    _of: dict[type[PluginSettings], PluginSettings] = PrivateAttr(default_factory=dict)
+    _given: dict[str, dict[str, Any]] = PrivateAttr(default_factory=dict)
+    """What a program sets of extensions: the prefix of their variables in lower case → values by field."""
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _keep_what_is_given(cls, data: Any, handler: ModelWrapValidatorHandler[Settings]) -> Settings:
+        settings = handler(data)
+        if isinstance(data, dict):
+            given = {name: value for name, value in data.items() if name not in cls.model_fields}
+            settings._given = {name: value for name, value in given.items() if isinstance(value, dict)}
+        return settings
+
+    def of(self, kind: type[S]) -> S:
+        """Return the settings of an extension or a plugin, read once. Raises `SettingsError`, naming the variables."""
+        if kind not in self._of:
+            self._of[kind] = read_settings(kind, self._given.get(kind.prefix().lower().rstrip("_"), {}))
+        return cast("S", self._of[kind])
 
     @property
     def responder_names(self) -> list[str]:

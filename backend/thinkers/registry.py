@@ -10,7 +10,6 @@ import json
 import logging
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
-from pathlib import Path
 from types import ModuleType
 
 from backend.agent.context import SourceMode
@@ -18,7 +17,7 @@ from backend.errors import BadPlugin, BadRequest
 from backend.runtime.json_objects import Json
 from backend.thinkers.base import Answer, Manifest
 from backend.thinkers.run import ThinkerDependencies, ThinkerRun
-from backend.tools.discovery import check_names, file_of, folder_modules, package_modules, watched
+from backend.tools.discovery import check_names, file_of, package_modules, watched
 from backend.tools.registry import Registry
 
 log = logging.getLogger(__name__)
@@ -83,11 +82,11 @@ class ThinkerRegistry:
         cls,
         dependencies: ThinkerDependencies,
         package: str = "backend.thinkers",
-        folders: Iterable[Path] = (),
+        further: Iterable[ModuleType] = (),
         *,
         without_model: frozenset[SourceMode] = frozenset(),
     ) -> ThinkerRegistry:
-        """Register every module of `package` and every file of `folders` that holds a `MANIFEST`.
+        """Register every module of `package`, and those of `further`, that hold a `MANIFEST`.
 
         `without_model` says in which turns no language model reads the guide. A plugin whose manifest `replaces` takes
         the place of the package's Thinker of its domain. THINKERS names those that are kept, and one that has lost all
@@ -97,7 +96,7 @@ class ThinkerRegistry:
         name in THINKERS that no Thinker has.
         """
         own = [thinker_of(module) for module in package_modules(package) if hasattr(module, "MANIFEST")]
-        plugins = [thinker_of(m) for folder in folders for m in folder_modules(folder) if hasattr(m, "MANIFEST")]
+        plugins = [thinker_of(module) for module in further if hasattr(module, "MANIFEST")]
         replaced = {one.manifest.domain for one in plugins if one.manifest.replaces}
         found = [*(one for one in own if one.manifest.domain not in replaced), *plugins]
         wanted = dependencies.settings.thinkers

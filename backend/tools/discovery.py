@@ -28,7 +28,7 @@ def package_modules(package: str) -> list[ModuleType]:
     """Return every module of an importable package, by name. Raise `BadPlugin` when one cannot be imported."""
     home = importlib.import_module(package)
     names = sorted(info.name for info in pkgutil.iter_modules(home.__path__, f"{package}."))
-    return [_imported(name) for name in names]
+    return [imported_module(name) for name in names]
 
 
 def folder_modules(folder: Path) -> list[ModuleType]:
@@ -65,7 +65,8 @@ def check_names(setting: str, wanted: Iterable[str], known: Iterable[str]) -> No
             raise SettingsError(f"{setting} names {name}, which there is not.", hint=hint)
 
 
-def _imported(name: str) -> ModuleType:
+def imported_module(name: str) -> ModuleType:
+    """Return the module of that name. Raise `BadPlugin` when it cannot be imported."""
     try:
         return importlib.import_module(name)
     except VoiceError:

@@ -1,7 +1,7 @@
 """The registry: all tools, and the forms in which each kind of client sees them.
 
-They are found in this package and in extra folders: every `@tool` function of every module. Other servers' tools join
-from their sources while the server runs.
+They are found in this package and in the modules of extensions and plugins: every `@tool` function of each. Other
+servers' tools join from their sources while the server runs.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -19,7 +18,7 @@ from backend.errors import BadPlugin, ToolFailed
 from backend.settings.settings import Settings
 from backend.tools.base import Client, Json, Tool, ToolContext, ToolRights
 from backend.tools.confirmations import Confirmations
-from backend.tools.discovery import check_names, declared_in, file_of, folder_modules, package_modules, watched
+from backend.tools.discovery import check_names, declared_in, file_of, package_modules, watched
 from backend.tools.runner import Toolbox, ToolResult, ToolSource
 
 OURSELVES = ToolContext("", client="internal", rights=ToolRights(EVERYTHING, attended=False))
@@ -88,17 +87,18 @@ class Registry(Toolbox):
 
 def discover(
     services: Mapping[Any, Any],
-    folders: Iterable[Path] = (),
+    further: Iterable[ModuleType] = (),
     sources: Iterable[ToolSource] = (),
     confirmations: Confirmations | None = None,
 ) -> Registry:
-    """Return all tools that are set up. Raise `BadPlugin` on a broken file, a name twice, or a service nobody
-    provides."""
+    """Return all tools that are set up, those in `further` modules, too.
+
+    Raise `BadPlugin` on a broken file, a name twice, or a service nobody provides.
+    """
     found: dict[str, Tool] = {}
     files: dict[str, str] = {}
     settings = services.get(Settings)
-    modules = [*package_modules("backend.tools"), *(m for folder in folders for m in folder_modules(folder))]
-    for module in modules:
+    for module in (*package_modules("backend.tools"), *further):
         for tool in tools_of(module):
             for name in tool.names:
                 if name in files:

@@ -8,6 +8,7 @@ import pytest
 
 from backend.access.access import access_summary, decide_access
 from backend.access.principal import Grant, Tier
+from backend.app.extensions import installed
 from backend.errors import SetupError
 from tests.http.world import settings_with
 
@@ -24,7 +25,8 @@ CREDENTIALS: list[dict[str, Any]] = [
 def test_an_open_server_with_credentials_does_not_listen_beyond_loopback(credential: dict[str, Any]) -> None:
     for host in ("0.0.0.0", "::", "192.0.2.1", "voice.example.com"):
         with pytest.raises(SetupError) as refused:
-            decide_access(settings_with(**credential), host)
+            settings = settings_with(**credential)
+            decide_access(settings, host, installed().credentials(settings))
         assert "ACCESS_OPEN_ANYWHERE" in refused.value.hint
         assert "of" not in str(refused.value).split(), "the credential itself is not shown"
 

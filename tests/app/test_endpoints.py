@@ -14,6 +14,7 @@ from websockets.datastructures import Headers
 from websockets.http11 import Request, Response
 
 from backend.app.endpoints import Endpoints, open_endpoints
+from backend.app.extensions import installed
 from backend.errors import SetupError
 from backend.settings.settings import Settings
 from tests.support.offline_peer import offline_peer
@@ -25,7 +26,9 @@ PROVIDER = "http://127.0.0.1:9/v1"
 
 async def endpoints(**settings: Any) -> Endpoints:
     async with AsyncExitStack() as stack:
-        return await open_endpoints(Settings.model_validate({"openai_base_url": PROVIDER, **settings}), stack)
+        return await open_endpoints(
+            Settings.model_validate({"openai_base_url": PROVIDER, **settings}), stack, installed().responders
+        )
 
 
 def models_of(chosen: Endpoints) -> dict[str, str]:

@@ -10,8 +10,8 @@ import time
 import httpx2
 import pytest
 
-from backend.app import warm_up as module
-from backend.app.warm_up import WarmUp
+from backend.responders import warm_up as module
+from backend.responders.warm_up import WarmUp
 from tests.support.running_server import RunningServer, running_server
 
 

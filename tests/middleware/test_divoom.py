@@ -19,6 +19,7 @@ from prometheus_client import CollectorRegistry
 from backend.middleware.base import Asked, WholeTurn
 from backend.middleware.pipeline import Pipeline
 from backend.middleware.plan import discover
+from backend.tools.discovery import folder_modules
 from tests.http.test_chat import say
 from tests.http.world import world
 from tests.support.http_server import serve
@@ -47,7 +48,7 @@ class Display:
 async def steps(url: str, **options: Any) -> AsyncIterator[Pipeline]:
     """All steps of the server and the display's, as `PLUGIN_FOLDERS` and `PIPELINE__OPTIONS` would have them."""
     async with httpx2.AsyncClient(timeout=10) as http:
-        found = [each for each in discover([FOLDER]) if each.name == "divoom"]
+        found = [each for each in discover(folder_modules(FOLDER)) if each.name == "divoom"]
         chosen = {"divoom": {"device": url.removeprefix("http://"), **options}}
         pipeline = Pipeline(found, {httpx2.AsyncClient: http}, options=chosen)
         yield pipeline

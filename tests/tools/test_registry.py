@@ -19,7 +19,7 @@ from backend.settings.settings import Settings
 from backend.testing.model import ScriptedModel
 from backend.thinkers.base import Manifest
 from backend.tools.base import CLIENTS, EVERYONE, OURS, Client, Result, Tool, tool
-from backend.tools.discovery import package_modules
+from backend.tools.discovery import folder_modules, package_modules
 from backend.tools.registry import Registry, discover, tools_of
 from tests.support.agents import echo, toolbox
 from tests.support.consent import tool_context
@@ -268,7 +268,7 @@ async def test_a_name_that_two_tools_have_is_refused_with_both_files(tmp_path: P
     for name, also in (("pinboard", "stickynotes"), ("pinboard", "notes"), ("stickynotes", "pinboard")):
         path.write_text(PINBOARD.format(name=name, also=also))
         with pytest.raises(BadPlugin, match=r"Two tools are called \w*notes: in .*notes\.py and in .*pinboard\.py"):
-            discover({}, [tmp_path])
+            discover({}, folder_modules(tmp_path))
     with pytest.raises(BadPlugin, match="Two tools are called scribbles"):
         toolbox(jotter).register("scribbles", "", PLACE, height)
     with pytest.raises(BadPlugin, match="lower-case name"):

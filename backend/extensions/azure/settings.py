@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pydantic import BaseModel, Field, SecretStr
+from pydantic import Field, SecretStr
+
+from backend.settings.plugin import PluginSettings
 
 
-class AzureOpenAISettings(BaseModel):
+class AzureOpenAISettings(PluginSettings, env_prefix="AZURE_OPENAI__"):
     """Where the customer's own deployment is, and how it lets us in."""
 
     endpoint: str = Field("", pattern=r"^(https?://[^/\s]+.*)?$", description="https://NAME.openai.azure.com.")

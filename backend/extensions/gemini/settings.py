@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, Field, SecretStr
+from pydantic import Field, SecretStr
+
+from backend.settings.plugin import PluginSettings
 
 
-class GeminiSettings(BaseModel):
+class GeminiSettings(PluginSettings, env_prefix="GEMINI__"):
     """Which model speaks, and how it lets us in."""
 
     api_key: SecretStr = Field(SecretStr(""), description="A key of Google AI Studio.")

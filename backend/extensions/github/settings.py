@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import re
 
-from pydantic import BaseModel, Field, SecretStr, field_validator
+from pydantic import Field, SecretStr, field_validator
+
+from backend.settings.network import LOOPBACK, split
+from backend.settings.plugin import PluginSettings
 
 REPOSITORY = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,38})/[A-Za-z0-9_.-]{1,100}")
 """How GitHub names one: owner/name."""
-LOOPBACK = r"http://(?:localhost|127\.0\.0\.1|\[::1\])(?::\d+)?(?:/|$)"
 
 
-class GitHubSettings(BaseModel):
+class GitHubSettings(PluginSettings, env_prefix="GITHUB__"):
     """Without a token, or without any repository, the tool and its Thinker are not there."""
 
     token: SecretStr | None = Field(
@@ -47,8 +49,3 @@ class GitHubSettings(BaseModel):
     def ready(self) -> bool:
         """Return whether there is a repository to ask, and a token."""
         return self.token is not None and bool(self.allowed)
-
-
-def split(value: str) -> list[str]:
-    """Return the parts of a comma-separated text."""
-    return [part.strip() for part in value.split(",") if part.strip()]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, Field
+from pydantic import Field
+
+from backend.settings.plugin import PluginSettings
 
 
-class GptLiveSettings(BaseModel):
+class GptLiveSettings(PluginSettings, env_prefix="GPT_LIVE__"):
     """Which model speaks, with which voice, and where."""
 
     model: str = Field("gpt-live-1", description="A model of the Live API.")

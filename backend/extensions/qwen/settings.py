@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, Field, SecretStr
+from pydantic import Field, SecretStr
+
+from backend.settings.plugin import PluginSettings
 
 
-class QwenSettings(BaseModel):
+class QwenSettings(PluginSettings, env_prefix="QWEN__"):
     """Which model speaks, and how it lets us in."""
 
     api_key: SecretStr = Field(SecretStr(""), description="A key of Alibaba Cloud Model Studio.")

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, Field, SecretStr
+from pydantic import Field, SecretStr
+
+from backend.settings.plugin import PluginSettings
 
 
-class SelfHostedSettings(BaseModel):
+class SelfHostedSettings(PluginSettings, env_prefix="SELF_HOSTED__"):
     """Which server it is, and where."""
 
     server: Literal["speech_to_speech", "localai", "vllm_omni"] = Field(

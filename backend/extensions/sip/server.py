@@ -1,4 +1,4 @@
-"""Opens the SIP user agent, where it is enabled: who may call, as whom, and what becomes of a call.
+"""The SIP user agent, where it is enabled: who may call, as which user, and what becomes of a call.
 
 A call is admitted as one by a telephone provider is: by the limits and budgets of its number, into a session like any
 other. Of several processes that serve one port, the one that has got SIP's port takes its calls; when it ends, another
@@ -60,42 +60,44 @@ class Sip:
 
 
 @asynccontextmanager
-async def open_sip(settings: Settings, here: Context) -> AsyncIterator[Sip | None]:
-    """Take calls by SIP within the block; None where they are not enabled. Raises `SetupError` for a port in use."""
-    if not settings.sip.enabled:
+async def serve_sip(here: Context) -> AsyncIterator[tuple[str, str] | None]:
+    """Take calls by SIP within the block, where they are enabled. Raises `SetupError` for a port in use."""
+    settings = here.services.settings
+    options = settings.of(SipSettings)
+    if not options.enabled:
         yield None
         return
     sip = Sip()
     async with AsyncExitStack() as stack:
         try:
-            await stack.enter_async_context(_agent(settings, here, sip))
+            await stack.enter_async_context(_agent(here, sip))
         except OSError as error:
             if error.errno != errno.EADDRINUSE or not settings.share_sessions:
                 raise SetupError(
-                    f"Cannot listen on port {settings.sip.port} for SIP: {error.strerror}.",
+                    f"Cannot listen on port {options.port} for SIP: {error.strerror}.",
                     hint="Set SIP__PORT to a free port, or SIP__HOST to an address of this machine.",
                 ) from error
-            await stack.enter_async_context(supervising("sip", lambda: _take_over(settings, here, sip)))
-        yield sip
+            await stack.enter_async_context(supervising("sip", lambda: _take_over(here, sip)))
+        yield "SIP", sip.summary
 
 
-async def _take_over(settings: Settings, here: Context, sip: Sip) -> None:
+async def _take_over(here: Context, sip: Sip) -> None:
     """Wait until the port is free, then take calls until cancelled."""
     while True:
         with suppress(OSError):
-            async with _agent(settings, here, sip):
+            async with _agent(here, sip):
                 log.info("SIP: this process takes the calls now")
                 await asyncio.Event().wait()
         await asyncio.sleep(TAKE_OVER_S)
 
 
 @asynccontextmanager
-async def _agent(settings: Settings, here: Context, sip: Sip) -> AsyncIterator[None]:
+async def _agent(here: Context, sip: Sip) -> AsyncIterator[None]:
     """Listen, and stay registered, within the block. Raises `OSError`."""
-    options = settings.sip
+    options = here.services.settings.of(SipSettings)
     failures = Buckets(FAILURES_PER_MINUTE, what="SIP calls without leave")
     requests = Buckets(REQUESTS_PER_MINUTE, what="SIP requests")
-    gate = Gate(options.peers, _digest(settings), lambda address: _may(failures, here, address))
+    gate = Gate(options.peers, _digest(here.services.settings), lambda address: _may(failures, here, address))
 
     async def on_call(call: SipCall) -> None:
         await take_call(here, call, options.ring_s)
@@ -170,10 +172,11 @@ def _config(options: SipSettings, may_ask: Callable[[str], bool]) -> AgentConfig
 
 
 def _digest(settings: Settings) -> DigestAuth | None:
-    users = settings.sip.passwords
+    options = settings.of(SipSettings)
+    users = options.passwords
     if not users:
         return None
-    return DigestAuth(hmac.digest(secret_keys(settings)[0], b"sip", "sha256"), settings.sip.realm, users)
+    return DigestAuth(hmac.digest(secret_keys(settings)[0], b"sip", "sha256"), options.realm, users)
 
 
 def _may(buckets: Buckets, here: Context, address: str) -> bool:

@@ -6,10 +6,11 @@ import re
 from ipaddress import ip_address
 from typing import Annotated
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, SecretStr, field_validator, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, field_validator, model_validator
 from pydantic_settings import NoDecode
 
 from backend.settings.network import Names, Networks, port_range
+from backend.settings.plugin import PluginSettings
 
 USER = re.compile(r"([A-Za-z0-9_.+-]{1,64}):(.{8,128})")
 TRUNK = re.compile(r"sip:[A-Za-z0-9_.+%-]{1,64}@[A-Za-z0-9.-]{1,253}(:\d{1,5})?(;transport=(udp|tcp))?")
@@ -36,7 +37,7 @@ Ports = Annotated[tuple[int, int], NoDecode, BeforeValidator(port_range)]
 Address = Annotated[str, AfterValidator(_address)]
 
 
-class SipSettings(BaseModel):
+class SipSettings(PluginSettings, env_prefix="SIP__"):
     """Calls by SIP: from a trunk, a telephone system, or telephones in the same network."""
 
     enabled: bool = Field(False, description="Whether calls by SIP are taken.")

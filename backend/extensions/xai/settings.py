@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, Field, SecretStr
+from pydantic import Field, SecretStr
+
+from backend.settings.plugin import PluginSettings
 
 
-class XaiSettings(BaseModel):
+class XaiSettings(PluginSettings, env_prefix="XAI__"):
     """Which model speaks, and how it lets us in."""
 
     api_key: SecretStr = Field(SecretStr(""), description="A key of xAI.")

@@ -12,11 +12,12 @@ import httpx2
 import pytest
 
 from backend.extensions.github import api as github_api
+from backend.extensions.github.issue import github_issue
+from backend.extensions.github.settings import GitHubSettings
 from backend.settings.settings import Settings, load_settings
 from backend.testing.services.github import HOUR_S, REPO, TOKEN, GitHub
 from backend.testing.services.server import ApiServer, Reply, Request, json_reply, serving, text_reply
 from backend.tools.base import Clock
-from backend.tools.github_issue import github_issue
 from backend.tools.runner import Toolbox, ToolResult
 from tests.support.consent import confirmations, tool_context
 from tests.support.troubles import every_trouble
@@ -36,7 +37,8 @@ class Desk:
         self.now = NOON
         self.turns = itertools.count()
         hub.now = lambda: self.now
-        services = {httpx2.AsyncClient: http, Settings: settings, Clock: Clock(lambda: self.now)}
+        ours = settings.of(GitHubSettings)
+        services = {httpx2.AsyncClient: http, Settings: settings, GitHubSettings: ours, Clock: Clock(lambda: self.now)}
         self.confirmations = confirmations(lambda: self.now)
         declared = github_issue.__tool__  # type: ignore[attr-defined]
         self.box = Toolbox([declared], services, self.confirmations)

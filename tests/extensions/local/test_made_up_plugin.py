@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from backend.app.plugins import load_plugins
+from backend.app.extensions import installed
 from backend.extensions.local.chat.rules import think
 from backend.extensions.local.dialogue.conversation import of_messages
 from backend.extensions.local.dialogue.rules import respond
@@ -67,7 +67,7 @@ QUESTIONS = (
 def loaded(folder: Path, source: str) -> tuple[Manifest, Tool, Registry]:
     """The manifest of a plugin with this source, its tool, and what runs that."""
     (folder / "plugin.py").write_text(source)
-    (module,) = load_plugins([folder]).modules
+    (module,) = installed([folder]).plugins
     (tool,) = tools_of(module)
     manifest: Manifest = module.MANIFEST
     return manifest, tool, toolbox(getattr(module, tool.name))

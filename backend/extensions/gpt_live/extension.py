@@ -7,18 +7,20 @@ from contextlib import AsyncExitStack
 from functools import partial
 from urllib.parse import urlsplit
 
-from backend.app.providers.base import ApiEndpoint, OpenedProvider
 from backend.errors import SetupError
+from backend.extension import Extension
 from backend.extensions.gpt_live.codec import CAPABILITIES
 from backend.extensions.gpt_live.responder import LiveEndpoint, connect_live, probe_live
+from backend.extensions.gpt_live.settings import GptLiveSettings
 from backend.responders.base import Briefing, PastMessage, Responder
 from backend.responders.failover import Provider, ResponderInfo
+from backend.responders.opening import ApiEndpoint, OpenedProvider
 from backend.settings.settings import Settings
 
 
 async def open_provider(settings: Settings, stack: AsyncExitStack) -> OpenedProvider:
     """Return the provider. Raises `SetupError`."""
-    live, key = settings.gpt_live, settings.openai_api_key
+    live, key = settings.of(GptLiveSettings), settings.openai_api_key
     if key is None:
         raise SetupError("The Responder gpt_live needs a key.", hint="Set OPENAI_API_KEY, or leave gpt_live out.")
     endpoint = LiveEndpoint(live.url, key.get_secret_value(), live.model, live.voice)
@@ -30,3 +32,8 @@ async def open_provider(settings: Settings, stack: AsyncExitStack) -> OpenedProv
     at = f" at {urlsplit(live.url).netloc}"
     provider = Provider("gpt_live", about, connect, partial(probe_live, endpoint), CAPABILITIES, at, live.voice)
     return OpenedProvider(provider, ApiEndpoint(settings.openai_base_url, endpoint.api_key))
+
+
+EXTENSION = Extension(
+    name="gpt_live", title="GPT-Live", settings=(GptLiveSettings,), responders={"gpt_live": open_provider}
+)

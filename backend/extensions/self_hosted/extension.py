@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from contextlib import AsyncExitStack
 
-from backend.app.providers.base import ApiEndpoint, OpenedProvider, realtime_provider
 from backend.errors import SetupError
+from backend.extension import Extension
 from backend.extensions.self_hosted.codecs import CODECS
+from backend.extensions.self_hosted.settings import SelfHostedSettings
 from backend.responders.codec import Voice
 from backend.responders.failover import ResponderInfo
+from backend.responders.opening import ApiEndpoint, OpenedProvider, realtime_provider
 from backend.responders.realtime import RealtimeEndpoint
 from backend.settings.settings import Settings
 
@@ -17,7 +19,7 @@ NAMES = {"speech_to_speech": "speech-to-speech", "localai": "LocalAI", "vllm_omn
 
 async def open_provider(settings: Settings, stack: AsyncExitStack) -> OpenedProvider:
     """Return the provider. Raises `SetupError`."""
-    own = settings.self_hosted
+    own = settings.of(SelfHostedSettings)
     if not own.base_url:
         raise SetupError(
             "The Responder self_hosted has no address.",
@@ -32,3 +34,11 @@ async def open_provider(settings: Settings, stack: AsyncExitStack) -> OpenedProv
     return OpenedProvider(
         realtime_provider("self_hosted", about, endpoint, f" at {api.base_url}"), api, has_models=False
     )
+
+
+EXTENSION = Extension(
+    name="self_hosted",
+    title="Self-hosted Realtime servers",
+    settings=(SelfHostedSettings,),
+    responders={"self_hosted": open_provider},
+)

@@ -7,18 +7,20 @@ from contextlib import AsyncExitStack
 from functools import partial
 from urllib.parse import urlsplit
 
-from backend.app.providers.base import ApiEndpoint, OpenedProvider
 from backend.errors import SetupError
+from backend.extension import Extension
 from backend.extensions.gemini.codec import CAPABILITIES
 from backend.extensions.gemini.responder import GeminiEndpoint, connect_gemini, probe_gemini
+from backend.extensions.gemini.settings import GeminiSettings
 from backend.responders.base import Briefing, PastMessage, Responder
 from backend.responders.failover import Provider, ResponderInfo
+from backend.responders.opening import ApiEndpoint, OpenedProvider
 from backend.settings.settings import Settings
 
 
 async def open_provider(settings: Settings, stack: AsyncExitStack) -> OpenedProvider:
     """Return the provider. Raises `SetupError`."""
-    gemini = settings.gemini
+    gemini = settings.of(GeminiSettings)
     key = gemini.api_key.get_secret_value()
     if not key:
         raise SetupError("The Responder gemini needs a key.", hint="Set GEMINI__API_KEY, or leave gemini out.")
@@ -31,3 +33,6 @@ async def open_provider(settings: Settings, stack: AsyncExitStack) -> OpenedProv
     at = f" at {urlsplit(gemini.url).netloc}"
     provider = Provider("gemini", about, connect, partial(probe_gemini, endpoint), CAPABILITIES, at, gemini.voice)
     return OpenedProvider(provider, ApiEndpoint(gemini.url, key), has_models=False)
+
+
+EXTENSION = Extension(name="gemini", title="Gemini", settings=(GeminiSettings,), responders={"gemini": open_provider})

@@ -1,8 +1,4 @@
-"""What a module of this folder opens: a provider, with what the server needs to know of it.
-
-A provider is a module here whose name is the one in RESPONDERS, with
-`async def open_provider(settings: Settings, stack: AsyncExitStack) -> OpenedProvider`, which raises `SetupError`.
-"""
+"""What opening a provider of the Responder gives: the provider, and what the server needs to know of it."""
 
 from __future__ import annotations
 
@@ -11,13 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
-from backend.app.local_responder import LocalResponder
-from backend.app.warm_up import WarmUp
 from backend.responders.base import Briefing, PastMessage, Responder
 from backend.responders.codec import Voice
 from backend.responders.failover import Provider, ResponderInfo
 from backend.responders.mcp_items import read_servers
 from backend.responders.realtime import RealtimeEndpoint, connect_realtime, probe_realtime
+from backend.responders.warm_up import WarmUp
 from backend.settings.settings import Settings
 
 
@@ -45,8 +40,6 @@ class OpenedProvider:
     """The Thinkers can be answered there, by its key."""
     most_calls: int = 0
     """Calls it serves at once; 0: any number."""
-    local: LocalResponder | None = None
-    """The child process, where the server has started one."""
     warm_up: WarmUp | None = None
     """What it still loads, where it loads anything."""
 

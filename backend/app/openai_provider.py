@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from contextlib import AsyncExitStack
 
-from backend.app.providers.base import ApiEndpoint, OpenedProvider, realtime_provider, voice_of
 from backend.errors import SetupError
 from backend.responders.failover import ResponderInfo
+from backend.responders.opening import ApiEndpoint, OpenedProvider, realtime_provider, voice_of
 from backend.responders.realtime import RealtimeEndpoint
 from backend.settings.settings import Settings
 
 
-async def open_provider(settings: Settings, stack: AsyncExitStack) -> OpenedProvider:
+async def open_openai(settings: Settings, stack: AsyncExitStack) -> OpenedProvider:
     """Return the provider. Raises `SetupError`."""
     key = settings.openai_api_key
     if key is None:

@@ -12,10 +12,12 @@ from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from pathlib import Path
 
-from backend.app.providers.base import ApiEndpoint, OpenedProvider, realtime_provider, voice_of
 from backend.errors import ResponderUnavailable, SetupError
+from backend.extension import Extension
 from backend.extensions.azure.entra import open_tokens
+from backend.extensions.azure.settings import AzureOpenAISettings
 from backend.responders.failover import ResponderInfo
+from backend.responders.opening import ApiEndpoint, OpenedProvider, realtime_provider, voice_of
 from backend.responders.realtime import RealtimeEndpoint
 from backend.settings.settings import Settings
 
@@ -24,7 +26,7 @@ PATH = "/openai/v1"
 
 async def open_provider(settings: Settings, stack: AsyncExitStack) -> OpenedProvider:
     """Return the provider. Raises `SetupError`."""
-    azure = settings.azure_openai
+    azure = settings.of(AzureOpenAISettings)
     key = azure.api_key.get_secret_value()
     tokens = await open_tokens(azure, stack)
     if not azure.endpoint or not azure.deployment or not (key or azure.token_file or tokens):
@@ -59,3 +61,8 @@ async def _token(file: Path) -> str:
             f"The token for Azure OpenAI cannot be read ({type(error).__name__}).",
             hint="Check AZURE_OPENAI__TOKEN_FILE.",
         ) from error
+
+
+EXTENSION = Extension(
+    name="azure", title="Azure OpenAI", settings=(AzureOpenAISettings,), responders={"azure": open_provider}
+)

@@ -19,7 +19,6 @@ from backend.citations import Citation
 from backend.errors import BadRequest, ToolFailed
 from backend.extensions.github.api import SERVICE, GitHubAPI, Unknown
 from backend.extensions.github.settings import GitHubSettings
-from backend.settings.settings import Settings
 from backend.tools.base import OURS, Clock, Result, fitting, listed, tool
 from backend.tools.fetch import ServiceAnswer, ServiceUnreachable, refused
 
@@ -44,7 +43,7 @@ LIST_FIRST = "List the issues, or ask the user which is meant."
     "one. The last three are seen by others and need the user's yes first.",
     tier=Tier.OPERATOR,
     confirm=("create", "comment", "close"),
-    set_up=lambda settings: settings.github.ready,
+    set_up=lambda settings: settings.of(GitHubSettings).ready,
     untrusted=True,
     cache=False,
     deadline_s=24.0,
@@ -55,7 +54,7 @@ LIST_FIRST = "List the issues, or ask the user which is meant."
 )
 async def github_issue(
     http: httpx2.AsyncClient,
-    settings: Settings,
+    settings: GitHubSettings,
     clock: Clock,
     action: Literal["create", "view", "comment", "close", "list", "list_comments"],
     repo: Annotated[str, Field(max_length=140, description="owner/name; empty: the usual one.")] = "",
@@ -67,8 +66,8 @@ async def github_issue(
     count: Annotated[int, Field(ge=1, le=20, description="For list and list_comments.")] = 10,
 ) -> Result:
     """Raise `BadRequest` for a call that lacks something, `ServiceUnreachable`, `ToolFailed` for a refusal."""
-    name = _repository(settings.github, repo)
-    issues = _Issues(GitHubAPI(http, settings.github, clock), name)
+    name = _repository(settings, repo)
+    issues = _Issues(GitHubAPI(http, settings, clock), name)
     match action:
         case "list":
             return await issues.list(state, count)

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from contextlib import AsyncExitStack
 
-from backend.app.providers.base import ApiEndpoint, OpenedProvider, realtime_provider
 from backend.errors import SetupError
+from backend.extension import Extension
 from backend.extensions.xai.codec import XaiCodec
+from backend.extensions.xai.settings import XaiSettings
 from backend.responders.codec import Voice
 from backend.responders.failover import ResponderInfo
+from backend.responders.opening import ApiEndpoint, OpenedProvider, realtime_provider
 from backend.responders.realtime import RealtimeEndpoint
 from backend.settings.settings import Settings
 
 
 async def open_provider(settings: Settings, stack: AsyncExitStack) -> OpenedProvider:
     """Return the provider. Raises `SetupError`."""
-    xai = settings.xai
+    xai = settings.of(XaiSettings)
     key = xai.api_key.get_secret_value()
     if not key:
         raise SetupError("The Responder xai needs a key.", hint="Set XAI__API_KEY, or leave xai out.")
@@ -24,3 +26,6 @@ async def open_provider(settings: Settings, stack: AsyncExitStack) -> OpenedProv
     endpoint = RealtimeEndpoint(api.realtime_url, key, voice, settings="the settings XAI__*", new_codec=XaiCodec)
     about = ResponderInfo("xAI voice agent API", xai.model, offline=False)
     return OpenedProvider(realtime_provider("xai", about, endpoint, f" at {api.base_url}"), api, has_models=False)
+
+
+EXTENSION = Extension(name="xai", title="xAI", settings=(XaiSettings,), responders={"xai": open_provider})

@@ -9,12 +9,12 @@ from functools import partial
 import httpx2
 
 from backend.app.local_responder import LocalResponder
-from backend.app.providers.base import ApiEndpoint, OpenedProvider, realtime_provider, voice_of
-from backend.app.warm_up import WarmUp
 from backend.responders.codec import RealtimeCodec
 from backend.responders.failover import ResponderInfo
 from backend.responders.openai_models import capabilities_of
+from backend.responders.opening import ApiEndpoint, OpenedProvider, realtime_provider, voice_of
 from backend.responders.realtime import RealtimeEndpoint
+from backend.responders.warm_up import WarmUp
 from backend.runtime.json_objects import Json
 from backend.runtime.supervisor import supervising
 from backend.settings.settings import Settings
@@ -28,7 +28,7 @@ LOCAL_SPEEDS = (0.5, 1.5)
 """Between these its voice sounds natural."""
 
 
-async def open_provider(settings: Settings, stack: AsyncExitStack) -> OpenedProvider:
+async def open_local(settings: Settings, stack: AsyncExitStack) -> OpenedProvider:
     """Return the provider, after starting its process where none runs; it ends with `stack`. Raises `SetupError`."""
     url, child = settings.offline_url, None
     if not url:
@@ -60,7 +60,7 @@ async def open_provider(settings: Settings, stack: AsyncExitStack) -> OpenedProv
     warm_up = WarmUp(loading, _loading(entry))
     await stack.enter_async_context(supervising("local Responder's warm-up", warm_up.run))
     most_calls = most if isinstance(most, int) else 0
-    return OpenedProvider(provider, api, most_calls=most_calls, local=child, warm_up=warm_up)
+    return OpenedProvider(provider, api, most_calls=most_calls, warm_up=warm_up)
 
 
 def _loading(entry: Json) -> list[str]:

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from contextlib import AsyncExitStack
 
-from backend.app.providers.base import ApiEndpoint, OpenedProvider, realtime_provider
 from backend.errors import SetupError
+from backend.extension import Extension
 from backend.extensions.qwen.codec import QwenCodec
+from backend.extensions.qwen.settings import QwenSettings
 from backend.responders.codec import Voice
 from backend.responders.failover import ResponderInfo
+from backend.responders.opening import ApiEndpoint, OpenedProvider, realtime_provider
 from backend.responders.realtime import RealtimeEndpoint
 from backend.settings.settings import Settings
 
 
 async def open_provider(settings: Settings, stack: AsyncExitStack) -> OpenedProvider:
     """Return the provider. Raises `SetupError`."""
-    qwen = settings.qwen
+    qwen = settings.of(QwenSettings)
     key = qwen.api_key.get_secret_value()
     if not key:
         raise SetupError("The Responder qwen needs a key.", hint="Set QWEN__API_KEY, or leave qwen out.")
@@ -24,3 +26,6 @@ async def open_provider(settings: Settings, stack: AsyncExitStack) -> OpenedProv
     endpoint = RealtimeEndpoint(api.realtime_url, key, voice, settings="the settings QWEN__*", new_codec=QwenCodec)
     about = ResponderInfo("Qwen-Omni-Realtime", qwen.model, offline=False)
     return OpenedProvider(realtime_provider("qwen", about, endpoint, f" at {api.base_url}"), api, has_models=False)
+
+
+EXTENSION = Extension(name="qwen", title="Qwen", settings=(QwenSettings,), responders={"qwen": open_provider})

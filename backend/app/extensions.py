@@ -1,0 +1,143 @@
+"""Finds the extensions and the one-file plugins that this server has, with the settings they declare."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import entry_points
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import httpx2
+
+from backend import extensions
+from backend.errors import BadPlugin, SetupError, VoiceError
+from backend.extension import Extension, Ground, Opened, OpenProvider
+from backend.middleware.plan import steps_of
+from backend.settings.plugin import PluginSettings, settings_in
+from backend.settings.settings import Settings
+from backend.settings.unknown import groups_of_settings
+from backend.tools.discovery import folder_modules, imported_module
+from backend.tools.registry import tools_of
+
+ENTRY_POINTS = "responder_thinker.extensions"
+"""The group of entry points by which installed packages name their `Extension`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Installed:
+    """What this server has beside its core."""
+
+    extensions: tuple[Extension, ...] = ()
+    plugins: tuple[ModuleType, ...] = ()
+    """The files of PLUGIN_FOLDERS."""
+    plugin_settings: tuple[type[PluginSettings], ...] = ()
+
+    @property
+    def settings(self) -> tuple[type[PluginSettings], ...]:
+        """The settings of extensions and plugins."""
+        return (*(kind for each in self.extensions for kind in each.settings), *self.plugin_settings)
+
+    @property
+    def responders(self) -> Mapping[str, OpenProvider]:
+        """The providers of the Responder by name."""
+        return {name: opener for each in self.extensions for name, opener in each.responders.items()}
+
+    def credentials(self, settings: Settings) -> list[str]:
+        """Return the variables that are set by which callers would act with the operator's credentials."""
+        secret = {name for each in self.extensions for name in each.secrets}
+        values = ((kind, name) for kind in self.settings for name in kind.model_fields)
+        held = ((f"{kind.prefix()}{name.upper()}", getattr(settings.of(kind), name)) for kind, name in values)
+        return [name for name, value in held if name in secret and value]
+
+    def modules(self, part: str) -> tuple[ModuleType, ...]:
+        """Return the modules with `tools`, `thinkers` or `steps`, and the plugins. Raises `BadPlugin`."""
+        names = (name for each in self.extensions for name in getattr(each, part))
+        return (*(imported_module(name) for name in names), *self.plugins)
+
+    def services(self, settings: Settings, http: httpx2.AsyncClient) -> dict[Any, Any]:
+        """Return what tools and steps are given by type: settings, and what extensions make."""
+        made: dict[Any, Any] = {kind: settings.of(kind) for kind in self.settings}
+        for each in self.extensions:
+            made |= each.services(settings, http)
+        return made
+
+
+def installed(folders: Iterable[Path] = ()) -> Installed:
+    """Return what there is here and in `folders`. A file is loaded once.
+
+    Raises `BadPlugin` for what cannot be loaded or declares nothing, `SettingsError` for a wrong setting of a plugin.
+    """
+    found, plugins = [*_of_this_server(), *_of_packages()], []
+    for module in (module for each in folders for module in folder_modules(each)):
+        declared = getattr(module, "EXTENSION", None)
+        if isinstance(declared, Extension):
+            found.append(declared)
+        else:
+            plugins.append(module)
+    _require_different_names(found)
+    taken = groups_of_settings() | {kind.prefix() for each in found for kind in each.settings}
+    kinds = list[type[PluginSettings]]()
+    for module in plugins:
+        if not hasattr(module, "MANIFEST") and not tools_of(module) and not steps_of(module):
+            raise BadPlugin(f"{module.__file__} holds neither a MANIFEST, nor a tool, nor a step, nor an EXTENSION.")
+        for kind in settings_in(module, taken):
+            kinds.append(kind)
+            taken |= {kind.prefix()}
+    return Installed(tuple(found), tuple(plugins), tuple(kinds))
+
+
+@asynccontextmanager
+async def open_extensions(having: Installed, ground: Ground) -> AsyncIterator[Mapping[str, Opened]]:
+    """Open the extensions; yields what they bring, by their names. They end in the reverse order.
+
+    Raises `SettingsError` for a wrong setting, and `SetupError`.
+    """
+    for kind in having.settings:
+        ground.settings.of(kind)
+    opened = dict[str, Opened]()
+    async with AsyncExitStack() as stack:
+        for each in having.extensions:
+            if each.open is None:
+                opened[each.name] = Opened()
+            else:
+                opened[each.name] = await stack.enter_async_context(each.open(ground))
+        yield opened
+
+
+@cache
+def _of_this_server() -> tuple[Extension, ...]:
+    names = sorted(info.name for info in pkgutil.iter_modules(extensions.__path__))
+    return tuple(_declared(f"{extensions.__name__}.{name}.extension") for name in names)
+
+
+def _of_packages() -> Iterator[Extension]:
+    for point in sorted(entry_points(group=ENTRY_POINTS), key=lambda point: point.name):
+        try:
+            declared = point.load()
+        except VoiceError:
+            raise
+        except Exception as error:
+            raise BadPlugin(f"The extension {point.name} ({point.value}) cannot be loaded: {error}.") from error
+        if not isinstance(declared, Extension):
+            raise BadPlugin(f"The entry point {point.name} ({point.value}) is no Extension.")
+        yield declared
+
+
+def _declared(module: str) -> Extension:
+    declared: Extension = importlib.import_module(module).EXTENSION
+    return declared
+
+
+def _require_different_names(found: Iterable[Extension]) -> None:
+    """Raise `SetupError` where two extensions have one name."""
+    seen = set[str]()
+    for each in found:
+        if each.name in seen:
+            raise SetupError(f"Two extensions are called {each.name}.", hint="Remove one of them, or rename it.")
+        seen.add(each.name)

@@ -1,0 +1,112 @@
+"""The one seam by which something that not every call needs joins the server.
+
+An extension is a folder with an `extension.py` that holds one object:
+
+    EXTENSION = Extension(name="tides", settings=(TidesSettings,), routes=(router,), grants={"/api/tides": Grant.CHAT})
+
+The server's own stand in `backend/extensions/`; those of others come from PLUGIN_FOLDERS or from the entry-point group
+`responder_thinker.extensions`. An extension imports what it likes of the server, but `backend.app` and other
+extensions; nothing outside its folder names it, so the folder can be deleted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+import httpx2
+from fastapi import APIRouter
+from redis.asyncio import Redis
+
+from backend.access.principal import Grant
+from backend.http.context import Context, UserDataStore
+from backend.observability.call_metrics import CallMetrics
+from backend.responders.opening import OpenedProvider
+from backend.settings.plugin import PluginSettings
+from backend.settings.settings import Settings
+from backend.storage.ledger.ledger import Ledger
+from backend.storage.memory import Memory
+
+NOTHING: Mapping[Any, Any] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """What an extension is opened over: the parts of the server that are there before Thinkers and calls."""
+
+    settings: Settings
+    redis: Redis
+    memory: Memory
+    ledger: Ledger
+    http: httpx2.AsyncClient
+    """For requests to web services; the server closes it."""
+    retention_s: int | None
+    """Seconds that user data is kept after its last change; None: for good."""
+    serves: bool
+    """Whether this process serves calls; a worker of background tasks does not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """What an extension brings while it is open."""
+
+    services: Mapping[type[Any], Any] = field(default_factory=dict)
+    """By type: what its own routes ask for by `Context.of`."""
+    user_data: Mapping[str, UserDataStore] = field(default_factory=dict)
+    """Its stores of user data by name: they are exported, erased, and moved on sign-in."""
+    page: Mapping[str, Any] | None = field(default_factory=dict)
+    """What `GET /api/config` says of it under `extensions`; None: the page shows nothing of it."""
+    banner: tuple[str, str] | None = None
+    """A title and a line for the operator, shown at the start."""
+    watch: Callable[[CallMetrics], None] | None = None
+    """Adds its numbers to `/metrics`."""
+    serve: Callable[[Context], AbstractAsyncContextManager[tuple[str, str] | None]] | None = None
+    """Serves by another way than HTTP once the routes stand; yields a line for the operator, as `banner`."""
+
+
+OpenProvider = Callable[[Settings, AsyncExitStack], Awaitable[OpenedProvider]]
+"""Opens a provider of the Responder; what has to be closed goes on the stack. Raises `SetupError`."""
+OpenExtension = Callable[[Ground], AbstractAsyncContextManager[Opened]]
+"""Opens an extension within a block. Raises `SetupError`."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModuleCommand:
+    """A command of `responder-thinker`: a module that is run by `python -m` with the arguments."""
+
+    module: str
+    help: str
+    """The first line is shown in the list of commands."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Extension:
+    """An extension, declared. Everything but the name may be left out."""
+
+    name: str
+    """The name of its folder."""
+    title: str = ""
+    """The heading of its settings; empty: its name."""
+    settings: tuple[type[PluginSettings], ...] = ()
+    """Read at the start, and handed out by `Settings.of`; to tools and steps, by their type."""
+    open: OpenExtension | None = None
+    """Called once Redis and the ledger are open, before Thinkers and calls."""
+    responders: Mapping[str, OpenProvider] = field(default_factory=dict)
+    """Providers of the Responder by the names that RESPONDERS knows them by."""
+    routes: tuple[APIRouter, ...] = ()
+    grants: Mapping[str, Grant | None] = field(default_factory=dict)
+    """Beginning of a path → the grant that a request needs; None: open to all."""
+    services: Callable[[Settings, httpx2.AsyncClient], Mapping[type[Any], Any]] = lambda settings, http: NOTHING
+    """Makes what its tools and steps are given, by type."""
+    tools: tuple[str, ...] = ()
+    """The modules with its tools."""
+    thinkers: tuple[str, ...] = ()
+    """The modules with its Thinkers."""
+    steps: tuple[str, ...] = ()
+    """The modules with its steps."""
+    commands: Mapping[str, ModuleCommand] = field(default_factory=dict)
+    secrets: tuple[str, ...] = ()
+    """The variables by which callers would act with the operator's credentials: refused where strangers call."""

@@ -1,0 +1,9 @@
+"""Calls from web and mobile kits that speak RTVI, Pipecat's protocol."""
+
+from __future__ import annotations
+
+from backend.access.principal import Grant
+from backend.extension import Extension
+from backend.extensions.rtvi.routes import router
+
+EXTENSION = Extension(name="rtvi", title="RTVI", routes=(router,), grants={"/api/rtvi": Grant.CALL})
