@@ -20,8 +20,8 @@ from sse_starlette.sse import EventSourceResponse as StarletteResponse
 from starlette.types import ASGIApp
 
 from backend.http.sse import EventStream, encode_events
+from backend.page_events import TranscriptDelta
 from backend.sessions.event_log import EventLog
-from backend.turns.page_events import TranscriptDelta
 
 READERS = 64
 EVENTS = 200

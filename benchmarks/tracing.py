@@ -32,9 +32,7 @@ from backend.observability.otel_spans import OtelTracer
 from backend.observability.otlp import otlp_delivery
 from backend.observability.span_delivery import SpanDelivery
 from backend.observability.tracing import NO_SPAN, NO_TRACER, Tracer, current_span
-from backend.sessions.registry import Session
-from backend.turns.events import SpeechStopped
-from backend.turns.page_events import (
+from backend.page_events import (
     ThinkerChanged,
     ThinkerWork,
     TokenGenerated,
@@ -43,6 +41,8 @@ from backend.turns.page_events import (
     TranscriptCompleted,
     TurnMeasured,
 )
+from backend.sessions.registry import Session
+from backend.turns.events import SpeechStopped
 
 TURNS = 2_000
 WATCHED_S = 6.0

@@ -18,7 +18,7 @@ import pytest
 BACKEND = Path(__file__).resolve().parent.parent / "backend"
 ARCHITECTURE = BACKEND.parent / "docs" / "architecture.md"
 
-GROUND = {"citations", "errors"}
+GROUND = {"citations", "errors", "page_events"}
 """What every room may import."""
 TOP = "app"
 """The composition root, which imports every room and which no room imports."""
@@ -34,7 +34,8 @@ NAME_AN_EXTENSION: dict[str, set[str]] = {
     "app.stores": {"recordings", "sharing"},
     "app.telephone": {"telephone"},
     "call.dependencies": {"recordings"},
-    "call.engine": {"recordings"},
+    "call.factory": {"recordings"},
+    "call.parts": {"recordings"},
     "call.uplink": {"recordings"},
     "http.app": {"sharing"},
     "http.completion_request": {"realtime_endpoint"},
@@ -81,20 +82,18 @@ ARROWS: dict[str, set[str]] = {
     "tools": {
         "observability",
         "access",
-        "turns",
         "runtime",
         "settings",
         "storage",
         "users",
     },
-    "agent": {"access", "turns", "models", "observability", "runtime", "storage", "tools", "users"},
+    "agent": {"access", "models", "observability", "runtime", "storage", "tools", "users"},
     "mcp": {"access", "runtime", "settings", "tools"},
     "middleware": {"agent", "models", "notifications", "runtime", "storage", "tools", "users"},
-    "reasoning": {"agent", "turns", "models", "observability", "runtime", "settings", "tools"},
+    "reasoning": {"agent", "models", "observability", "runtime", "settings", "tools"},
     "thinkers": {
         "access",
         "agent",
-        "turns",
         "middleware",
         "models",
         "observability",
@@ -108,7 +107,6 @@ ARROWS: dict[str, set[str]] = {
     "tasks": {
         "tools",
         "access",
-        "turns",
         "models",
         "notifications",
         "observability",
@@ -136,7 +134,6 @@ ARROWS: dict[str, set[str]] = {
     },
     "coordinator": {
         "agent",
-        "turns",
         "models",
         "notifications",
         "observability",

@@ -19,8 +19,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from math import inf
 
+from backend.page_events import NoticeChanged, NoticeState, ThinkerChanged
 from backend.turns.commands import AddNote, Command, NoticeDelivered, Publish
-from backend.turns.page_events import NoticeChanged, NoticeState, ThinkerChanged
 from backend.turns.spoken import SpokenItem
 
 HEARD_SHARE = 0.6

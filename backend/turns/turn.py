@@ -56,6 +56,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from backend.page_events import ErrorShown, InterruptionsChanged
 from backend.turns import commands as do
 from backend.turns import events as ev
 from backend.turns.commands import Command
@@ -73,7 +74,6 @@ from backend.turns.machine.reply.table import TABLE as REPLY
 from backend.turns.machine.state import Act, Deadlines, State
 from backend.turns.machine.tables import Rule
 from backend.turns.notices import Notices
-from backend.turns.page_events import ErrorShown, InterruptionsChanged
 
 
 class TurnMachine:

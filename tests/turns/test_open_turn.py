@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from backend.page_events import ReplyDiscarded, TranscriptCompleted, TranscriptInterrupted, TurnMeasured
 from backend.turns import commands as do
 from backend.turns import events as ev
 from backend.turns.machine.floor.state import Floor
 from backend.turns.machine.pending_turn.waiting import CREDIT_PER_TURN, HINTED_S
-from backend.turns.page_events import ReplyDiscarded, TranscriptCompleted, TranscriptInterrupted, TurnMeasured
 from backend.turns.utterances import UtteranceKind
 from tests.turns.talk import Talk, replying
 

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from backend.page_events import ThinkerChanged
 from backend.turns import commands as do
 from backend.turns import events as ev
 from backend.turns.machine.floor.state import Floor
 from backend.turns.machine.pending_turn.waiting import HINTED_S
-from backend.turns.page_events import ThinkerChanged
 from backend.turns.utterances import UtteranceKind
 from tests.turns.surroundings import MS, ProviderReply, Surroundings
 

@@ -26,6 +26,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 
+from backend import page_events as page
 from backend.extensions.realtime_endpoint.items import ItemList
 from backend.extensions.realtime_endpoint.responses import (
     Modality,
@@ -39,7 +40,6 @@ from backend.extensions.realtime_endpoint.responses import (
 from backend.runtime.json_objects import Json
 from backend.turns import commands as do
 from backend.turns import events as ev
-from backend.turns import page_events as page
 from backend.turns.commands import Purpose
 
 ASKED_FOR = (Purpose.ANSWER, Purpose.RESULT)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 
+from backend import page_events as page
 from backend.turns import commands as do
 from backend.turns import events as ev
-from backend.turns import page_events as page
 from backend.turns.commands import Clip, Purpose
 from backend.turns.limits import MOMENT_AFTER_S, SILENCE_MOST_S
 from backend.turns.machine.ending import leave

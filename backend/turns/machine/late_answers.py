@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import re
 
+from backend import page_events as page
 from backend.turns import commands as do
 from backend.turns import events as ev
-from backend.turns import page_events as page
 from backend.turns.grammar import classify, words_of
 from backend.turns.machine.state import State
 from backend.turns.machine.tool_calls import ToolCallEntry, ToolCallState

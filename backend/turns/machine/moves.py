@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from backend import page_events as page
 from backend.turns import commands as do
-from backend.turns import page_events as page
 from backend.turns.commands import Clip, Purpose
 from backend.turns.limits import RETRY_AFTER_S
 from backend.turns.machine.barge_in.state import BargeIn, SuspendedReply

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from backend import page_events as page
 from backend.turns import events as ev
-from backend.turns import page_events as page
 from backend.turns.commands import Clip, Purpose
 from backend.turns.limits import FIRST_AUDIO_WITHIN_S, FIRST_TRY_S, GOODBYE_WITHIN_S, SILENCE_MOST_S
 from backend.turns.machine.moves import apologise, cancel_reply, leave_mute, play_clip

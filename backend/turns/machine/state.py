@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
+from backend.page_events import AnswerMeasured, FloorChanged, PageEvent, TurnMeasured
 from backend.turns.commands import AddUserText, Clip, Command, Publish, Purpose
 from backend.turns.limits import TurnLimits
 from backend.turns.machine.barge_in.state import BargeIn, BargeInState
@@ -13,7 +14,6 @@ from backend.turns.machine.pending_turn.state import PendingState
 from backend.turns.machine.reply.state import ReplyState
 from backend.turns.machine.tool_calls import ToolCallLedger
 from backend.turns.notices import Notices
-from backend.turns.page_events import AnswerMeasured, FloorChanged, PageEvent
 from backend.turns.turn_clock import TurnClock
 
 IDLE = "idle"
@@ -126,7 +126,7 @@ class State:
         """Report `event` to the page and to the observers of the call."""
         self.commands.append(Publish(event))
 
-    def report(self, measured: AnswerMeasured | None) -> None:
+    def report(self, measured: AnswerMeasured | TurnMeasured | None) -> None:
         """Report a time, if there is one."""
         if measured is not None:
             self.publish(measured)

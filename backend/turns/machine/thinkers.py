@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 
+from backend import page_events as page
 from backend.turns import commands as do
 from backend.turns import events as ev
-from backend.turns import page_events as page
 from backend.turns.commands import Purpose
 from backend.turns.machine.floor.playback import bring_back
 from backend.turns.machine.floor.state import Floor

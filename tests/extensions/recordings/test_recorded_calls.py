@@ -201,7 +201,7 @@ async def test_recording_takes_microseconds_of_the_event_loop_for_each_frame(tmp
     store = store_in(tmp_path)
     async with placed_call(recordings=store) as call:
         call.live.record(True)
-        recorder: CallRecorder = call.live._recorder
+        recorder: CallRecorder = call.live.parts.recorder
         frames = [tone(300, 20)] * 1_000
         began = time.thread_time()
         for frame in frames:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from backend import page_events as page
 from backend.turns import commands as do
 from backend.turns import events as ev
-from backend.turns import page_events as page
 from backend.turns.commands import Purpose
 from backend.turns.limits import (
     COMMIT_AFTER_MS,

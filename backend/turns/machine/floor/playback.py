@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
+from backend import page_events as page
 from backend.turns import commands as do
 from backend.turns import events as ev
-from backend.turns import page_events as page
 from backend.turns.commands import Purpose
 from backend.turns.machine.floor.state import Floor, Playback
 from backend.turns.machine.moves import close, release_hold
@@ -24,18 +23,14 @@ CUT_SHORT = "(and there you stopped)"
 def on_started(s: State, event: ev.PlaybackStarted, now: float) -> None:
     """Note that the first frame of an item was sent: the items before it have been heard."""
     s.silence.owed_since = None
-    report = s.clock.reach("played_ms", now)
-    if report:
-        turn = s.pending.open
-        if turn:
-            report = replace(
-                report,
-                wait_ms=turn.wait.wait_ms,
-                reason=turn.wait.reason,
-                pieces=turn.segments,
-                discarded=turn.prepared.discarded,
-            )
-        s.publish(report)
+    turn = s.pending.open
+    if turn is None:
+        s.report(s.clock.played(now))
+    else:
+        wait, discarded = turn.wait, turn.prepared.discarded
+        s.report(
+            s.clock.played(now, wait_ms=wait.wait_ms, reason=wait.reason, pieces=turn.segments, discarded=discarded)
+        )
     if s.pending.open and s.floor.holder is not Floor.PAUSING:
         s.pending.open.sounded_at = now
         s.pending.answered, s.pending.open = s.pending.open, None

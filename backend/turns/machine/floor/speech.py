@@ -50,12 +50,12 @@ def on_onset_over_reply(s: State, event: ev.SpeechStarted, now: float) -> None:
 
 def on_onset_in_pause(s: State, event: ev.SpeechStarted, now: float) -> None:
     """Note a voice of which it is not known yet whether it goes on with the turn."""
-    _hear(s, now)
+    _note_voice(s, now)
 
 
 def _begin(s: State, now: float, murmured_ms: int = 0) -> None:
     """Hear a voice, of which `murmured_ms` do not count, and let it have the floor or hold the reply."""
-    if not _hear(s, now, murmured_ms):
+    if not _note_voice(s, now, murmured_ms):
         return
     if not s.something_to_interrupt:
         open_turn(s)
@@ -67,10 +67,10 @@ def _begin(s: State, now: float, murmured_ms: int = 0) -> None:
 
 
 def _begin_over_reply(s: State, now: float, murmured_ms: int = 0) -> None:
-    (_begin if s.may_interrupt else _hear)(s, now, murmured_ms)
+    (_begin if s.may_interrupt else _note_voice)(s, now, murmured_ms)
 
 
-def _hear(s: State, now: float, murmured_ms: int = 0) -> bool:
+def _note_voice(s: State, now: float, murmured_ms: int = 0) -> bool:
     """Note that a voice sounds; return False where the call is over, whatever it says."""
     if s.farewell.reason not in (None, IDLE):
         return False
@@ -108,7 +108,7 @@ def on_resumed(s: State, event: ev.SpeechResumed, now: float) -> None:
 def on_resumed_in_pause(s: State, event: ev.SpeechResumed, now: float) -> None:
     """Note the same where it is not known yet whether the voice goes on with the turn."""
     if not _goes_on(s, event.voiced_ms, now):
-        _hear(s, now, event.voiced_ms)
+        _note_voice(s, now, event.voiced_ms)
 
 
 def on_resumed_in_turn(s: State, event: ev.SpeechResumed, now: float) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from backend import page_events as page
 from backend.turns import events as ev
-from backend.turns import page_events as page
 from backend.turns.commands import AddUserText, Purpose
 from backend.turns.machine.barge_in import candidate
 from backend.turns.machine.connection import send_typed

@@ -6,7 +6,7 @@ segment of a turn, and of which, is known once the caller has the floor: until t
 
 from __future__ import annotations
 
-from backend.turns import page_events as page
+from backend import page_events as page
 from backend.turns.machine.floor.state import Floor
 from backend.turns.machine.pending_turn.state import EarlyWords, Standing, TurnWords
 from backend.turns.machine.state import State

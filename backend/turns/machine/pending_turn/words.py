@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from backend import page_events as page
 from backend.turns import commands as do
 from backend.turns import events as ev
-from backend.turns import page_events as page
 from backend.turns.machine.barge_in import candidate
 from backend.turns.machine.floor.state import Floor
 from backend.turns.machine.moves import settle_words

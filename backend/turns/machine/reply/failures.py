@@ -17,6 +17,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
+from backend.page_events import ReplyFailed, ReplyRemedy
 from backend.turns import commands as do
 from backend.turns.commands import Clip, Purpose
 from backend.turns.limits import RETRY_AFTER_S
@@ -25,7 +26,6 @@ from backend.turns.machine.floor.state import Floor
 from backend.turns.machine.moves import apologise, leave_mute, play_clip
 from backend.turns.machine.reply.state import Reply
 from backend.turns.machine.state import State
-from backend.turns.page_events import ReplyFailed, ReplyRemedy
 from backend.turns.promises import is_promise
 
 MAX_ATTEMPTS = 2
