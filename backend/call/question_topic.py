@@ -4,30 +4,16 @@ from __future__ import annotations
 
 import re
 
+from backend.turns.languages import ENGLISH
+
 MAX_WORDS = 12
 """Longer topics are cut: who hears one remembers what was asked."""
-_COURTESY = re.compile(
-    r"^\W*(?:(?:please|hey|hi|hello|okay|ok|so|and|well|also|now)\W+)*"
-    r"(?:(?:can|could|would|will) you (?:please )?|i(?:'d| would) like (?:you )?to (?:know (?:about )?)?|"
-    r"i want (?:you )?to (?:know (?:about )?)?|i need (?:you )?to |let me know |do you know |please )*",
-    re.IGNORECASE,
-)
-_ORDER = re.compile(
-    r"(?:(?:do|run|make) (?:a |an |some |me )*(?:\w+ )?(?:research|search|study|report|overview|analysis)"
-    r"|research|investigate|look (?:up|into|for)|find out|find|search(?: the (?:web|internet|news))?|check|tell me"
-    r"|give me|get me|show me|explain|summari[sz]e|describe|compare|read me|analy[sz]e|write)\b"
-    r"(?: (?:about|on|into|for|of|to me))?\s*",
-    re.IGNORECASE,
-)
-_WHAT_IS = re.compile(
-    r"(?:what(?:'s| is| are| was| were)|how(?:'s| is| are)|who(?:'s| is| was)|where(?:'s| is| are))\s+", re.IGNORECASE
-)
-_WHAT_ABOUT = re.compile(r"(?:what|how) about\s+", re.IGNORECASE)
-_VERB_AT_END = re.compile(r"\s+(?:like|doing|going|looking)$", re.IGNORECASE)
-_CLAUSE = re.compile(
-    r"(?:what|how|who|where|when|why|which|is|are|was|were|do|does|did|can|could|should|will|would|has|have)\b",
-    re.IGNORECASE,
-)
+_COURTESY = ENGLISH.pattern("question_topic", "courtesy", re.IGNORECASE)
+_ORDER = ENGLISH.pattern("question_topic", "order", re.IGNORECASE)
+_WHAT_IS = ENGLISH.pattern("question_topic", "what_is", re.IGNORECASE)
+_WHAT_ABOUT = ENGLISH.pattern("question_topic", "what_about", re.IGNORECASE)
+_VERB_AT_END = ENGLISH.pattern("question_topic", "verb_at_end", re.IGNORECASE)
+_CLAUSE = ENGLISH.pattern("question_topic", "clause", re.IGNORECASE)
 
 
 def topic_of(question: str) -> str:

@@ -9,6 +9,7 @@ from backend import page_events as page
 from backend.turns import commands as do
 from backend.turns import events as ev
 from backend.turns.grammar import classify, words_of
+from backend.turns.languages import ENGLISH
 from backend.turns.machine.state import State
 from backend.turns.machine.tool_calls import ToolCallEntry, ToolCallState
 
@@ -19,14 +20,7 @@ SAME_SHARE = 0.7
 _FUNCTION_WORDS = frozenset(
     ("determiner", "preposition", "auxiliary", "subject", "polite", "question word", "conjunction")
 )
-_NEVER_MIND = re.compile(
-    r"\W*(?:(?:oh|ah|no|okay|ok|well|sorry|actually|wait|please|hmm|um|uh|you know what)\W+)*"
-    r"(?:never ?mind\b|forget about\b|cancel the (?:search|question|research)\b|don't bother\b|no longer needed\b|"
-    r"(?:(?:it|that) )?doesn't matter\b|stop (?:looking|searching|researching)\b|"
-    r"(?:forget|cancel|drop|leave|skip|(?:i )?don't need) (?:it|that)(?: any ?more)?\s*"
-    r"(?:$|[^\w\s]|(?:please|then|now|and|but|what|how|tell)\b))",  # "cancel that meeting" is a wish of its own
-    re.IGNORECASE,
-)
+_NEVER_MIND = ENGLISH.pattern("dismissal", "never_mind", re.IGNORECASE)
 
 
 def announce_later(s: State, call: ToolCallEntry, event: ev.ThinkerFinished) -> bool:

@@ -6,6 +6,7 @@ from backend import page_events as page
 from backend.turns import commands as do
 from backend.turns import events as ev
 from backend.turns.commands import Purpose
+from backend.turns.languages import ENGLISH
 from backend.turns.limits import (
     COMMIT_AFTER_MS,
     DOUBT_MAX_MS,
@@ -26,9 +27,9 @@ from backend.turns.utterances import UtteranceKind, kind_of
 
 MURMURS = frozenset({UtteranceKind.AGREEMENT, *NOT_WORDS})
 """What a listener utters without wanting the floor."""
-LIKE_A_MURMUR = "no"
+LIKE_A_MURMUR = tuple(ENGLISH.words("barge_in", "like_a_murmur"))
 """The command that murmurs sound like as long as only their beginning is known: "oh okay"."""
-IN_DOUBT = frozenset({"hey", "enough", "sorry"})
+IN_DOUBT = ENGLISH.words("barge_in", "in_doubt")
 """Commands that are seldom said alone, and that the reader finds in "hmm", in laughter and in "er": the transcript
 decides."""
 UNSURE_READINGS = 3
