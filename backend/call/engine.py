@@ -20,6 +20,7 @@ from backend.runtime.timer import Alarm
 from backend.turns import commands as do
 from backend.turns import events as ev
 from backend.turns.commands import Purpose
+from backend.turns.turn import TurnMachine
 
 ABOUT_OUT_OF_BAND = (ev.OutOfBandProgress, ev.OutOfBandRefused, ev.ResponderLost)
 """The events that bear on responses outside of the conversation."""
@@ -222,9 +223,11 @@ class CallEngine:
 
 
 class Switchboard:
-    """What the parts of a call say to its engine, which is built of them; what is said before that waits."""
+    """What the parts of a call say to its engine, which is built of them, and ask; what is said before that waits."""
 
-    def __init__(self) -> None:
+    def __init__(self, machine: TurnMachine) -> None:
+        self._machine = machine
+        self._now = asyncio.get_running_loop().time
         self._engine: CallEngine | None = None
         self._waiting: list[ev.Event | page.PageEvent] = []
 
@@ -240,6 +243,14 @@ class Switchboard:
                 engine.dispatch(each)
             else:
                 engine.publish(each)
+
+    def turn(self) -> int:
+        """Return the number of the caller's latest turn."""
+        return self._machine.turn
+
+    def turn_age_ms(self) -> int:
+        """Return the milliseconds since the caller's last sound of that turn."""
+        return self._machine.turn_age_ms(self._now())
 
     def dispatch(self, event: ev.Event) -> None:
         """Give the machine an event."""

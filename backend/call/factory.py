@@ -35,19 +35,26 @@ from backend.turns.turn import TurnMachine
 
 def open_call(dependencies: CallDependencies, session: Session, transport: Transport) -> VoiceCall:
     """Return a call over `transport`, ready to run."""
-    board = Switchboard()
-    parts = _parts(dependencies, session, transport, board)
+    choice = ProviderChoice(dependencies.providers)
+    caller = Caller(dependencies, session, choice)
+    machine = TurnMachine(caller.limits)
+    board = Switchboard(machine)
+    parts = _parts(dependencies, session, transport, choice, caller, machine, board)
     engine = CallEngine(parts, dependencies.subscribe, dependencies.times.max_s)
     board.connect(engine)
     return VoiceCall(parts, engine, dependencies.knowledge.earlier)
 
 
-def _parts(dependencies: CallDependencies, session: Session, transport: Transport, board: Switchboard) -> CallParts:
-    now = asyncio.get_running_loop().time
+def _parts(
+    dependencies: CallDependencies,
+    session: Session,
+    transport: Transport,
+    choice: ProviderChoice,
+    caller: Caller,
+    machine: TurnMachine,
+    board: Switchboard,
+) -> CallParts:
     over = asyncio.Event()
-    choice = ProviderChoice(dependencies.providers)
-    caller = Caller(dependencies, session, choice)
-    machine = TurnMachine(caller.limits)
     inbox = Inbox(board.dispatch, choice, over)
 
     enqueue = partial(call_listener, "memory writes", dependencies.enqueue)
@@ -65,7 +72,7 @@ def _parts(dependencies: CallDependencies, session: Session, transport: Transpor
         times.connection_max_s,
     )
     phone = PhoneCall(
-        PhoneView(transport, lambda: machine.turn, board.dispatch, board.publish, inbox.type_if_live),
+        PhoneView(transport, board.turn, board.dispatch, board.publish, inbox.type_if_live),
         dependencies.transfers,
     )
     briefer = Briefer(caller, link, phone, board.dispatch, board.publish)
@@ -82,15 +89,15 @@ def _parts(dependencies: CallDependencies, session: Session, transport: Transpor
         dependencies.recording_notice,
     )
     tap = UtteranceTap(dependencies.reader, board.dispatch)
-    provider_calls = ProviderCalls(board.dispatch, link.send, caller.agree, lambda: machine.turn)
+    provider_calls = ProviderCalls(board.dispatch, link.send, caller.agree, board.turn)
     view = CallView(
         question=caller.question,
-        turn=lambda: machine.turn,
-        turn_age_ms=lambda: machine.turn_age_ms(now()),
+        turn=board.turn,
+        turn_age_ms=board.turn_age_ms,
         dispatch=board.dispatch,
         publish=board.publish,
         record=record,
-        untrusted=lambda: provider_calls.untrusted,
+        untrusted=provider_calls.untrusted,
         history=history.tail,
         traced=observers.trace.thinker,
     )

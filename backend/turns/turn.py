@@ -102,7 +102,7 @@ class TurnMachine:
         elif isinstance(event, ev.PlaybackFlushed):
             playback.on_flushed(state, event, now)
             replies.settle_notices(state, now)
-        return state.take_commands()
+        return _taken(state)
 
     def deadline(self) -> float | None:
         """Return when `expire` wants to be called next, if nothing else happens."""
@@ -118,7 +118,7 @@ class TurnMachine:
         if state.floor.holder is not Floor.CLOSED:
             early_words.show(state)
             replies.ask_next(state, now)
-        return state.take_commands()
+        return _taken(state)
 
     # --- what may be asked of it ----------------------------------------------------------------------
 
@@ -145,6 +145,12 @@ class TurnMachine:
     def turn_age_ms(self, now: float) -> int:
         """Return the milliseconds since the caller's last sound of this turn; of a typed one, since it came."""
         return self._state.clock.age_ms(now)
+
+
+def _taken(s: State) -> list[Command]:
+    """Return the commands collected so far, once."""
+    commands, s.commands = s.commands, []
+    return commands
 
 
 def _on_interruptions_switched(s: State, event: ev.InterruptionsSwitched, now: float) -> None:

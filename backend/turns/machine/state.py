@@ -149,11 +149,6 @@ class State:
             self.farewell.reason = None
             self.replies.wanted.pop(Purpose.GOODBYE, None)
 
-    def take_commands(self) -> list[Command]:
-        """Return the commands collected so far, once."""
-        commands, self.commands = self.commands, []
-        return commands
-
 
 Act = Callable[[State, float], None]
 """A step that is due at a moment; taking it removes its deadline."""
