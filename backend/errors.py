@@ -71,7 +71,7 @@ class TooLarge(CallerError):
 
 
 class NotFound(CallerError):
-    """The thing does not exist, or is not the caller's own: the two are never told apart."""
+    """The thing does not exist, or is not the caller's own: the two look the same."""
 
     status = 404
 
@@ -209,12 +209,6 @@ class LedgerUnavailable(PeerError):
     """The ledger's database did not answer in time."""
 
     hint = "Try again in a moment. If it keeps failing, the operator should check DATABASE_URL."
-
-
-class RecordingsUnavailable(PeerError):
-    """The folder of recordings cannot be read or written."""
-
-    hint = "Try again in a moment. If it keeps failing, the operator should check the disk."
 
 
 class TracingUnavailable(PeerError):

@@ -29,23 +29,15 @@ SEAM = "extension"
 EXTENSIONS = "extensions"
 """Folders that can be deleted: each may import every room but `app`, and none of the others."""
 NAME_AN_EXTENSION: dict[str, set[str]] = {
-    "app.calls": {"realtime_endpoint", "rtvi"},
     "app.http": {"calendar"},
-    "app.stores": {"recordings", "sharing"},
-    "app.telephone": {"telephone"},
-    "call.dependencies": {"recordings"},
-    "call.factory": {"recordings"},
-    "call.parts": {"recordings"},
-    "call.uplink": {"recordings"},
+    "app.stores": {"sharing"},
     "http.app": {"sharing"},
     "http.completion_request": {"realtime_endpoint"},
-    "http.context": {"realtime_endpoint", "recordings", "rtvi", "sharing", "telephone"},
-    "http.identity": {"rtvi"},
+    "http.context": {"sharing"},
     "notifications.schedule": {"calendar"},
     "sessions.cluster.remote": {"realtime_endpoint"},
     "sessions.cluster.sidebands": {"realtime_endpoint"},
     "sessions.handles": {"realtime_endpoint"},
-    "settings.settings": {"recordings", "telephone"},
     "testing.offline.__main__": {"local"},
     "testing.offline.app": {"local"},
     "testing.offline.gemini": {"gemini", "local"},
@@ -59,11 +51,12 @@ NAME_AN_EXTENSION: dict[str, set[str]] = {
     "tools.calendar": {"calendar"},
     "tools.get_current_weather": {"calendar"},
     "tools.notes": {"calendar"},
-    "transports.media_stream": {"telephone"},
 }
 """Core files that still name extensions, and which: the list only gets shorter."""
-NAME_ANOTHER_EXTENSION: dict[str, set[str]] = {"rtvi": {"realtime_endpoint"}, "sip": {"telephone"}}
+NAME_ANOTHER_EXTENSION: dict[str, set[str]] = {"rtvi": {"realtime_endpoint"}}
 """Extensions that still import others."""
+TEST_WITH_ANOTHER_EXTENSION = {("local", "calendar"), ("self_hosted", "local")}
+"""Extensions whose tests still import another one, or its tests."""
 ARROWS: dict[str, set[str]] = {
     "turns": set(),
     "runtime": set(),
@@ -71,8 +64,7 @@ ARROWS: dict[str, set[str]] = {
     "observability": {"turns", "runtime"},
     "settings": set(),
     "storage": {"runtime"},
-    "budgets": {"models", "observability", "runtime", "settings", "storage"},
-    "access": {"settings", "storage"},
+    "access": {"models", "observability", "runtime", "settings", "storage"},
     "media": {"turns", "runtime", "settings"},
     "responders": {"turns", "media", "runtime", "settings"},
     "transports": {"turns", "media", "runtime"},
@@ -160,7 +152,6 @@ ARROWS: dict[str, set[str]] = {
     },
     "http": {
         "access",
-        "budgets",
         "chat",
         "turns",
         "coordinator",
@@ -296,6 +287,22 @@ def test_no_extension_imports_another_one() -> None:
     assert used == NAME_ANOTHER_EXTENSION
 
 
+def test_the_tests_of_an_extension_stand_on_no_other_one() -> None:
+    tests = Path(__file__).resolve().parent / EXTENSIONS
+    used = {
+        (path.relative_to(tests).parts[0], parts[2])
+        for path in tests.rglob("*.py")
+        for name in _imported(path)
+        if (parts := name.split("."))[1:2] == [EXTENSIONS] and parts[2:]
+    }
+    assert {(one, other) for one, other in used if one not in (other, "__init__.py")} == TEST_WITH_ANOTHER_EXTENSION
+
+
+def _imported(path: Path) -> set[str]:
+    nodes = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.ImportFrom)]
+    return {node.module or "" for node in nodes}
+
+
 def test_every_arrow_leads_down() -> None:
     order = list(ARROWS)
     up = [(room, target) for room in order for target in ARROWS[room] if order.index(target) >= order.index(room)]
@@ -323,9 +330,22 @@ def test_the_architecture_page_lists_every_room_and_where_its_arrows_lead() -> N
 def test_no_room_imports_what_stands_outside_the_server() -> None:
     for name, path in FILES.items():
         outside = {"tests", "benchmarks", "scripts"} | (
-            set() if name == COMMAND_LINE or room_of(name) == EXTENSIONS else {"responder_thinker"}
+            set() if name == COMMAND_LINE or room_of(name) in (EXTENSIONS, "testing") else {"responder_thinker"}
         )
         assert foreign_imports(path).isdisjoint(outside), name
+
+
+@pytest.mark.parametrize(
+    ("folder", "other", "but"),
+    [("benchmarks", "tests", ""), ("tests", "benchmarks", "tests/benchmarks/"), ("backend", "benchmarks", "")],
+)
+def test_benchmarks_and_tests_share_what_stands_in_testing_only(folder: str, other: str, but: str) -> None:
+    users = [
+        path
+        for path in sorted(BACKEND.parent.joinpath(folder).rglob("*.py"))
+        if other in foreign_imports(path) and not (but and path.is_relative_to(BACKEND.parent / but))
+    ]
+    assert users == []
 
 
 def test_the_check_sees_a_wrong_arrow(tmp_path: Path) -> None:

@@ -8,10 +8,10 @@ from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 
+from backend.access.budgets import Budgets
 from backend.app.budgets import admit_task, paid_by
 from backend.app.foundation import Foundation
 from backend.app.stores import TaskStore
-from backend.budgets.budgets import Budgets
 from backend.coordinator.coordinator import Coordinator, CoordinatorDependencies, Decision, Digest, decide_without_model
 from backend.coordinator.decider import ModelDecider
 from backend.coordinator.service import CoordinatorService
@@ -79,7 +79,7 @@ async def open_coordinator(foundation: Foundation, tasks: TaskService) -> AsyncI
     redis = stores.opened.redis
     channels, state = Channels(redis, secrets.token_hex(6), claim_after_s=0.0), CoordinatorState(redis)
     decide: Callable[[Digest], Awaitable[Decision]] = decide_without_model
-    if chosen.enabled:
+    if chosen.enabled and not foundation.thinkers.registry.dependencies.without_model:
         scope, model = models.model_calls.scope, chosen.model or settings.thinker_model
         prompts = Prompts(settings.prompts_folder)
         decider = ModelDecider(models.model, model, scope, tasks.kinds, chosen, foundation.tracing.tracer, prompts)

@@ -25,7 +25,6 @@ from backend.call.uplink import Uplink
 from backend.call.usage import CallUsage
 from backend.call.utterance_tap import UtteranceTap
 from backend.call.voice_call import VoiceCall
-from backend.extensions.recordings.recorder import CallRecorder
 from backend.responders.failover import ProviderChoice
 from backend.runtime.faults import call_listener
 from backend.sessions.registry import Session
@@ -79,15 +78,7 @@ def _parts(
     observers = CallObservers(dependencies, session, caller, record, history, usage, enqueue, briefer.brief_again)
 
     echo = dependencies.open_echo_guard()
-    recorder = CallRecorder(
-        dependencies.recordings,
-        session,
-        transport,
-        echo.played,
-        board.publish,
-        board.dispatch,
-        dependencies.recording_notice,
-    )
+    recorder = dependencies.open_recorder(session, transport, echo.played, board.publish, board.dispatch)
     tap = UtteranceTap(dependencies.reader, board.dispatch)
     provider_calls = ProviderCalls(board.dispatch, link.send, caller.agree, board.turn)
     view = CallView(

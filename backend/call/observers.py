@@ -1,4 +1,4 @@
-"""Those who observe one call, and have no say in it: the trace, the metrics, the ledger, memory and the learner.
+"""Those who follow one call, and have no say in it: the trace, the metrics, the ledger, memory and the learner.
 
 None of them is waited for. What acts on the call stays with the engine, and so does what passes 50 times a second.
 """

@@ -18,8 +18,8 @@ from backend.call.responder_link import ResponderLink
 from backend.call.tool_calls import ToolCallDispatcher
 from backend.call.uplink import Uplink
 from backend.call.utterance_tap import UtteranceTap
-from backend.extensions.recordings.recorder import CallRecorder
 from backend.media.echo import EchoGuard
+from backend.sessions.recorder import Recorder
 from backend.sessions.registry import Session
 from backend.transports.base import Transport
 from backend.turns.turn import TurnMachine
@@ -46,7 +46,7 @@ class CallParts:
     link: ResponderLink
     uplink: Uplink
     echo: EchoGuard
-    recorder: CallRecorder
+    recorder: Recorder
     tap: UtteranceTap
     out_of_band: OutOfBandResponses
 

@@ -16,6 +16,7 @@ from dataclasses import replace
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse
 
+from backend.access.addresses import address_key
 from backend.access.reach import Reach
 from backend.chat.turn import ChatTurn
 from backend.errors import BadField, NotTheirs, VoiceError
@@ -24,7 +25,6 @@ from backend.http.chat import NO_CONVERSATION_HINT, begin_turn
 from backend.http.completion_request import MODEL, Completion, as_turn, parse
 from backend.http.completion_shapes import DONE, Shape, encode
 from backend.http.context import Context, Here, identity_of
-from backend.http.limits import address_key
 from backend.http.openai_errors import error_object
 from backend.http.sse import HEARTBEAT, EventStream
 from backend.runtime.json_objects import Json
@@ -38,7 +38,7 @@ router = APIRouter(tags=["openai"])
 async def complete(request: Request, here: Here) -> Response:
     """Answer the last message as a typed turn; errors have the OpenAI API's shape."""
     identity = identity_of(request)
-    here.turns.take(identity.user if identity.known else address_key(request), here.now())
+    await here.turns.take(identity.user if identity.known else address_key(request), here.now())
     completion = parse(await read_raw(request))
     _check_mode(here, completion)
     asked = as_turn(completion, identity.user)

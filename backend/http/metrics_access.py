@@ -1,4 +1,4 @@
-"""Who may read `/metrics`: whoever shows METRICS_TOKEN, or reaches METRICS_PORT; without either, this machine alone.
+"""Who may read `/metrics`: a holder of METRICS_TOKEN, or a reader at METRICS_PORT; without either, this machine alone.
 
 The port is a listener of its own, which answers nothing else: the operator keeps it inside.
 """
@@ -10,10 +10,10 @@ import hmac
 from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from backend.access.addresses import is_from_here
+from backend.access.credentials import bearer
 from backend.errors import NotAdmitted, NotFound
-from backend.http.credentials import bearer
 from backend.http.errors import error_response
-from backend.http.limits import is_from_here
 from backend.settings.settings import Settings
 
 PATH = "/metrics"

@@ -13,14 +13,14 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field, StringConstraints
 
+from backend.access.addresses import address_key
+from backend.access.permits import Permit, PermitKind
 from backend.access.reach import Reach
-from backend.budgets.permits import Permit, PermitKind
-from backend.budgets.usage import TURN
+from backend.access.usage import TURN
 from backend.errors import NotFound, VoiceError
 from backend.http.bodies import documented, read_body
 from backend.http.budgets import spend, take_permit
 from backend.http.context import Caller, Here, principal_of
-from backend.http.limits import address_key
 from backend.http.sse import HEARTBEAT, EventStream, encode_event
 from backend.reasoning.base import Reasoned, ReasoningRequest, Stage, Strategy
 from backend.reasoning.reasoner import TEXT_LIMIT, Reasoner
@@ -50,7 +50,7 @@ class ReasoningTask(BaseModel):
 )
 async def reason(request: Request, here: Here, caller: Caller) -> Response:
     """Return the outcome, `complete` or `incomplete`. 429 over the limits, 503 when no model answers."""
-    here.reasoning.take(address_key(request), here.now())
+    await here.reasoning.take(address_key(request), here.now())
     reasoner = here.services.reasoner
     if reasoner is None:
         raise NotFound("Reasoning is off on this server.")

@@ -1,6 +1,6 @@
 """Middleware that writes every refused request to the security log, whichever middleware or route refused it.
 
-The handlers of errors leave their reason in the request's state; a refusal that has none is told by its status.
+The handlers of errors leave their reason in the request's state; a refusal that has none is known by its status.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from http import HTTPStatus
 from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from backend.http.credentials import Identity
-from backend.http.limits import address_key
+from backend.access.addresses import address_key
+from backend.access.credentials import Identity
 from backend.observability.request_metrics import route_template
 from backend.observability.security_log import Requester, SecurityEvent, security_event
 
-REFUSED = frozenset({401, 403, 421, 429, 431})
+REFUSED = frozenset({401, 403, 421, 429})
 """Statuses that are refusals whatever their reason; a 404 or 503 is one where its error says so."""
 
 
@@ -30,7 +30,7 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Unidentified:
-    """Somebody of whom nothing is known but where they are: refused before they were asked who they are."""
+    """A caller known only by their address, refused before they were asked who they are."""
 
     address: str
     user: str = ""

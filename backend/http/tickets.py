@@ -9,14 +9,14 @@ from fastapi import APIRouter, Request
 from pydantic import BaseModel, StringConstraints
 from starlette.requests import HTTPConnection
 
+from backend.access.addresses import address_key
+from backend.access.credentials import Identity
 from backend.access.principal import Grant, Principal, Tier
+from backend.access.signatures import OpenedSession
 from backend.access.store import TICKET_LIFE_S, AccessStore
 from backend.errors import NotAdmitted
-from backend.http.auth import OpenedSession
 from backend.http.bodies import documented, read_body
 from backend.http.context import Caller, Here
-from backend.http.credentials import Identity
-from backend.http.limits import address_key
 from backend.runtime.json_objects import Json
 
 STREAMS = ("/api/events/", "/api/me/events")
@@ -54,7 +54,7 @@ _decoder = msgspec.json.Decoder(_Ticket)
 @router.post("/api/tickets", openapi_extra=documented(NewTicket))
 async def make_ticket(request: Request, here: Here, caller: Caller) -> Json:
     """Return a `ticket` that opens one event stream, once: put it into the stream's address as `?ticket=…`."""
-    here.messages.take(f"tickets {caller.principal.address}", here.now())
+    await here.messages.take(f"tickets {caller.principal.address}", here.now())
     body = await read_body(request, NewTicket)
     session_id = ""
     if body.session_id is not None:

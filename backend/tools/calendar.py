@@ -41,7 +41,8 @@ NO_ZONE = (
 EXCERPT = 200
 """Characters of notes shown in a list."""
 
-Title = Annotated[str, Field(min_length=1, max_length=TITLE_LIMIT)]
+TITLES = ["Lunch with Ana", "Meeting with the bank", "Dentist appointment"]
+Title = Annotated[str, Field(min_length=1, max_length=TITLE_LIMIT, examples=TITLES)]
 Place = Annotated[str, Field(max_length=TITLE_LIMIT)]
 Notes = Annotated[str, Field(max_length=NOTES_LIMIT)]
 When = Annotated[str, Field(max_length=100)]

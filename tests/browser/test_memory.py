@@ -11,7 +11,7 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser
 
-from backend.http.auth import Signatures
+from backend.access.signatures import Signatures
 from backend.users.profile_updates import (
     AddFact,
     AddInstruction,
@@ -38,7 +38,7 @@ async def browser() -> AsyncIterator[Browser]:
 
 
 async def known_user(here: World, tab: Tab) -> None:
-    """The page's visitor is Ada, of whom a few things are known."""
+    """The page's visitor is Ada, and a few things are known of her."""
     await update_profile(
         here.memory,
         USER,

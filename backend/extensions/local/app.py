@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 MODEL = "local-responder"
 """What the server calls itself wherever a model's name is shown."""
 RETRY_S = 15
-"""Seconds after which a caller for whom there was no room may try again."""
+"""Seconds after which a caller who found no room may try again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class Service:
     ) -> None:
         """`new_handler` makes the handler of one connection; no `required_key` accepts any key, and none.
 
-        Chat completions are passed on to the `model`; without one, rules answer them.
+        Chat completions are passed on to the `model`; without one, tools are called that fit.
         """
         self._about = about
         self.open = 0

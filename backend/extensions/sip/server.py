@@ -17,7 +17,10 @@ from dataclasses import dataclass
 
 from aiosipua.auth import SipDigestAuth
 
-from backend.budgets.permits import PermitKind
+from backend.access.addresses import network_of
+from backend.access.permits import PermitKind
+from backend.access.rates import Buckets
+from backend.access.secret_key import secret_keys
 from backend.errors import BadOffer, SetupError, TooMany, VoiceError
 from backend.extensions.sip.agent import AgentConfig, UserAgent
 from backend.extensions.sip.call import CallLimits, SipCall, ringing
@@ -26,19 +29,19 @@ from backend.extensions.sip.gate import Gate
 from backend.extensions.sip.registration import Registration, Trunk
 from backend.extensions.sip.sdp import CodecName
 from backend.extensions.sip.settings import SipSettings
-from backend.extensions.telephone.routes import TRANSPORT, reserve_call
 from backend.http.context import Context
-from backend.http.limits import Buckets, network_of
-from backend.http.secret_key import secret_keys
+from backend.http.phone_calls import PHONE, reserve_phone_call
 from backend.runtime.supervisor import supervising
 from backend.settings.settings import Settings
 
 log = logging.getLogger(__name__)
 
+TRUNKS = "sip_trunks"
+"""The name in `/readyz` under which it says how registrations at trunks stand."""
 TAKE_OVER_S = 2.0
 """Seconds between two looks whether the port has become free."""
 FAILURES_PER_MINUTE = 20
-"""Refusals that one address is told."""
+"""Refusals that one address gets."""
 REQUESTS_PER_MINUTE = 120
 """Requests of a stranger's address that are answered."""
 
@@ -112,12 +115,12 @@ async def _agent(here: Context, sip: Sip) -> AsyncIterator[None]:
             if options.trunk:
                 sip.registration = registration = Registration(agent, Trunk.named(options.trunk))
                 stack.push_async_callback(registration.close)
-                here.services.sip_trunks[options.trunk] = lambda: registration.state
+                here.services.further_states[TRUNKS] = {options.trunk: lambda: registration.state}
                 await stack.enter_async_context(supervising("sip registration", registration.run))
             yield
     finally:
         await agent.close()
-        here.services.sip_trunks.clear()
+        here.services.further_states.pop(TRUNKS, None)
         sip.agent = sip.registration = None
 
 
@@ -125,7 +128,7 @@ async def take_call(here: Context, call: SipCall, ring_s: float) -> None:
     """Admit a call, answer it, and return when it is over; refuse it over a limit or for what cannot be agreed on."""
     payer = here.callers.payer(call.caller)
     try:
-        session = await reserve_call(here, payer)
+        session = await reserve_phone_call(here, payer)
     except TooMany as error:
         call.refuse(503, error.retry_after_s)
         return
@@ -143,7 +146,7 @@ async def take_call(here: Context, call: SipCall, ring_s: float) -> None:
         await here.services.budgets.permits.hold(PermitKind.CALLS, payer, session.id).release()
         return
     try:
-        registry.connect(session, transport, TRANSPORT)
+        registry.connect(session, transport, PHONE)
     except VoiceError:  # its reservation has lapsed while it rang
         await transport.close()
         return
@@ -181,7 +184,7 @@ def _digest(settings: Settings) -> DigestAuth | None:
 
 def _may(buckets: Buckets, here: Context, address: str) -> bool:
     try:
-        buckets.take(network_of(address), here.now())
+        buckets.take_here(network_of(address), here.now())
     except TooMany:
         return False
     return True

@@ -1,0 +1,75 @@
+"""The addresses of callers, as limits count them, and the networks of proxies that are trusted."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterable
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers
+from starlette.requests import HTTPConnection
+
+from backend.access.access import is_loopback
+
+UNKNOWN = "unknown"
+
+
+class Networks:
+    """A set of networks: those of the proxies that are trusted."""
+
+    def __init__(self, networks: Iterable[str]) -> None:
+        self._networks = [ipaddress.ip_network(each, strict=False) for each in networks]
+
+    def __repr__(self) -> str:
+        return f"Networks({', '.join(map(str, self._networks))})"
+
+    def hold(self, address: str) -> bool:
+        """Return whether `address` belongs to one of them."""
+        try:
+            asked = ipaddress.ip_address(address)
+        except ValueError:
+            return address == "local"
+        return any(asked in each for each in self._networks)
+
+
+def is_from_here(connection: HTTPConnection) -> bool:
+    """Return whether the request comes from this very machine, and was made for it.
+
+    One that a proxy has passed on may come from anywhere, and so may one for a name under which others know the server:
+    a tunnel ends on this machine, too.
+    """
+    headers = Headers(scope=connection.scope)
+    forwarded = "x-forwarded-for" in headers or "forwarded" in headers
+    client = connection.client
+    return (
+        client is not None and is_loopback(client.host) and not forwarded and _names_loopback(headers.get("host", ""))
+    )
+
+
+def address_key(connection: HTTPConnection) -> str:
+    """Return the caller's bucket: the IPv4 address, or the /64 network of an IPv6 address."""
+    return network_of(connection.client.host) if connection.client else "local"
+
+
+def network_of(host: str) -> str:
+    """Return the address as limits count it: the IPv4 address, or the /64 network of an IPv6 address.
+
+    Loopback has no network: `::1` is itself.
+    """
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return UNKNOWN  # one for all: a name that callers may choose must not be an address of its own
+    if isinstance(address, ipaddress.IPv6Address) and not address.is_loopback:
+        if address.ipv4_mapped:
+            return str(address.ipv4_mapped)
+        return str(ipaddress.ip_network((address, 64), strict=False))
+    return str(address)
+
+
+def _names_loopback(host: str) -> bool:
+    """Return whether a `Host` header names loopback."""
+    try:
+        return is_loopback(urlsplit(f"//{host}").hostname or "")
+    except ValueError:
+        return False
