@@ -12,7 +12,7 @@ import pytest
 from backend.app.extensions import installed
 from backend.errors import SettingsError
 from backend.settings.settings import Settings, load_settings
-from backend.settings.unknown import unknown_settings
+from backend.settings.unknown import FORMER, unknown_settings
 from scripts import settings_table
 
 
@@ -265,3 +265,13 @@ def test_what_is_no_setting_is_named_with_the_nearest_that_is(tmp_path: Path) ->
         "OPENAI_KEY is not a setting. Did you mean OPENAI_API_KEY?",
     ]
     assert unknown_settings({each.name: "" for each in settings_table.variables()}, tmp_path / "none") == []
+
+
+def test_a_former_setting_is_answered_with_its_successor(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text("CALDAV_URL=https://cal.example.com\n")
+    assert unknown_settings({}, tmp_path / ".env") == [
+        "CALDAV_URL is not a setting any more. Set CALENDAR__URL instead."
+    ]
+    names = {each.name for each in settings_table.variables()}
+    assert not names & FORMER.keys() and names >= {each for each in FORMER.values() if each}
+    assert len(unknown_settings(dict.fromkeys(FORMER, "1"), tmp_path / "none")) == len(FORMER)

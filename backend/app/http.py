@@ -26,7 +26,6 @@ from backend.app.telephone import open_telephone
 from backend.chat.chat import Chat
 from backend.chat.profile_updater import ChatProfileUpdater
 from backend.chat.turn_runner import ChatDependencies
-from backend.extensions.calendar.calendars import open_calendars
 from backend.http.app import build_app
 from backend.http.context import PageConfig, ResponderChoice, Services, UserDataStore
 from backend.http.ice_servers import listed
@@ -192,7 +191,6 @@ def user_data_stores(
         "memories": stores.memories,
         "notes": stores.notes,
         "confirmations": stores.confirmations,
-        "calendar": open_calendars(foundation.settings, models.http),
         "payer": foundation.budgets.payers,
         "model attempts": models.model_calls,
         **{name: store for each in foundation.extensions.values() for name, store in each.user_data.items()},

@@ -191,11 +191,6 @@ class Settings(BaseSettings):
     brave_url: str = Field("https://api.search.brave.com/res/v1", description="Brave Search's API.")
     ncbi_url: str = Field("https://eutils.ncbi.nlm.nih.gov/entrez/eutils", description="PubMed (NCBI E-utilities).")
     ncbi_api_key: SecretStr | None = Field(None, description="NCBI key, for more PubMed requests per second.")
-    caldav_url: str | None = Field(
-        None, description="CalDAV home of one account, in which each user gets a calendar; unset: files in DATA_DIR."
-    )
-    caldav_username: str = Field("", description="User name of the CalDAV account.")
-    caldav_password: SecretStr | None = Field(None, description="Password of the CalDAV account.")
     research_delay_s: Seconds = Field(
         0, description="For demonstrations: least seconds of the research Thinker; 30 shows how a slow one is covered."
     )
@@ -384,15 +379,6 @@ class Settings(BaseSettings):
     identify_by_fingerprint: bool = Field(
         False, description="For demonstrations: a browser fingerprint restores the data of a lost cookie."
     )
-
-    @field_validator("caldav_url")
-    @classmethod
-    def _caldav_url(cls, value: str | None) -> str | None:
-        if value and not re.match(r"https?://[^/\s@]+(/|$)", value):
-            raise ValueError(
-                "must start with http:// or https:// and hold no password, e.g. https://cal.example.com/me/"
-            )
-        return value
 
     @field_validator("openai_base_url", "langsmith_endpoint", "otel_exporter_otlp_endpoint")
     @classmethod

@@ -1,4 +1,7 @@
-"""Finds what is meant as a setting and is none: `SESION_CAP` is named at the start, with the nearest that there is."""
+"""Finds variables that are meant as settings and are none: the server names them at the start.
+
+A misspelled name gets the nearest setting, `SESION_CAP` for one, and a former name its successor.
+"""
 
 from __future__ import annotations
 
@@ -17,11 +20,18 @@ ALIKE, ALIKE_IN_FILE = 0.88, 0.75
 BESIDES = frozenset({"LOG_LEVEL", "LOG_FORMAT", "HTTP_PORT", "HTTPS_PORT", "REDIS_PORT", "COMPOSE_PROJECT_NAME"})
 """What else may stand in `.env`: options of the command line, and variables of the compose files."""
 
+FORMER: Mapping[str, str | None] = {
+    "CALDAV_URL": "CALENDAR__URL",
+    "CALDAV_USERNAME": "CALENDAR__USERNAME",
+    "CALDAV_PASSWORD": "CALENDAR__PASSWORD",
+}
+"""Former setting → the setting that took its place; None: nothing did."""
+
 
 def unknown_settings(
     environment: Mapping[str, str], env_file: Path = Path(".env"), plugins: Iterable[type[PluginSettings]] = ()
 ) -> list[str]:
-    """Return a sentence for each variable that is no setting but nearly one, or that no group has, as in `VAD__X`.
+    """Return a sentence for each variable that was a setting, is nearly one, or that no group has, as in `VAD__X`.
 
     Of the environment only those are named that are very much like a setting: it has many variables of others.
     """
@@ -32,11 +42,19 @@ def unknown_settings(
     for name in sorted(ours | {name.upper() for name in environment}):
         if name in known or any(name.startswith(f"{each}__") for each in known):
             continue
+        if name in FORMER:
+            sentences.append(_former(name))
+            continue
         of_group = name.startswith(groups)
         near = difflib.get_close_matches(name, known, 1, ALIKE_IN_FILE if of_group or name in ours else ALIKE)
         if near or of_group:
             sentences.append(f"{name} is not a setting." + (f" Did you mean {near[0]}?" if near else ""))
     return sentences
+
+
+def _former(name: str) -> str:
+    successor = FORMER[name]
+    return f"{name} is not a setting any more. " + (f"Set {successor} instead." if successor else "Remove it.")
 
 
 def groups_of_settings() -> frozenset[str]:

@@ -19,13 +19,13 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from backend.extensions.calendar.base import BadEvent
-from backend.extensions.calendar.when import parse_days
+from backend.errors import BadMoment
 from backend.extensions.local.chat.rules import think
 from backend.extensions.local.dialogue import small_talk
 from backend.extensions.local.dialogue.conversation import of_messages
 from backend.extensions.local.dialogue.routing import router_of, routing_of
 from backend.extensions.local.dialogue.rules import respond
+from backend.language.dates import parse_days
 from backend.notifications.schedule import how_often
 from backend.thinkers.base import Manifest
 from backend.thinkers.registry import guide
@@ -115,7 +115,7 @@ def outcome_of(asked: Asked, words: str = "") -> Outcome:
 def _as_read(tool: str, given: dict[str, Any]) -> dict[str, Any]:
     """Return arguments as their tool reads them: the first day of several, and how often a reminder comes."""
     if tool == "calendar_list_events" and "start" in given:
-        with suppress(BadEvent):
+        with suppress(BadMoment):
             first, last = parse_days(given["start"], NOW, None)
             if first != last:
                 return given | {"start": f"{first:%A}"}

@@ -11,13 +11,10 @@ from backend.extensions.local.dialogue.small_talk import Talk
 from backend.extensions.local.dialogue.understanding import Question, understand
 from backend.extensions.local.realtime.items import Item
 from backend.extensions.local.realtime.response import Order
-from backend.thinkers.base import Manifest
 from backend.thinkers.registry import guide
-from backend.tools.discovery import package_modules
+from tests.support.declared import all_manifests
 
-MANIFESTS: tuple[Manifest, ...] = tuple(
-    module.MANIFEST for module in package_modules("backend.thinkers") if hasattr(module, "MANIFEST")
-)
+MANIFESTS = tuple(each for each in all_manifests() if not each.needs_set_up)
 SPECIALISTS = {
     each.domain: Specialist(each.domain, each.description, (each.example, *each.examples, *each.phrases))
     for each in MANIFESTS

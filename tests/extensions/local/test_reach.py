@@ -15,14 +15,11 @@ from backend.extensions.local.dialogue.small_talk import Talk
 from backend.extensions.local.dialogue.understanding import Question, questions_in
 from backend.thinkers.base import Manifest
 from backend.thinkers.research import GAPS, PLAN, read_plan
-from backend.tools.discovery import package_modules
-from backend.tools.registry import tools_of
 from tests.extensions.local.orders import SPECIALISTS, understood
+from tests.support.declared import all_manifests, all_tools
 
-MANIFESTS: tuple[Manifest, ...] = tuple(
-    module.MANIFEST for module in package_modules("backend.thinkers") if hasattr(module, "MANIFEST")
-)
-TOOLS = {tool.name: tool for module in package_modules("backend.tools") for tool in tools_of(module)}
+MANIFESTS = tuple(each for each in all_manifests() if not each.needs_set_up)
+TOOLS = all_tools()
 DOMAINS = tuple(manifest.domain for manifest in MANIFESTS)
 
 

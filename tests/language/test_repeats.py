@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.extensions.calendar.base import BadEvent
-from backend.extensions.calendar.rules import checked, understood
+from backend.errors import BadMoment
+from backend.language.repeats import checked, understood
 from tests.extensions.calendar.events_of import at
 
 WEDNESDAY = at("2026-11-25 09:00")
@@ -81,7 +81,7 @@ def test_a_last_day_is_written_as_the_start_is(until: str, start: date, kept: st
     ],
 )
 def test_what_is_no_rule_or_never_happens_is_refused(rule: str) -> None:
-    with pytest.raises(BadEvent):
+    with pytest.raises(BadMoment):
         checked(rule, WEDNESDAY.replace(day=30))
 
 
@@ -95,6 +95,6 @@ def test_no_rule_that_is_understood_takes_long_to_reckon(rule: str, interval: in
     rule = f"{rule};INTERVAL={interval}"
     began = time.process_time()
     if understood(rule):
-        with suppress(BadEvent):
+        with suppress(BadMoment):
             checked(rule, WEDNESDAY)
     assert time.process_time() - began < 2
