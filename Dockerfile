@@ -9,8 +9,7 @@ COPY pyproject.toml README.md LICENSE ./
 COPY backend backend
 COPY responder_thinker responder_thinker
 COPY frontend frontend
-# Editable, so that the server finds the page beside itself here as it does in a checkout.
-RUN uv pip install --no-cache --no-deps -e .
+RUN uv build --wheel --out-dir dist && uv pip install --no-cache --no-deps dist/*.whl
 
 FROM python:3.13-slim-bookworm@sha256:67a1e1f215ccda113cfc024e8639049257e88f273898f595b61476d128d387e8
 # libopus0: the codec; libc++1: TEN VAD. Debian keeps only the newest version of each, so none is pinned.
@@ -21,7 +20,7 @@ RUN apt-get update \
     && useradd --system --uid 10001 --home-dir /app --shell /usr/sbin/nologin voice \
     && install -d -o voice -g voice -m 0700 /app/var
 WORKDIR /app
-COPY --from=build /app /app
+COPY --from=build /app/.venv /app/.venv
 ENV PATH="/app/.venv/bin:$PATH" \
     PYTHONUNBUFFERED=1 \
     PYTHONDONTWRITEBYTECODE=1 \

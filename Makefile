@@ -1,6 +1,6 @@
 # make run and make test do everything on a fresh Debian or Ubuntu machine with Python 3.11 or newer.
 .DEFAULT_GOAL := help
-.PHONY: help install install-test run test quick lint fmt fuzz bench gauntlet requirements images audit sbom
+.PHONY: help install install-test run test test-all quick lint fmt fuzz bench gauntlet requirements images audit sbom
 
 UV := $(or $(wildcard .venv/bin/uv),uv)
 COMPILE := $(UV) pip compile --quiet --universal --no-emit-index-url --no-annotate --no-header --generate-hashes
@@ -21,8 +21,11 @@ install-test: install ## Install what the tests need, too: browsers, nginx, lint
 run: install ## Serve at PORT=8000; settings come from the environment and .env
 	@exec .venv/bin/responder-thinker serve --port $(or $(PORT),8000)
 
-test: install-test ## Check everything: format, lint, types, deployment files, all tests
+test: install-test ## Check what every change must pass: format, lint, types, deployment files, tests
 	@scripts/check.sh
+
+test-all: install-test ## The same, with tests that compare times or run long, and every random example
+	@scripts/check.sh everything
 
 quick: install-test ## Format, lint, types, and the tests that need no browser, no second process, no real clock
 	@scripts/check.sh quick
@@ -47,7 +50,7 @@ gauntlet: install-test ## Drive every provider through everything that can go wr
 
 requirements: ## Pin again what pyproject.toml asks for (needs uv)
 	$(COMPILE) --extra dev pyproject.toml -o requirements-dev.txt
-	$(COMPILE) pyproject.toml -c requirements-dev.txt -o requirements.txt
+	$(COMPILE) --extra all pyproject.toml -c requirements-dev.txt -o requirements.txt
 	$(COMPILE) --python-version 3.11 $(CLIENTS_DO_WITHOUT) $(CLIENTS)/requirements.in -o $(CLIENTS)/requirements.txt
 
 images: ## Name the images by the digests their registry gives now (needs docker)

@@ -71,7 +71,7 @@ class TooLarge(CallerError):
 
 
 class NotFound(CallerError):
-    """The thing does not exist, or is not the caller's own: the two are never told apart."""
+    """The thing does not exist, or is not the caller's own: the two look the same."""
 
     status = 404
 

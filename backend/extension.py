@@ -23,8 +23,10 @@ from redis.asyncio import Redis
 
 from backend.access.principal import Grant
 from backend.http.context import Context, UserDataStore
+from backend.http.token_sockets import TokenSockets
 from backend.observability.call_metrics import CallMetrics
 from backend.responders.opening import OpenedProvider
+from backend.sessions.recorder import OpenRecorder
 from backend.settings.plugin import PluginSettings
 from backend.settings.settings import Settings
 from backend.storage.ledger.ledger import Ledger
@@ -59,6 +61,10 @@ class Opened:
     """Its stores of user data by name: they are exported, erased, and moved on sign-in."""
     page: Mapping[str, Any] | None = field(default_factory=dict)
     """What `GET /api/config` says of it under `extensions`; None: the page shows nothing of it."""
+    transfers: Mapping[str, str] = field(default_factory=dict)
+    """Where calls by a telephone line may be transferred to: a name → a number or a SIP address."""
+    recorder: OpenRecorder | None = None
+    """Makes the recorder of each call; None: this extension records nothing."""
     banner: tuple[str, str] | None = None
     """A title and a line for the operator, shown at the start."""
     watch: Callable[[CallMetrics], None] | None = None
@@ -99,6 +105,8 @@ class Extension:
     routes: tuple[APIRouter, ...] = ()
     grants: Mapping[str, Grant | None] = field(default_factory=dict)
     """Beginning of a path → the grant that a request needs; None: open to all."""
+    token_sockets: TokenSockets = field(default_factory=dict)
+    """Path of a WebSocket whose clients show their token in the address → what writes why one is refused."""
     services: Callable[[Settings, httpx2.AsyncClient], Mapping[type[Any], Any]] = lambda settings, http: NOTHING
     """Makes what its tools and steps are given, by type."""
     tools: tuple[str, ...] = ()

@@ -62,7 +62,7 @@ class Served:
 
 
 def listening_host(arguments: Sequence[str]) -> str:
-    """Return the address that uvicorn was told to listen on; that of another ASGI server counts as open to all."""
+    """Return the address that uvicorn listens on; that of another ASGI server counts as open to all."""
     program, *options = arguments
     if "uvicorn" not in Path(program).parts and Path(program).name != "uvicorn":
         return "0.0.0.0"

@@ -21,14 +21,13 @@ import msgspec
 
 from backend.errors import VoiceError
 from backend.extensions.local import parent
-from benchmarks import asking, speech
-from benchmarks.asking import KnowingProvider
+from backend.testing.microphone import spoken
+from benchmarks import speech
 from benchmarks.caller import CONNECT_WITHIN_S, MeasuredCaller
 from benchmarks.conversation import OutOfStep, Voices, chatter, converse, fall_into_step, judge
 from benchmarks.drained import CallersLoop
-from benchmarks.microphone import spoken
 from benchmarks.page_reader import PageReader
-from benchmarks.phone import G711Caller, PhoneCaller, SipCaller, spoken_by_telephone
+from benchmarks.phone import PhoneCaller, spoken_by_telephone
 from benchmarks.record import CallersReport, CallRecord, Packets, encode
 from responder_thinker.signalling import Signalling
 
@@ -49,10 +48,6 @@ class Talk(StrEnum):
     """Ask, speak over the reply, hear the answer: in step with the script of `conversation`."""
     CHATTER = "chatter"
     """Speak half the time, whatever is heard: for servers that take no turns."""
-    ASK = "ask"
-    """Ask the local Responder, and hear its answers (`asking`)."""
-    OVER = "over"
-    """Murmur over long replies, then interrupt them, whoever gives them (`asking`)."""
 
 
 class By(StrEnum):
@@ -61,8 +56,6 @@ class By(StrEnum):
     WEBRTC = "webrtc"
     TWILIO = "twilio"
     """By telephone, through a media stream: G.711."""
-    SIP = "sip"
-    """By telephone, G.711."""
 
 
 class Plan(msgspec.Struct):
@@ -76,20 +69,11 @@ class Plan(msgspec.Struct):
     soak: bool = False
     """Go on after trouble until time is up, and leave out of the report what grows with time."""
     talk: Talk = Talk.ROUNDS
-    knowing_url: str = ""
-    """A provider that is told what is said (`turn_sense.provider`); empty: it listens, or needs not to."""
     by: By = By.WEBRTC
-    sip_port: int = 0
-    """Where the server takes calls by SIP."""
 
     def caller(self, number: int) -> MeasuredCaller:
         """Return a caller who has not called yet."""
-        match self.by:
-            case By.TWILIO:
-                return PhoneCaller(self.url, number)
-            case By.SIP:
-                return SipCaller(self.sip_port, number)
-        return MeasuredCaller(soak=self.soak)
+        return PhoneCaller(self.url, number) if self.by is By.TWILIO else MeasuredCaller(soak=self.soak)
 
 
 @dataclass(slots=True)
@@ -98,16 +82,14 @@ class Call:
 
     http: httpx2.AsyncClient
     caller: MeasuredCaller
-    knowing: KnowingProvider
     page: PageReader = field(default_factory=PageReader)
 
     async def place(self) -> None:
         """Connect, and read the page's events as a page would. Raises `VoiceError`, `TimeoutError`."""
-        if isinstance(self.caller, G711Caller):
+        if isinstance(self.caller, PhoneCaller):
             await self.caller.place()
             return
-        async with self.knowing.expecting():
-            ticket = await self.caller.connect(Signalling(self.http))
+        ticket = await self.caller.connect(Signalling(self.http))
         await self.page.open(str(self.http.base_url), ticket, CONNECT_WITHIN_S)
 
     async def close(self) -> None:
@@ -131,8 +113,7 @@ async def run(plan: Plan) -> CallersReport:
     limits = httpx2.Limits(max_keepalive_connections=0)  # as different callers have: several processes share them
     async with AsyncExitStack() as stack:
         http = await stack.enter_async_context(httpx2.AsyncClient(base_url=plan.url, trust_env=False, limits=limits))
-        knowing = await stack.enter_async_context(httpx2.AsyncClient(base_url=plan.knowing_url, trust_env=False))
-        calls = [Call(http, plan.caller(number), KnowingProvider(knowing, number)) for number in range(plan.calls)]
+        calls = [Call(http, plan.caller(number)) for number in range(plan.calls)]
         until = asyncio.get_running_loop().time() + PLACE_WITHIN_S + PLACE_EACH_S * plan.calls
         for call in calls:
             stack.push_async_callback(call.close)
@@ -145,13 +126,10 @@ async def run(plan: Plan) -> CallersReport:
     return CallersReport([call.judged(plan.soak) for call in calls], began, ended, lateness)
 
 
-def _voices(plan: Plan) -> list[Voices]:
-    """What each caller says."""
-    if plan.talk in (Talk.ASK, Talk.OVER):
-        return [asking.voices(number, over=plan.talk is Talk.OVER) for number in range(plan.calls)]
+def _voices(plan: Plan) -> Voices:
+    """Return what all callers say."""
     heard_as = spoken if plan.by is By.WEBRTC else spoken_by_telephone
-    shared = Voices([heard_as(pcm) for pcm in speech.questions()], [heard_as(pcm) for pcm in speech.interruptions()])
-    return [shared] * plan.calls
+    return Voices([heard_as(pcm) for pcm in speech.questions()], [heard_as(pcm) for pcm in speech.interruptions()])
 
 
 async def _placed(call: Call, until: float) -> None:
@@ -169,14 +147,14 @@ async def _end(task: asyncio.Task[None]) -> None:
     await asyncio.wait([task])
 
 
-async def _measure(plan: Plan, calls: list[Call], voices: list[Voices]) -> tuple[float, float, list[float]]:
+async def _measure(plan: Plan, calls: list[Call], voices: Voices) -> tuple[float, float, list[float]]:
     """When it began and ended, and how late our loop was."""
     began = time.monotonic()
     say_phase("measuring")
     lateness: list[float] = []
     ticking = asyncio.create_task(_tick(lateness))
     talks = [
-        asyncio.create_task(_talk(call, number, plan, voices[number], began + plan.seconds))
+        asyncio.create_task(_talk(call, number, plan, voices, began + plan.seconds))
         for number, call in enumerate(calls)
     ]
     await asyncio.sleep(plan.seconds)
@@ -207,10 +185,6 @@ async def _talk(call: Call, number: int, plan: Plan, voices: Voices, until: floa
                     await converse(caller, voices, until, chance)
                 case Talk.CHATTER:
                     await chatter(caller, voices, until, chance)
-                case Talk.ASK:
-                    await asking.ask(caller, voices, until, chance)
-                case Talk.OVER:
-                    await asking.speak_over(caller, voices, until, chance, call.knowing)
         except (VoiceError, TimeoutError, OSError) as error:
             caller.record.trouble = str(error) or type(error).__name__
             caller.record.troubles += 1

@@ -10,7 +10,7 @@ benchmarks.calls        this: the command line, one run after another
   record, chirp         what a call leaves behind; whether a known sound arrived whole
   figures               from records to figures, pure
   ramp                  which number of calls to try next, pure
-  report, picture       the table, the JSON; the drawing
+  report                the table, the JSON
 """
 
 from __future__ import annotations
@@ -25,11 +25,9 @@ from rich.console import Console
 from backend.turns.patience import EndpointingStyle
 from benchmarks import report
 from benchmarks.callers import By
-from benchmarks.picture import picture
 from benchmarks.processes import Cores, leave_on_sigterm
 from benchmarks.ramp import Rule, Try, conclusion, counted, judged, next_number, verdicts
 from benchmarks.run import Run, ServerKind, run
-from benchmarks.sip import free_port
 
 MOST_CALLS = 500
 MOST_SECONDS = 3600.0
@@ -46,9 +44,7 @@ def main() -> int:
     cores = Cores.available(options.workers, shared=options.shared)
     pauses, reader = not options.without_pauses, not options.without_reader
     kinds = [
-        ServerKind(
-            options.workers, pauses=pauses, endpointing=options.endpointing, reader=reader, by=by, sip_port=free_port()
-        )
+        ServerKind(options.workers, pauses=pauses, endpointing=options.endpointing, reader=reader, by=by)
         for by in options.by
     ]
     benches = [Bench(seconds, cores, kind) for kind in kinds]
@@ -79,8 +75,6 @@ def _hand_over(bench: Bench, options: argparse.Namespace, words: str) -> None:
     several = len(options.by) > 1
     if options.json:
         report.save(_of(options.json, bench, several), bench.runs, bench.seconds, bench.cores, words)
-    if options.svg:
-        _of(options.svg, bench, several).write_text(picture(shown, bench.where))
 
 
 def _of(path: Path, bench: Bench, several: bool) -> Path:
@@ -109,7 +103,7 @@ class Bench:
         self.console.print(words, markup=False, highlight=False, soft_wrap=True)
 
     def measure(self, calls: int) -> Run:
-        """One run, told in a line."""
+        """Make one run, and report it in a line."""
         runs = self.runs.setdefault(calls, [])
         result = run(calls, self.seconds, self.cores, len(runs) + 1, self.kind)
         runs.append(result)
@@ -148,7 +142,6 @@ def _options() -> argparse.Namespace:
     )
     parser.add_argument("--repeat", type=int, default=1, choices=range(1, 21), metavar="1-20", help="runs of each")
     parser.add_argument("--json", type=Path, help="save every figure of every run here")
-    parser.add_argument("--svg", type=Path, help="draw the figures here")
     parser.add_argument("--ramp", action="store_true", help="look for the most calls it carries, instead")
     parser.add_argument("--most", type=int, default=MOST_CALLS, help="the ramp goes no further than this")
     parser.add_argument("--workers", type=int, default=1, choices=range(1, 65), metavar="1-64", help="server processes")
@@ -167,7 +160,7 @@ def _options() -> argparse.Namespace:
         "--by",
         type=_ways,
         default=[By.WEBRTC],
-        help="how they call, in turns: webrtc, twilio, sip (by telephone: no page reads along)",
+        help="how they call, in turns: webrtc, twilio (by telephone: no page reads along)",
     )
     parser.add_argument("--markdown", action="store_true", help="print the table as Markdown, too")
     return parser.parse_args()

@@ -1,6 +1,6 @@
 """Whether a known chirp arrived whole: how many samples were lost or repeated on its way. Pure.
 
-Theory. The Responder says a sine whose pitch rises steadily, so every moment of it can be told from every other.
+Theory. The Responder says a sine whose pitch rises steadily, so every moment of it differs from every other.
 What was heard is compared, in windows of 80 ms, with the chirp itself: the shift at which the two agree best is where
 in the chirp the window stands. A whole chirp has the same shift throughout, the codec's delay. Where the shift grows,
 that many samples are missing; where it shrinks, that many were repeated or put in. Shifts below a millisecond are

@@ -11,13 +11,13 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from backend.errors import TransportLost
+from backend.testing.microphone import Spoken
 from benchmarks.caller import MeasuredCaller
 from benchmarks.chirp import Chirp, wholeness
-from benchmarks.microphone import Spoken
 from benchmarks.record import Kind
 
 HEARD = "Who is it?"
@@ -46,7 +46,6 @@ class Voices:
 
     questions: list[Spoken]
     interruptions: list[Spoken]
-    murmurs: list[Spoken] = field(default_factory=list)
 
 
 def script() -> dict[str, Any]:

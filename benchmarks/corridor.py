@@ -26,6 +26,8 @@ from backend.media.opus import SILENCE_PACKET
 from backend.media.send import CLEAN_AT_FIRST
 from backend.responders.codec import RealtimeCodec, Voice
 from backend.settings.vad import VadSettings
+from backend.testing.microphone import packets_of
+from backend.testing.speech import frames_of
 from benchmarks import speech
 from benchmarks.half import Half, half_of
 
@@ -77,7 +79,7 @@ async def measure() -> list[Cost]:
 
 def _inward(half: Half, heard: list[Frame]) -> Iterable[Cost]:
     """Packets in, frames to the Responder."""
-    voice = (speech.packets(speech.questions()[0]) * 10)[:PACKETS]
+    voice = (packets_of(frames_of(speech.questions()[0])) * 10)[:PACKETS]
     silent = least(lambda: _arrive(half, [SILENCE_PACKET] * PACKETS))
     silence = heard[-PACKETS:]
     voiced = least(lambda: _arrive(half, voice))
@@ -108,7 +110,7 @@ def _arrive(half: Half, payloads: Sequence[bytes]) -> Times:
 
 def _outward(half: Half) -> Iterable[Cost]:
     """Slots: queue, encoder, SRTP, socket."""
-    said = b"".join(speech.frames(speech.questions()[0]) * 10)[: PACKETS * 960]
+    said = b"".join(frames_of(speech.questions()[0]) * 10)[: PACKETS * 960]
     for call in half.calls:
         for _ in range(CLEAN_AT_FIRST):
             call.transport._on_loss(0.0)  # a network that loses nothing

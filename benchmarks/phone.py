@@ -1,7 +1,7 @@
-"""Measured callers on the telephone, G.711 at 8 kHz both ways: by Twilio's media stream over a WebSocket, and by SIP.
+"""Measured callers on the telephone: G.711 at 8 kHz both ways, by Twilio's media stream over a WebSocket.
 
-They are asked for as `benchmarks.caller.MeasuredCaller` is. The webhook is signed with `TOKEN`, which the server must
-have as TWILIO__AUTH_TOKEN. Nothing comes by a media stream while nothing sounds, so silence is counted by the clock.
+They are used as `benchmarks.caller.MeasuredCaller` is. The webhook is signed with `TOKEN`, which the server must have
+as TWILIO__AUTH_TOKEN. A media stream carries nothing while nothing sounds, so silence is counted by the clock.
 """
 
 from __future__ import annotations
@@ -19,16 +19,14 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidHandshake
 
 from backend.errors import TransportLost
-from backend.extensions.sip.rtp import read_rtp, write_rtp
 from backend.extensions.telephone.twilio import signature
 from backend.media import g711
 from backend.media.frame import FRAME_BYTES
-from benchmarks import speech
+from backend.testing.microphone import Speech, Spoken
+from backend.testing.speech import frames_of
 from benchmarks.caller import CONNECT_WITHIN_S, MeasuredCaller
 from benchmarks.heard import Decoded, Heard
-from benchmarks.microphone import Speech, Spoken
 from benchmarks.record import Packets
-from tests.support.sip_phone import HERE, SipPhone
 
 TOKEN = "benchmark-auth-token"
 SETTINGS = {"TWILIO__AUTH_TOKEN": TOKEN}
@@ -41,21 +39,13 @@ PAUSE_S = 0.2
 """Between two packets of a media stream: from here on nothing was sounding; less is a gap in what did."""
 CODEC_DELAY = 96
 """Samples of 24 kHz by which G.711 comes later, the server's filter and ours (4 ms)."""
-SIP_SETTINGS = {
-    "SIP__ENABLED": "true",
-    "SIP__HOST": HERE,
-    "SIP__PEERS": f"{HERE}/32",
-    "SIP__RTP_PORTS": "24000-24999",
-    "SIP__MAX_CALLS": "500",
-}
-"""A server that takes calls by SIP from this machine; `SIP__PORT` is to be added."""
 STREAM = re.compile(r'<Stream url="([^"]+)"><Parameter name="token" value="([^"]+)"')
 
 
 def encoded(pcm: bytes) -> Speech:
     """24 kHz PCM16 as a telephone network passes it on."""
     encoder = g711.Encoder(LAW)
-    return Speech([encoder.encode(frame) for frame in speech.frames(pcm)], [], [SILENT])
+    return Speech([encoder.encode(frame) for frame in frames_of(pcm)], [], [SILENT])
 
 
 def spoken_by_telephone(pcm: bytes) -> Spoken:
@@ -95,17 +85,24 @@ class PhoneHeard(Heard):
         return Decoded(packets, sounds, 0.0)
 
 
-class G711Caller(MeasuredCaller):
-    """A call whose packets are G.711; a subclass brings them."""
+class PhoneCaller(MeasuredCaller):
+    """One call by Twilio's media stream; what it hears is kept as G.711 payloads."""
 
     codec_delay = CODEC_DELAY
 
-    def __init__(self) -> None:
+    def __init__(self, url: str, number: int) -> None:
+        """`number` makes the callers different."""
         super().__init__()
+        self._url = url
+        self._call, self._from = f"CA{number:032}", f"+1555{number:07}"
+        self._socket: ClientConnection | None = None
         self.heard = PhoneHeard()
         self._tasks: list[asyncio.Task[None]] = []
         self._gone = False
         self._came = False  # something, since the last slot
+
+    def __repr__(self) -> str:
+        return f"PhoneCaller({self._call[-4:]}, {self.heard})"
 
     @property
     def stands(self) -> bool:
@@ -117,115 +114,6 @@ class G711Caller(MeasuredCaller):
 
     async def place(self) -> None:
         """Place the call. Raises `TransportLost`."""
-        raise NotImplementedError
-
-    async def _speak(self) -> None:
-        due = asyncio.get_running_loop().time()
-        while not self._gone:
-            self._paused, self._came = not self._came, False
-            payload = self._next_payload()
-            await self._send_sound(payload if len(payload) == g711.PACKET_BYTES else SILENT)
-            due += SLOT_S
-            await asyncio.sleep(max(0.0, due - asyncio.get_running_loop().time()))
-
-    async def _send_sound(self, payload: bytes) -> None:
-        raise NotImplementedError
-
-    def _is_gone(self) -> None:
-        self._gone = True
-        self._news.set()
-
-    def _keep(self, packet: bytes, at: float) -> None:
-        self._came = True
-        self.heard.keep(packet, at)
-        samples = memoryview(g711.decode(packet, LAW)).cast("h")
-        if max(max(samples), -min(samples)) > SOUNDING:
-            self._quiet_packets = 0
-            if self._awaited == 0:
-                self._news.set()
-        else:
-            self._was_quiet()
-
-
-class SipCaller(G711Caller):
-    """One call by SIP; `number` tells the callers apart."""
-
-    def __init__(self, port: int, number: int) -> None:
-        """`port`: where the server takes calls."""
-        super().__init__()
-        self._phone = _Phone((HERE, port), number=f"+1555{number:07}")
-        self._phone.caller = self
-
-    def __repr__(self) -> str:
-        return f"SipCaller({self._phone.number[-4:]}, {self.heard})"
-
-    async def place(self) -> None:
-        began = time.monotonic()
-        await self._phone.open()
-        try:
-            async with asyncio.timeout(CONNECT_WITHIN_S):
-                status = await self._phone.call(within_s=CONNECT_WITHIN_S)
-        except (TimeoutError, AssertionError, OSError) as error:
-            raise TransportLost(f"The call could not be placed ({type(error).__name__}).") from None
-        if status != 200:
-            raise TransportLost(f"The call was answered with {status}.")
-        self.record.setup_s = time.monotonic() - began
-        self._tasks = [asyncio.create_task(self._speak()), asyncio.create_task(self._watch())]
-
-    async def close(self) -> None:
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-        await self._phone.close()
-
-    async def _watch(self) -> None:
-        await self._phone.over.wait()
-        self._is_gone()
-
-    async def _send_sound(self, payload: bytes) -> None:
-        self._phone.send_sound(payload)
-
-    def hear(self, payload: bytes) -> None:
-        """Take 20 ms of the server's."""
-        self._keep(payload, time.monotonic())
-
-
-class _Phone(SipPhone):
-    """A telephone whose sound is its caller's."""
-
-    caller: SipCaller
-
-    def hear(self, data: bytes) -> None:
-        packet = read_rtp(data)
-        if packet is not None and packet.payload:
-            self.caller.hear(packet.payload)
-
-    def send_sound(self, payload: bytes) -> None:
-        """Send 20 ms."""
-        self._sequence += 1
-        self._timestamp += g711.PACKET_BYTES
-        self._sound.sendto(
-            write_rtp(0, self._sequence, self._timestamp, self._source, payload, marker=False), self.remote
-        )
-
-    async def _speak(self) -> None:
-        """Leave that to the caller."""
-
-
-class PhoneCaller(G711Caller):
-    """One call by Twilio's media stream; what it hears is kept as G.711 payloads."""
-
-    def __init__(self, url: str, number: int) -> None:
-        """`number` tells the callers apart."""
-        super().__init__()
-        self._url = url
-        self._call, self._from = f"CA{number:032}", f"+1555{number:07}"
-        self._socket: ClientConnection | None = None
-
-    def __repr__(self) -> str:
-        return f"PhoneCaller({self._call[-4:]}, {self.heard})"
-
-    async def place(self) -> None:
         began = time.monotonic()
         try:
             async with asyncio.timeout(CONNECT_WITHIN_S):
@@ -247,6 +135,30 @@ class PhoneCaller(G711Caller):
         await asyncio.gather(*self._tasks, return_exceptions=True)
         if self._socket is not None:
             await self._socket.close()
+
+    async def _speak(self) -> None:
+        due = asyncio.get_running_loop().time()
+        while not self._gone:
+            self._paused, self._came = not self._came, False
+            payload = self._next_payload()
+            await self._send_sound(payload if len(payload) == g711.PACKET_BYTES else SILENT)
+            due += SLOT_S
+            await asyncio.sleep(max(0.0, due - asyncio.get_running_loop().time()))
+
+    def _is_gone(self) -> None:
+        self._gone = True
+        self._news.set()
+
+    def _keep(self, packet: bytes, at: float) -> None:
+        self._came = True
+        self.heard.keep(packet, at)
+        samples = memoryview(g711.decode(packet, LAW)).cast("h")
+        if max(max(samples), -min(samples)) > SOUNDING:
+            self._quiet_packets = 0
+            if self._awaited == 0:
+                self._news.set()
+        else:
+            self._was_quiet()
 
     async def _announce(self) -> tuple[str, str]:
         form = {"CallSid": self._call, "From": self._from, "To": "+15550100"}

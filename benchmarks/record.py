@@ -19,8 +19,6 @@ class Kind(StrEnum):
     """Into a reply, whose provider stops at once."""
     LATE_INTERRUPTION = "late_interruption"
     """Into a reply, whose provider sends on for a while after it was cancelled."""
-    MURMUR = "murmur"
-    """Into a reply, which is to go on."""
 
 
 @dataclass(slots=True)
@@ -62,9 +60,9 @@ class CallRecord:
     told: list[dict[str, float]] = field(default_factory=list)
     """The server's own `turn_metrics`."""
     transcribed: list[float] = field(default_factory=list)
-    """When the page was told the final words of something the caller said."""
+    """When the page got the final words of something the caller said."""
     shown: list[float] = field(default_factory=list)
-    """When the page was told further words of the caller's."""
+    """When the page got further words of the caller's."""
     discarded: int = 0
     """Replies that the server prepared and threw away, since it heard the caller go on."""
     trouble: str = ""

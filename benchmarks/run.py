@@ -82,23 +82,16 @@ class ServerKind:
     """UTTERANCE_READER: a process reads what short utterances say."""
     by: By = By.WEBRTC
     """How callers reach it."""
-    sip_port: int = 0
-    """Where it takes calls by SIP, if they come by SIP."""
 
     def settings(self) -> dict[str, str]:
         """Return its environment."""
         own = {"WORKERS": str(self.workers), "RTC_DTX": str(self.pauses), "ENDPOINTING": self.endpointing}
         own["UTTERANCE_READER"] = str(self.reader)
-        match self.by:
-            case By.TWILIO:
-                own |= phone.SETTINGS
-            case By.SIP:
-                own |= phone.SIP_SETTINGS | {"SIP__PORT": str(self.sip_port)}
-        return SERVER_SETTINGS | own
+        return SERVER_SETTINGS | own | (phone.SETTINGS if self.by is By.TWILIO else {})
 
     def plan(self, url: str, calls: int, seconds: float, seed: int) -> Plan:
         """Return what its callers are to do."""
-        return Plan(url, calls, seconds, seed, by=self.by, sip_port=self.sip_port)
+        return Plan(url, calls, seconds, seed, by=self.by)
 
 
 def run(calls: int, seconds: float, cores: Cores, seed: int, kind: ServerKind) -> Run:

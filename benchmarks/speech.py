@@ -7,16 +7,11 @@ are one packet each: the utterance is padded in front to whole 20 ms frames, its
 from __future__ import annotations
 
 import shutil
-import subprocess
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
-
-from backend.media.frame import FRAME_BYTES, Frame
-from backend.media.opus import OpusEncoder
 from backend.media.wav import read_wav
+from backend.testing.speech import spoken, trimmed
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 QUESTIONS = (
@@ -30,8 +25,6 @@ INTERRUPTIONS = (
     "Please hold on that is not what I meant.",
 )
 """Without commas and full stops inside: a pause nearly as long as the hangover would make two turns of one."""
-LOUD = 300
-"""Sample value (of 32,767) from which flite's clean output is speech."""
 
 
 def questions() -> list[bytes]:
@@ -42,38 +35,6 @@ def questions() -> list[bytes]:
 def interruptions() -> list[bytes]:
     """Utterances that take the floor from a reply."""
     return _utterances(INTERRUPTIONS, "stop-tell-me-about-paris.wav")
-
-
-def frames(pcm: bytes) -> list[Frame]:
-    """Whole frames."""
-    return [Frame(pcm[at : at + FRAME_BYTES]) for at in range(0, len(pcm) - FRAME_BYTES + 1, FRAME_BYTES)]
-
-
-def packets(pcm: bytes) -> list[bytes]:
-    """As 20 ms Opus packets."""
-    encoder = OpusEncoder()
-    try:
-        return [encoder.encode(frame) for frame in frames(pcm)]
-    finally:
-        encoder.close()
-
-
-def spoken(text: str, voice: str = "slt") -> bytes:
-    """flite saying `text`: 24 kHz mono PCM16, silence at both ends included."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "speech.wav"
-        subprocess.run(["flite", "-voice", voice, "-t", text, "-o", str(path)], check=True, timeout=30)
-        return read_wav(path)
-
-
-def trimmed(pcm: bytes) -> bytes:
-    """From the first loud sample to the last, with silence in front to whole frames. Raises `ValueError` on silence."""
-    samples = np.frombuffer(pcm, "<i2")
-    loud = np.flatnonzero(np.abs(samples.astype(np.int32)) > LOUD)
-    if not len(loud):
-        raise ValueError("nothing is loud enough to be speech")
-    voiced = samples[loud[0] : loud[-1] + 1].tobytes()
-    return bytes(-len(voiced) % FRAME_BYTES) + voiced
 
 
 def _utterances(texts: Sequence[str], example: str) -> list[bytes]:

@@ -20,6 +20,8 @@ from rich.table import Table
 from backend.media.endpointing import open_endpointing
 from backend.media.opus import SILENCE_PACKET
 from backend.settings.vad import VadSettings
+from backend.testing.microphone import packets_of
+from backend.testing.speech import frames_of
 from benchmarks import speech
 from benchmarks.half import Half, half_of
 
@@ -41,7 +43,7 @@ def main() -> None:
 async def measure() -> list[tuple[int, float, float]]:
     """Packets in a row, and microseconds for each kind."""
     async with half_of(max(IN_A_ROW), lambda: open_endpointing(VadSettings.model_validate({})).process) as half:
-        voice = speech.packets(speech.questions()[0])[:SLEEPS]
+        voice = packets_of(frames_of(speech.questions()[0]))[:SLEEPS]
         silence = [SILENCE_PACKET] * SLEEPS
         return [(calls, _cost_us(half, silence, calls), _cost_us(half, voice, calls)) for calls in IN_A_ROW]
 

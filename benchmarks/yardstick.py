@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from backend.media.opus import OpusEncoder
+from backend.testing.speech import frames_of
 from benchmarks import speech
 
 ROUNDS = 3
@@ -52,7 +53,7 @@ def mean(*sticks: Yardstick) -> Yardstick:
 def _encoding() -> float:
     encoder = OpusEncoder(bitrate=32_000, complexity=5)  # always these, whatever the server uses
     try:
-        frames = speech.frames(speech.questions()[0]) * ROUNDS
+        frames = frames_of(speech.questions()[0]) * ROUNDS
         return statistics.median(_timed(partial(encoder.encode, frame)) for frame in frames)
     finally:
         encoder.close()

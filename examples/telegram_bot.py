@@ -1,9 +1,10 @@
 """A Telegram bot whose users converse with this server: each has conversations, memories and reminders of their own.
 
 Telegram sends each message to a webhook of yours (https://core.telegram.org/bots/api#setwebhook), and takes the answer
-in the webhook's own reply. The bot speaks for its users with a token of `MCP__INTERNAL_TOKENS`:
+in the webhook's own reply. The bot speaks for its users with a token that grants `on_behalf`:
 
-    export MCP__INTERNAL_TOKENS=$(openssl rand -hex 24) TELEGRAM_SECRET=$(openssl rand -hex 24)
+    export ACCESS=open,key API_KEYS=bot:$(openssl rand -hex 32) TELEGRAM_SECRET=$(openssl rand -hex 24)
+    export ASSISTANT_TOKEN=$(.venv/bin/responder-thinker token telegram --grant on_behalf --days 90)
     make run &
     .venv/bin/uvicorn --app-dir examples telegram_bot:app --port 8100
 
@@ -22,7 +23,7 @@ import httpx2
 from fastapi import FastAPI, Header, HTTPException
 
 ASSISTANT = os.environ.get("ASSISTANT_URL", "http://127.0.0.1:8000")
-TOKEN = os.environ["MCP__INTERNAL_TOKENS"].split(",")[0]
+TOKEN = os.environ["ASSISTANT_TOKEN"]
 SECRET = os.environ["TELEGRAM_SECRET"]
 ANSWER_WITHIN_S = 55
 """Seconds for an answer; Telegram waits for a minute, then sends the message again."""

@@ -12,11 +12,13 @@ import re
 import secrets
 import sys
 import tempfile
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import httpx2
+import jwt
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
@@ -40,12 +42,18 @@ async def show(url: str, token: str) -> None:
             print(f"  {name} → {'error: ' if result.is_error else ''}{getattr(content, 'text', '')[:110]}")
 
 
+def token(key: str, grant: str) -> str:
+    """A token for the user ana, as any program that knows the key can make one."""
+    now = int(time.time())
+    claims = {"sub": "ana", "iat": now, "exp": now + 600, "grants": {grant: True}}
+    return jwt.encode(claims, key, "HS256", headers={"kid": "example"})
+
+
 @asynccontextmanager
-async def server(tokens: dict[str, str]) -> AsyncIterator[str]:
-    """A server of our own, in a folder of its own; yields its address."""
+async def server(key: str) -> AsyncIterator[str]:
+    """A server of our own that takes tokens of `key`, in a folder of its own; yields its address."""
     with tempfile.TemporaryDirectory() as folder:
-        settings = {f"MCP__{kind.upper()}_TOKENS": token for kind, token in tokens.items()}
-        settings["MCP__INTERNAL_TOKENS"] = f"ana:{tokens['internal']}"  # acts for the user ana
+        settings = {"ACCESS": "open,key", "API_KEYS": f"example:{key}"}
         environment = {"PATH": os.environ["PATH"], "HOME": folder, "DATA_DIR": folder, "COLUMNS": "200"}
         process = await asyncio.create_subprocess_exec(
             *(str(Path(sys.executable).parent / "responder-thinker"), "serve", "--port", "0"),
@@ -77,12 +85,13 @@ async def main() -> None:
     if len(sys.argv) == 3:
         await show(sys.argv[1], sys.argv[2])
         return
-    tokens = {kind: secrets.token_hex(16) for kind in ("internal", "copilot", "external")}
-    async with server(tokens) as url:
-        for kind, path in (("internal", "/mcp/"), ("copilot", "/mcp/copilot/"), ("external", "/mcp/external/")):
-            await show(f"{url}{path}", tokens[kind])
+    key = secrets.token_hex(32)
+    async with server(key) as url:
+        for grant, path in (("mcp", "/mcp/"), ("mcp_copilot", "/mcp/copilot/"), ("mcp_external", "/mcp/external/")):
+            await show(f"{url}{path}", token(key, grant))
         async with httpx2.AsyncClient() as http:
-            wrong = await http.post(f"{url}/mcp/", headers={"authorization": f"Bearer {tokens['external']}"})
+            headers = {"authorization": f"Bearer {token(key, 'mcp_external')}"}
+            wrong = await http.post(f"{url}/mcp/", headers=headers)
             print(f"\nThe external token at the internal path: {wrong.status_code} {wrong.json()['error']['hint']}")
 
 

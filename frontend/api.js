@@ -6,12 +6,7 @@ export { ApiError } from "./client/server.js";
 
 /** @typedef {import("./client/server.js").Session} Session */
 
-/** Do the work that is asked of strangers, which is loaded only then. @param {import("./client/server.js").Challenge} challenge */
-export async function prove(challenge) {
-  return (await import("./proof_of_work.js")).proofOf(challenge);
-}
-
-const server = new Server({ prove });
+const server = new Server();
 
 /** @param {string} method @param {string} path @param {any} [body] @param {string} [token] @returns {Promise<any>} */
 export function request(method, path, body, token) {

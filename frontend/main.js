@@ -1,6 +1,5 @@
 /** Builds the page: one store, one conversation, and the views, each with its own part of the document. */
 
-import { prove } from "./api.js";
 import { VoiceClient } from "./client/voice_client.js";
 import { Conversation } from "./conversation.js";
 import { OFFLINE, requestFailure } from "./failures.js";
@@ -42,7 +41,6 @@ const client = new VoiceClient({
     const { chosen, allowed } = store.state.interruptions;
     return { fingerprint: await fingerprintIfReady(), ...(chosen && { interruptions: allowed }) };
   },
-  prove,
 });
 const { audio } = client;
 followCall(client, store);

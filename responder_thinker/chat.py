@@ -18,7 +18,6 @@ from rich.markup import escape
 
 from backend.errors import TransportLost, VoiceError
 from responder_thinker.narrator import Narrator
-from responder_thinker.proof_of_work import ProvingWork
 from responder_thinker.signalling import CallRefused, Signalling, restore_cookie, save_cookie
 
 SILENT_FOR_S = 60.0
@@ -46,7 +45,7 @@ async def chat(
     """Converse until /quit or the end of the input; return the exit code. `conversation` continues one."""
     console = console or Console(highlight=False)
     timeout = httpx2.Timeout(10, read=SILENT_FOR_S)
-    async with httpx2.AsyncClient(base_url=url, trust_env=False, timeout=timeout, auth=ProvingWork()) as http:
+    async with httpx2.AsyncClient(base_url=url, trust_env=False, timeout=timeout) as http:
         restore_cookie(http)
         try:
             await Signalling(http).config()

@@ -1,7 +1,7 @@
 """A server's HTTP API for programs: asking for a call, reading a session's events, and being the same caller again.
 
 A call is asked for by an offer (WebRTC) or a session (WebSocket). A session's events are read in order across broken
-connections. A conversation belongs to whoever began it, so the server's signed cookie is saved between commands, in
+connections. A conversation belongs to its beginner, so the server's signed cookie is saved between commands, in
 `$XDG_STATE_HOME/responder-thinker/callers.json` by the server's address, for its owner's eyes only.
 """
 

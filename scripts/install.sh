@@ -23,6 +23,7 @@ missing_packages() {
   have redis-server || echo redis-server
   have nginx || [ -x /usr/sbin/nginx ] || echo nginx-light
   have chromium || echo chromium
+  have chromium-headless-shell || echo chromium-headless-shell
   have firefox-esr || echo firefox-esr
   have flite || echo flite
   have pg_ctlcluster || echo postgresql
@@ -113,9 +114,27 @@ make_environment() {
 
 install_python_packages() {
   local requirements=$1
-  say "Installing $(grep -c == "$requirements") Python packages into .venv (a minute or two, once)"
-  pip install --no-deps --require-hashes --only-binary :all: -r "$requirements" 2>/dev/null || build_what_has_no_wheel "$requirements"
-  pip install --no-deps -e .
+  say "Installing $(grep -c == "$requirements") Python packages into .venv (seconds with uv, a minute or two without; once)"
+  install_wheels .venv "$requirements" 2>/dev/null || build_what_has_no_wheel "$requirements"
+  { has_uv && uv pip install --python .venv/bin/python --no-deps -e . 2>/dev/null; } || pip install --no-deps -e .
+}
+
+# The wheels of a requirements file, checked by their hashes. uv takes seconds where pip takes minutes; it does not read
+# pip's configuration, so where it finds no index, or is not to be had, pip installs.
+install_wheels() {
+  local environment=$1 requirements=$2
+  local exactly=(--no-deps --require-hashes --only-binary :all: -r "$requirements")
+  { has_uv && uv pip install --python "$environment/bin/python" "${exactly[@]}" 2>/dev/null; } ||
+    "$environment/bin/python" -m pip --quiet --disable-pip-version-check --no-input install --no-compile "${exactly[@]}"
+}
+
+has_uv() {
+  local pinned
+  [ ! -x .venv/bin/uv ] || return 0
+  pinned=$(cat requirements-dev.txt)
+  pinned=${pinned//$'\\\n'/} # a package and its hashes on one line
+  grep '^uv==' <<<"$pinned" | pip install --no-deps --require-hashes --only-binary :all: -r /dev/stdin 2>/dev/null &&
+    [ -x .venv/bin/uv ]
 }
 
 # A new Python, or a rare machine, may have no ready-made wheel of a package yet: say of which, and try to build it.
@@ -162,8 +181,7 @@ install_page_checks() {
 install_clients() {
   say "Installing $(grep -c == "$clients") packages of other projects' clients into .venv-clients (half a gigabyte, once)"
   rm -rf .venv-clients
-  if ! .venv/bin/python -m venv .venv-clients || ! .venv-clients/bin/python -m pip --quiet --disable-pip-version-check \
-    --no-input install --no-deps --no-compile --require-hashes --only-binary :all: -r "$clients"; then
+  if ! .venv/bin/python -m venv .venv-clients || ! install_wheels .venv-clients "$clients"; then
     rm -rf .venv-clients
     warn "Not everything could be installed (pip's words are above): tests/extensions/realtime_endpoint/test_clients.py will fail."
   fi
@@ -185,6 +203,8 @@ install_openai_tests() {
   fi
   rm -rf "$folder"
 }
+
+uv() { .venv/bin/uv --quiet "$@"; }
 
 pip() { .venv/bin/python -m pip --quiet --disable-pip-version-check --no-input "$@"; }
 

@@ -1,4 +1,6 @@
-"""Writes every setting of `backend/settings/` into `.env.example`, `docs/settings.md`, and what compose passes on.
+"""Writes the settings of `backend/settings/` into `docs/settings.md` and into what compose passes on.
+
+`.env.example` gets those that one sets.
 
 `python -m scripts.settings_table` writes, `--check` only compares and fails when something is out of date.
 """
@@ -30,9 +32,17 @@ Read from the environment and from `.env` beside the place you start the server 
 0 is off. Lists are comma-separated unless a description says otherwise. A mistake is reported at the start, with the
 name of its variable.
 
-This page is generated from [`backend/settings`](../backend/settings). [`.env.example`](../.env.example) holds the same
-settings, ready to copy.
+This page is generated from [`backend/settings`](../backend/settings). [`.env.example`](../.env.example) holds the
+settings that one sets, ready to copy.
 """
+OFTEN_SET = (
+    *("RESPONDER", "RESPONDERS", "OPENAI_API_KEY", "OPENAI_BASE_URL", "REALTIME_MODEL", "REALTIME_VOICE"),
+    *("THINKER_MODEL", "THINKER_MODEL_ADVANCED", "LOCAL_MODEL_URL", "LOCAL_MODEL", "LOCAL_MODEL_KEY", "GREETING"),
+    *("ENDPOINTING", "FINNHUB_API_KEY", "NEWSAPI_API_KEY", "SEARXNG_URL", "PLUGIN_FOLDERS"),
+    *("DATA_DIR", "REDIS_URL", "DATABASE_URL", "WORKERS", "SESSION_CAP", "IDLE_DISCONNECT_S"),
+    *("ACCESS", "API_KEYS", "ADMIN_TOKEN", "SECRET_KEY", "ALLOWED_ORIGINS", "ICE_SERVERS", "RTC_FORCE_HOST"),
+)
+"""What `.env.example` holds: a key, a model, where data lies, who may call."""
 COMPOSE_MARKS = ("      # settings:begin\n", "      # settings:end")
 SET_BY_COMPOSE = {
     *("REDIS_URL", "REDIS_PASSWORD_FILE", "REDIS_CA_FILE", "PUBLISH_ON", "TRUSTED_PROXIES"),
@@ -74,13 +84,18 @@ def _variables(model: type[BaseModel], prefix: str = "", section: str = "") -> I
 
 
 def env_example() -> str:
-    """`.env.example`: every variable commented out at its default, so that copying the file changes nothing."""
+    """Return `.env.example`: variables commented out at their defaults, so that copying the file changes nothing.
+
+    Raises `KeyError` with the name in `OFTEN_SET` that is no setting.
+    """
     head = (
-        "# Every setting, with its default. Copy this file to .env and uncomment what you want to change;\n"
-        "# a variable of the environment wins over .env. A limit set to 0 is off.\n"
-        "# Written by scripts/settings_table.py from backend/settings/settings.py.\n"
+        "# The settings that one sets, with their defaults; docs/settings.md has all of them. Copy this file to .env\n"
+        "# and uncomment what you want to change. A variable of the environment wins over .env. A limit of 0 is off.\n"
+        "# Written by scripts/settings_table.py.\n"
     )
-    return head + "".join(f"\n# {each.description}\n#{each.name}={each.default}\n" for each in variables())
+    known = {each.name: each for each in variables()}
+    shown = [known[name] for name in OFTEN_SET]
+    return head + "".join(f"\n# {each.description}\n#{each.name}={each.default}\n" for each in shown)
 
 
 def markdown_page() -> str:

@@ -1,7 +1,7 @@
 """Learn the weights of `backend/turns/detectors/words.py` from callers' sentences, and measure them on others.
 
     python -m scripts.train_completeness          # measure the weights as they are
-    python -m scripts.train_completeness --write  # learn them anew and write them
+    python -m scripts.train_completeness --write  # learn them again and write them
 
 Each sentence is cut at every word boundary. Boundaries where a person plausibly pauses count fully, others a third. The
 fit is a logistic regression with an L2 penalty (limited-memory BFGS, half a minute); small weights are dropped.
@@ -182,7 +182,7 @@ def discrimination(positive: Sequence[float], negative: Sequence[float]) -> floa
 
 
 def measure(name: str, judged: Sequence[Cut]) -> None:
-    """Print how well complete turns and fragments are told apart, with the trigram model and without."""
+    """Print how well complete turns and fragments are distinguished, with the trigram model and without."""
     for label, ends in (("words", [None] * len(judged)), ("+ trigrams", sentence_ends([cut.words for cut in judged]))):
         scores = [completeness(words_of(cut.words), end) for cut, end in zip(judged, ends, strict=True)]
         complete = [score for score, cut in zip(scores, judged, strict=True) if cut.complete]

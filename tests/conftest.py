@@ -1,44 +1,74 @@
-"""The order tests run in, and the quick loop: `pytest --quick` runs what needs no browser, process or real clock."""
+"""The order tests run in, and the quick loop: `pytest --quick` runs what needs no browser, process or real clock.
+
+At the end of a run by several workers, the files that took longest are shown.
+"""
 
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Generator
 from typing import Any
 
 import pytest
+from _pytest.terminal import TerminalReporter
+from hypothesis import settings
 
+import tests.support.examples as _profiles  # noqa: F401  # registers them
+
+settings.load_profile("check")
 pytest_plugins = ("tests.support.redis_fixtures",)
 
 LONGEST_FIRST = (
+    "tests/browser/test_widths.py",
     "tests/call/test_scripted_calls.py",
+    "tests/outside/test_openapi_document.py",
+    "tests/browser/test_whole_visits.py",
+    "tests/outside/test_strangers.py",
+    "tests/call/test_past_conversations.py",
     "tests/browser/test_page.py",
+    "tests/extensions/self_hosted/test_calls.py",
+    "tests/browser/test_sharing.py",
+    "tests/transports/test_webrtc.py",
+    "tests/browser/test_voice.py",
+    "tests/extensions/rtvi/test_browser.py",
+    "tests/app/test_cli.py",
+    "tests/browser/test_states.py",
+    "tests/budgets/test_two_processes.py",
+    "tests/budgets/",
+    "tests/browser/test_audit.py",
+    "tests/extensions/tour/",
     "tests/call/test_faults.py",
     "tests/outside/",
-    "tests/extensions/tour/",
     "tests/browser/",
-    "tests/transports/test_webrtc.py",
-    "tests/coordinator/",
-    "tests/call/test_",
+    "tests/extensions/",
+    "tests/contracts/",
+    "tests/call/",
+    "tests/http/test_consent.py",
     "tests/app/",
-    "tests/mcp/test_remote_servers.py",
-    "tests/extensions/local/",
-    "tests/cluster/",
-    "tests/benchmarks/",
-    "tests/tasks/",
-    "tests/http/test_chat_process.py",
-    "tests/http/test_forgotten.py",
-    "tests/http/test_coordinator.py",
-    "tests/notifications/",
-    "tests/mcp/",
-    "tests/observability/",
     "tests/test_plugins.py",
+    "tests/mcp/",
+    "tests/coordinator/",
+    "tests/cluster/",
+    "tests/media/",
+    "tests/responder_thinker/",
+    "tests/deploy/",
+    "tests/reasoning/",
+    "tests/observability/",
+    "tests/notifications/",
+    "tests/tasks/",
     "tests/storage/",
+    "tests/http/",
     "tests/transports/",
 )
-"""Workers take whole files from the front, so the files that take longest go first, and none is left for the end."""
+"""Workers take whole files from the front, so the files that take longest go first, and none is left for the end.
 
-NOT_QUICK = ("browser", "slow", "alone", "busy", "realtime")
+Those that keep a browser busy stand between those that wait.
+"""
+
+SLOWEST_FILES = 10
+"""How many of the files that took longest are shown."""
+NOT_QUICK = ("browser", "slow", "alone", "long", "realtime")
 """Marks of tests that the quick loop leaves out."""
 
 NO_PROCESS = "the quick loop starts no process"
@@ -104,3 +134,17 @@ def _rank(item: pytest.Item) -> int:
     """The place of the item's file in `LONGEST_FIRST`: stable within a file, and between files of one rank."""
     path = item.nodeid
     return next((n for n, start in enumerate(LONGEST_FIRST) if path.startswith(start)), len(LONGEST_FIRST))
+
+
+def pytest_terminal_summary(terminalreporter: TerminalReporter, config: pytest.Config) -> None:
+    """Show the files that took longest, with the seconds that all their tests took together."""
+    if not config.getoption("numprocesses", None):
+        return
+    took: Counter[str] = Counter()
+    for reports in terminalreporter.stats.values():
+        for report in reports:
+            if isinstance(report, pytest.TestReport):
+                took[report.nodeid.partition("::")[0]] += report.duration  # type: ignore[assignment]
+    terminalreporter.section(f"{SLOWEST_FILES} slowest files")
+    for file, seconds in took.most_common(SLOWEST_FILES):
+        terminalreporter.line(f"{seconds:7.1f} s  {file}")

@@ -29,20 +29,13 @@ SEAM = "extension"
 EXTENSIONS = "extensions"
 """Folders that can be deleted: each may import every room but `app`, and none of the others."""
 NAME_AN_EXTENSION: dict[str, set[str]] = {
-    "app.calls": {"realtime_endpoint", "rtvi"},
-    "app.stores": {"recordings", "sharing"},
-    "app.telephone": {"telephone"},
-    "call.dependencies": {"recordings"},
-    "call.engine": {"recordings"},
-    "call.uplink": {"recordings"},
+    "app.stores": {"sharing"},
     "http.app": {"sharing"},
     "http.completion_request": {"realtime_endpoint"},
-    "http.context": {"realtime_endpoint", "recordings", "rtvi", "sharing", "telephone"},
-    "http.identity": {"rtvi"},
+    "http.context": {"sharing"},
     "sessions.cluster.remote": {"realtime_endpoint"},
     "sessions.cluster.sidebands": {"realtime_endpoint"},
     "sessions.handles": {"realtime_endpoint"},
-    "settings.settings": {"recordings", "telephone"},
     "testing.offline.__main__": {"local"},
     "testing.offline.app": {"local"},
     "testing.offline.gemini": {"gemini", "local"},
@@ -53,10 +46,9 @@ NAME_AN_EXTENSION: dict[str, set[str]] = {
     "testing.offline.self_hosted": {"local"},
     "testing.offline.strict": {"local"},
     "testing.offline.xai": {"local"},
-    "transports.media_stream": {"telephone"},
 }
 """Core files that still name extensions, and which: the list only gets shorter."""
-NAME_ANOTHER_EXTENSION: dict[str, set[str]] = {"rtvi": {"realtime_endpoint"}, "sip": {"telephone"}}
+NAME_ANOTHER_EXTENSION: dict[str, set[str]] = {"rtvi": {"realtime_endpoint"}}
 """Extensions that still import others."""
 ARROWS: dict[str, set[str]] = {
     "turns": set(),
@@ -323,9 +315,22 @@ def test_the_architecture_page_lists_every_room_and_where_its_arrows_lead() -> N
 def test_no_room_imports_what_stands_outside_the_server() -> None:
     for name, path in FILES.items():
         outside = {"tests", "benchmarks", "scripts"} | (
-            set() if name == COMMAND_LINE or room_of(name) == EXTENSIONS else {"responder_thinker"}
+            set() if name == COMMAND_LINE or room_of(name) in (EXTENSIONS, "testing") else {"responder_thinker"}
         )
         assert foreign_imports(path).isdisjoint(outside), name
+
+
+@pytest.mark.parametrize(
+    ("folder", "other", "but"),
+    [("benchmarks", "tests", ""), ("tests", "benchmarks", "tests/benchmarks/"), ("backend", "benchmarks", "")],
+)
+def test_benchmarks_and_tests_share_what_stands_in_testing_only(folder: str, other: str, but: str) -> None:
+    users = [
+        path
+        for path in sorted(BACKEND.parent.joinpath(folder).rglob("*.py"))
+        if other in foreign_imports(path) and not (but and path.is_relative_to(BACKEND.parent / but))
+    ]
+    assert users == []
 
 
 def test_the_check_sees_a_wrong_arrow(tmp_path: Path) -> None:

@@ -117,7 +117,7 @@ def digest_of(source: str) -> str:
 
 
 def source_of(module: ModuleType, name: str) -> str:
-    """The source of a method as its module's file has it, whoever has replaced the method since."""
+    """The source of a method as its module's file has it, also where it was replaced since."""
     text = inspect.getsource(module)
     [found] = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef) and node.name == name]
     return "".join(text.splitlines(keepends=True)[found.lineno - 1 : found.end_lineno])

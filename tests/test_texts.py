@@ -18,7 +18,7 @@ APART = {"admin", "client", "docs", "embed.js", "texts", "workers"}
 """The operator's pages, and the errors for developers of other pages, are in English; a worker has no words; pages that
 embed the button give it words of their own."""
 NAMES = {"English", "Deutsch", "Responder & Thinker ✓", "Yes."}
-"""Languages by their own names, what is drawn to be measured, what the assistant is told."""
+"""Languages by their own names, what is drawn to be measured, what the assistant hears."""
 DUMP = """
 import { pathToFileURL } from "node:url";
 const texts = {};

@@ -1,8 +1,9 @@
 """API keys and the tokens they sign: JSON Web Tokens (RFC 7519) that say who asks, and what they may do.
 
 The key decides about the algorithm, never the token (RFC 8725, 3.1): a secret signs with HS256; a public key reads
-what its private half signed with RS256, ES256 or EdDSA. A token lives an hour at most, which its `iat` and `exp` must
-show; the users that a key names are that key's alone.
+what its private half signed with RS256, ES256 or EdDSA. A token shows in `iat` and `exp` how long it lives: an hour at
+most, or a year if it grants only what programs do that keep it in their settings. The users that a key names are that
+key's alone.
 """
 
 from __future__ import annotations
@@ -22,12 +23,14 @@ from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 from cryptography.hazmat.primitives.serialization import load_pem_public_key
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StringConstraints, ValidationError
 
-from backend.access.principal import Grant
+from backend.access.principal import PROGRAM_GRANTS, Grant
 from backend.errors import NotAdmitted, SettingsError
 from backend.settings.access import KEY_FILE
 
 LIFE_S = 3_600
 """Seconds a token may live."""
+PROGRAM_LIFE_S = 366 * 86_400
+"""Seconds a token may live that grants nothing but PROGRAM_GRANTS."""
 LEEWAY_S = 30
 """Seconds by which the signer's clock may differ from ours."""
 LONGEST = 8_192
@@ -142,17 +145,18 @@ class ApiKeys:
         except ValidationError as error:
             named = ", ".join(sorted({".".join(map(str, each["loc"])) for each in error.errors()}))
             raise _refused(f"has missing or faulty claims: {named}") from None
-        self._check_times(claims)
-        return Signed(key_id, claims)
+        signed = Signed(key_id, claims)
+        self._check_times(claims, PROGRAM_LIFE_S if signed.grants <= PROGRAM_GRANTS else LIFE_S)
+        return signed
 
-    def _check_times(self, claims: Claims) -> None:
+    def _check_times(self, claims: Claims, life_s: int) -> None:
         now = self._clock()
         if claims.exp <= now - LEEWAY_S:
             raise _refused("has expired")
         if claims.iat > now + LEEWAY_S:
             raise _refused("was made in the future")
-        if claims.exp - claims.iat > LIFE_S:
-            raise _refused(f"lives longer than {LIFE_S} seconds")
+        if claims.exp - claims.iat > life_s:
+            raise _refused(f"lives longer than {life_s} seconds")
 
 
 _ONLY_SIGNATURE = jwt.types.Options(verify_signature=True, verify_exp=False, verify_iat=False, verify_aud=False)

@@ -1,22 +1,18 @@
 """Signing in with OpenID Connect: the authorisation code flow with PKCE (RFC 7636), `state` and `nonce`.
 
 Authlib words the requests and checks the claims, joserfc the signature; the requests go over the server's one HTTP
-client. A user is the provider's `sub` at its `iss`, hashed: no name or address of theirs is stored.
+client. A user is the provider's `sub` at its `iss`, hashed: no name or address of theirs is stored. Both packages are
+in the extra `oidc`, so they are imported where somebody signs in.
 """
 
 from __future__ import annotations
 
 import hashlib
+import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 import httpx2
-from authlib.common.security import generate_token
-from authlib.oauth2.client import OAuth2Client
-from authlib.oidc.core import CodeIDToken
-from joserfc import jwt
-from joserfc.errors import JoseError
-from joserfc.jwk import KeySet
 
 from backend.errors import SignInFailed, SignInUnavailable
 from backend.settings.access import OidcSettings
@@ -28,7 +24,8 @@ ALGORITHMS = ("RS256", "PS256", "ES256", "EdDSA")
 TIMEOUT_S = 10.0
 LEEWAY_S = 60
 """Seconds by which the provider's clock may differ from ours."""
-VERIFIER_CHARS = 64
+VERIFIER_BYTES = 48
+"""Random bytes of a verifier; as text it has 64 characters, within the 43 to 128 of RFC 7636."""
 
 Metadata = Mapping[str, object]
 
@@ -63,6 +60,8 @@ class OpenIdProvider:
 
     async def begin(self, redirect_uri: str, state: str, sign_in: SignIn) -> str:
         """Return the provider's address to send the browser to. Raises `SignInUnavailable`."""
+        from authlib.oauth2.client import OAuth2Client
+
         metadata = await self._discovered()
         client = OAuth2Client(
             None, client_id=self._settings.client_id, scope=self._settings.scope, code_challenge_method="S256"
@@ -78,6 +77,11 @@ class OpenIdProvider:
 
     async def finish(self, code: str, sign_in: SignIn) -> SignedInUser:
         """Exchange the code for who has signed in. Raises `SignInFailed`, or `SignInUnavailable`."""
+        from authlib.oidc.core import CodeIDToken
+        from joserfc import jwt
+        from joserfc.errors import JoseError
+        from joserfc.jwk import KeySet
+
         metadata = await self._discovered()
         id_token = await self._exchanged(str(metadata["token_endpoint"]), code, sign_in)
         keys = await self._asked("GET", str(metadata["jwks_uri"]))
@@ -152,4 +156,4 @@ class OpenIdProvider:
 
 def new_sign_in(redirect_uri: str) -> SignIn:
     """Return a sign-in with a fresh nonce and verifier."""
-    return SignIn(generate_token(32), generate_token(VERIFIER_CHARS), redirect_uri)
+    return SignIn(secrets.token_urlsafe(24), secrets.token_urlsafe(VERIFIER_BYTES), redirect_uri)

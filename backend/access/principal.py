@@ -38,6 +38,8 @@ class Grant(StrEnum):
 
 
 MCP_GRANTS = frozenset({Grant.MCP, Grant.MCP_COPILOT, Grant.MCP_EXTERNAL})
+PROGRAM_GRANTS = MCP_GRANTS | {Grant.NOTIFY, Grant.ON_BEHALF}
+"""What a program may do that keeps its token in its settings, an editor say."""
 USER_GRANTS = frozenset(
     {Grant.CALL, Grant.CHAT, Grant.REASON, Grant.EMBED, Grant.TASKS, Grant.NOTIFY, Grant.MEMORY},
 )

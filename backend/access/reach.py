@@ -22,6 +22,6 @@ class Reach:
 
 
 PUBLIC = Reach()
-"""What a caller reaches of whom nothing is known: public tools only."""
+"""What an unknown caller reaches: public tools only."""
 EVERYTHING = Reach(Tier.OPERATOR)
 """What the operator's own work reaches."""

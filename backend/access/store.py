@@ -1,11 +1,10 @@
-"""What access keeps in Redis, for all processes: one-time tickets, proofs of work, and the epochs that make
-cookies void.
+"""What access keeps in Redis, for all processes: one-time tickets, the epochs that make cookies void, and
+token buckets.
 
     ticket:{hash}    what a ticket opens, as JSON, until it is used or 30 seconds have passed
     sign-in:{hash}   a sign-in that has begun, as JSON, until it is finished or ten minutes have passed
     epoch:{hash}     the number of times a user's cookies were revoked
-    work:{hash}      there while a challenge that was answered could be answered again
-    worked:{hash}    there for a user who has proven work
+    bucket:{hash}    the Unix time at which a token bucket is full again, until then
 
 A ticket stands in an address where nothing else can be sent: a browser's event stream takes no headers. It is good
 once, so an address in a proxy's log opens nothing.
@@ -14,6 +13,7 @@ once, so an address in a proxy's log opens nothing.
 from __future__ import annotations
 
 import hashlib
+import math
 import secrets
 import time
 from collections import OrderedDict
@@ -24,7 +24,7 @@ from typing import Literal
 from redis.asyncio import Redis
 
 from backend.errors import MemoryUnavailable
-from backend.storage.client import RedisStore
+from backend.storage.client import Pipe, RedisStore
 
 TICKET_LIFE_S = 30
 """Seconds in which a ticket must be used."""
@@ -64,19 +64,18 @@ class AccessStore(RedisStore):
         found: bytes | None = await self._client.call(lambda redis: redis.getdel(name))
         return found
 
-    async def spend_work(self, challenge: str, life_s: int, user: str, kept_s: int) -> bool:
-        """Remember for `kept_s` that the user has proven work; False if that challenge was answered before.
+    async def change_bucket(self, name: str, change: Callable[[float], float], now: float) -> None:
+        """Replace the Unix time at which a token bucket is full by what `change` makes of it.
 
-        Raises `MemoryUnavailable`.
+        What `change` raises comes through, and nothing is changed. Raises `MemoryUnavailable`.
         """
-        first = await self._client.call(lambda redis: redis.set(f"work:{_hashed(challenge)}", 1, nx=True, ex=life_s))
-        if first:
-            await self._client.call(lambda redis: redis.set(_worked(user), 1, ex=kept_s))
-        return bool(first)
+        key = f"bucket:{_hashed(name)}"
 
-    async def has_worked(self, user: str) -> bool:
-        """Return whether the user has proven work. Raises `MemoryUnavailable`."""
-        return bool(await self._client.call(lambda redis: redis.exists(_worked(user))))
+        def write(pipe: Pipe, raw: bytes | None) -> None:
+            full_at = change(float(raw or 0))
+            pipe.set(key, repr(full_at), px=max(1, math.ceil((full_at - now) * 1000)))
+
+        await self._client.transact(key, read=lambda pipe: pipe.get(key), write=write)
 
     async def epoch(self, user: str) -> int | None:
         """Return how often the user's cookies were revoked; None while Redis does not answer, and nobody knows."""
@@ -107,10 +106,6 @@ class AccessStore(RedisStore):
 
 def _epoch(user: str) -> str:
     return f"epoch:{_hashed(user)}"
-
-
-def _worked(user: str) -> str:
-    return f"worked:{_hashed(user)}"
 
 
 def _hashed(value: str) -> str:

@@ -249,7 +249,7 @@ HONESTY = (
 
 
 STRANGER = UserProfile()
-"""A user of whom nothing is known."""
+"""An unknown user."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,11 +24,14 @@ Result = TypeVar("Result")
 
 
 @asynccontextmanager
-async def open_budgets(settings: BudgetSettings, redis: Redis, retention_s: int | None) -> AsyncIterator[Budgets]:
+async def open_budgets(
+    settings: BudgetSettings, redis: Redis, retention_s: int | None, machine: str = ""
+) -> AsyncIterator[Budgets]:
     """Open the budgets; what was charged is written before they close. `retention_s` is how long data is kept."""
     new_s, keep_s = settings.proven_after_h * 3600, settings.new_user_keep_h * 3600
     new_users = NewUsers(redis, new_s=new_s, keep_s=keep_s, retention_s=retention_s)
-    budgets = Budgets(DayCounts(redis), Payers(redis), Permits(redis, settings), new_users, settings)
+    permits = Permits(redis, settings, machine=machine)
+    budgets = Budgets(DayCounts(redis), Payers(redis), permits, new_users, settings)
     async with (
         supervising("budget counts", budgets.day_counts.run),
         supervising("budget permits", budgets.permits.run),

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import os
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -25,9 +25,6 @@ from backend.call.dependencies import CallDependencies
 from backend.call.engine import CallEngine
 from backend.call.prompts import CallerBackground, brief
 from backend.errors import SetupError
-from backend.extensions.realtime_endpoint.session import RealtimeSession
-from backend.extensions.realtime_endpoint.webrtc import AcceptRealtimeOffer, RealtimeCall, accept_realtime_offer
-from backend.extensions.rtvi.webrtc import AcceptRtviOffer, RtviPeer, accept_rtvi_offer
 from backend.http.page_streams import PageStreams
 from backend.media.echo import load_canceller, open_echo_guard
 from backend.media.endpointing import detector, load_stand_in, open_endpointing
@@ -40,7 +37,7 @@ from backend.sessions.cluster.cluster import Cluster
 from backend.sessions.load import Load, watch
 from backend.sessions.offers import AcceptOffer
 from backend.sessions.page_json import PageMessage, page_message
-from backend.sessions.places import CallPlaces
+from backend.sessions.recorder import no_recorder
 from backend.sessions.registry import QUEUES, Session, SessionRegistry
 from backend.settings.settings import Settings
 from backend.storage.ledger.recall import recall
@@ -75,9 +72,8 @@ class CallSubsystem:
     registry: SessionRegistry
     providers: Providers
     accept_offer: AcceptOffer
-    accept_realtime_offer: AcceptRealtimeOffer
-    """The same for a client that speaks the Realtime protocol."""
-    accept_rtvi_offer: AcceptRtviOffer
+    ice_config: Callable[[], IceConfig]
+    """How a WebRTC connection is made now."""
     ice_servers: IceServers
     pages: PageStreams
     """The event streams of open pages, outside of calls."""
@@ -119,36 +115,29 @@ async def open_calls(foundation: Foundation, tasks: TaskSubsystem) -> AsyncItera
             interruptions=settings.interruptions,
             on_lapse=partial(metrics.session_ended, "never_connected"),
             admit=load.admit,
-            places=CallPlaces(settings.data_dir / "calls", foundation.endpoints.most_calls),
         )
+        foundation.budgets.permits.machine_calls = foundation.endpoints.most_calls
         for queue in QUEUES:
             metrics.watch_queue(queue, partial(registry.depth, queue))
         ice, ice_servers = _ice_config(settings), _ice_servers(settings)
 
+        def ice_config() -> IceConfig:
+            return replace(ice, ice_servers=ice_servers.for_us())
+
         async def offers(sdp: str) -> tuple[str, Transport]:
-            return await accept_offer(sdp, replace(ice, ice_servers=ice_servers.for_us()))
-
-        async def rtvi_offers(sdp: str) -> tuple[str, RtviPeer]:
-            return await accept_rtvi_offer(sdp, replace(ice, ice_servers=ice_servers.for_us()))
-
-        async def realtime_offers(sdp: str, session: RealtimeSession) -> tuple[str, RealtimeCall]:
-            return await accept_realtime_offer(sdp, replace(ice, ice_servers=ice_servers.for_us()), session)
+            return await accept_offer(sdp, ice_config())
 
         cluster = _cluster(foundation, registry, offers, load)
         if cluster:  # closed after its calls, so that all processes learn of their end
             await stack.enter_async_context(cluster)
             metrics.watch_queue("fleet_events", lambda: cluster.depth)
         stack.push_async_callback(registry.close)
-        recordings = foundation.stores.recordings
-        metrics.watch_queue("recordings", lambda: recordings.writer.depth)
         pages = PageStreams(foundation.notifications.presence)
         metrics.watch_queue("open_pages", lambda: pages.count)
         await _listen(foundation, tasks, registry, pages, stack)
         detects = engine or "the provider’s own"
         detecting = engine is not None
-        yield CallSubsystem(
-            registry, providers, offers, realtime_offers, rtvi_offers, ice_servers, pages, cluster, detects, detecting
-        )
+        yield CallSubsystem(registry, providers, offers, ice_config, ice_servers, pages, cluster, detects, detecting)
 
 
 def _require_turns_found(providers: Providers) -> None:
@@ -214,8 +203,7 @@ def _dependencies(
         background=partial(_background, stores.memory, foundation.task_store.queries),
         earlier=partial(_earlier, stores),
         ledger=stores.ledger,
-        recordings=stores.recordings if settings.recording.enabled else None,
-        recording_notice=settings.recording.notice,
+        open_recorder=foundation.open_recorder or no_recorder,
         thinkers=thinkers.dispatcher.with_handoff(tasks.handoff),
         enqueue=stores.outbox.enqueue,
         learning=LearnerDependencies(
@@ -232,7 +220,7 @@ def _dependencies(
         spent=meter.spent,
         reader=reader,
         subscribe=foundation.notifications.dispatcher.subscribe,
-        transfers=settings.telephone.targets,
+        transfers={name: to for each in foundation.extensions.values() for name, to in each.transfers.items()},
         take_answer=stores.confirmations.take_answer,
         agree=partial(agreement, stores.confirmations),
     )

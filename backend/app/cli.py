@@ -8,6 +8,7 @@ import logging
 import subprocess
 import sys
 from collections.abc import Callable
+from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -18,6 +19,7 @@ from rich.console import Console
 from backend.access.principal import Grant
 from backend.errors import VoiceError
 from backend.observability.logs import LogFormat, set_up_logs
+from backend.runtime.child_process import running
 from backend.settings.access import key_pairs
 from backend.settings.settings import load_settings
 
@@ -31,6 +33,21 @@ app = typer.Typer(
 
 documents = typer.Typer(help="Add documents for Thinkers to search.", no_args_is_help=True)
 app.add_typer(documents, name="kb")
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        typer.echo(version("responder-thinker"))
+        raise typer.Exit
+
+
+@app.callback()
+def main_options(
+    asked: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version, and exit.")
+    ] = False,
+) -> None:
+    """A voice assistant server: calls, typed conversations, and Thinkers that look things up."""
 
 
 LogLevel = Annotated[
@@ -152,6 +169,10 @@ def token(
     ] = None,
     key: Annotated[str, typer.Option(help="ID of the key in API_KEYS; default: the first one.")] = "",
     minutes: Annotated[int, typer.Option(min=1, max=60, help="Minutes until it expires.")] = 60,
+    days: Annotated[
+        int,
+        typer.Option(min=0, max=366, help="Days until it expires, for a program that only uses tools over MCP."),
+    ] = 0,
     conversation: Annotated[str, typer.Option(help="Limit it to this conversation.")] = "",
     origin: Annotated[str, typer.Option(help="Limit it to pages of this origin.")] = "",
     budget: Annotated[int | None, typer.Option(min=0, help="Limit the model tokens used with it.")] = None,
@@ -167,7 +188,8 @@ def token(
     claims = {"conversation": conversation, "origin": origin, "budget": budget}
     given = {name: value for name, value in claims.items() if value not in ("", None)}
     keys, tools = ApiKeys(pairs), {"tools": tool} if tool else {}
-    made = keys.sign(key or next(iter(pairs), ""), {"sub": sub, "grants": granted | tools, **given}, minutes * 60)
+    lives_s = days * 86_400 or minutes * 60
+    made = keys.sign(key or next(iter(pairs), ""), {"sub": sub, "grants": granted | tools, **given}, lives_s)
     keys.read(made)  # says what is wrong with a name, before somebody else has to
     typer.echo(made)
 
@@ -196,7 +218,7 @@ def _running(module: str) -> Callable[[typer.Context], None]:
     """Return what runs a module with all the arguments, `--help` among them."""
 
     def run(context: typer.Context) -> None:
-        raise typer.Exit(subprocess.call([sys.executable, "-m", module, *context.args]))
+        raise typer.Exit(subprocess.call([*running(module), *context.args]))
 
     return run
 

@@ -1,13 +1,12 @@
-"""What a connection may send before anything of this server reads it: uvicorn's protocols with limits of their own.
+"""The limits of a connection that uvicorn does not have, for a server that strangers reach without a proxy.
 
     accepted ─► too many of this address, or files almost out: refused with one answer
-             ─► 10 s to the end of the headers, 60 s idle between requests; at most 32 KB of headers, 8 KB each
-             ─► `Content-Length` together with `Transfer-Encoding`: 400, and nothing behind it is read
+             ─► 10 s to the end of a request's headers, which have 32 KB; a body of at most 1,000 chunks
              ─► WebSocket: at most 200 messages a second, pings and fragments included
 
-Each piece of work between two turns of the event loop is short, however the bytes are formed: what arrives is parsed
-in pieces, and the limits end the connection within one. uvicorn's methods that are overridden or relied on are pinned
-in `tests/test_library_pins.py`.
+The kernel keeps little of what a client sends ahead (`RECEIVE_BUFFER` in `app/worker_processes.py`), so that parsing
+it never holds the event loop for long.
+`tests/test_library_pins.py` pins the methods of uvicorn that are overridden or relied on.
 """
 
 from __future__ import annotations
@@ -37,15 +36,8 @@ IDLE_S = 60
 """Seconds a connection may be idle between two requests."""
 HEADERS_LIMIT = 32 * 1024
 """Bytes of a request's first line and headers together."""
-HEADER_LIMIT = 8 * 1024
-"""Bytes of one header, cookies included, and of the first line."""
-HEADER_LINES_LIMIT = 100
 CHUNKS_LIMIT = 1_000
 """Chunks of one request's body, which has at most 64 KB: smaller ones cost more to parse than they bring."""
-PIECE = 16 * 1024
-"""Bytes of HTTP that are parsed at once."""
-WEBSOCKET_PIECE = 2 * 1024
-"""Bytes of WebSocket frames that are parsed at once: at most 340 frames."""
 MESSAGES_PER_S = 200
 """WebSocket frames a client may send: a call sends 50 messages a second. What a slow network held back may come at
 once, as many as these."""
@@ -60,6 +52,8 @@ UNACKNOWLEDGED_S = 120
 SEND_BUFFER = 128 * 1024
 """Bytes the kernel keeps for one client that does not read, and as many again for its own bookkeeping."""
 POLICY_VIOLATION = 1008
+FULL = b"HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
+"""The answer to a connection that is not taken."""
 
 
 def raise_file_limit() -> int:
@@ -116,61 +110,23 @@ class LimitedConfig(Config):
         self.counted = connections
 
 
-class RequestRefused(h11.RemoteProtocolError):
-    """The headers or the framing of a request are not taken."""
+class Requests(h11.Connection):
+    """h11's reader of requests, which refuses bodies that a proxy may read in another way, and too many chunks."""
 
-
-class CheckedRequests(h11.Connection):
-    """h11's reader of requests, which refuses what it would accept but nothing behind it should see."""
-
-    def __init__(self) -> None:
-        super().__init__(h11.SERVER, max_incomplete_event_size=HEADERS_LIMIT)
-        self._chunks = 0
-        self._ahead = 0
-        self.refusal: RequestRefused | None = None
-
-    def receive_data(self, data: bytes) -> None:
-        if self.their_state is h11.DONE:
-            self._ahead += len(data)
-        super().receive_data(data)
-
-    def start_next_cycle(self) -> None:
-        super().start_next_cycle()
-        self._chunks = 0
+    _chunks = 0
 
     def next_event(self) -> Any:
-        """Return h11's next event. Raises `h11.RemoteProtocolError`, whose status hint is the answer's status."""
-        try:
-            if self._ahead > HEADERS_LIMIT:
-                raise RequestRefused("Too many requests were sent ahead of their answers.", 400)
-            event = super().next_event()
-            if isinstance(event, h11.Request):
-                self._ahead = 0
-                _check_headers(event)
-            elif isinstance(event, h11.Data):
-                self._chunks += 1
-                if self._chunks > CHUNKS_LIMIT:
-                    raise RequestRefused("The body is sent in too many chunks.", 400)
-        except h11.RemoteProtocolError as error:
-            status = error.error_status_hint if error.error_status_hint in (400, 431, 501) else 400
-            refused = isinstance(error, RequestRefused)
-            self.refusal = error if isinstance(error, RequestRefused) else RequestRefused(_words(status), status)
-            raise self.refusal from None if refused else error
+        """Return h11's next event. Raises `h11.RemoteProtocolError`, which uvicorn answers with 400."""
+        event = super().next_event()
+        if isinstance(event, h11.Request):
+            self._chunks = 0
+            if {b"content-length", b"transfer-encoding"} <= {name for name, _ in event.headers}:
+                raise h11.RemoteProtocolError("A request has either a Content-Length or a Transfer-Encoding.")
+        elif isinstance(event, h11.Data):
+            self._chunks += 1
+            if self._chunks > CHUNKS_LIMIT:
+                raise h11.RemoteProtocolError("The body is sent in too many chunks.")
         return event
-
-
-def _words(status: int) -> str:
-    return "The headers are too large." if status == 431 else "This is no valid HTTP request."
-
-
-def _check_headers(request: h11.Request) -> None:
-    lines = [len(name) + len(value) + 4 for name, value in request.headers]
-    first = len(request.target)
-    if len(lines) > HEADER_LINES_LIMIT or max([first, *lines]) > HEADER_LIMIT or first + sum(lines) > HEADERS_LIMIT:
-        raise RequestRefused("The headers are too large.", 431)
-    names = {name for name, _ in request.headers}
-    if b"content-length" in names and b"transfer-encoding" in names:
-        raise RequestRefused("A request has either a Content-Length or a Transfer-Encoding.", 400)
 
 
 class HttpProtocol(H11Protocol):
@@ -178,11 +134,10 @@ class HttpProtocol(H11Protocol):
 
     def __init__(self, config: LimitedConfig, server_state: ServerState, app_state: dict[str, Any], **options: Any):
         super().__init__(config, server_state, app_state, **options)
+        self.conn = Requests(h11.SERVER, HEADERS_LIMIT)
         self._counted = config.counted
-        self.conn: CheckedRequests = CheckedRequests()
         self._host = ""
-        self._refused = False
-        self._headers_timer: asyncio.TimerHandle | None = None
+        self._timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -190,10 +145,12 @@ class HttpProtocol(H11Protocol):
         self._host = self.client[0] if self.client else "local"
         self._counted.add(self._host)
         if reason := self._counted.refusal(self._host, accepted.fileno()):
-            self._refuse(503, "Too many connections are open. Try again later.", reason)
+            security_event(SecurityEvent.CONNECTION_REFUSED, _stranger(self._host), reason, status=503)
+            transport.write(FULL)
+            _close_for_good(transport, self.loop)
             return
         _bound_stalling(accepted)
-        self._headers_timer = self.loop.call_later(HEADERS_WITHIN_S, self._too_slow)
+        self._watch_headers()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._counted.remove(self._host)
@@ -201,65 +158,21 @@ class HttpProtocol(H11Protocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        for at in range(0, len(data), PIECE):
-            if self._refused or self.transport.is_closing():
-                return
-            protocol = self.transport.get_protocol()
-            if protocol is not self:  # a WebSocket now, which reads the rest
-                self._stop_timer()
-                protocol.data_received(data[at:])  # type: ignore[attr-defined]
-                return
-            super().data_received(data[at : at + PIECE])
-        if self.transport.get_protocol() is not self:
-            self._stop_timer()
-        else:
-            self._watch_headers()
-
-    def send_400_response(self, msg: str) -> None:
-        """Answer a request that is refused, and close the connection. uvicorn calls this with a text of its own."""
-        refusal = self.conn.refusal
-        status = refusal.error_status_hint if refusal else 400
-        self._refuse(status, str(refusal) if refusal else msg, str(refusal) if refusal else msg)
-
-    def timeout_keep_alive_handler(self) -> None:
-        self._close()
+        super().data_received(data)
+        self._watch_headers()
 
     def _watch_headers(self) -> None:
-        """While no request is being answered, the client has so long to send one whole."""
-        waiting = self.cycle is None or self.cycle.response_complete
-        if not waiting:
+        """While no request is being answered, the client has so long to send the headers of one."""
+        waits = self.transport.get_protocol() is self and (self.cycle is None or self.cycle.response_complete)
+        if not waits or self.transport.is_closing():
             self._stop_timer()
-        elif self._headers_timer is None and not self.transport.is_closing():
-            self._headers_timer = self.loop.call_later(HEADERS_WITHIN_S, self._too_slow)
-
-    def _too_slow(self) -> None:
-        self._headers_timer = None
-        if self.conn.trailing_data[0]:  # a browser may open a connection ahead of time, and never use it
-            self._refuse(408, "The request did not arrive in time.", "its headers took too long")
-        else:
-            self._close()
+        elif self._timer is None:
+            self._timer = self.loop.call_later(HEADERS_WITHIN_S, _close_for_good, self.transport, self.loop)
 
     def _stop_timer(self) -> None:
-        if self._headers_timer is not None:
-            self._headers_timer.cancel()
-            self._headers_timer = None
-
-    def _refuse(self, status: int, words: str, reason: str) -> None:
-        """Answer in one write, unless an answer is under way, and close; nothing more of this client is read."""
-        self._refused = True
-        who = Principal("", Tier.ANONYMOUS, frozenset(), None, network_of(self._host), "none")
-        security_event(SecurityEvent.CONNECTION_REFUSED, who, reason, status=status)
-        if self.cycle is None or self.cycle.response_complete:
-            body = words.encode()
-            head = f"HTTP/1.1 {status} Refused\r\ncontent-type: text/plain; charset=utf-8\r\n"
-            head += f"content-length: {len(body)}\r\nconnection: close\r\n\r\n"
-            self.transport.write(head.encode() + body)
-        self._close()
-
-    def _close(self) -> None:
-        self._stop_timer()
-        self._unset_keepalive_if_required()
-        _close_for_good(self.transport, self.loop)
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
 
 
 class WebSocketProtocol(WebSocketsSansIOProtocol):
@@ -274,12 +187,6 @@ class WebSocketProtocol(WebSocketsSansIOProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._counted.remove(self.client[0] if self.client else "local")
         super().connection_lost(exc)
-
-    def data_received(self, data: bytes) -> None:
-        for at in range(0, len(data), WEBSOCKET_PIECE):
-            if self.transport.is_closing():
-                return
-            super().data_received(data[at : at + WEBSOCKET_PIECE])
 
     def handle_ping(self) -> None:
         if self._admitted():
@@ -314,15 +221,17 @@ class WebSocketProtocol(WebSocketsSansIOProtocol):
 
     def _end_flood(self) -> None:
         reason = f"more than {MESSAGES_PER_S} messages a second"
-        address = network_of(self.client[0]) if self.client else "local"
-        who = Principal("", Tier.ANONYMOUS, frozenset(), None, address, "none")
-        security_event(SecurityEvent.CALL_CUT, who, reason)
+        security_event(SecurityEvent.CALL_CUT, _stranger(self.client[0] if self.client else "local"), reason)
         self.stop_keepalive()
         self.queue.put_nowait({"type": "websocket.disconnect", "code": POLICY_VIOLATION, "reason": reason})
         self.conn.fail(POLICY_VIOLATION, reason)
         self.transport.write(b"".join(self.conn.data_to_send()))
         self.close_sent = True
         _close_for_good(self.transport, self.loop)
+
+
+def _stranger(host: str) -> Principal:
+    return Principal("", Tier.ANONYMOUS, frozenset(), None, network_of(host), "none")
 
 
 def _bound_stalling(accepted: socket.socket) -> None:

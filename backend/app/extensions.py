@@ -6,7 +6,7 @@ import importlib
 import pkgutil
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -18,6 +18,7 @@ import httpx2
 from backend import extensions
 from backend.errors import BadPlugin, SetupError, VoiceError
 from backend.extension import Extension, Ground, Opened, OpenProvider
+from backend.http.app import Joined
 from backend.middleware.plan import steps_of
 from backend.settings.plugin import PluginSettings, settings_in
 from backend.settings.settings import Settings
@@ -25,6 +26,7 @@ from backend.settings.unknown import groups_of_settings
 from backend.tools.discovery import folder_modules, imported_module
 from backend.tools.registry import tools_of
 
+OWN_PACKAGES = ("backend", "responder_thinker")
 ENTRY_POINTS = "responder_thinker.extensions"
 """The group of entry points by which installed packages name their `Extension`."""
 
@@ -37,6 +39,8 @@ class Installed:
     plugins: tuple[ModuleType, ...] = ()
     """The files of PLUGIN_FOLDERS."""
     plugin_settings: tuple[type[PluginSettings], ...] = ()
+    missing: Mapping[str, str] = field(default_factory=dict)
+    """The extensions that are not there because a package of theirs is not installed, each with the package."""
 
     @property
     def settings(self) -> tuple[type[PluginSettings], ...]:
@@ -47,6 +51,15 @@ class Installed:
     def responders(self) -> Mapping[str, OpenProvider]:
         """The providers of the Responder by name."""
         return {name: opener for each in self.extensions for name, opener in each.responders.items()}
+
+    @property
+    def joined(self) -> Joined:
+        """What extensions add to the HTTP application."""
+        return Joined(
+            routers=[router for each in self.extensions for router in each.routes],
+            grants={path: grant for each in self.extensions for path, grant in each.grants.items()},
+            token_sockets={path: write for each in self.extensions for path, write in each.token_sockets.items()},
+        )
 
     def credentials(self, settings: Settings) -> list[str]:
         """Return the variables that are set by which callers would act with the operator's credentials."""
@@ -73,7 +86,8 @@ def installed(folders: Iterable[Path] = ()) -> Installed:
 
     Raises `BadPlugin` for what cannot be loaded or declares nothing, `SettingsError` for a wrong setting of a plugin.
     """
-    found, plugins = [*_of_this_server(), *_of_packages()], []
+    own, missing = _of_this_server()
+    found, plugins = [*own, *_of_packages()], []
     for module in (module for each in folders for module in folder_modules(each)):
         declared = getattr(module, "EXTENSION", None)
         if isinstance(declared, Extension):
@@ -89,7 +103,7 @@ def installed(folders: Iterable[Path] = ()) -> Installed:
         for kind in settings_in(module, taken):
             kinds.append(kind)
             taken |= {kind.prefix()}
-    return Installed(tuple(found), tuple(plugins), tuple(kinds))
+    return Installed(tuple(found), tuple(plugins), tuple(kinds), missing)
 
 
 @asynccontextmanager
@@ -111,9 +125,17 @@ async def open_extensions(having: Installed, ground: Ground) -> AsyncIterator[Ma
 
 
 @cache
-def _of_this_server() -> tuple[Extension, ...]:
-    names = sorted(info.name for info in pkgutil.iter_modules(extensions.__path__))
-    return tuple(_declared(f"{extensions.__name__}.{name}.extension") for name in names)
+def _of_this_server() -> tuple[tuple[Extension, ...], Mapping[str, str]]:
+    """Return the extensions of this server, and the missing package of each that cannot be loaded without it."""
+    found, missing = list[Extension](), dict[str, str]()
+    for name in sorted(info.name for info in pkgutil.iter_modules(extensions.__path__)):
+        try:
+            found.append(_declared(f"{extensions.__name__}.{name}.extension"))
+        except ModuleNotFoundError as error:
+            if not error.name or error.name.partition(".")[0] in OWN_PACKAGES:
+                raise
+            missing[name] = error.name.partition(".")[0]
+    return tuple(found), missing
 
 
 def _of_packages() -> Iterator[Extension]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from backend.extension import Ground, Opened
 from backend.observability.blocking import BLOCKED
 from backend.observability.call_metrics import CallMetrics
 from backend.observability.security_log import open_security_log
+from backend.sessions.recorder import OpenRecorder
 from backend.settings.settings import Settings
 from backend.storage.embedded import OpenedMemory
 
@@ -43,6 +45,11 @@ class Foundation:
     metrics: CallMetrics
     """The numbers of `/metrics`; a subsystem opened later adds its own."""
 
+    @property
+    def open_recorder(self) -> OpenRecorder | None:
+        """What makes the recorders of calls; None: no extension records."""
+        return next((each.recorder for each in self.extensions.values() if each.recorder), None)
+
 
 @asynccontextmanager
 async def open_foundation(settings: Settings, opened: OpenedMemory, *, serves: bool) -> AsyncIterator[Foundation]:
@@ -59,7 +66,8 @@ async def open_foundation(settings: Settings, opened: OpenedMemory, *, serves: b
         )
         having = installed(settings.plugin_folders)
         endpoints = await open_endpoints(settings, stack, having.responders)
-        budgets = await enter(open_budgets(settings.budgets, stores.opened.redis, retention_s(settings)))
+        machine = f"{socket.gethostname()} {settings.data_dir.resolve()}"
+        budgets = await enter(open_budgets(settings.budgets, stores.opened.redis, retention_s(settings), machine))
         models = await enter(open_models(settings, endpoints, stores, budgets))
         ground = Ground(
             settings,

@@ -7,7 +7,6 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fastapi import FastAPI
@@ -15,6 +14,7 @@ from fastapi import FastAPI
 from backend.access.access import Access
 from backend.access.merges import Merges
 from backend.access.oidc import OpenIdProvider
+from backend.access.rates import Buckets
 from backend.access.store import AccessStore
 from backend.app.calls import CallSubsystem
 from backend.app.foundation import Foundation
@@ -22,16 +22,16 @@ from backend.app.mcp import served_tools
 from backend.app.notifications import webhook_of
 from backend.app.stores import retention_s
 from backend.app.tasks import TaskSubsystem
-from backend.app.telephone import open_telephone
 from backend.chat.chat import Chat
 from backend.chat.profile_updater import ChatProfileUpdater
 from backend.chat.turn_runner import ChatDependencies
 from backend.http.app import build_app
 from backend.http.context import PageConfig, ResponderChoice, Services, UserDataStore
 from backend.http.ice_servers import listed
-from backend.http.limits import Buckets
 from backend.notifications.deletions import Deletion, DeletionNotifier, DeletionTarget, DeletionWebhook
 from backend.responders.failover import Provider
+from backend.runtime.extras import require
+from backend.runtime.page_folder import page_folder
 from backend.runtime.supervisor import supervising
 from backend.sessions.handles import SessionLocator
 from backend.storage.move import MemoryMove
@@ -41,7 +41,6 @@ from backend.users.profile_updates import merged_profile
 if TYPE_CHECKING:
     from backend.observability.langsmith import LangSmithTraces
 
-FRONTEND = Path(__file__).parent.parent.parent / "frontend"
 ERASE_WITHIN_S = 3.0
 """Seconds a user's waiting writes may take before their data can be erased."""
 
@@ -53,7 +52,9 @@ async def open_http(
     """Open the HTTP application over typed turns and everything else; its MCP endpoints serve until the block ends."""
     settings, stores, thinkers = foundation.settings, foundation.stores, foundation.thinkers
     toolbox, others = thinkers.registry.dependencies.toolbox, thinkers.others
-    requests = Buckets(settings.mcp.per_minute, what="requests of this token")
+    access_store = AccessStore(stores.opened.redis)
+    shared = access_store if settings.several_processes else None
+    requests = Buckets(settings.mcp.per_minute, what="requests of this token", shared=shared)
     async with (
         open_chat(foundation, tasks) as chat,
         open_deletions(foundation) as deletions,
@@ -71,14 +72,13 @@ async def open_http(
             sessions=calls.cluster or SessionLocator(calls.registry),
             memory=stores.memory,
             ledger=stores.ledger,
-            recordings=stores.recordings,
+            records=foundation.open_recorder is not None,
             links=stores.links,
             budgets=foundation.budgets,
             chat=chat,
             embedder=foundation.models.embedder,
             accept_offer=calls.accept_offer,
-            accept_rtvi_offer=calls.accept_rtvi_offer,
-            accept_realtime_offer=calls.accept_realtime_offer,
+            ice_config=calls.ice_config,
             ice_servers=calls.ice_servers,
             attach_socket=WebSocketTransport,
             page_config=lambda: _page_config(foundation, calls),
@@ -88,7 +88,7 @@ async def open_http(
             tasks=tasks.service,
             model_calls=foundation.models.model_calls,
             user_data=user_data_stores(foundation, tasks, calls, chat),
-            frontend=FRONTEND,
+            frontend=page_folder(),
             notices=foundation.notifications.dispatcher,
             pages=calls.pages,
             reminders=foundation.notifications.reminders,
@@ -102,17 +102,19 @@ async def open_http(
             reasoner=thinkers.registry.dependencies.reasoner,
             access=access,
             merges=Merges(stores.opened.redis),
-            provider=OpenIdProvider(settings.oidc, foundation.models.http) if "oidc" in settings.access else None,
-            access_store=AccessStore(stores.opened.redis),
-            telephone=open_telephone(settings, foundation.models.http),
+            provider=_sign_in_provider(foundation),
+            access_store=access_store,
             opened={kind: one for each in foundation.extensions.values() for kind, one in each.services.items()},
         )
-        extensions = foundation.installed.extensions
-        yield build_app(
-            services,
-            routers=[router for each in extensions for router in each.routes],
-            grants={path: grant for each in extensions for path, grant in each.grants.items()},
-        )
+        yield build_app(services, foundation.installed.joined)
+
+
+def _sign_in_provider(foundation: Foundation) -> OpenIdProvider | None:
+    """Return the provider at which users sign in; None where nobody does. Raises `MissingLibrary`."""
+    if "oidc" not in foundation.settings.access:
+        return None
+    require("authlib", extra="oidc", needed_by="ACCESS=oidc")
+    return OpenIdProvider(foundation.settings.oidc, foundation.models.http)
 
 
 @asynccontextmanager
@@ -137,7 +139,7 @@ async def open_deletions(foundation: Foundation) -> AsyncIterator[DeletionNotifi
 
 @dataclass(frozen=True, slots=True)
 class _Traces:
-    """Users' traces as a place where they are deleted; their delivery is closed by whoever opened it."""
+    """Users' traces as a place where they are deleted; the opener of their delivery closes it."""
 
     traces: LangSmithTraces
 
@@ -183,7 +185,6 @@ def user_data_stores(
         "tasks": tasks.service,
         "memory": _MemoryData(foundation, chat),
         "ledger": stores.ledger,
-        "recordings": stores.recordings,
         "shared links": stores.links,
         "coordinator": tasks.coordinator,
         "reminders": notifications.reminders,
@@ -248,7 +249,6 @@ def _page_config(foundation: Foundation, calls: CallSubsystem) -> PageConfig:
         interruptions=settings.interruptions,
         sharing={"days": settings.shared_link_days} if settings.shared_link_days else None,
         extensions={name: each.page for name, each in foundation.extensions.items() if each.page is not None},
-        recording={"keep_hours": settings.recording.keep_hours} if settings.recording.enabled else None,
     )
 
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from asyncio.subprocess import Process
 
 from backend.errors import SetupError
-from backend.runtime.child_process import ChildFailed, ChildProcess, Command
+from backend.runtime.child_process import ChildFailed, ChildProcess, Command, running
 from backend.settings.settings import Settings
 
 NOT_FOR_IT = (
@@ -52,7 +51,7 @@ class LocalResponder(ChildProcess):
 
     def _serve(self) -> Command:
         settings, port = self._settings, self.url.rpartition(":")[2] or "0"
-        command = [sys.executable, "-m", self._module, "--exit-with-parent", "--port", port]
+        command = [*running(self._module), "--exit-with-parent", "--port", port]
         if settings.offline_script:
             command += ["--script", str(settings.offline_script)]
         else:

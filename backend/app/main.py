@@ -35,6 +35,7 @@ from backend.call.prompts import load_clips
 from backend.http.context import Context
 from backend.http.page_streams import PageStreams
 from backend.responders.warm_up import WarmUp
+from backend.runtime.extras import how_to_install
 from backend.sessions.registry import SessionRegistry
 from backend.settings.settings import Settings
 from backend.settings.tasks import BackgroundSettings
@@ -111,10 +112,12 @@ def _banner(foundation: Foundation, calls: CallSubsystem, host: str, further: It
     ]
     if foundation.tracing.deliveries:
         lines.append(f"Tracing    {_tracing(settings)}")
-    if summary := mcp_summary(settings.mcp):
+    if summary := mcp_summary(settings.mcp, keyed="key" in settings.access):
         lines.append(f"MCP        {summary}")
     if opened.detail:
         lines.append(f"           {opened.detail}")
+    if missing := foundation.installed.missing:
+        lines.append(f"Extensions not there: {', '.join(missing)}; {how_to_install(*missing)}")
     lines += [f"Settings   {sentence}" for sentence in unknown_settings(os.environ, plugins=plugins)]
     if settings.rtc_force_host is None and Path("/.dockerenv").exists():
         lines.append("Network    in a container, set RTC_FORCE_HOST to the address callers reach")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from starlette.types import ASGIApp
 
-from backend.mcp.endpoint import PATHS, Endpoint, RateLimit
+from backend.mcp.endpoint import PATHS, Endpoint, RateLimit, unlimited
 from backend.settings.mcp import McpSettings
 from backend.tools.registry import Registry
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from backend.mcp.remote_servers import RemoteServers
 
 
-def mcp_summary(settings: McpSettings) -> str:
-    """Return for the operator which clients are served and which servers are used; empty when there are none."""
+def mcp_summary(settings: McpSettings, *, keyed: bool) -> str:
+    """Return for the operator where tools are served and which servers are used; empty when there are none."""
     others = ", ".join(settings.entries)
-    served = ", ".join(path for client, path in PATHS.items() if settings.has_tokens(client))
-    parts = [f"tools served at {served}" if served else "", f"tools used of {others}" if others else ""]
+    served = f"tools served at {', '.join(PATHS.values())}" if keyed else ""
+    parts = [served, f"tools used of {others}" if others else ""]
     return "; ".join(filter(None, parts))
 
 
@@ -49,14 +49,14 @@ async def served_tools(
     origins: Sequence[str] = (),
     *,
     keyed: bool = False,
-    rate_limit: RateLimit = lambda token: None,
+    rate_limit: RateLimit = unlimited,
 ) -> AsyncIterator[Mapping[str, ASGIApp]]:
     """Yield the endpoints by path; `rate_limit` bounds the requests of each token.
 
-    There are none where no program could be admitted: without static tokens, and unless tokens of API keys are taken
-    (`keyed`). The SDK runs as long as the block.
+    There are none unless tokens of API keys are taken (`keyed`): no program could be admitted. The SDK runs as long as
+    the block.
     """
-    if not keyed and not any(map(settings.has_tokens, PATHS)):
+    if not keyed:
         yield {}
         return
     from backend.mcp.server import session_manager, tool_server

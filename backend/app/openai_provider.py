@@ -1,4 +1,4 @@
-"""OpenAI, or whoever serves the Realtime API at OPENAI_BASE_URL."""
+"""OpenAI, or another server of the Realtime API at OPENAI_BASE_URL."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Loads the plugins anew when a file of theirs changes: RELOAD=true, for development.
+"""Loads the plugins again when a file of theirs changes: RELOAD=true, for development.
 
 What is loaded takes the place of what was there at once and as a whole; what cannot be loaded is named in the log, and
 everything stays as it was.
@@ -24,7 +24,7 @@ Swap = Callable[[], None]
 
 
 class PluginReloader:
-    """Watches `folders`; `load` loads everything anew in a thread, and raises what loading raises."""
+    """Watches `folders`; `load` loads everything again in a thread, and raises what loading raises."""
 
     def __init__(self, folders: Sequence[Path], load: Callable[[], Swap]) -> None:
         self._folders = folders

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 import secrets
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 
 from backend.coordinator.store import Channels
-from backend.extensions.recordings.store import RecordingStore
-from backend.extensions.recordings.writer import MEGABYTE, Bounds
 from backend.extensions.sharing.shared_links import SharedLinks
 from backend.notifications.dispatcher import NotificationDispatcher
-from backend.runtime.supervisor import supervising
 from backend.sessions.page_json import shown_by
 from backend.settings.settings import Settings
 from backend.settings.tasks import BackgroundSettings
@@ -31,7 +27,6 @@ from backend.tools.confirmations import Confirmations
 from backend.users.memories import Memories
 from backend.users.notes import Notes
 
-HOUR_S = 3_600
 DAY_S = 86_400
 DRAIN_WITHIN_S = 2.0
 """Seconds a process that ends gives its waiting writes."""
@@ -57,8 +52,6 @@ class Stores:
     """What users are asked to agree to."""
     ledger: Ledger
     """Keeps conversations for longer than memory."""
-    recordings: RecordingStore
-    """Keeps calls whose callers agree."""
 
 
 @asynccontextmanager
@@ -82,27 +75,7 @@ async def open_stores(opened: OpenedMemory, settings: Settings, *, serves: bool)
                 writes=serves,
             )
         )
-        recordings = await stack.enter_async_context(_open_recordings(settings, serves=serves))
-        yield Stores(
-            opened, opened.memory, outbox, memories, notes, links, turns, pubsub, confirmations, ledger, recordings
-        )
-
-
-@asynccontextmanager
-async def _open_recordings(settings: Settings, *, serves: bool) -> AsyncIterator[RecordingStore]:
-    """Open the recordings; what is under way is completed at the end of the block.
-
-    Where no more is recorded, what was recorded before still expires, and is exported and erased.
-    """
-    given = settings.recording
-    bounds = Bounds(*(round(each * MEGABYTE) for each in (given.call_mb, given.user_mb, given.total_mb)))
-    folder = given.folder or settings.data_dir / "recordings"
-    store = RecordingStore(folder, bounds, keep_s=given.keep_hours * HOUR_S or None)
-    async with supervising("recordings", store.run) if serves else nullcontext():
-        try:
-            yield store
-        finally:
-            await asyncio.to_thread(store.writer.close)
+        yield Stores(opened, opened.memory, outbox, memories, notes, links, turns, pubsub, confirmations, ledger)
 
 
 @dataclass(frozen=True, slots=True)

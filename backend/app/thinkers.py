@@ -101,6 +101,7 @@ async def open_thinkers(
         others = await stack.enter_async_context(other_servers(settings.mcp))
         for_tools = {UserTasks: user_tasks, UserReminders: notifications.reminders, WorkMetrics: models.metrics}
         for_steps = _step_services(settings, stores, models, stack)
+        without_model = turns_without_model(settings)
 
         def load_steps() -> Pipeline:
             tiers = {"fast": settings.thinker_model, "advanced": settings.thinker_model_advanced}
@@ -120,6 +121,7 @@ async def open_thinkers(
                 enqueue=stores.outbox.enqueue,
                 tracer=tracer,
                 services=services | for_tools,
+                without_model=without_model,
             )
 
         pipeline = load_steps()
@@ -140,7 +142,8 @@ async def open_thinkers(
         if settings.reload:
             reloader = PluginReloader(settings.plugin_folders, load_anew)
             await stack.enter_async_context(supervising("plugins", reloader.run))
-        summaries = Summaries(models.model, settings.thinker_model, stores.memory, tracer)
+        summarizer = None if "chat" in without_model else models.model
+        summaries = Summaries(summarizer, settings.thinker_model, stores.memory, tracer)
         stack.push_async_callback(summaries.close, SUMMARIES_WITHIN_S)
         yield ThinkerSubsystem(dispatcher, pipeline, others, summaries)
 
@@ -158,8 +161,9 @@ def build_thinkers(
     enqueue: Enqueue | None = None,
     tracer: Tracer = NO_TRACER,
     clock: Callable[[], float] = time.time,
+    without_model: frozenset[SourceMode] = frozenset(),
 ) -> ThinkerDispatcher:
-    """Return all Thinkers with their tools and services.
+    """Return all Thinkers with their tools and services; `without_model` are the turns that no model answers.
 
     `tool_sources` have the tools of other servers; `services` are further ones for tools, by type. Without
     `confirmations`, no tool is run that needs the user's agreement; without `enqueue`, nothing is learnt from answers.
@@ -190,16 +194,14 @@ def build_thinkers(
     router = ToolRouter(model, routing.model or fast, above=routing.above, deadline_s=routing.deadline_s)
     router.warn_of_too_many(len(toolbox.offered("chat")))
     dependencies = ThinkerDependencies(
-        agent, toolbox, memory, settings, pipeline, reasoner, clock, modes, router, enqueue
+        agent, toolbox, memory, settings, pipeline, reasoner, clock, modes, router, enqueue, "chat" in without_model
     )
-    registry = ThinkerRegistry.discover(
-        dependencies, further=here.modules("thinkers"), without_model=_turns_without_model(settings)
-    )
+    registry = ThinkerRegistry.discover(dependencies, further=here.modules("thinkers"), without_model=without_model)
     return ThinkerDispatcher(registry)
 
 
-def _turns_without_model(settings: Settings) -> frozenset[SourceMode]:
-    """Return in which turns the local Responder's rules choose the Thinker, and no language model does."""
+def turns_without_model(settings: Settings) -> frozenset[SourceMode]:
+    """Return in which turns no language model chooses the Thinker, nor the Thinker's tools."""
     if settings.local_model_url:
         return frozenset()
     local: dict[SourceMode, bool] = {"voice": settings.is_local, "chat": settings.openai_api_key is None}

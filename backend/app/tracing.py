@@ -13,8 +13,8 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 from backend.observability.call_metrics import CallMetrics
-from backend.observability.otel_spans import NAME, OtelTracer
 from backend.observability.tracing import NO_TRACER, Tracer
+from backend.runtime.extras import require
 from backend.settings.settings import Settings
 
 if TYPE_CHECKING:
@@ -59,6 +59,8 @@ def _opened(settings: Settings) -> Tracing:
     from opentelemetry.sdk.resources import Resource
     from opentelemetry.sdk.trace import TracerProvider
 
+    from backend.observability.otel_spans import NAME, OtelTracer
+
     logging.getLogger("opentelemetry").setLevel(logging.CRITICAL)  # a delivery says itself what goes wrong, once
     resource = {
         "service.name": settings.otel_service_name,
@@ -78,6 +80,7 @@ def _opened(settings: Settings) -> Tracing:
 
 
 def _otlp(settings: Settings) -> SpanDelivery:
+    require("opentelemetry.exporter", extra="tracing", needed_by="OTEL_EXPORTER_OTLP_ENDPOINT")
     from backend.observability.otlp import otlp_delivery
 
     headers = settings.otel_exporter_otlp_headers
@@ -85,6 +88,7 @@ def _otlp(settings: Settings) -> SpanDelivery:
 
 
 def _langsmith(settings: Settings) -> LangSmithTraces:
+    require("langsmith", extra="langsmith", needed_by="LANGSMITH_TRACING_ENABLED")
     from backend.observability.langsmith import LangSmithTraces
 
     key = settings.langsmith_api_key

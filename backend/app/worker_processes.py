@@ -10,7 +10,6 @@ import asyncio
 import os
 import signal
 import socket
-import sys
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 
@@ -19,12 +18,15 @@ from backend.app.extensions import installed
 from backend.app.local_responder import LocalResponder
 from backend.errors import SetupError
 from backend.http.secret_key import secret_keys
-from backend.runtime.child_process import ChildProcess, Command, Limits
+from backend.runtime.child_process import ChildProcess, Command, Limits, running
 from backend.settings.settings import Settings
 from backend.storage.embedded import open_memory
 
 END_WITHIN_S = 25.0
 """Seconds the processes may take to say goodbye to their callers."""
+RECEIVE_BUFFER = 32 * 1024
+"""Bytes that the kernel takes from a client before they are read, and as many again: what one read may hold is parsed
+within some 20 ms, however it is formed."""
 SETUP_FAILED = 2
 """The exit status of a server that cannot start as it is set up."""
 
@@ -47,7 +49,7 @@ def _serve(options: list[str], environment: dict[str, str], *, announce: bool) -
     announcing = iter(["--announce"] if announce else [])
 
     def command() -> Command:
-        serve = [sys.executable, "-m", "backend.app.cli", "serve", "--shared-port", next(announcing, "--no-announce")]
+        serve = [*running("backend.app.cli"), "serve", "--shared-port", next(announcing, "--no-announce")]
         return Command([*serve, *options], env=environment)
 
     return command
@@ -109,6 +111,7 @@ def bound_socket(host: str, port: int, *, shared: bool) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     bound = socket.socket(family, socket.SOCK_STREAM)
     bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT if shared else socket.SO_REUSEADDR, 1)
+    bound.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER)
     try:
         bound.bind((host, port))
     except OSError as error:

@@ -53,6 +53,8 @@ WHOSE = {
     Scope.KEY: ("The budget of this API key", "It begins anew at midnight UTC; the operator can raise it."),
     Scope.TOTAL: ("This server's budget", "It begins anew at midnight UTC; the operator can raise BUDGETS__TOTAL__…."),
 }
+RANKED = (Scope.USER, Scope.ADDRESS, Scope.KEY)
+"""Of these the operator is shown who used most."""
 """Of each scope, whose budget it is, and what to do about it."""
 
 
@@ -170,7 +172,7 @@ class Budgets:
         used = await self.day_counts.used([EVERYBODY])
         refused = {f"{scope}.{resource}": count for (scope, resource), count in self.refusals.items()}
         shown = {"resets_in_s": self._left_s(), "refused": refused, **self._shown(EVERYBODY, used[EVERYBODY])}
-        return shown | {"top": {scope.value: await self._top(scope) for scope in Scope if scope is not Scope.TOTAL}}
+        return shown | {"top": {scope.value: await self._top(scope) for scope in RANKED}}
 
     def stop(self, payer: Payer, found: Excess) -> None:
         """Count and log that something under way is stopped for a used-up budget."""

@@ -30,7 +30,7 @@ KEEP_S = 2 * 86_400
 WRITE_EVERY_S = 1.0
 """Seconds between two writes of what was charged."""
 RANK_EVERY = 20
-"""Writes after which those who used most are listed anew."""
+"""Writes after which those who used most are listed again."""
 KNOWN_LIMIT = 10_000
 """Subjects whose use is remembered in this process; the one looked at longest ago is forgotten first."""
 TOP = 20

@@ -1,14 +1,16 @@
-"""Permits limit how many calls, typed turns and streams a user, and an address, has at once, in all processes together.
+"""Permits limit what a user, an address and a machine have at the same time, in all processes together.
 
     permits:{kind}:{subject}   sorted set: id → Unix time until which it is held
 
-A permit that is taken but not entered, and one whose process has died, is free again after 30 seconds. While Redis does
-not answer, each process counts its own.
+A user and an address have so many calls, typed turns and streams, an address so many sockets that have not said yet
+what they are for, and a machine so many calls. A permit that is taken but not entered, and that of a process that has
+died, is free again after 30 seconds. While Redis does not answer, each process counts its own.
 """
 
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import secrets
 import time
 from collections import Counter
@@ -20,17 +22,23 @@ from typing import Any, Self
 
 from redis.asyncio import Redis
 
-from backend.budgets.usage import Payer, Subject
-from backend.errors import MemoryUnavailable, TooMany
+from backend.budgets.usage import Payer, Scope, Subject
+from backend.errors import MemoryUnavailable, Overloaded, TooMany
 from backend.observability.security_log import SecurityEvent, security_event
 from backend.runtime.supervisor import start_among
 from backend.settings.budgets import BudgetSettings
 from backend.storage.client import RedisStore
 
+HANDSHAKES = 16
+"""WebSockets of one address that may be waiting for their first message."""
+UNSTARTED = 100
+"""Media streams of one address that may be waiting for their first messages: a provider has few addresses."""
 HELD_S = 30.0
 """Seconds a permit is held without being renewed: longer than a reserved session waits for its transport."""
 RENEW_EVERY_S = 10.0
 RETRY_S = 10
+BUSY_RETRY_S = 15
+"""Seconds after which a caller may try again when this machine had no room."""
 
 
 class PermitKind(StrEnum):
@@ -39,12 +47,18 @@ class PermitKind(StrEnum):
     CALLS = "live_calls"
     TURNS = "running_turns"
     STREAMS = "open_streams"
+    HANDSHAKES = "handshakes"
+    UNSTARTED = "unstarted_streams"
 
 
+OF_ADDRESSES = frozenset({PermitKind.HANDSHAKES, PermitKind.UNSTARTED})
+"""What only addresses are limited in, that of this machine too."""
 WORDS = {
     PermitKind.CALLS: "calls",
     PermitKind.TURNS: "messages being answered",
     PermitKind.STREAMS: "open pages and streams",
+    PermitKind.HANDSHAKES: "WebSockets without a token",
+    PermitKind.UNSTARTED: "media streams that have not started",
 }
 
 
@@ -79,13 +93,21 @@ class Permit:
 class Permits(RedisStore):
     """The permits of all processes; `clock` gives Unix time in seconds."""
 
-    def __init__(self, redis: Redis, settings: BudgetSettings, *, clock: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self, redis: Redis, settings: BudgetSettings, *, machine: str = "", clock: Callable[[], float] = time.time
+    ) -> None:
+        """`machine` names the machine: all processes of that name count its calls together."""
         super().__init__(redis)
         self._limits: Mapping[PermitKind, int] = {
             PermitKind.CALLS: settings.live_calls,
             PermitKind.TURNS: settings.running_turns,
             PermitKind.STREAMS: settings.open_streams,
+            PermitKind.HANDSHAKES: HANDSHAKES,
+            PermitKind.UNSTARTED: UNSTARTED,
         }
+        self._machine = Subject(Scope.MACHINE, hashlib.sha256(machine.encode()).hexdigest()[:20])
+        self.machine_calls = 0
+        """The calls that this machine serves, whoever makes them; 0: any number."""
         self._clock = clock
         self._held: dict[tuple[PermitKind, str], Permit] = {}
         self.writing: set[asyncio.Task[None]] = set()
@@ -94,23 +116,35 @@ class Permits(RedisStore):
         return f"Permits({len(self._held)} held here)"
 
     async def take(self, kind: PermitKind, payer: Payer) -> Permit:
-        """Take a permit for that user and address. Raises `TooMany` when one of the two has none left."""
+        """Take a permit of that user, address and machine. Raises `TooMany` when one of them has none left."""
         permit = self._new(kind, payer, secrets.token_urlsafe(16))
         if not permit.subjects:
             return permit
-        limit = self._limits[kind]
         try:
             counts = await self._write(permit)
         except MemoryUnavailable:
             counts = [1 + count for count in self._counted_here(permit)]
-        if max(counts) > limit:
-            await permit.release()
-            reason = f"more than {limit} {WORDS[kind]} at once"
-            security_event(SecurityEvent.REQUEST_REFUSED, payer, reason)
-            hint = f"At most {limit} at a time are allowed per user and per address. End one of them first."
-            raise TooMany(f"Too many {WORDS[kind]}.", retry_after_s=RETRY_S, hint=hint)
+        for subject, count in zip(permit.subjects, counts, strict=True):
+            if count > self._limit(kind, subject):
+                await permit.release()
+                raise self._refused(kind, subject, payer)
         self._held[kind, permit.id] = permit
         return permit
+
+    def _limit(self, kind: PermitKind, subject: Subject) -> int:
+        return self.machine_calls if subject == self._machine else self._limits[kind]
+
+    def _refused(self, kind: PermitKind, subject: Subject, payer: Payer) -> TooMany:
+        limit = self._limit(kind, subject)
+        if subject == self._machine:
+            hint = (
+                f"Try again shortly. This machine serves {limit}: "
+                "raise LOCAL_CALLS if it has cores to spare, or add a machine."
+            )
+            return Overloaded("All lines are busy.", retry_after_s=BUSY_RETRY_S, hint=hint)
+        security_event(SecurityEvent.REQUEST_REFUSED, payer, f"more than {limit} {WORDS[kind]} at once")
+        hint = f"At most {limit} at a time are allowed per user and per address. End one of them first."
+        return TooMany(f"Too many {WORDS[kind]}.", retry_after_s=RETRY_S, hint=hint)
 
     def hold(self, kind: PermitKind, payer: Payer, id_: str) -> Permit:
         """Return the permit of that id, taken here or in another process, or now, whatever the limit. Never waits."""
@@ -145,9 +179,14 @@ class Permits(RedisStore):
                 await self._renew()
 
     def _new(self, kind: PermitKind, payer: Payer, id_: str) -> Permit:
-        limited = self._limits[kind] and not payer.exempt
-        subjects = payer.with_address if limited else ()
-        return Permit(self, kind, subjects, id_, self._clock() + HELD_S)
+        return Permit(self, kind, self._subjects(kind, payer), id_, self._clock() + HELD_S)
+
+    def _subjects(self, kind: PermitKind, payer: Payer) -> tuple[Subject, ...]:
+        """Return the subjects of a permit, the machine last."""
+        if kind in OF_ADDRESSES:
+            return (payer.at_address,)
+        callers = payer.with_address if self._limits[kind] and not payer.exempt else ()
+        return (*callers, self._machine) if kind is PermitKind.CALLS and self.machine_calls else callers
 
     async def _write_quietly(self, permit: Permit) -> None:
         with suppress(MemoryUnavailable):

@@ -1,4 +1,4 @@
-"""What is counted in a day, for whom, and when a budget is used up. Pure."""
+"""What is counted in a day, for which subject, and when a budget is used up. Pure."""
 
 from __future__ import annotations
 
@@ -26,13 +26,14 @@ class Resource(StrEnum):
 
 
 class Scope(StrEnum):
-    """For whom it is counted."""
+    """The subject it is counted for."""
 
     USER = "user"
     ADDRESS = "address"
     KEY = "key"
     TOTAL = "total"
     """Everybody together."""
+    MACHINE = "machine"
 
 
 class Subject(NamedTuple):
@@ -82,16 +83,21 @@ class Payer(msgspec.Struct, frozen=True, omit_defaults=True):
         """Everyone who is charged."""
         charged = [Subject(Scope.USER, _hashed(self.user)), EVERYBODY]
         if self.address and not self.proven:
-            charged.insert(1, Subject(Scope.ADDRESS, _hashed(self.address)))
+            charged.insert(1, self.at_address)
         if self.key:
             charged.insert(1, Subject(Scope.KEY, self.key))
         return tuple(charged)
 
     @property
+    def at_address(self) -> Subject:
+        """The address alone."""
+        return Subject(Scope.ADDRESS, _hashed(self.address))
+
+    @property
     def with_address(self) -> tuple[Subject, ...]:
         """The user and the address, by which permits are limited."""
         user = Subject(Scope.USER, _hashed(self.user))
-        return (user, Subject(Scope.ADDRESS, _hashed(self.address))) if self.address and not self.key else (user,)
+        return (user, self.at_address) if self.address and not self.key else (user,)
 
 
 class Excess(NamedTuple):

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from backend.call.answers import TakeAnswer
 from backend.call.prompts import CallerBackground
 from backend.call.utterance_tap import Reader
-from backend.extensions.recordings.store import RecordingStore
 from backend.media.echo import EchoGuard, NoEchoGuard
 from backend.media.endpointing import LocalEndpointing
 from backend.notifications.dispatcher import Subscribe
@@ -17,6 +16,7 @@ from backend.observability.tracing import NO_TRACER, Tracer
 from backend.responders.base import Briefing
 from backend.responders.failover import Providers
 from backend.runtime.json_objects import Json
+from backend.sessions.recorder import OpenRecorder, no_recorder
 from backend.storage.ledger.ledger import Ledger
 from backend.storage.messages import Message
 from backend.storage.outbox import Enqueue
@@ -44,7 +44,7 @@ class CallDependencies:
 
     providers: Providers
     brief: Callable[[CallerBackground, CallOptions | None], Briefing]
-    """Makes the briefing for a caller of whom this is known, whose program may have chosen something."""
+    """Makes the briefing for a caller from what is known of them and what their program has chosen."""
     mode: Callable[[UserProfile], Mode]
     """Returns the mode that the user has chosen."""
     background: Callable[[str], Awaitable[CallerBackground]]
@@ -62,7 +62,7 @@ class CallDependencies:
     metrics: CallMetrics
     tracer: Tracer = NO_TRACER
     spent: Spend = lambda session_id, model, tokens: None
-    """Told of each reply the session, the model, and the tokens by kind; returns their price, where it is known."""
+    """Takes the session, the model and the tokens by kind of each reply; returns their price, where it is known."""
     reader: Reader | None = None
     """Reads short utterances; None: durations decide what is an interruption."""
     open_echo_guard: Callable[[], EchoGuard] = NoEchoGuard
@@ -70,10 +70,8 @@ class CallDependencies:
     """Subscribes a call to its user's notices: see `notifications.dispatcher`."""
     ledger: Ledger | None = None
     """Keeps what was said for longer than memory; None: nothing does."""
-    recordings: RecordingStore | None = None
-    """Keeps calls whose callers agree; None: nothing is recorded."""
-    recording_notice: str = ""
-    """What is said when a recording begins; empty: nothing."""
+    open_recorder: OpenRecorder = no_recorder
+    """Makes the recorder of each call."""
     line_patience_s: float = 90
     """Seconds a call waits for a Responder that cannot be reached before it ends with a word."""
     connection_max_s: float = 0

@@ -37,7 +37,6 @@ from backend.errors import (
     ResponderUnavailable,
     TransportLost,
 )
-from backend.extensions.recordings.recorder import CallRecorder
 from backend.notifications.dispatcher import Subscription
 from backend.runtime.faults import call_listener
 from backend.runtime.timer import Alarm
@@ -82,10 +81,7 @@ class CallEngine:
 
         # the way of the sound
         self._echo = dependencies.open_echo_guard()
-        recordings, notice = dependencies.recordings, dependencies.recording_notice
-        self._recorder = CallRecorder(
-            recordings, session, transport, self._echo.played, self._publish, self.dispatch, notice
-        )
+        self._recorder = dependencies.open_recorder(session, transport, self._echo.played, self._publish, self.dispatch)
         self._tap = UtteranceTap(dependencies.reader, self.dispatch)
         patience_s, lasts_s = dependencies.line_patience_s, dependencies.connection_max_s
         self._link = ResponderLink(
@@ -402,7 +398,7 @@ class CallEngine:
         """Give the machine an event (None: a deadline has come) and carry out its commands, at once.
 
         Events caused by carrying out a command wait until the commands before them are done. A fault in here ends
-        the call through `run`, not whoever brought the event: that may be a transport's clock or a request.
+        the call through `run`, and not the sender of the event, which may be a transport's clock or a request.
         """
         self._queue.append(event)
         if self._dispatching:

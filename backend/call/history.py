@@ -30,7 +30,7 @@ class CallHistory:
     def __init__(
         self, user_id: str, conversation_id: str, enqueue: Enqueue, record: Callable[[Message], None] = lambda _: None
     ) -> None:
-        """`record` is told each message, too; it returns at once."""
+        """`record` gets each message, too, and returns without waiting."""
         self._user_id = user_id
         self._conversation_id = conversation_id
         self._enqueue = enqueue

@@ -1,4 +1,4 @@
-"""Those who are told of one call, and have no say in it: the trace, the metrics, the ledger, memory and the learner.
+"""Those who follow one call, and have no say in it: the trace, the metrics, the ledger, memory and the learner.
 
 None of them is waited for. What acts on the call stays with the engine, and so does what passes 50 times a second.
 """
@@ -41,7 +41,7 @@ class CallListeners:
         publish: Callable[[page.PageEvent], None],
         refresh: Callable[[UserProfile], None],
     ) -> None:
-        """`about` names the Responder of the moment; `refresh` is told that the caller's profile has changed."""
+        """`about` names the Responder of the moment; `refresh` learns that the caller's profile has changed."""
         self._session = session
         self._metrics = dependencies.metrics
         self._enqueue = partial(call_listener, "memory writes", dependencies.enqueue)

@@ -100,7 +100,7 @@ class PhoneCall:
         return any(tool.name == name for tool in self.tools)
 
     def knows(self, call_id: str) -> bool:
-        """Return whether that tool call is one of the line's: no Thinker works on it, and the page is told nothing."""
+        """Return whether that tool call is one of the line's: no Thinker works on it, and the page shows nothing."""
         return call_id in self._calls
 
     def run(self, command: RunThinker) -> None:

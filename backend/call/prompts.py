@@ -139,9 +139,9 @@ def brief(
         calling.append(NAMED.format(tool=SILENCE.name, name=name))
         delegating.append(NAMED_DELEGATING.format(name=name))
     if thinkers.manifests:
-        tool = convert(thinkers.route_tool(), ToolSchema)
+        tool = convert(thinkers.route_tool("voice"), ToolSchema)
         tools = (tool, SILENCE)
-        guide = thinkers.guide("voice")
+        guide = thinkers.guide()
         calling.append(ROUTING.format(tool=tool.name, guide=guide))
         delegating.append(DELEGATING.format(guide=guide))
     known = _known(caller)

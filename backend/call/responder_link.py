@@ -26,7 +26,7 @@ RENEW_LOOK_S = 0.5
 """Seconds between two looks whether there is such a pause."""
 LONGEST_SLEEP_S = 3600.0
 LATE_AFTER_S = 1.5
-"""Seconds after which a caller who has just called is told that connecting takes longer."""
+"""Seconds after which a caller who has just called hears that connecting takes longer."""
 
 
 class ResponderLink:

@@ -103,7 +103,7 @@ class ToolCallDispatcher:
         return [call for call in self._calls.values() if call.working]
 
     def handles(self, name: str) -> bool:
-        """Return True: a tool that nobody else knows is a Thinker's, or the model is told that there is none."""
+        """Return True: a tool that no other runner knows is a Thinker's, or the model learns that there is none."""
         return True
 
     def run(self, command: RunThinker) -> None:

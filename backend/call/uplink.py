@@ -13,12 +13,12 @@ from typing import Literal
 from backend.call.dependencies import CallDependencies
 from backend.call.responder_link import ResponderLink
 from backend.call.utterance_tap import UtteranceTap
-from backend.extensions.recordings.recorder import CallRecorder
 from backend.media.echo import EchoGuard
 from backend.media.endpointing import ClientEndpointing, Endpointing, LocalEndpointing, ProviderEndpointing
 from backend.media.frame import Frame
 from backend.media.prosody import Prosody
 from backend.responders.base import Endpointer
+from backend.sessions.recorder import Recorder
 from backend.sessions.registry import Session
 from backend.turns import events as ev
 from backend.turns.machine.state import Floor
@@ -39,7 +39,7 @@ class Uplink:
         link: ResponderLink,
         dispatch: Callable[[ev.Event], None],
         echo: EchoGuard,
-        recorder: CallRecorder,
+        recorder: Recorder,
         tap: UtteranceTap,
     ) -> None:
         self._open_local = dependencies.open_endpointing
@@ -95,7 +95,7 @@ class Uplink:
         return True
 
     def change_finder(self, finder: TurnFinder) -> None:
-        """Have turns found by `finder` from the next frame on; of speech under way nothing more is told."""
+        """Have turns found by `finder` from the next frame on; nothing more is reported of speech under way."""
         self._endpointing.close()
         self._endpointing = self._open(finder)
 
@@ -135,7 +135,7 @@ class Uplink:
             responder.send_audio(frame)
 
     def _on_speech(self, event: ev.SpeechEvent) -> None:
-        """Dispatch what endpointing reports; an end is told with how the voice ended."""
+        """Dispatch what endpointing reports; an end says how the voice ended."""
         self._voiced = isinstance(event, ev.SpeechStarted | ev.SpeechResumed)
         self._muffled &= not isinstance(event, ev.SpeechStarted)
         self._tap.on_event(event)

@@ -18,7 +18,7 @@ from backend.users.profile_updates import CountTopic, ProfileUpdate, update_prof
 from backend.users.summaries import Summaries
 
 CONVERSATIONS = 1_000
-"""Conversations whose turns are counted at once; of more, the one longest idle is counted anew."""
+"""Conversations whose turns are counted at once; of more, the one longest idle is counted again."""
 
 
 @dataclass(slots=True)

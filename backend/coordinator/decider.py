@@ -1,7 +1,7 @@
 """A digest is decided in a turn of the agent, with the coordinator's actions as tools and its model calls logged.
 
 The model is shown what happened since the last digest, what happened before, and the user's tasks, all as JSON that it
-is told to take for data. Each action it calls is checked, noted, and carried out later. An action that cannot be right
+has to take for data. Each action it calls is checked, noted, and carried out later. An action that cannot be right
 (bad arguments, an unknown kind, somebody else's task) goes back to the model as a failed result that says why, and is
 recorded.
 """

@@ -11,14 +11,14 @@
 An entry stays in its channel until it is acknowledged, which its reader does after its effects. A reader that dies in
 between leaves it pending; the next one claims it (XAUTOCLAIM) and gets it again: *at least once*, so effects go by the
 entry's id. A plan is written before anything of it is carried out, and the first one written stands: after a crash it
-is carried on instead of decided anew. All writes go by ids, so that doing them twice is doing them once.
+is carried on instead of decided again. All writes go by ids, so that doing them twice is doing them once.
 
 The bound of a channel never drops a result: there is no MAXLEN, since that would. Acknowledged entries are deleted, so
 a stream holds only what waits; when more than `INPUTS_LIMIT` wait, the oldest *inputs* are dropped, counted and logged.
 Results are few (a user has 20 open tasks at most) and hold the task's id, not its words.
 
 What cannot be decoded is counted and logged: an entry is acknowledged and deleted with those beside it, a history entry
-is left out, and a plan is deleted, so that its entries, which are still in the channel, are decided on anew.
+is left out, and a plan is deleted, so that its entries, which are still in the channel, are decided on again.
 """
 
 from __future__ import annotations
@@ -209,7 +209,7 @@ class Channels(RedisStore):
         await self._drop_inputs(user_id, (await self._client.execute(pipe))[-1] - INPUTS_LIMIT)
 
     async def users(self) -> list[str]:
-        """Return the users with entries: first whoever has waited longest since their last digest began."""
+        """Return the users with entries: first the one that has waited longest since its last digest began."""
         raw = await self._client.call(lambda redis: redis.zrange(ACTIVE, 0, -1))
         return [user.decode() for user in raw]
 
@@ -398,7 +398,7 @@ class CoordinatorState(RedisStore):
         return {"history": await self.history(user_id), "feedback": feedback, "digests": await self.status(user_id)}
 
     async def move(self, user_id: str, to: str) -> None:
-        """Give a user's history, feedback and counts to another; a plan under way is dropped, and decided on anew."""
+        """Give a user's history, feedback and counts to another; a plan under way is dropped, and decided on again."""
         history, feedback, counts = _history(user_id), _feedback(user_id), _digests(user_id)
         if entries := await self.history(user_id):
             await self.add_history(to, entries)

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from types import MappingProxyType
+from dataclasses import dataclass, field
 
 from fastapi import APIRouter, FastAPI
 from starlette.middleware import Middleware
+from starlette.middleware.gzip import DEFAULT_EXCLUDED_CONTENT_TYPES, GZipMiddleware
 from starlette.routing import Route
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from backend.access.keys import ApiKeys
-from backend.access.static_tokens import StaticTokens
+from backend.access.rates import Buckets
 from backend.extensions.sharing.routes import LinkTokens
 from backend.http import (
     admin,
@@ -37,7 +38,6 @@ from backend.http.auth import Signatures, redact_tokens_in_logs, token_age_s
 from backend.http.bodies import BodyLimit
 from backend.http.callers import PhoneCallers
 from backend.http.client_secrets import ClientSecrets
-from backend.http.compressed import Compressed
 from backend.http.context import Context, Services
 from backend.http.credentials import Credentials
 from backend.http.errors import ErrorBoundary, install
@@ -45,13 +45,12 @@ from backend.http.grants import GRANTS, GrantCheck, Grants
 from backend.http.headers import SecurityHeaders
 from backend.http.hosts import AllowedHosts, allowed_hosts
 from backend.http.identity import IdentityMiddleware
-from backend.http.limits import AtOnce, Buckets
 from backend.http.metrics_access import MetricsPort
 from backend.http.openapi import complete_openapi
 from backend.http.origins import Origins
-from backend.http.proof_of_work import ProofOfWork
 from backend.http.refusals import RefusalLog
 from backend.http.secret_key import secret_keys
+from backend.http.token_sockets import TokenSockets
 from backend.observability.request_metrics import RequestMetrics
 from backend.settings.access import key_pairs
 from backend.settings.settings import Settings
@@ -60,16 +59,14 @@ MESSAGES_PER_MINUTE = 60
 """Typed messages one session may take."""
 PICTURES_PER_MINUTE = 10
 """Pictures one session may be shown: each costs about as much as a minute of speech."""
-HANDSHAKES_AT_ONCE = 16
-"""WebSockets of one address that may be waiting for their first message."""
 READS_PER_MINUTE = 60
 """Requests for shared transcripts one address may make; the page makes two."""
 ATTEMPTS_PER_MINUTE = 10
 """Wrong admin tokens one address may try."""
-STREAMS_AT_ONCE = 100
-"""Media streams of one address that may be waiting for their first messages: a provider has few addresses."""
 HEARTBEAT_S = 15.0
 """Seconds of quiet after which a stream of events says it is still there."""
+AS_THEY_ARE = (*DEFAULT_EXCLUDED_CONTENT_TYPES, "application/json", "text/plain")
+"""What goes out uncompressed: streams of events, and answers that a call may wait for."""
 
 ROUTES = (
     signalling,
@@ -92,33 +89,45 @@ ROUTES = (
 """The routes, in this order: the page's files answer to what is left."""
 
 
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """What extensions add to the application."""
+
+    routers: Sequence[APIRouter] = ()
+    grants: Grants = field(default_factory=dict)
+    token_sockets: TokenSockets = field(default_factory=dict)
+
+
 def build_app(
     services: Services,
+    joined: Joined = Joined(),
     *,
-    routers: Sequence[APIRouter] = (),
-    grants: Grants = MappingProxyType({}),
     heartbeat_s: float = HEARTBEAT_S,
     now: Callable[[], float] = time.monotonic,
 ) -> FastAPI:
     """Return the application over `services`. Raises `SettingsError` when there is no key to sign with.
 
-    `routers` and `grants` are those of extensions. Run it with the server's own proxy handling and token-bearing access
-    log off: forwarded headers are read here, and only from TRUSTED_PROXIES.
+    Run it with the server's own proxy handling and token-bearing access log off: forwarded headers are read here, and
+    only from TRUSTED_PROXIES.
     """
     settings = services.settings
     keys = secret_keys(settings)
     signatures = Signatures(keys, token_age_s=token_age_s(settings))
-    programs = StaticTokens(settings.mcp)
     secrets = ClientSecrets(keys, services.memory, services.access_store)
-    credentials = Credentials(signatures, services.access, _keys(settings), _signed_in_s(settings), programs)
+    credentials = Credentials(signatures, services.access, _keys(settings), _signed_in_s(settings))
+
+    def rate(per_minute: int, what: str, name: str) -> Buckets:
+        shared = services.access_store if settings.several_processes else None
+        return Buckets(per_minute, what=what, name=name, shared=shared)
+
     app = FastAPI(
         title="responder-thinker",
         middleware=[  # outermost first
             Middleware(ProxyHeadersMiddleware, trusted_hosts=settings.trusted_proxies),
             Middleware(RefusalLog),
             Middleware(RequestMetrics, registry=services.metrics.registry),
-            Middleware(SecurityHeaders),
-            Middleware(Compressed),
+            Middleware(SecurityHeaders, private=joined.grants),
+            Middleware(GZipMiddleware, compresslevel=6, exclude_content_types=AS_THEY_ARE),
             Middleware(ErrorBoundary),
             Middleware(MetricsPort, port=settings.metrics_port),
             Middleware(AllowedHosts, names=allowed_hosts(settings), metrics_port=settings.metrics_port),
@@ -130,34 +139,32 @@ def build_app(
                 secrets=secrets,
                 visits_count=not settings.identify_by_fingerprint,
             ),
-            Middleware(GrantCheck, access=services.access, grants={**GRANTS, **grants}),
+            Middleware(GrantCheck, access=services.access, grants={**GRANTS, **joined.grants}),
             Middleware(BodyLimit),
         ],
         openapi_url="/api/openapi.json",
         docs_url=None,  # its scripts come from elsewhere, which the page's policy forbids: see `api_docs`
         redoc_url=None,
     )
+    app.state.token_sockets = joined.token_sockets
     app.state.context = Context(
         services=services,
         signatures=signatures,
         callers=PhoneCallers(keys),
         secrets=secrets,
-        work=ProofOfWork(keys, services.access_store, settings.budgets),
-        offers=Buckets(settings.offers_per_minute, what="new calls"),
-        messages=Buckets(MESSAGES_PER_MINUTE, what="messages"),
-        pictures=Buckets(PICTURES_PER_MINUTE, what="pictures"),
-        handshakes=AtOnce(HANDSHAKES_AT_ONCE, what="WebSockets without a token"),
-        streams=AtOnce(STREAMS_AT_ONCE, what="media streams that have not started"),
+        offers=rate(settings.offers_per_minute, "new calls", "offers"),
+        messages=rate(MESSAGES_PER_MINUTE, "messages", "messages"),
+        pictures=rate(PICTURES_PER_MINUTE, "pictures", "pictures"),
         link_tokens=LinkTokens(keys),
-        readers=Buckets(READS_PER_MINUTE, what="requests for shared transcripts"),
-        attempts=Buckets(ATTEMPTS_PER_MINUTE, what="wrong tokens"),
-        turns=Buckets(settings.chat_turns_per_minute, what="messages"),
-        reasoning=Buckets(settings.reasoning.per_minute, what="tasks to reason about"),
+        readers=rate(READS_PER_MINUTE, "requests for shared transcripts", "readers"),
+        attempts=rate(ATTEMPTS_PER_MINUTE, "wrong tokens", "attempts"),
+        turns=rate(settings.chat_turns_per_minute, "messages", "turns"),
+        reasoning=rate(settings.reasoning.per_minute, "tasks to reason about", "reasoning"),
         now=now,
         heartbeat_s=heartbeat_s,
     )
     install(app)
-    for router in (*(module.router for module in ROUTES), *routers):
+    for router in (*(module.router for module in ROUTES), *joined.routers):
         app.router.routes += router.routes  # as they are: `include_router` would analyse each of them again
     for path, endpoint in services.endpoints.items():
         app.router.routes += [Route(path, endpoint), Route(path.rstrip("/"), endpoint)]

@@ -22,7 +22,7 @@ from backend.settings.settings import Settings
 COOKIE_AGE_S = 400 * 86_400
 """How long an identity lasts after its last renewal; browsers keep no cookie longer."""
 RENEW_AFTER_S = 30 * 86_400
-"""An identity older than this is signed anew on the next visit."""
+"""An identity older than this is signed again on the next visit."""
 TOKEN_GRACE_S = 600
 """A token outlives the longest call by this much, so that its end can still be read."""
 TOKEN_AGE_UNLIMITED_S = 86_400
@@ -48,7 +48,7 @@ class KnownUser:
 
     @property
     def ageing(self) -> bool:
-        """Whether it should be signed anew."""
+        """Whether it should be signed again."""
         return self.age_s > RENEW_AFTER_S
 
 

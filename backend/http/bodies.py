@@ -87,13 +87,6 @@ class Interruptions(BaseModel):
     allowed: StrictBool
 
 
-class RecordingSwitch(BaseModel):
-    """`POST /api/sessions/{id}/recording`."""
-
-    on: StrictBool
-    """true: the caller agrees that the call is recorded from now on; false: no more of it is recorded."""
-
-
 class BodyLimit:
     """Middleware: a body over the limit raises `TooLarge` where it is read, a declared one before its first byte."""
 

@@ -14,7 +14,6 @@ from backend.budgets.permits import Permit, PermitKind
 from backend.budgets.usage import Payer, Resource
 from backend.http.context import context_of, identity_of, principal_of
 from backend.http.limits import is_from_here
-from backend.http.proof_of_work import HEADER
 
 VISITORS = frozenset({"none", "cookie", "session"})
 """Credentials that anybody is given. On the server's own machine they may reach every tool, and prove nothing yet."""
@@ -41,19 +40,12 @@ def payer_of(connection: HTTPConnection) -> Payer:
     )
 
 
-async def known_payer(connection: HTTPConnection) -> Payer:
-    """Return who pays for a request that costs something. Raises `WorkRequired` for a stranger who is to prove work."""
-    payer = payer_of(connection)
-    await context_of(connection).work.require(payer, connection.headers.get(HEADER))
-    return payer
-
-
 async def spend(request: Request, needs: frozenset[Resource]) -> Payer:
     """Admit a request, whose body has been read, and charge its bytes if it keeps any; its caller pays from now on.
 
-    Raises `WorkRequired`, `OverBudget`, or `CeilingReached` (503) when everybody's budget is used up.
+    Raises `OverBudget`, or `CeilingReached` (503) when everybody's budget is used up.
     """
-    payer = await known_payer(request)
+    payer = payer_of(request)
     current_payer.set(payer)
     wanted = Counter({Resource.KEPT_BYTES: len(await request.body())} if Resource.KEPT_BYTES in needs else {})
     await context_of(request).services.budgets.admit(payer, needs, wanted)

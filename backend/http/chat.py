@@ -25,7 +25,7 @@ from backend.citations import as_json
 from backend.errors import Forbidden, NotFound, NotTheirs
 from backend.http.bodies import ConversationId, documented, read_body
 from backend.http.budgets import spend, take_permit
-from backend.http.context import Caller, Context, Here, forgetting, identity_of, principal_of
+from backend.http.context import Caller, Context, Here, forget_in_stores, forgetting, identity_of, principal_of
 from backend.http.limits import address_key
 from backend.http.long_answers import json_response
 from backend.http.on_behalf import USER_LIMIT, speak_for
@@ -191,7 +191,7 @@ async def delete_conversation(request: Request, here: Here, conversation_id: str
         shown = await session.describe()
         if shown["conversation_id"] == conversation_id and shown["state"] != "ended":
             await session.end("deleted")
-    await services.recordings.forget(user, conversation_id)
+    await forget_in_stores(services, user, conversation_id)
     async with forgetting("The conversation could not be erased yet."):
         await services.links.forget(user, conversation_id)
         await services.memory.forget_conversation(user, conversation_id)
@@ -212,14 +212,14 @@ async def _answer(request: Request, here: Context, model: type[SingleTurn]) -> R
     identity = identity_of(request)
     is_program = Grant.ON_BEHALF in identity.principal.grants
     if not is_program:
-        here.turns.take(identity.user if identity.known else address_key(request), here.now())
+        await here.turns.take(identity.user if identity.known else address_key(request), here.now())
     body = await read_body(request, model)
     if body.user_id is not None:
         speak_for(request, body.platform or "api", body.user_id)
     elif is_program and not (identity.user and Grant.CHAT in identity.principal.grants):
         raise Forbidden("The request names no user.", hint="Send user_id and platform.")
     if is_program:
-        here.turns.take(identity.user, here.now())
+        await here.turns.take(identity.user, here.now())
     asked = replace(body.turn(identity.user, identity.principal.conversation), reach=Reach.of(identity.principal))
     turn = await begin_turn(request, here, asked)
     if body.stream:
@@ -253,7 +253,7 @@ async def _stream(turn: ChatTurn, heartbeat_s: float) -> AsyncGenerator[bytes, N
 @router.post("/embedding", openapi_extra=documented(Texts))
 async def embedding(request: Request, here: Here, caller: Caller) -> Json:
     """Return one vector for each text. 503, naming the setting, where there is no embedding model."""
-    here.turns.take(f"embedding {caller.user if caller.known else address_key(request)}", here.now())
+    await here.turns.take(f"embedding {caller.user if caller.known else address_key(request)}", here.now())
     body = await read_body(request, Texts)
     await spend(request, TURN)
     texts = [body.input] if isinstance(body.input, str) else body.input

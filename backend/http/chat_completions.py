@@ -38,7 +38,7 @@ router = APIRouter(tags=["openai"])
 async def complete(request: Request, here: Here) -> Response:
     """Answer the last message as a typed turn; errors have the OpenAI API's shape."""
     identity = identity_of(request)
-    here.turns.take(identity.user if identity.known else address_key(request), here.now())
+    await here.turns.take(identity.user if identity.known else address_key(request), here.now())
     completion = parse(await read_raw(request))
     _check_mode(here, completion)
     asked = as_turn(completion, identity.user)

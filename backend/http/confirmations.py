@@ -34,7 +34,7 @@ async def list_confirmations(here: Here, caller: Caller) -> Json:
 @router.post("/api/confirmations/{confirmation_id}", openapi_extra=documented(ConfirmationAnswer))
 async def answer_confirmation(request: Request, here: Here, caller: Caller, confirmation_id: str) -> dict[str, bool]:
     """Agree to one act, or refuse it. 404 for a question that is not open, or another user's."""
-    here.messages.take(caller.user, here.now())
+    await here.messages.take(caller.user, here.now())
     body = await read_body(request, ConfirmationAnswer)
     conversation = caller.principal.conversation
     await here.services.confirmations.answer(

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeVar, cast, runtime_checkable
 
 from fastapi import Depends, Request, WebSocket
 from starlette.requests import HTTPConnection
@@ -17,23 +17,18 @@ from backend.access.access import Access
 from backend.access.merges import Merges
 from backend.access.oidc import OpenIdProvider
 from backend.access.principal import Principal
+from backend.access.rates import Buckets
 from backend.access.store import AccessStore
 from backend.budgets.budgets import Budgets
 from backend.chat.chat import Chat
 from backend.coordinator.service import CoordinatorService
 from backend.errors import MemoryUnavailable
-from backend.extensions.realtime_endpoint.webrtc import AcceptRealtimeOffer
-from backend.extensions.recordings.store import RecordingStore
-from backend.extensions.rtvi.webrtc import AcceptRtviOffer
 from backend.extensions.sharing.shared_links import SharedLinks
-from backend.extensions.telephone.provider import Telephone
 from backend.http.auth import Signatures
 from backend.http.callers import PhoneCallers
 from backend.http.client_secrets import ClientSecrets
 from backend.http.credentials import Identity
-from backend.http.limits import AtOnce, Buckets
 from backend.http.page_streams import PageStreams
-from backend.http.proof_of_work import ProofOfWork
 from backend.models.embedding import Embedder
 from backend.notifications.dispatcher import NotificationDispatcher
 from backend.notifications.service import ReminderService
@@ -50,6 +45,7 @@ from backend.tasks.service import TaskService
 from backend.tools.confirmations import Confirmations
 from backend.tools.registry import Registry
 from backend.transports.base import Transport
+from backend.transports.webrtc.ice import IceConfig
 from backend.transports.webrtc.ice_servers import IceServers
 
 if TYPE_CHECKING:
@@ -72,14 +68,9 @@ class Context:
     """Names those who call by telephone."""
     secrets: ClientSecrets
     """Makes client secrets of the Realtime protocol."""
-    work: ProofOfWork
     offers: Buckets
     messages: Buckets
     pictures: Buckets
-    handshakes: AtOnce
-    """WebSockets that have not shown their session's token yet."""
-    streams: AtOnce
-    """Media streams of telephone providers that have not named their call yet."""
     link_tokens: LinkTokens
     """Signs shared links."""
     readers: Buckets
@@ -141,6 +132,13 @@ async def own_session(request: Request, session_id: str) -> SessionHandle:
     return await context_of(request).session(session_id, identity_of(request))
 
 
+async def forget_in_stores(services: Services, user_id: str, conversation_id: str) -> None:
+    """Delete a conversation from every store of user data that knows conversations."""
+    for store in services.user_data.values():
+        if isinstance(store, ConversationStore):
+            await store.forget_conversation(user_id, conversation_id)
+
+
 @asynccontextmanager
 async def forgetting(failure: str) -> AsyncIterator[None]:
     """Give memory a moment to forget within the block. Raises `MemoryUnavailable`, with `failure`, when it does not."""
@@ -172,6 +170,14 @@ class UserDataStore(Protocol):
         What holds for one person only is not given away: consent, and who pays. When it fails, what was not moved
         stays, for the next try.
         """
+
+
+@runtime_checkable
+class ConversationStore(Protocol):
+    """A store of user data that can delete what it has of one conversation."""
+
+    async def forget_conversation(self, user_id: str, conversation_id: str, /) -> None:
+        """Delete what is stored of that user's conversation. May raise a `VoiceError`, and may be repeated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,8 +224,6 @@ class PageConfig:
     """Whether the voices of callers who have not chosen otherwise may interrupt replies."""
     sharing: dict[str, float] | None = None
     """The most `days` that the link to a shared transcript works; None: nobody shares any."""
-    recording: dict[str, float] | None = None
-    """The `keep_hours` of recordings, 0 for good; None: nothing is recorded."""
     extensions: dict[str, Any] = field(default_factory=dict)
     """The extensions that the page may show something of, by name, each with what it needs to know."""
 
@@ -240,17 +244,14 @@ class Services:
     memory: Memory
     ledger: Ledger | None
     """Keeps conversations for longer than memory; None: nothing does."""
-    recordings: RecordingStore
-    """Keeps calls whose callers agree."""
     links: SharedLinks
     """The addresses at which transcripts are shared."""
     budgets: Budgets
     chat: Chat
     embedder: Embedder
     accept_offer: AcceptOffer
-    accept_rtvi_offer: AcceptRtviOffer
-    """The same for an RTVI client, whose messages come over a data channel."""
-    accept_realtime_offer: AcceptRealtimeOffer
+    ice_config: Callable[[], IceConfig]
+    """How a WebRTC connection is made now, for whoever answers an offer by itself."""
     ice_servers: IceServers
     """The STUN and TURN servers of callers."""
     attach_socket: Callable[[WebSocket], Transport]
@@ -294,7 +295,7 @@ class Services:
     """Address of each trunk at which this process registers → `ok`, or how the registration stands."""
     opened: Mapping[type[Any], Any] = field(default_factory=dict)
     """What extensions have brought, by type."""
-    telephone: Telephone = field(default_factory=Telephone)
-    """The telephone providers that are configured."""
+    records: bool = False
+    """Whether calls may be recorded, once their callers agree."""
     access: Access = field(default_factory=Access)
     """How callers without a credential are admitted."""

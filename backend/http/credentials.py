@@ -1,8 +1,7 @@
-"""Who makes a request, by what its headers show: a token signed by an API key, a program's static token, a
-session's token, or the cookie of a visitor.
+"""Who makes a request, by what its headers show: a token of an API key, a session's token, or a visitor's cookie.
 
-A token that is none of ours counts as none here; a JSON Web Token that is not valid is refused at once, so that
-whoever made it learns why.
+A token that is none of ours counts as none here. A JSON Web Token that is not valid is refused here, so that its maker
+learns why.
 """
 
 from __future__ import annotations
@@ -15,15 +14,13 @@ from backend.access.access import Access
 from backend.access.keys import ApiKeys, Signed, looks_signed
 from backend.access.oidc import OIDC_USER
 from backend.access.principal import USER_GRANTS, Grant, Principal, Tier
-from backend.access.static_tokens import StaticTokens
 from backend.http.auth import KnownUser, OpenedSession, Signatures, new_user
 from backend.http.limits import address_key, is_from_here
+from backend.http.token_sockets import token_socket
 from backend.runtime.json_objects import Json
 
 KEY_PROTOCOL = "openai-insecure-api-key."
 """What a subprotocol begins with that carries a key."""
-RTVI = "/api/rtvi"
-"""The path of the WebSocket whose clients show their token in the address."""
 COOKIE = "caller"
 OVER_TLS = "__Host-"
 """A cookie whose name begins so browsers take from this very host only, over TLS, and send it to no other."""
@@ -67,8 +64,6 @@ class Credentials:
     """None: tokens of API keys are not taken."""
     signed_in_s: int = 0
     """Seconds for which a user who has signed in stays so; 0: nobody signs in here."""
-    programs: StaticTokens | None = None
-    """The static tokens of programs."""
 
     def identify(self, connection: HTTPConnection) -> Identity:
         """Return who makes the request. Raises `NotAdmitted` for a JSON Web Token that is not valid."""
@@ -79,8 +74,6 @@ class Credentials:
             signed = self.keys.read(token)
             principal = _key_principal(signed, address)
             return Identity(principal, known=True, announce=False, origin=signed.claims.origin or "")
-        if self.programs is not None and (program := self.programs.principal(token, address)):
-            return Identity(program, known=True, announce=False)
         visitor, opened = self._visitor(connection, address), self.signatures.opened(token)
         if opened is not None:
             visitor.opened, visitor.origin = opened, opened.origin
@@ -128,13 +121,13 @@ def bearer(connection: HTTPConnection) -> str | None:
     """Return the token of an `Authorization: Bearer` header, or of a WebSocket's subprotocol or address.
 
     A page cannot choose the headers of a WebSocket. Clients of the Realtime protocol name their key in a subprotocol,
-    and those of RTVI put it into the address, as `?token=…`.
+    others put it into the address (`token_sockets`).
     """
     scheme, _, token = connection.headers.get("authorization", "").partition(" ")
     if scheme.lower() == "bearer":
         return token.strip()
     named = (name for name in connection.scope.get("subprotocols", ()) if name.startswith(KEY_PROTOCOL))
-    if connection.scope["type"] == "websocket" and connection.scope["path"] == RTVI:
+    if token_socket(connection.scope):
         return connection.query_params.get("token")
     return next(named, "").removeprefix(KEY_PROTOCOL) or None
 

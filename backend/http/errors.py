@@ -19,7 +19,6 @@ from starlette.requests import ClientDisconnect, HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocketDisconnect
 
-from backend.access.proof_of_work import WorkRequired
 from backend.errors import (
     Forbidden,
     NotAdmitted,
@@ -107,7 +106,7 @@ def note_error(connection: HTTPConnection, error: VoiceError) -> None:
         explain_refusal(connection, Refusal("not theirs", SecurityEvent.SESSION_REFUSED))
     elif isinstance(error, SignInFailed | SignInUnavailable):
         explain_refusal(connection, Refusal(str(error), SecurityEvent.SIGN_IN_FAILED))
-    elif isinstance(error, NotAdmitted | Forbidden | TooMany | WorkRequired):
+    elif isinstance(error, NotAdmitted | Forbidden | TooMany):
         explain_refusal(connection, Refusal(str(error)))
 
 
@@ -129,8 +128,6 @@ def refusal_response(error: VoiceError, path: str) -> JSONResponse:
     if status >= 500:
         log.warning("answered %d: %s: %s", status, type(error).__name__, error)
     more: dict[str, object] = details_of(error) if path.startswith(OPENAI_PATHS) else {}
-    if isinstance(error, WorkRequired):
-        more |= {"challenge": error.challenge, "bits": error.bits, "expires_in_s": error.expires_in_s}
     return error_response(status, str(error), error.hint, headers, path=path, **more)
 
 

@@ -15,7 +15,6 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from backend.access.access import Access
 from backend.access.principal import MCP_GRANTS, Grant, Principal, Tier
-from backend.access.static_tokens import KINDS
 from backend.errors import CallerError, Forbidden, NotAdmitted, NotFound, TooMany
 from backend.http.context import context_of, identity_of, principal_of
 from backend.http.credentials import bearer
@@ -85,14 +84,14 @@ class GrantCheck:
         prefix, grant = grant_for(scope["path"], self._grants)
         scope["state"]["prefix"] = prefix
         connection = HTTPConnection(scope)
-        refusal = self._refusal_of(connection, prefix, grant)
+        refusal = await self._refusal_of(connection, prefix, grant)
         if refusal is not None:
             await refuse(refusal, scope, receive, send)
             return
         scope["state"]["principal"] = principal_of(connection)  # for applications that are no routes of ours
         await self._app(scope, receive, send)
 
-    def _refusal_of(self, connection: HTTPConnection, prefix: str, grant: Grant | None) -> CallerError | None:
+    async def _refusal_of(self, connection: HTTPConnection, prefix: str, grant: Grant | None) -> CallerError | None:
         """Return why the request is not admitted to the route; None: it is."""
         try:
             speak_by_header(connection, prefix)
@@ -102,19 +101,18 @@ class GrantCheck:
         if grant is None or grant in principal.grants or may_name_user(principal, prefix):
             return None
         if grant is Grant.ADMIN:
-            return _admin_refusal(connection)
+            return await _admin_refusal(connection)
         if grant in MCP_GRANTS:
             return self._mcp_refusal(connection, grant)
         return self._refusal(principal, grant)
 
     def _mcp_refusal(self, connection: HTTPConnection, grant: Grant) -> CallerError:
-        principal, settings = principal_of(connection), context_of(connection).services.settings.mcp
-        kind = next(kind for kind, (_, grants) in KINDS.items() if grant in grants)
-        if not settings.has_tokens(kind) and "key" not in self._access.modes:
-            hint = f"Set MCP__{kind.upper()}_TOKENS, or ACCESS=key, to offer them to {kind} clients."
-            return NotFound("The server offers no tools to this client.", hint=hint)
+        principal = principal_of(connection)
+        if "key" not in self._access.modes:
+            hint = f"Add key to ACCESS, and set API_KEYS: their tokens with the grant {grant} open this path."
+            return NotFound("The server offers no tools to programs.", hint=hint)
         if not principal.credential.startswith("key "):
-            return NotAdmitted("A token is needed.", hint="Send a token of this server as Authorization: Bearer ….")
+            return NotAdmitted("A token is needed.", hint="Send a token of an API key as Authorization: Bearer ….")
         valid = [path for path, each in GRANTS.items() if each in MCP_GRANTS & principal.grants]
         hint = f"It is valid for {valid[0]}/." if valid else f"Ask whoever made it for one that grants {grant}."
         return Forbidden("This token is for another path.", hint=hint)
@@ -127,7 +125,7 @@ class GrantCheck:
         return NotAdmitted("This server requires a token.", hint=f"{hint[:1].upper()}{hint[1:]}.")
 
 
-def _admin_refusal(connection: HTTPConnection) -> CallerError | None:
+async def _admin_refusal(connection: HTTPConnection) -> CallerError | None:
     """Return None for the bearer of ADMIN_TOKEN, or why this caller is no operator. A wrong token is counted."""
     here, identity = context_of(connection), identity_of(connection)
     if identity.principal.credential.startswith("key "):
@@ -141,12 +139,12 @@ def _admin_refusal(connection: HTTPConnection) -> CallerError | None:
     if attempt is None:
         return NotAdmitted("The admin page requires a token.", hint=hint)
     try:
-        here.attempts.check(address, here.now())
+        await here.attempts.check(address, here.now())
         if secret is not None and hmac.compare_digest(attempt.encode(), secret.get_secret_value().encode()):
             as_admin = {"grants": frozenset({Grant.ADMIN}), "tier": Tier.OPERATOR, "credential": "key admin"}
             identity.principal = replace(identity.principal, **as_admin)  # type: ignore[arg-type]
             return None
-        here.attempts.take(address, here.now())
+        await here.attempts.take(address, here.now())
     except TooMany as error:
         return error
     return NotAdmitted("The token is wrong.", hint=hint)

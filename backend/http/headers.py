@@ -6,7 +6,7 @@ The page runs nothing but its own files, talks to nobody but its own server, and
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -30,13 +30,10 @@ PRIVATE = (
     "/metrics",
     "/mode",
     "/notification",
-    "/plivo",
     "/shared/",
-    "/telnyx",
-    "/twilio",
     "/v1/",
 )
-"""Beginnings of the paths whose answers no cache may keep; the others are the page's files."""
+"""Beginnings of the paths whose answers no cache may keep, but those of extensions; the others are the page's files."""
 FOR_OTHER_PAGES = ("/client/", "/embed.js")
 """Beginnings of the paths of scripts that pages of other sites load: the client package and the embed."""
 ANY_ORIGIN = {"access-control-allow-origin": "*", "cross-origin-resource-policy": "cross-origin"}
@@ -57,14 +54,16 @@ def with_headers(send: Send, change: Callable[[MutableHeaders], None]) -> Send:
 class SecurityHeaders:
     """Middleware: adds what is missing, never replaces what a route has set."""
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: ASGIApp, private: Iterable[str] = ()) -> None:
+        """`private`: beginnings of the paths of extensions, whose answers no cache may keep either."""
         self._app = app
+        self._private = (*PRIVATE, *private)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         def secure(headers: MutableHeaders) -> None:
             https = scope["scheme"] == "https"
             policy = content_security_policy(Headers(scope=scope).get("host", ""), https=https)
-            caching = "no-store" if scope["path"].startswith(PRIVATE) else "no-cache"
+            caching = "no-store" if scope["path"].startswith(self._private) else "no-cache"
             answer = ALWAYS | {"content-security-policy": policy, "cache-control": caching} | (HSTS if https else {})
             if scope["path"].startswith(FOR_OTHER_PAGES):
                 answer |= ANY_ORIGIN

@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from aiortc import RTCIceServer
 from fastapi import APIRouter, Request
 
-from backend.http.budgets import known_payer
 from backend.http.context import Caller, Here
 from backend.http.limits import address_key
 from backend.runtime.json_objects import Json
@@ -22,8 +21,7 @@ async def ice_servers(request: Request, here: Here, caller: Caller) -> Json:
 
     They are the caller's own, and expire; 429 with Retry-After for a caller who could make no call now.
     """
-    here.offers.check(address_key(request), here.now())
-    await known_payer(request)
+    await here.offers.check(address_key(request), here.now())
     servers, expires_at = here.services.ice_servers.for_caller(caller.user)
     found = [entry.model_dump(exclude_none=True) for entry in listed(servers)]
     return {"ice_servers": found, "expires_at": expires_at}

@@ -17,14 +17,14 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from backend.access.store import AccessStore
 from backend.errors import BadRequest, Forbidden, TooMany, VoiceError
-from backend.extensions.rtvi.messages import refusal
 from backend.http.auth import COOKIE_AGE_S
 from backend.http.budgets import admits_new_user
 from backend.http.client_secrets import ClientSecrets
-from backend.http.credentials import COOKIE, RTVI, Credentials, Identity, cookie_name
+from backend.http.credentials import COOKIE, Credentials, Identity, cookie_name
 from backend.http.errors import note_error, refusal_response
 from backend.http.headers import with_headers
 from backend.http.tickets import identity_by_ticket
+from backend.http.token_sockets import token_socket
 from backend.storage.memory import Memory, briefly
 from backend.users.profile import UserProfile
 from backend.users.profile_updates import AssumeTimeZone, update_profile
@@ -138,17 +138,17 @@ def identity_in(scope: Scope, credentials: Credentials) -> Identity:
 
 
 async def refuse(error: VoiceError, scope: Scope, receive: Receive, send: Send) -> None:
-    """Answer with `error`, or close a WebSocket that is not open yet; the security log is told why.
+    """Answer with `error`, or close a WebSocket that is not open yet; the security log says why.
 
-    A client of RTVI is told why, too, in a message of its protocol, and one of the OpenAI API in the answer.
+    A client that shows its token in the address gets the reason in a message, and one of the OpenAI API in the answer.
     """
     note_error(HTTPConnection(scope), error)
     answers = scope["path"].startswith("/v1/") and "websocket.http.response" in scope.get("extensions", {})
     if scope["type"] == "websocket" and not answers:
-        if scope["path"] == RTVI:  # a browser shows its page nothing of a handshake that was refused
+        if write_refusal := token_socket(scope):
             await receive()
             await send({"type": "websocket.accept"})
-            await send({"type": "websocket.send", "bytes": refusal(f"{error} {error.hint}".strip())})
+            await send({"type": "websocket.send", "bytes": write_refusal(f"{error} {error.hint}".strip())})
         await send({"type": "websocket.close", "code": 1008, "reason": ""})
     else:
         await refusal_response(error, scope["path"])(scope, receive, send)

@@ -1,7 +1,7 @@
 """`/api/me` shows, changes, exports and erases what is known of the caller; `/mode` is how they are answered.
 
 Only the cookie says who is asking: a session's token opens that session, not its owner's life. A foreign origin has
-been refused before (`origins`). Somebody without a cookie is a stranger, of whom nothing is known.
+been refused before (`origins`). A visitor without a cookie is a stranger.
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ async def show_me(here: Here, caller: Caller) -> Json:
 @router.patch("/api/me", openapi_extra=documented(ProfileChanges))
 async def change_me(request: Request, here: Here, caller: Caller) -> Json:
     """Change what is known, also in the caller's live calls; return what is known then. 422 for an impossible value."""
-    here.messages.take(f"me {caller.user}", here.now())
+    await here.messages.take(f"me {caller.user}", here.now())
     body = await read_body(request, ProfileChanges)
     await spend(request, WRITE)
     return _shown(here, await update_profile(here.services.memory, caller.user, *map(_update, body.changes)))
@@ -222,7 +222,7 @@ async def show_mode(here: Here, caller: Caller) -> Json:
 @router.post("/mode/{mode}")
 async def choose_mode(here: Here, caller: Caller, mode: str) -> Json:
     """Choose a mode for the caller; a call that is under way changes with it. 404, with all there are, if unknown."""
-    here.messages.take(f"mode {caller.user}", here.now())
+    await here.messages.take(f"mode {caller.user}", here.now())
     chosen = here.services.chat.modes.get(mode)
     await update_profile(here.services.memory, caller.user, SetMode(chosen.name))
     return {"mode": chosen.name}
@@ -239,7 +239,7 @@ async def my_events(request: Request, here: Here, caller: Caller) -> Response:
 @router.post("/api/me/notices/{notice_id}/seen")
 async def saw_notice(notice_id: str, here: Here, caller: Caller) -> dict[str, bool]:
     """Note that the caller sees a notice: it need not be delivered. `still_waited`: false if it was delivered."""
-    here.messages.take(f"seen {caller.user}", here.now())
+    await here.messages.take(f"seen {caller.user}", here.now())
     return {"still_waited": await here.services.notices.mark_seen(caller.user, notice_id[:200])}
 
 

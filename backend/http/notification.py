@@ -1,7 +1,7 @@
 """`/notification` sets, lists and cancels reminders, for users (by cookie) and the operator's programs (by token).
 
 A cookie acts for its own user, and no other: it can neither see another's reminders nor set them. A bearer
-token needs the grant `notify`, and acts for its own user, or, with the grant `on_behalf`, for whomever it names.
+token needs the grant `notify`, and acts for its own user, or, with the grant `on_behalf`, for the user it names.
 """
 
 from __future__ import annotations
@@ -53,10 +53,10 @@ class Actor:
 
     user: str
 
-    def take(self, here: Context) -> None:
+    async def take(self, here: Context) -> None:
         """Spend one of a user's requests; a program that acts for any has no limit. Raises `TooMany`."""
         if self.user:
-            here.messages.take(f"notification {self.user}", here.now())
+            await here.messages.take(f"notification {self.user}", here.now())
 
     def whom(self, named: str) -> str | None:
         """Return the user meant by `named`; None when this caller may not act for them."""
@@ -75,7 +75,7 @@ async def actor(request: Request) -> Actor:
         and bearer(request) is not None
         and identity_of(request).opened is None
     ):
-        here.attempts.take(principal.address, here.now())
+        await here.attempts.take(principal.address, here.now())
         raise NotAdmitted("The token is not valid.", hint="Send a token with the grant notify, or only the cookie.")
     return Actor(principal.user)
 
@@ -86,7 +86,7 @@ Acting = Annotated[Actor, Depends(actor)]
 @router.post("/notification", status_code=201, openapi_extra=documented(NewNotification))
 async def set_notification(request: Request, here: Here, acting: Acting) -> Json:
     """Set a reminder. 422 for a time that has passed or cannot be understood, 429 when there are too many."""
-    acting.take(here)
+    await acting.take(here)
     body = await read_body(request, NewNotification)
     if acting.user:
         await spend(request, WRITE)
@@ -106,7 +106,7 @@ async def execute_notifications(here: Here, acting: Acting) -> dict[str, int]:
 
     What is being delivered already is waited for, and nothing is delivered twice.
     """
-    acting.take(here)
+    await acting.take(here)
     return await here.services.reminders.scheduler.execute(acting.user or None)
 
 

@@ -47,7 +47,7 @@ def speak_for(connection: HTTPConnection, platform: str, user_id: str) -> Princi
     if Grant.ON_BEHALF not in principal.grants:
         raise Forbidden(
             "Only the operator's programs may act for a user.",
-            hint="Leave user_id out, or send a token from MCP__INTERNAL_TOKENS or one that grants on_behalf.",
+            hint="Leave user_id out, or send a token that grants on_behalf.",
         )
     user = platform_user(platform, user_id)
     identity.principal = replace(principal, user=user, tier=Tier.SIGNED_IN, grants=GRANTS)
@@ -55,7 +55,7 @@ def speak_for(connection: HTTPConnection, platform: str, user_id: str) -> Princi
 
 
 def speak_by_header(connection: HTTPConnection, prefix: str) -> None:
-    """Make whom the header names the one who makes this request. Raises `BadRequest` or `Forbidden`."""
+    """Make the user in the header the one who makes this request. Raises `BadRequest` or `Forbidden`."""
     named = connection.headers.get(HEADER, "").strip()
     if not named or prefix not in PATHS:
         return

@@ -56,7 +56,6 @@ ANYWHERE = {
     413: "The body is too large, or there should be none.",
     421: "This server does not answer for that host.",
     422: "The request is understood, but wrong in content.",
-    428: "A stranger is to prove some work first: the error holds `challenge`, `bits` and `expires_in_s`.",
     429: "A limit is reached; `Retry-After` says when to come back.",
     431: "The headers are too large.",
     503: "A service this depends on does not answer, the server is full, or the day's budget is spent.",

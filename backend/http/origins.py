@@ -7,7 +7,7 @@ site gets no cookie from its browser (`SameSite=Lax`): it shows the session's to
 A token that an API key has signed may claim an `origin`: pages of that origin are served for that token, and no
 others. A preflight shows no token, so it is answered wherever keys are taken; it opens nothing by itself. A client
 secret of the Realtime protocol opens calls for pages of any origin, or of the one that its maker's token claims: it is
-shown by whoever was given it, and never by a browser of its own accord.
+shown by a program that has it, and never by a browser of its own accord.
 """
 
 from __future__ import annotations
@@ -22,16 +22,17 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from backend.errors import NotAdmitted
 from backend.http.client_secrets import PATH, shown_secret
-from backend.http.credentials import RTVI, Credentials
+from backend.http.credentials import Credentials
 from backend.http.errors import error_response
 from backend.http.headers import with_headers
 from backend.http.identity import identity_in
 from backend.http.refusals import Refusal, explain_refusal
 from backend.http.tickets import STREAMS
+from backend.http.token_sockets import token_socket
 
 PREFLIGHT_HEADERS = {
     "access-control-allow-methods": "GET, POST, PATCH, DELETE",
-    "access-control-allow-headers": "Authorization, Content-Type, Last-Event-ID, Proof-Of-Work, X-OpenAI-Agents-SDK",
+    "access-control-allow-headers": "Authorization, Content-Type, Last-Event-ID, X-OpenAI-Agents-SDK",
     "access-control-max-age": "600",
 }
 
@@ -69,7 +70,7 @@ class Origins:
         headers = Headers(scope=scope)
         if scope["type"] == "websocket":  # its first message is the session's token
             scope.setdefault("state", {})["foreign"] = True
-            if scope["path"] != RTVI:
+            if not token_socket(scope):
                 return scope["path"].startswith("/ws/") and "cookie" not in headers
             return self._is_claimed(origin, scope)
         if scope["method"] == "OPTIONS" and "access-control-request-method" in headers:

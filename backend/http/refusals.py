@@ -1,6 +1,6 @@
 """Middleware that writes every refused request to the security log, whichever middleware or route refused it.
 
-The handlers of errors leave their reason in the request's state; a refusal that has none is told by its status.
+The handlers of errors leave their reason in the request's state; a refusal that has none is known by its status.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Unidentified:
-    """Somebody of whom nothing is known but where they are: refused before they were asked who they are."""
+    """A caller known only by their address, refused before they were asked who they are."""
 
     address: str
     user: str = ""

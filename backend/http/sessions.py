@@ -5,7 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter, BackgroundTasks, Request, Response
 
 from backend.http.bodies import Interruptions, NewSession, ShownPicture, TypedMessage, documented, read_body
-from backend.http.context import Caller, Here, OwnSession, forgetting
+from backend.http.context import Caller, Here, OwnSession, forget_in_stores, forgetting
 from backend.http.limits import address_key
 from backend.http.long_answers import json_response
 from backend.http.signalling import admit_call, reserve, ticket
@@ -18,7 +18,7 @@ router = APIRouter(tags=["sessions"])
 @router.post("/api/sessions", openapi_extra=documented(NewSession))
 async def open_session(request: Request, background: BackgroundTasks, here: Here, caller: Caller) -> Json:
     """Reserve a session for a WebSocket call: connect to `/ws/{session_id}` within 15 s."""
-    here.offers.take(address_key(request), here.now())
+    await here.offers.take(address_key(request), here.now())
     body = await read_body(request, NewSession)
     session = await reserve(request, caller, body, background, await admit_call(request))
     await here.services.sessions.announce(session)
@@ -48,7 +48,7 @@ async def show_transcript(session: OwnSession) -> Response:
 @router.post("/api/sessions/{session_id}/messages", status_code=202, openapi_extra=documented(TypedMessage))
 async def type_message(request: Request, here: Here, caller: Caller, session: OwnSession) -> Json:
     """Take typed input into the same conversation. 422 unless the call is live."""
-    here.messages.take(session.id, here.now())
+    await here.messages.take(session.id, here.now())
     body = await read_body(request, TypedMessage)
     await session.type_text(body.text, shared=caller.user != session.owner)
     return {"ok": True}
@@ -60,7 +60,7 @@ async def show_picture(request: Request, here: Here, caller: Caller, session: Ow
 
     422 unless the call is live and its model sees pictures; 413 for one over 512 KB.
     """
-    here.pictures.take(session.id, here.now())
+    await here.pictures.take(session.id, here.now())
     body = await read_body(request, ShownPicture)
     await session.type_text(body.text, (checked_picture(body.picture),), shared=caller.user != session.owner)
     return {"ok": True}
@@ -69,7 +69,7 @@ async def show_picture(request: Request, here: Here, caller: Caller, session: Ow
 @router.post("/api/sessions/{session_id}/interruptions", status_code=202, openapi_extra=documented(Interruptions))
 async def switch_interruptions(request: Request, here: Here, session: OwnSession) -> Json:
     """Allow the caller's voice to interrupt replies, or not, from now on. 422 unless the call is live."""
-    here.messages.take(session.id, here.now())
+    await here.messages.take(session.id, here.now())
     body = await read_body(request, Interruptions)
     await session.allow_interruptions(body.allowed)
     return {"ok": True}
@@ -81,7 +81,7 @@ async def delete_session(here: Here, caller: Caller, session: OwnSession) -> Jso
     conversation_id = (await session.describe())["conversation_id"]
     await session.end("deleted")
     if session.owner == caller.user:
-        await here.services.recordings.forget(session.owner, conversation_id)
+        await forget_in_stores(here.services, session.owner, conversation_id)
     async with forgetting("The call has ended, but its conversation could not be erased yet."):
         await here.services.memory.forget_session(session.id)
         if session.owner == caller.user:  # a token opens the call, not what was said before it
@@ -96,7 +96,7 @@ async def delete_session(here: Here, caller: Caller, session: OwnSession) -> Jso
 @router.post("/api/sessions/{session_id}/thinkers/{call_id}/cancel", status_code=202)
 async def cancel(here: Here, session: OwnSession, call_id: str) -> Json:
     """Stop a Thinker's work. 404 for an unknown tool call, 422 when it is over."""
-    here.messages.take(session.id, here.now())
+    await here.messages.take(session.id, here.now())
     await session.cancel_thinker(call_id)
     return {"ok": True}
 
@@ -104,6 +104,6 @@ async def cancel(here: Here, session: OwnSession, call_id: str) -> Json:
 @router.post("/api/sessions/{session_id}/thinkers/{call_id}/say", status_code=202)
 async def say(here: Here, session: OwnSession, call_id: str) -> Json:
     """Speak an answer that came too late (`stale`). 404 for an unknown tool call, 422 when there is no answer."""
-    here.messages.take(session.id, here.now())
+    await here.messages.take(session.id, here.now())
     await session.say_answer(call_id)
     return {"ok": True}

@@ -51,7 +51,7 @@ async def state(here: Here, caller: Caller) -> dict[str, bool]:
 @router.get("/auth/login", status_code=303, response_class=RedirectResponse)
 async def login(request: Request, here: Here, caller: Caller) -> Response:
     """Send the browser to the provider. 404 where nobody signs in, 503 when the provider does not answer."""
-    here.messages.take(f"sign-in {caller.principal.address}", here.now())
+    await here.messages.take(f"sign-in {caller.principal.address}", here.now())
     provider = _provider(here)
     redirect_uri = urljoin(str(request.base_url), "/auth/callback")
     begun = new_sign_in(redirect_uri)
@@ -72,11 +72,11 @@ async def callback(
     code: Annotated[str, Query(max_length=CODE_CHARS)] = "",
     error: Annotated[str, Query(max_length=128)] = "",
 ) -> Response:
-    """Take the provider's answer, sign the user in, and show the page; whoever declined there is shown it, too.
+    """Take the provider's answer, sign the user in, and show the page; a user who declined there sees it, too.
 
     401 for an answer that fits no sign-in here.
     """
-    here.messages.take(f"sign-in {caller.principal.address}", here.now())
+    await here.messages.take(f"sign-in {caller.principal.address}", here.now())
     provider, scheme = _provider(here), request.url.scheme
     if error == DECLINED:
         security_event(SecurityEvent.SIGN_IN_FAILED, caller.principal, "declined at the OpenID provider")

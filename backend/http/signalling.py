@@ -20,13 +20,14 @@ from backend.budgets.usage import CALL
 from backend.errors import BadRequest, Forbidden, NotFound, TooMany, VoiceError
 from backend.http.bodies import Disconnect, NewSession, Offer, documented, read_body
 from backend.http.budgets import payer_of, spend, take_permit
-from backend.http.context import Caller, Context, Here, context_of, identity_of, principal_of
+from backend.http.context import Caller, Context, Here, context_of, identity_of
 from backend.http.credentials import Identity
 from backend.http.errors import note_error
 from backend.http.identity import note_fingerprint, note_time_zone, refuse, restore
 from backend.http.limits import address_key
 from backend.sessions.handles import SessionHandle
 from backend.sessions.offers import CallerLeft, connect_offer
+from backend.sessions.recorder import not_recorded
 from backend.sessions.registry import Session, SessionState
 from backend.transports.websocket_framing import SentToken
 
@@ -36,7 +37,7 @@ router = APIRouter(tags=["signalling"])
 @router.post("/api/rtc/offer", openapi_extra=documented(Offer))
 async def offer(request: Request, background: BackgroundTasks, here: Here, caller: Caller) -> dict[str, str]:
     """Answer an SDP offer and start the call. 422 for a bad offer, 429 with Retry-After when there is no room."""
-    here.offers.take(address_key(request), here.now())
+    await here.offers.take(address_key(request), here.now())
     body = await read_body(request, Offer)
     services = here.services
     permit = await admit_call(request)
@@ -90,13 +91,6 @@ def conversation_for(principal: Principal, named: str | None) -> str | None:
     return principal.conversation or named
 
 
-def not_recorded() -> BadRequest:
-    """Return the answer to requests to record a call where nothing is recorded."""
-    return BadRequest(
-        "Calls are not recorded on this server.", hint="The operator can allow it: RECORDING__ENABLED=true."
-    )
-
-
 async def admit_call(request: Request) -> Permit:
     """Admit a call, and return its permit, whose id is the session's. Raises `TooMany` over a limit or a budget."""
     await spend(request, CALL)
@@ -115,7 +109,7 @@ async def reserve(
             raise Forbidden(
                 "A session's token gives access to that session only.", hint="Leave it out to start another call."
             )
-        if asked.record and not services.settings.recording.enabled:
+        if asked.record and not services.records:
             raise not_recorded()
         session = services.registry.reserve(
             caller.user,
@@ -147,10 +141,10 @@ TAKEN = 4409
 async def call(websocket: WebSocket, session_id: str) -> None:
     """Carry a reserved session's call; returns when the call is over.
 
-    Whom no cookie shows as the session's owner sends its token first: `{"type": "token", "token": …}`.
+    A client without the owner's cookie sends the session's token first: `{"type": "token", "token": …}`.
     """
     try:
-        with context_of(websocket).handshakes.holding(principal_of(websocket).address):
+        async with await take_permit(websocket, PermitKind.HANDSHAKES):
             await websocket.accept()
             session = await _asked_for(websocket, session_id)
     except TooMany as error:
@@ -183,7 +177,7 @@ async def _asked_for(websocket: WebSocket, session_id: str) -> Session | int:
 
 
 async def _opened(websocket: WebSocket, session_id: str) -> SessionHandle:
-    """Return the session, for its owner or whoever sends its token first. Raises the one `NotFound`."""
+    """Return the session, for its owner or a client that sends its token first. Raises the one `NotFound`."""
     here, caller = context_of(websocket), identity_of(websocket)
     try:
         return await here.session(session_id, caller)

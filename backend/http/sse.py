@@ -2,7 +2,7 @@
 
 Events that came together are sent together, each reader keeps only the number of the last event it has seen, and one
 timer per reader makes its heartbeat. FastAPI's and sse-starlette's responses encode every event for every reader and
-keep tasks of their own; `docs/architecture.md` has what that costs, measured by `benchmarks/event_streams.py`.
+keep tasks of their own; `docs/architecture.md` has what that costs.
 """
 
 from __future__ import annotations

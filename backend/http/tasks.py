@@ -51,7 +51,7 @@ async def list_tasks(here: Here, caller: Caller, limit: Annotated[int, Query(ge=
 @router.post("/api/tasks", status_code=202, openapi_extra=documented(NewTask))
 async def create_task(request: Request, here: Here, caller: Caller) -> Json:
     """Begin a task; while the same is queued or running, that one is returned."""
-    here.messages.take(caller.user, here.now())
+    await here.messages.take(caller.user, here.now())
     body = await read_body(request, NewTask)
     conversation_id = conversation_for(caller.principal, body.conversation_id)
     await spend(request, TURN)
@@ -130,7 +130,7 @@ class NewInput(BaseModel):
 @router.post("/api/input", status_code=202, openapi_extra=documented(NewInput))
 async def put_input(request: Request, here: Here, caller: Caller) -> Json:
     """Give the coordinator something to think about with its next digest. 503 when memory is out of reach."""
-    here.messages.take(f"input {caller.user}", here.now())
+    await here.messages.take(f"input {caller.user}", here.now())
     body = await read_body(request, NewInput)
     await spend(request, TURN)
     await here.services.coordinator.add_input(caller.user, body.text)

@@ -54,7 +54,7 @@ _decoder = msgspec.json.Decoder(_Ticket)
 @router.post("/api/tickets", openapi_extra=documented(NewTicket))
 async def make_ticket(request: Request, here: Here, caller: Caller) -> Json:
     """Return a `ticket` that opens one event stream, once: put it into the stream's address as `?ticket=…`."""
-    here.messages.take(f"tickets {caller.principal.address}", here.now())
+    await here.messages.take(f"tickets {caller.principal.address}", here.now())
     body = await read_body(request, NewTicket)
     session_id = ""
     if body.session_id is not None:

@@ -120,7 +120,7 @@ def _until(value: str, start: Moment) -> tuple[str, datetime]:
 
 
 def _first(parts: dict[str, str], start: Moment, until: datetime) -> Moment:
-    """Return the first time, on the wall clock and within the horizon: some rules would be searched for ever."""
+    """Return the first time, on the wall clock and within the horizon: some rules would be searched forever."""
     wall = start.replace(tzinfo=None) if isinstance(start, datetime) else datetime.combine(start, time())
     last = min(wall + HORIZON, until)
     open_ended = ";".join(f"{name}={value}" for name, value in parts.items() if name not in ("UNTIL", "COUNT"))

@@ -1,8 +1,9 @@
 """The endpoints `/mcp/`, `/mcp/copilot/` and `/mcp/external/`, one for each kind of client, and the user it acts for.
 
-Who may come here is decided where every route's grant is (`backend.http.grants`): a program with a static token of that
-kind, or with one that an API key has signed, which grants it. A program with the grant `on_behalf` names the user in
-`X-On-Behalf-Of`: it belongs to the operator, and has asked the user who they are. No other may name anybody.
+Who may come here is decided where every route's grant is (`backend.http.grants`): a program with a token of an API key
+that grants it. A program with the grant `on_behalf` names the user in `X-On-Behalf-Of`: it belongs to the operator, and
+has asked the user who they are. No other may name anybody. The grants of the first two endpoints are for the
+operator's own programs, which reach the operator's tools there.
 
 Cookies grant nothing here, and a page that was tricked into calling has no token; in addition the SDK refuses foreign
 `Host` and `Origin` headers. Requests per token and minute are limited (`RateLimit`).
@@ -12,31 +13,37 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 
 from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from backend.access.principal import Grant, Principal
+from backend.access.principal import Grant, Principal, Tier
 from backend.errors import TooMany
 from backend.tools.base import Client
 
 PATHS: dict[Client, str] = {"internal": "/mcp/", "copilot": "/mcp/copilot/", "external": "/mcp/external/"}
 ON_BEHALF_OF = "x-on-behalf-of"
+OPERATORS: frozenset[Client] = frozenset({"internal", "copilot"})
+"""The clients that are the operator's own programs."""
 USER_ID = re.compile(r"[A-Za-z0-9._@-]{1,128}")
 CALLER = "mcp.caller"
 """The key of the request's scope that holds the `McpCaller`."""
 
-RateLimit = Callable[[str], None]
+RateLimit = Callable[[str], Awaitable[None]]
 """Spend one of a token's requests, named by its id. Raise `TooMany`."""
+
+
+async def unlimited(token: str) -> None:
+    """Let every request through."""
 
 
 @dataclass(frozen=True, slots=True)
 class McpCaller:
     """Whoever calls tools. `id` identifies the credential without revealing it; the principal's user is the one it acts
-    for, empty where that is nobody."""
+    for."""
 
     client: Client
     id: str
@@ -56,7 +63,7 @@ class AccessDenied(Exception):
 class Endpoint:
     """One path, for one kind of client, over the SDK's application."""
 
-    def __init__(self, client: Client, served: ASGIApp, rate_limit: RateLimit = lambda token: None) -> None:
+    def __init__(self, client: Client, served: ASGIApp, rate_limit: RateLimit) -> None:
         self._client: Client = client
         self._served = served
         self._rate_limit = rate_limit
@@ -66,18 +73,20 @@ class Endpoint:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
-            caller = self._caller(Headers(scope=scope), scope["state"]["principal"])
+            caller = await self._caller(Headers(scope=scope), scope["state"]["principal"])
         except AccessDenied as denied:
             await denied.response(scope, receive, send)
         else:
             await self._served({**scope, CALLER: caller}, receive, send)
 
-    def _caller(self, headers: Headers, principal: Principal) -> McpCaller:
+    async def _caller(self, headers: Headers, principal: Principal) -> McpCaller:
         """Return the caller, with the user the request is for. Raise `AccessDenied`."""
         shown = f"{principal.credential} {principal.user}"
+        if self._client in OPERATORS:
+            principal = replace(principal, tier=Tier.OPERATOR)
         caller = McpCaller(self._client, hashlib.sha256(shown.encode()).hexdigest()[:12], principal)
         try:
-            self._rate_limit(caller.id)
+            await self._rate_limit(caller.id)
         except TooMany as error:
             raise AccessDenied(429, str(error), error.hint, retry_after=str(error.retry_after_s)) from None
         named = headers.get(ON_BEHALF_OF, "").strip()

@@ -44,7 +44,7 @@ READ_S = 2 * TICK_S
 LATE_S = 0.015
 """Seconds by which reading may keep the next phase waiting: receivers hold back more than that."""
 BEHIND_S = 0.05
-"""Seconds for which something may be left unread; then all is read, whoever waits. The longer it is put off, the more
+"""Seconds for which something may be left unread; then all is read. The longer it is put off, the more
 there is to read: with 250 ms as many slots are missed, and answers come later."""
 EARLY_S = 0.001
 """Event loops set timers to the millisecond: one may come so much too soon."""
@@ -116,7 +116,7 @@ class _Phase:
         """The moment the next slot is due, on the event loop's clock."""
 
     def begin(self, now: float) -> None:
-        """Begin anew after nobody was here: nothing was missed."""
+        """Begin again after a time without calls: nothing was missed."""
         self._go_to(int((now - self._epoch) // FRAME_S))
 
     def serve(self, now: float) -> None:

@@ -22,7 +22,7 @@ less `HEADROOM_MS`: it finds delays up to half a second by itself, ours may be l
 cause is none to it. Both streams are counted in frames of their own, so that jitter is not a changing delay.
 
 *Keeping* it off: what is left after cancelling is looked at in the same way. If it is still a copy of what was played
-(the delay has changed, or the canceller is still learning) the frames are dropped and the delay is taken anew. At the
+(the delay has changed, or the canceller is still learning) the frames are dropped and the delay is taken again. At the
 delay that is known, a likeness of `LEFT_OVER` counts as likely: a caller's voice has its highest peak at that delay by
 chance alone, and hardly ever twice.
 
@@ -62,7 +62,7 @@ finds its like by chance (up to 0.3 in 240 ms), and in a tone even more so."""
 SAME_DELAY_SAMPLES = 3 * SAMPLE_RATE // 1000
 """How near to each other two delays are the same: 3 ms."""
 FIRST_LOOK = 4
-"""Loud frames before the first comparison: an echo of 80 ms can be told from a voice, mostly."""
+"""Loud frames before the first comparison: an echo of 80 ms mostly differs from a voice."""
 LOOK_EVERY = 3
 """Loud frames from one comparison to the next; after `LOOKS_SOON` comparisons, each takes twice as long."""
 LOOKS_SOON = 6
@@ -86,7 +86,7 @@ SHORTEST_DELAY_MS = 40
 HEADROOM_MS = 40
 """How much sooner than its echo the canceller is given what was played."""
 LONGEST_LEFT_SAMPLES = SAMPLE_RATE // 10
-"""The longest delay left to the canceller (100 ms); beyond it, or below none, it is aligned anew."""
+"""The longest delay left to the canceller (100 ms); beyond it, or below none, it is aligned again."""
 LEFT_OVER = 0.07
 """The likeness that is enough at the delay at which an echo is being cancelled."""
 DROP_FRAMES = 8

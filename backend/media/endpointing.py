@@ -187,7 +187,7 @@ class Levels:
         return f"Levels(threshold {self.threshold}, {len(self._rings)} watching)"
 
     def note(self, score: float) -> None:
-        """Give a frame's probability of speech, 0 to 1, to whoever watches."""
+        """Give a frame's probability of speech, 0 to 1, to its watchers."""
         for ring in self._rings:
             ring.append(score)
 

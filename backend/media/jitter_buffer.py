@@ -14,7 +14,7 @@ What comes out, in the sender's order:
 - `Silence(samples)`: time the sender did not describe (discontinuous transmission): the sequence goes on but
   the timestamp jumps. At most one second of it is reported, since nobody learns more from more.
 
-A jump of more than `MAX_GAP` packets, forward or back, is a sender that started anew: what was held is
+A jump of more than `MAX_GAP` packets, forward or back, is a sender that started again: what was held is
 delivered and counting begins again at the new packet (`restarts`). Packets older than the last one delivered
 are dropped and counted, as `late`, or as `duplicates` if they were delivered before.
 

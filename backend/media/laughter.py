@@ -1,12 +1,12 @@
-"""Laughter, told from words by its rhythm: the same short sound, four to six times a second.
+"""Laughter, recognised by its rhythm: the same short sound, four to six times a second.
 
 The notes of a laugh follow each other every 170 to 260 ms, and each sounds like the one before; a recogniser finds
 words in it all the same. Two syllables of a sentence hardly ever come at such a distance with the same spectrum. So a
 sound is laughter if, shifted by one note, it is like itself: its loudness rises and falls at the same moments, and its
-spectrum is the same. Two notes and a half are needed. "No no no" can be as regular: whoever asks decides what words
+spectrum is the same. Two notes and a half are needed. "No no no" can be as regular: the asker decides what words
 outweigh this.
 
-The limits were chosen with synthetic laughs and sentences (docs/performance.md), not with recordings of people.
+The limits were chosen with synthetic laughs and sentences (benchmarks/NOTES.md), not with recordings of people.
 
 Pure: samples in, a decision out.
 """

@@ -30,7 +30,7 @@ an answer; or else (a television, people who talk) after `relearn_s` of rejected
 twice as much voice. Otherwise the level of the trial becomes the caller's. A voice as loud as before ends a trial at
 once.
 
-An utterance without any fall for `longest_s` is the room: it ends, and the caller's level is learnt anew above it.
+An utterance without any fall for `longest_s` is the room: it ends, and the caller's level is learnt again above it.
 
 A voice may also sound muffled, whatever its level: see `timbre`.
 """
@@ -179,7 +179,7 @@ class NearVoice:
 
     @property
     def _others_known(self) -> bool:
-        """Whether somebody else was heard for long enough to be told from the caller's weak syllables."""
+        """Whether somebody else was heard for long enough to differ from the caller's weak syllables."""
         return self.others_dbfs is not None and self._others_frames >= LEARNT_FRAMES and not self._is_callers_own
 
     @property

@@ -110,8 +110,8 @@ class OpusEncoder(_Native):
     """One call's outgoing speech. Raises `MissingLibrary` without libopus, `CodecFailed` on bad parameters.
 
     Complexity 0 at 40 kbit/s is where cost and quality balance: as near to the original as complexity 5 at 32 kbit/s,
-    lost packets rebuilt as well, for less than half the time. `python -m benchmarks.opus_quality`, nine sentences of
-    three voices, libopus 1.3.1, a busy core: microseconds, signal to noise, mel distance, signal to noise when rebuilt:
+    lost packets rebuilt as well, for less than half the time. Nine sentences of three voices,
+    libopus 1.3.1, a busy core: microseconds, signal to noise, mel distance, signal to noise when rebuilt:
 
         32 kbit/s   0: 115 µs, 6.3 dB, 4.1 dB, 1.9 dB    5: 220 µs, 6.1 dB, 4.1 dB, 5.4 dB    9: 402 µs, 6.0, 3.8, 5.6
         40 kbit/s   0:  95 µs, 6.3 dB, 4.0 dB, 5.5 dB    5: 220 µs, 6.2 dB, 3.9 dB, 5.6 dB    9: 426 µs, 6.1, 3.8, 5.6

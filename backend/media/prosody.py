@@ -58,7 +58,7 @@ class Prosody:
         self._frames.append(frame)
 
     def ending(self) -> SpeechEnding | None:
-        """Return how the voice ended, and begin anew; None when too little was said."""
+        """Return how the voice ended, and begin again; None when too little was said."""
         samples = np.frombuffer(b"".join(self._frames), np.int16)
         self._frames.clear()
         levels, pitches = contour(samples)

@@ -5,7 +5,7 @@
 
 A sender may pause (discontinuous transmission, DTX). Browsers do when they are asked to, say so by a packet without
 content, and then send two packets in 420 ms (libopus; RFC 6716, 2.1.9): silence is put in at once. Endpointing counts
-frames, so a microphone that stops sending without a word would keep a turn open for ever: once nothing has come for
+frames, so a microphone that stops sending without a word would keep a turn open forever: once nothing has come for
 100 ms the gap is filled, first with what is missing up to now, then with a frame every 20 ms. But a sender that does
 announce its pauses and leaves a gap unannounced is held up by its network or its machine: half a second of that does
 not end what somebody is saying, and the gap is closed.
@@ -13,7 +13,7 @@ not end what somebody is saying, and the gap is closed.
 A lost packet just before one that came is rebuilt from the redundancy in the latter (FEC), those before it are
 concealed by the decoder, up to `MAX_CONCEALED` in a row: beyond 100 ms a made-up voice is worse than silence. Packets
 may be of any length (2.5 to 120 ms); what comes out is always whole frames, and less than a frame stays behind. Silence
-is `SILENCE` itself, so that whoever follows how loud the room is can tell it from a recording.
+is `SILENCE` itself, so that what follows the room's level can tell it from a recording.
 """
 
 from __future__ import annotations

@@ -18,7 +18,6 @@ import asyncio
 import logging
 import os
 import struct
-import sys
 import time
 from asyncio.subprocess import Process
 from collections.abc import AsyncIterator
@@ -30,7 +29,7 @@ import msgspec
 
 from backend.errors import SetupError
 from backend.media.frame import BYTES_PER_MS
-from backend.runtime.child_process import ChildProcess, Command, Limits
+from backend.runtime.child_process import ChildProcess, Command, Limits, running
 from backend.runtime.supervisor import cancel_all
 from backend.turns.utterances import UtteranceKind
 
@@ -69,7 +68,7 @@ class UtteranceReader:
         self._within_s = within_s
         # One thread for the matrix products: more would only wait for each other, and cost memory.
         environment = os.environ | {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
-        worker = Command([sys.executable, "-m", "backend.media.utterance_reader_worker"], env=environment, pipes=True)
+        worker = Command(running("backend.media.utterance_reader_worker"), env=environment, pipes=True)
         self._child = ChildProcess(
             "the utterance reader", lambda: worker, until_ready=self._follow, limits=Limits(pauses_s=(0.1, 1.0, 5.0))
         )

@@ -3,13 +3,13 @@
 Theory. A recogniser that knows a few phrases finds one of them in anything it hears. So its language model knows two
 kinds of utterances: one phrase of `turns/utterances.py` from beginning to end, or any of the commonest words of
 English one after the other. What is no phrase is then taken for other words, however wrongly these are spelt. Noise
-is told by its voice: coughs, breaths and knocks have next to none, while words need vowels.
+is known by its voice: coughs, breaths and knocks have next to none, while words need vowels.
 
 The audio is cleaned first by spectral subtraction (the quietest frames are the room), since the recogniser was trained
 in quiet rooms, and brought to one loudness. It was also trained on voices up to 6.8 kHz, and a telephone ends at 3.4:
 what has nothing above is recognised with the model's means moved to where a telephone moves the features of the same
 speech (maximum likelihood linear regression, Leggetter and Woodland 1995, has that form). The matrix is learned by
-`python -m benchmarks.utterances --learn`. The process ends when its standard input does.
+`python -m scripts.short_utterances --learn`. The process ends when its standard input does.
 """
 
 from __future__ import annotations
@@ -243,7 +243,7 @@ def _pronunciations(wanted: Collection[str]) -> Pronunciations:
 def _sound_alike(sounds: str, frequent: Collection[str]) -> bool:
     """Return whether a word differs from a frequent one in a single sound, and so would be taken for it too often.
 
-    Whoever says one word and nothing else says "really" far more often than "clearly".
+    A speaker of one word alone says "really" far more often than "clearly".
     """
     word = sounds.split()
     return any(_differs_by_one(word, other.split()) for other in frequent)

@@ -21,8 +21,7 @@ is loaded once and shared; a call has only a small state of its own.
   passes unasked the engine never gets: handing it in later costs most of what was saved, and found no end sooner than
   10 ms.
 
-How soon onsets and ends are found, and how often a sentence is cut in two, is measured by `python -m
-benchmarks.endpointing`: see docs/performance.md, "When speech is found".
+How soon onsets and ends are found, and how often a sentence is cut in two, stands in benchmarks/NOTES.md.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ CATCH_UP_FRAMES = 11
 PEEK_AFTER_FRAMES = 15
 """300 ms without speech: looking twice at every frame finds an onset sooner, but would drag out an end."""
 JUDGED_MS = 8
-"""The end of a frame that is judged: "When speech is found" in docs/performance.md has the measurements."""
+"""The end of a frame that is judged: "When a voice begins and ends" in benchmarks/NOTES.md has the measurements."""
 ABOVE_ROOM_DB = 6.0
 RISE_DB = 0.06
 """3 dB a second."""

@@ -1,7 +1,7 @@
 """WAV files in and out: any PCM in, 24 kHz mono PCM16 inside.
 
 A WAV file is a RIFF list of chunks; `fmt ` describes the samples and `data` holds them. The standard library's
-reader refuses the extensible format that many programs write for 24-bit sound, so this one reads chunks itself.
+reader refuses WAVE_FORMAT_EXTENSIBLE, which many programs write for 24-bit sound, so this one reads chunks itself.
 """
 
 from __future__ import annotations

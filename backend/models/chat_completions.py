@@ -14,17 +14,17 @@ import time
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import httpx2
-import openai
-from openai import AsyncOpenAI
-from openai.types.chat import ChatCompletionChunk
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt
 
 from backend.errors import ModelUnavailable
 from backend.models.base import ChatMessage, Delta, Finished, TextDelta, ToolCall
 from backend.runtime.json_objects import Json
+
+if TYPE_CHECKING:
+    import openai
 
 log = logging.getLogger(__name__)
 
@@ -69,6 +69,8 @@ class ChatCompletions:
         on_failure: OnFailure | None = None,
     ) -> None:
         """Create the client; `on_failure` is called at once for every failed attempt."""
+        from openai import AsyncOpenAI  # takes half a second to import: only where needed
+
         self._on_failure = on_failure
         self._fallbacks = dict(fallbacks or {})
         self._limits = limits or ModelLimits()
@@ -130,6 +132,8 @@ class ChatCompletions:
 
     async def _attempt(self, request: Json, number: int) -> AsyncGenerator[Delta, None]:
         """Make one request and yield its deltas; close the HTTP stream however it ends. Raise `_Failed`."""
+        import openai
+
         assembly = _Assembly()
         began = time.perf_counter()
         try:
@@ -173,6 +177,8 @@ class _Assembly:
 
     def take(self, chunk: Any) -> list[str]:
         """Return the text of one chunk. Raise `TypeError` or `ValueError` for something that is no chunk."""
+        from openai.types.chat import ChatCompletionChunk
+
         if not isinstance(chunk, ChatCompletionChunk) or not isinstance(chunk.choices or [], list):
             raise TypeError("not a chunk")
         if chunk.usage is not None:
@@ -213,6 +219,8 @@ class _Assembly:
 
 def _translated(error: openai.APIError) -> _Failed:
     """Return the package's error as `_Failed`, without the server's text, which may repeat the caller's words."""
+    import openai
+
     if isinstance(error, openai.APITimeoutError):
         return _Failed("The model does not answer.", "silent")
     if isinstance(error, openai.APIConnectionError):

@@ -1,4 +1,4 @@
-"""Notices: what a user is to be told without having asked just now, kept in Redis until it was delivered.
+"""Notices: what a user hears without having asked just now, kept in Redis until it was delivered.
 
     user:{id}:notices         hash: notice id → the notice as JSON; at most NOTICES_LIMIT, for NOTICE_TTL_S
     user:{id}:notices:told    sorted set: id → the second it is forgotten; an id in it is never taken again

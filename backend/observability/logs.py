@@ -4,7 +4,7 @@
         log.info("…")      →  {"time": …, "level": "info", "message": "…", "session": "s1", "turn": 3, …}
 
 The ids follow the work: a task that is begun inside the block keeps them, in this process; what is handed to another
-process names them anew there. As text, the ids stand behind the message in square brackets.
+process names them again there. As text, the ids stand behind the message in square brackets.
 """
 
 from __future__ import annotations

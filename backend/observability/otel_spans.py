@@ -1,4 +1,4 @@
-"""The tracer whose spans are OpenTelemetry's; whoever built the provider decides where they go.
+"""The tracer whose spans are OpenTelemetry's; the builder of the provider decides where they go.
 
 This runs in calls, so a span notes facts and lengths, and hands them over once, when it ends.
 """

@@ -121,7 +121,7 @@ async def think_metacognitive_dual(run: ReasoningRun, *, thinker: str, actor: st
 
 
 def order(plan: str) -> str:
-    """Return what the Actor is told of the Thinker's words: instruction, input, whether it shall deliver."""
+    """Return what the Actor gets of the Thinker's words: instruction, input, whether it shall deliver."""
     instruction = between(plan, "instruction") or _MARKS.sub("", _said(plan)).strip()
     parts = [f"<instruction>\n{instruction}\n</instruction>"]
     if given := between(plan, "input"):

@@ -68,7 +68,7 @@ class Capabilities:
     voices: tuple[str, ...] = ()
     """The voices a call may choose from; empty: it has one, or they are not known."""
     speeds: tuple[float, float] | None = None
-    """The slowest and the fastest it may be told to speak, 1 being its own speed; None: that cannot be chosen."""
+    """The slowest and the fastest it can speak, 1 being its own speed; None: that cannot be chosen."""
     languages: tuple[str, ...] = ()
     """The languages it understands and speaks, by their English names; empty: many."""
 
@@ -87,7 +87,7 @@ class Capabilities:
         return wanted if wanted in self.endpointers else next(iter(self.endpointers))
 
     def fit(self, command: ResponderCommand) -> ResponderCommand | None:
-        """Return `command` as this provider can take it; None where there is nothing it could be told."""
+        """Return `command` as this provider can take it; None where it can take nothing."""
         match command:
             case DeleteItem() if not self.truncates:
                 return None

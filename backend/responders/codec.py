@@ -84,7 +84,7 @@ SURE_MODELS = "gpt-4o"
 UNSURE_BELOW = -0.8
 """The log-probability of its least certain token below which a transcript is doubtful. Of 263 sentences, read by three
 voices in quiet and in noise and recognized by the local Responder, it finds 83 % of those with more than a tenth of
-their words wrong, and 19 % of the others (`python -m benchmarks.certainty`); the mean of the tokens tells less."""
+their words wrong, and 19 % of the others; the mean of the tokens tells less."""
 
 
 class ServerEvent(msgspec.Struct):

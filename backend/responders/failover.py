@@ -9,7 +9,7 @@
     back
 
 A provider's breaker is opened and closed by what calls live through: each attempt to connect is evidence, and so is a
-connection that stands. Where calls say nothing, because there are none or they are elsewhere, whoever asks (`/readyz`,
+connection that stands. Where calls say nothing, because there are none or they are elsewhere, a question (`/readyz`,
 a call that would rather be back) has a probe made: one at a time, within `PROBE_WITHIN_S`, and no sooner than
 `REST_S` after a failure or `FRESH_S` after a success.
 """

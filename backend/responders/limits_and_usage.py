@@ -16,7 +16,7 @@ _UNIT_S = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
 class RateLimits:
-    """The rate limits of one connection that are used up, as they were last told."""
+    """The rate limits of one connection that are used up, as they were last reported."""
 
     def __init__(self) -> None:
         self._full_in_s: dict[str, float] = {}
@@ -45,7 +45,7 @@ class RateLimits:
 
 
 def usage_of(usage: Json) -> TokenUsage:
-    """Return the tokens of a `response.done` by kind; where only sums are told, they are text."""
+    """Return the tokens of a `response.done` by kind; where only sums are reported, they are text."""
     taken, made = usage.get("input_token_details") or {}, usage.get("output_token_details") or {}
     cached = taken.get("cached_tokens_details") or {"text_tokens": taken.get("cached_tokens")}
     audio_in, image_in, audio_out = _count(taken, "audio"), _count(taken, "image"), _count(made, "audio")

@@ -109,7 +109,7 @@ class McpItems:
         return [ev.ProviderToolBegun(approval)] if approval else []
 
     def done(self, reply: str, item: Json) -> list[ResponderEvent]:
-        """Take an item that is whole; it may be told twice."""
+        """Take an item that is whole; it may come twice."""
         match item.get("type"):
             case "mcp_approval_request" if reply:
                 self._known.add(item["id"])
@@ -137,7 +137,7 @@ def _named(item: Json) -> str:
 
 
 def arguments_of(text: str) -> Json:
-    """Return a call's arguments; what is no object stands under one name, so that it is shown to whoever is asked."""
+    """Return a call's arguments; what is no object stands under one name, so that the asked caller sees it."""
     try:
         arguments = json.loads(text)
     except ValueError:

@@ -99,6 +99,6 @@ class SelfAnsweringCodec(RealtimeCodec):
         self._due, self._wish, self._held_id, self._held = False, "", "", []
 
     def _cut_off(self) -> list[ResponderEvent]:
-        """End the reply that the caller talked over, if nobody has told us of its end."""
+        """End the reply that the caller talked over, if its end was not reported."""
         reply, self._open = self._open, ""
         return [ev.ReplyFinished(reply, "cancelled")] if reply else []

@@ -34,6 +34,14 @@ YOUNG_S = 30.0
 """Seconds a child must run for its end to count as the first."""
 
 
+def running(module: str) -> list[str]:
+    """Return the command that runs a module of this server; arguments may follow.
+
+    Without `-P`, Python would look in the working folder first, and a project there may have a `backend` of its own.
+    """
+    return [sys.executable, "-P", "-m", module]
+
+
 class ChildFailed(SetupError):
     """A child process ended before it was ready, or was not ready in time."""
 
@@ -49,7 +57,7 @@ class Command:
     pipes: bool = False
     """True: its standard input and output are pipes to us; else it has no input, and our output."""
     log: Path | None = None
-    """The file that takes its output and errors, written anew at each start."""
+    """The file that takes its output and errors, written again at each start."""
     pass_fds: Sequence[int] = ()
     """Open files it inherits."""
 
@@ -86,7 +94,7 @@ class ChildProcess:
         on_failed_restart: Callable[[Exception], object] = lambda error: None,
         limits: Limits = USUAL,
     ) -> None:
-        """`name` stands in logs; `command` is asked for anew at each start.
+        """`name` stands in logs; `command` is asked for again at each start.
 
         `until_ready` returns once the child serves; it may raise whatever `start` is to raise.
         `on_failed_restart` may mend what kept the child from coming back, before the next attempt.

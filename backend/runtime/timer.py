@@ -14,7 +14,7 @@ from collections.abc import Callable
 class Alarm:
     """Calls `on_alarm` once, at the earliest moment it was set to. Its owner looks at the time, so early is harmless.
 
-    The callback runs in the context the alarm was made in, whoever set it: what then happens belongs to its owner.
+    The callback runs in the context the alarm was made in: what then happens belongs to its owner.
     """
 
     def __init__(self, on_alarm: Callable[[], None]) -> None:

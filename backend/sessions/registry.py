@@ -9,7 +9,6 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from enum import StrEnum
 from functools import partial
-from pathlib import Path
 from typing import NotRequired, Protocol, TypedDict
 
 from msgspec import convert, to_builtins
@@ -20,7 +19,6 @@ from backend.media.endpointing import Levels
 from backend.runtime.supervisor import cancel_all
 from backend.sessions.event_log import EventLog
 from backend.sessions.page_json import LoggedEvent, PageMessage
-from backend.sessions.places import CallPlaces
 from backend.sessions.transcript import Transcript
 from backend.transports.base import Transport
 from backend.turns.call_options import CallOptions
@@ -183,7 +181,7 @@ class Session:
         self.options: CallOptions | None = None
         """What the caller's program has chosen; None where it cannot choose."""
         self.follower: CallFollower | None = None
-        """Is told each step of the call, for a program that speaks another protocol than our page's."""
+        """Gets each step of the call, for a program that speaks another protocol than our page's."""
         self.levels: Levels | None = None
         """The detector's scores, for those who watch; None without local endpointing, and before the call."""
 
@@ -248,16 +246,11 @@ class SessionRegistry:
         interruptions: bool = True,
         on_lapse: Callable[[], None] = lambda: None,
         admit: Callable[[], None] = lambda: None,
-        places: CallPlaces | None = None,
     ) -> None:
-        """`on_lapse` is called for every reserved session that never got its call; `admit` may raise `TooMany`.
-
-        `places` bounds the sessions of all processes on this machine; None: nothing does.
-        """
+        """`on_lapse` is called for every reserved session that never got its call; `admit` may raise `TooMany`."""
         self._run_call = run_call
         self._on_lapse = on_lapse
         self._admit = admit
-        self._places = places or CallPlaces(Path(), 0)
         self.watcher = Watcher()
         """Learns of all sessions."""
         self._cap = cap
@@ -328,7 +321,6 @@ class SessionRegistry:
     def hand_over(self, session: Session) -> HandedOver:
         """Release a reserved session, for another process to `adopt`. Raises `BadRequest` once it is connected."""
         self._end_reservation(session)
-        self._places.free(session.id)
         self._forget(session)
         session.event_log.close()
         return {
@@ -422,7 +414,6 @@ class SessionRegistry:
         self._timers.clear()
 
     def _reserved(self, session: Session) -> Session:
-        self._places.take(session.id)
         self._sessions[session.id] = session
         self._later(session, CONNECT_WITHIN_S, self._expire_reservation)
         self.watcher.on_change(session)
@@ -453,7 +444,6 @@ class SessionRegistry:
         session.state = SessionState.ENDED
         session.ended_at = time.time()
         session.ended_reason = reason
-        self._places.free(session.id)
         session.event_log.publish(SessionEnded(reason))
         session.event_log.close()
         self.watcher.on_change(session)

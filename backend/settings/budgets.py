@@ -84,7 +84,7 @@ class BudgetSettings(BaseModel):
         None, description="TOML with the prices of Responders, by model; unset: backend/budgets/prices.toml."
     )
     call_usd: float = Field(
-        0, ge=0, description="US dollars that the models of one call may cost, whoever calls; then it ends in words."
+        0, ge=0, description="US dollars that the models of one call may cost; then it ends in words."
     )
     live_calls: int = Field(2, ge=0, description="Live calls at once of one user, and of one address.")
     running_turns: int = Field(4, ge=0, description="Typed turns at once of one user, and of one address.")
@@ -92,13 +92,6 @@ class BudgetSettings(BaseModel):
     limit_loopback: bool = Field(
         False, description="Apply these limits to callers from this very machine, too, e.g. behind a proxy."
     )
-    proof_of_work_bits: int = Field(
-        0,
-        ge=0,
-        le=28,
-        description="Zero bits of a hash that strangers find before their first costly request, e.g. 18.",
-    )
-    proof_of_work_s: int = Field(120, ge=10, description="Seconds in which such a challenge is to be answered.")
     new_users_per_day: int = Field(100, ge=0, description="New users (cookies) a day that one address is given.")
     proven_after_h: float = Field(
         24, ge=0, description="Hours after which a returning cookie is not charged to its address any more."

@@ -11,8 +11,6 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, f
 
 from backend.settings.network import split
 
-TOKEN_MIN = 24
-"""Characters a token must have at least: it is the only thing between a stranger and the tools."""
 SERVER_NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
 NAME_LIMIT = 20
 SERVERS_LIMIT = 20
@@ -55,13 +53,8 @@ class McpServerEntry(BaseModel):
 
 
 class McpSettings(BaseModel):
-    """Tokens are at least 24 characters long; `user:token` makes a token act on behalf of that user id."""
+    """How our tools are served, and whose tools are used. Tokens of API keys open the endpoints."""
 
-    internal_tokens: SecretStr | None = Field(
-        None, description="Tokens for /mcp/, comma-separated, each `token` or `user:token`; unset: not served."
-    )
-    copilot_tokens: SecretStr | None = Field(None, description="Tokens for /mcp/copilot/; unset: not served.")
-    external_tokens: SecretStr | None = Field(None, description="Tokens for /mcp/external/; unset: not served.")
     allowed_hosts: str = Field(
         "", description="Host names under which /mcp/ is reached, comma-separated; localhost and loopback always are."
     )
@@ -69,16 +62,6 @@ class McpSettings(BaseModel):
     servers: SecretStr | None = Field(
         None, description="Other servers whose tools are used: JSON by name, or a file with it (see the how-to)."
     )
-
-    @field_validator("internal_tokens", "copilot_tokens", "external_tokens")
-    @classmethod
-    def _long_enough(cls, value: SecretStr | None) -> SecretStr | None:
-        for _, token in pairs(value):
-            if len(token) < TOKEN_MIN:
-                raise ValueError(
-                    f"must hold tokens of at least {TOKEN_MIN} characters, e.g. from `openssl rand -hex 24`"
-                )
-        return value
 
     @field_validator("servers")
     @classmethod
@@ -95,16 +78,6 @@ class McpSettings(BaseModel):
     def hosts(self) -> list[str]:
         """Return the host names beside our own."""
         return split(self.allowed_hosts)
-
-    def has_tokens(self, kind: str) -> bool:
-        """Return whether there are static tokens of that kind: internal, copilot or external."""
-        return bool(pairs(getattr(self, f"{kind}_tokens")))
-
-
-def pairs(value: SecretStr | None) -> list[tuple[str, str]]:
-    """Return (user id or '', token) of each token in a setting."""
-    found = [part.rpartition(":") for part in split(value.get_secret_value())] if value else []
-    return [(user.strip(), token.strip()) for user, _, token in found]
 
 
 def _entries(value: SecretStr | None) -> dict[str, McpServerEntry]:

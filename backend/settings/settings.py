@@ -25,8 +25,6 @@ from pydantic import (
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from backend.errors import SettingsError
-from backend.extensions.recordings.settings import RecordingSettings
-from backend.extensions.telephone.settings import PlivoSettings, TelephoneSettings, TelnyxSettings, TwilioSettings
 from backend.settings.access import AccessMode, OidcSettings, key_pairs
 from backend.settings.agent import PipelineSettings, ReasoningSettings, RouterSettings
 from backend.settings.budgets import BudgetSettings
@@ -170,9 +168,6 @@ class Settings(BaseSettings):
         30, ge=0, description="Days for which the link to a shared transcript may work; 0: nobody shares any."
     )
 
-    # Recordings
-    recording: RecordingSettings = Field(default_factory=RecordingSettings)  # type: ignore[arg-type]
-
     # Services of the tools
     finnhub_api_key: SecretStr | None = Field(None, description="Finnhub key, for stock quotes; unset: sample data.")
     newsapi_api_key: SecretStr | None = Field(None, description="NewsAPI key, for headlines; unset: sample data.")
@@ -197,7 +192,7 @@ class Settings(BaseSettings):
     plugin_folders: Annotated[list[Path], NoDecode] = Field(
         [], description="Folders with further Thinker and tool files, comma-separated."
     )
-    reload: bool = Field(False, description="Load plugins anew when a file of theirs changes; for development.")
+    reload: bool = Field(False, description="Load plugins again when a file of theirs changes; for development.")
 
     # Tracing
     otel_exporter_otlp_endpoint: str | None = Field(
@@ -306,15 +301,9 @@ class Settings(BaseSettings):
     )
     late_answer_max_s: Seconds = Field(
         120,
-        description="Seconds after its question in which an answer is told though the caller has moved on; 0: never.",
+        description="Seconds after its question in which an answer is spoken though the caller has moved on; 0: never.",
     )
     thinker_deadline_s: float = Field(15, gt=0, description="Seconds a Thinker has to answer.")
-
-    # Telephone
-    telephone: TelephoneSettings = Field(default_factory=TelephoneSettings)  # type: ignore[arg-type]
-    twilio: TwilioSettings = Field(default_factory=TwilioSettings)  # type: ignore[arg-type]
-    telnyx: TelnyxSettings = Field(default_factory=TelnyxSettings)  # type: ignore[arg-type]
-    plivo: PlivoSettings = Field(default_factory=PlivoSettings)  # type: ignore[arg-type]
 
     # Chat
     chat_deadline_s: float = Field(180, gt=0, le=600, description="Seconds a typed turn has to be answered.")
@@ -501,6 +490,11 @@ class Settings(BaseSettings):
         if kind not in self._of:
             self._of[kind] = read_settings(kind, self._given.get(kind.prefix().lower().rstrip("_"), {}))
         return cast("S", self._of[kind])
+
+    @property
+    def several_processes(self) -> bool:
+        """Whether this process is one of several that serve the same callers."""
+        return self.workers > 1 or self.share_sessions
 
     @property
     def responder_names(self) -> list[str]:

@@ -24,6 +24,11 @@ FORMER: Mapping[str, str | None] = {
     "CALDAV_URL": "CALENDAR__URL",
     "CALDAV_USERNAME": "CALENDAR__USERNAME",
     "CALDAV_PASSWORD": "CALENDAR__PASSWORD",
+    "BUDGETS__PROOF_OF_WORK_BITS": None,
+    "BUDGETS__PROOF_OF_WORK_S": None,
+    "MCP__INTERNAL_TOKENS": "API_KEYS",
+    "MCP__COPILOT_TOKENS": "API_KEYS",
+    "MCP__EXTERNAL_TOKENS": "API_KEYS",
 }
 """Former setting → the setting that took its place; None: nothing did."""
 

@@ -192,7 +192,7 @@ class Lease:
         return bool(await taken)
 
     async def take_over(self) -> None:
-        """Take the lease from whoever holds it."""
+        """Take the lease from its holder."""
         await self._client.call(lambda redis: redis.set(self._name, self.token, px=self._ttl_ms))
 
     async def renew(self) -> bool:

@@ -208,7 +208,7 @@ class Memory(RedisStore):
     async def update_user_context(self, user_id: str, change: Callable[[Json], Json]) -> Json:
         """Apply `change` to the context atomically and return the result; `change` may run more than once.
 
-        Nobody is told of a change that leaves everything as it was; the context is kept for its whole time again.
+        A change that leaves everything as it was is not announced; the context is kept for its whole time again.
         """
         key = keys.context(user_id)
 

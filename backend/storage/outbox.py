@@ -2,7 +2,7 @@
 
 `enqueue` never waits and never fails. While memory is out of reach, jobs wait in their order and are done when it
 answers again; when the bounded queue is full, the oldest job is dropped. A job that memory refuses although it answers
-is tried `CHANCES` times, so that none keeps the others waiting for ever. A job may run twice, when the answer
+is tried `CHANCES` times, so that none keeps the others waiting forever. A job may run twice, when the answer
 to its first try was lost; all writes of `Memory` may be repeated (a topic may be counted twice). An outage is logged
 once when it begins and once when it ends, with what was lost.
 """

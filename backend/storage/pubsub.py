@@ -33,7 +33,7 @@ RECONNECT_AFTER_S = 0.5
 OPEN_WITHIN_S = 5.0
 QUIET_S = 5.0
 """Seconds without a message after which Redis is asked for one; when that brings none either, the channels are opened
-anew: a connection may be dead and not say so."""
+again: a connection may be dead and not say so."""
 
 
 class UserMessage(msgspec.Struct, omit_defaults=True):

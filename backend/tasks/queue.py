@@ -95,7 +95,7 @@ class DocketQueue:
     async def delete_unreadable(self) -> None:
         """Delete the messages that cannot be decoded: each would end the library's worker again and again.
 
-        The task that one names is enqueued anew, as an earlier build may have written it in a format of its own.
+        The task that one names is enqueued again, as an earlier build may have written it in a format of its own.
         """
         from docket import Execution
 

@@ -3,7 +3,7 @@
     task:{id}             the record, as JSON                 tasks:counts    hash: event → how often it happened
     task:{id}:steps       hash: step → its value, as JSON     tasks:open      sorted set: open ids by their last change
     task:{id}:told        list of progress entries            tasks:running   set of the running ids
-    task:{id}:archive     list of model calls                 tasks:sweep     held by whoever looks for lost tasks
+    task:{id}:archive     list of model calls                 tasks:sweep     the lease of the search for lost tasks
     user:{id}:tasks       sorted set: ids by creation         tasks:events    pub/sub channel of every change
     user:{id}:task:{hash} the open task of an instruction, so that asking twice is one task
 
@@ -159,7 +159,7 @@ class TaskRepository(RedisStore):
         return await self._change(task_id, lambda task: tasks.canceled(task, self._clock()), "canceled")
 
     async def find(self, task_id: str) -> Task | None:
-        """Return the task, whoever owns it; None when it is unknown."""
+        """Return the task of any owner; None when it is unknown."""
         [task] = await self._client.call(lambda redis: _read(redis, [task_id]))
         return cast(Task | None, task)
 

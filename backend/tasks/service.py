@@ -133,7 +133,7 @@ class TaskService:
         await self.repository.forget(owner)
 
     async def move(self, owner: str, to: str) -> None:
-        """Give all of a user's tasks to another; those that run begin anew, from the steps they have kept."""
+        """Give all of a user's tasks to another; those that run begin again, from the steps they have kept."""
         await self.repository.move(owner, to)
         await self.fair_queue.enqueue_of(to)
 

@@ -203,7 +203,7 @@ def canceled(task: Task, now: float) -> Task:
 
 
 def given(task: Task, to: str, now: float, *, room: bool) -> Task:
-    """Give the task to another user; a run of it is over, and begins anew for them. Without `room` it is cancelled."""
+    """Give the task to another user; a run of it is over, and begins again for them. Without `room` it is cancelled."""
     task = replace(task, owner=to)
     if not task.open:
         return task

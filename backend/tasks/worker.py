@@ -71,7 +71,7 @@ class TaskRun(Checkpoints):
         self._unsaved: deque[str] = deque(maxlen=UNSAVED_LIMIT)
         self.has_progress = asyncio.Event()
         self.on_progress: Callable[[str], None] | None = None
-        """Told of each report, too."""
+        """Gets each report, too."""
 
     def __repr__(self) -> str:
         return f"TaskRun({self.task!r}, {len(self.values)} steps kept)"

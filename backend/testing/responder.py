@@ -1,4 +1,4 @@
-"""A Responder that does what a test tells it, and keeps what it was told."""
+"""A Responder that does what a test asks, and keeps what it was sent."""
 
 from __future__ import annotations
 

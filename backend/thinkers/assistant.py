@@ -40,6 +40,8 @@ MANIFEST = Manifest(
         "Cancel the reminder about the bread.",
         "Write down that the car needs oil.",
         "What are my notes?",
+        "What have I noted?",
+        "New note: the key is with Tom.",
         "Take a note that the key is under the mat.",
         "Postpone that note.",
         "Snooze it until Monday.",

@@ -106,7 +106,7 @@ class Manifest:
     filler: str = ""
     """A sentence the Responder may say while this takes long."""
     late: Literal["deliver", "drop"] = "deliver"
-    """Whether an answer that comes when the caller has moved on is told all the same, once the floor is free."""
+    """Whether an answer that comes when the caller has moved on is spoken all the same, once the floor is free."""
     clock: Literal["time", "asked", "date"] = "time"
     """What its answers rest on of the user's clock: the time of day, the time only where the question speaks of it, or
     their date alone. Users in different time zones share an answer only where the time does not matter."""

@@ -38,6 +38,8 @@ MANIFEST = Manifest(
     phrases=(
         "Who wrote Hamlet?",
         "Suggest a name for a boat.",
+        "Write a poem about the sea.",
+        "Tell me a story about a fox.",
         "What's the difference in time between Paris and New York?",
         "Translate thank you into Spanish.",
         "What is the capital of France?",

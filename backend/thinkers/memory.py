@@ -35,6 +35,10 @@ MANIFEST = Manifest(
     preferences=("name", "time_zone"),
     phrases=(
         "What do you know about me?",
+        "My name is Peter.",
+        "What is my name?",
+        "Where do I live?",
+        "I live in Leeds, and I have a dog.",
         "Never bring up football.",
         "Who is my hairdresser?",
         "How many pets do I have?",

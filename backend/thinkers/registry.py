@@ -95,6 +95,7 @@ class ThinkerRegistry:
         Raises `BadPlugin` on a broken file, a domain twice, or a tool that does not exist, and `SettingsError` for a
         name in THINKERS that no Thinker has.
         """
+        further = tuple(further)
         own = [thinker_of(module) for module in package_modules(package) if hasattr(module, "MANIFEST")]
         plugins = [thinker_of(module) for module in further if hasattr(module, "MANIFEST")]
         replaced = {one.manifest.domain for one in plugins if one.manifest.replaces}
@@ -114,15 +115,25 @@ class ThinkerRegistry:
         """The manifests in the alphabetical order of their domains."""
         return tuple(self._by_domain[domain].manifest for domain in sorted(self._by_domain))
 
-    def route_tool(self) -> Json:
-        """Return the function tool the Responder calls, in the Realtime API's JSON form."""
-        domains = [manifest.domain for manifest in self.manifests]
+    def route_tool(self, turns: SourceMode) -> Json:
+        """Return the function tool that the Responder calls in such turns, in the Realtime API's JSON form.
+
+        Where no language model reads the guide, the schema itself says what each domain is for, by examples.
+        """
+        domain: Json = {
+            "type": "string",
+            "enum": [one.domain for one in self.manifests],
+            "description": "The specialist.",
+        }
+        if turns in self._without_model:
+            domain["oneOf"] = [described(one) for one in self.manifests]
+            domain |= {"default": self._catch_all} if self._catch_all else {}
         query = (
             "The whole question in one sentence that can be understood by itself: names, places and dates from the "
             "conversation put in."
         )
         properties: Json = {
-            "domain": {"type": "string", "enum": domains, "description": "The specialist."},
+            "domain": domain,
             "query": {"type": "string", "description": query},
         }
         if patient := ", ".join(manifest.domain for manifest in self.manifests if manifest.background):
@@ -139,9 +150,9 @@ class ThinkerRegistry:
             "parameters": parameters | {"additionalProperties": False},
         }
 
-    def guide(self, turns: SourceMode) -> str:
-        """Return when to route where, a line a domain, for the prompt of such turns."""
-        return guide(self.manifests, with_phrases=turns in self._without_model)
+    def guide(self) -> str:
+        """Return when to route where, a line a domain, for a language model's prompt."""
+        return guide(self.manifests)
 
     def parse(self, name: str, arguments: str) -> Route:
         """Read the Responder's tool call. Raises `BadRequest` with a message the model can act on."""
@@ -203,13 +214,19 @@ def _can_serve(manifest: Manifest, toolbox: Registry) -> bool:
     return not manifest.tools or not toolbox.left_out.issuperset(manifest.tools)
 
 
-def guide(manifests: Iterable[Manifest], *, with_phrases: bool = False) -> str:
+def guide(manifests: Iterable[Manifest]) -> str:
     """Return when to route where, a line a domain; a language model needs no `phrases`."""
     return "\n".join(
         f"- {one.domain}: for {one.description}. Example: "
-        + " ".join(f"“{said}”" for said in (one.example, *one.examples, *(one.phrases if with_phrases else ())))
+        + " ".join(f"“{said}”" for said in (one.example, *one.examples))
         for one in manifests
     )
+
+
+def described(manifest: Manifest) -> Json:
+    """Return one domain of the routing tool's schema, with all that is known to be said to its Thinker."""
+    said = [manifest.example, *manifest.examples, *manifest.phrases]
+    return {"const": manifest.domain, "description": manifest.description, "examples": said}
 
 
 def thinker_of(module: ModuleType) -> Thinker:

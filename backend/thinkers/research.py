@@ -159,15 +159,24 @@ async def _planned(run: ThinkerRun, number: int, findings: Findings) -> list[Sea
 
 
 async def _plan(run: ThinkerRun, findings: Findings) -> list[Search]:
-    """Plan the next searches. In the first round, an unreadable plan means the question itself, searched everywhere."""
+    """Plan the next searches. In the first round, an unreadable plan means the question itself, searched everywhere.
+
+    So does a question that no model can plan for; its gaps are not looked for.
+    """
     question = run.question.query
+    if run.dependencies.without_model:
+        return [] if findings else _everywhere(question)
     task = (GAPS if findings else PLAN).format(limit=SEARCH_LIMIT)
     text = f"{question}\n\nFindings (data): {_quoted(findings)}" if findings else question
     response = await run.ask(task, text, tools=(), mode="chat", quiet=True)
     planned = read_plan(response.text)
     if planned is None and not findings:
-        return [Search(question[:300], source) for source in ("web", "news", "documents")]
+        return _everywhere(question)
     return planned or []
+
+
+def _everywhere(question: str) -> list[Search]:
+    return [Search(question[:300], source) for source in ("web", "news", "documents")]
 
 
 def read_plan(text: str) -> list[Search] | None:
@@ -221,10 +230,7 @@ async def _searched(run: ThinkerRun, search: Search) -> ToolResult:
 
 async def _write(run: ThinkerRun, findings: Findings) -> Answer:
     run.progress("writing the answer")
-    situation = await run.situation()
-    text = f"{run.question.query}\n\nFindings (data):\n{_quoted(findings)}"
-    response = await run.ask(run.manifest.prompt, text, situation=situation, tools=(), quiet=True)
-    answer = run.answer_from(response)
+    answer = _listed(run, findings) if run.dependencies.without_model else await _written(run, findings)
     useful = [result for result in findings.values() if result.error is None]
     sample = any(result.sample for result in useful)
     live = any(result.is_live for result in useful)
@@ -239,6 +245,25 @@ async def _write(run: ThinkerRun, findings: Findings) -> Answer:
         tokens=run.tokens,
         untrusted=True,
     )
+
+
+async def _written(run: ThinkerRun, findings: Findings) -> Answer:
+    situation = await run.situation()
+    text = f"{run.question.query}\n\nFindings (data):\n{_quoted(findings)}"
+    return run.answer_from(await run.ask(run.manifest.prompt, text, situation=situation, tools=(), quiet=True))
+
+
+def _listed(run: ThinkerRun, findings: Findings) -> Answer:
+    """Return what each source says, for want of a model that would compare them."""
+    said = [
+        f"From {TOOLS[search.source][1]}: {words}"
+        for search, result in findings.items()
+        if not result.error and not result.empty and (words := json.loads(result.content).get("spoken"))
+    ]
+    if failed := [TOOLS[search.source][1] for search, result in findings.items() if result.error]:
+        said.append(f"I could not search {' and '.join(failed)}.")
+    text = " ".join(said) or "I found nothing about that in any source."
+    return Answer(text, "model", latency_ms=round((time.perf_counter() - run.began) * 1000))
 
 
 def _quoted(findings: Findings) -> str:

@@ -37,7 +37,7 @@ class ThinkerRouting:
         *,
         ids: str = "thinker_",
     ) -> None:
-        """`asked` is the question but for domain and words, `publish` shows progress, `on_end` is told of outcomes.
+        """`asked` is the question but for domain and words, `publish` shows progress, `on_end` gets outcomes.
 
         The calls are named `ids` with a number.
         """
@@ -56,7 +56,7 @@ class ThinkerRouting:
     def tool(self) -> Tool:
         """Return the tool `route_to_thinker` for the agent's toolbox."""
         registry = self._thinkers.registry
-        route = registry.route_tool()
+        route = registry.route_tool("chat")
         slowest = max(self._thinkers.deadline_s(replace(self._asked, domain=m.domain)) for m in registry.manifests)
         return Tool(
             name=ROUTE_TOOL,
@@ -67,7 +67,7 @@ class ThinkerRouting:
             services={"context": ToolContext},
             cache=False,
             always=True,
-            guidance=GUIDANCE.format(tool=ROUTE_TOOL, guide=registry.guide("chat")),
+            guidance=GUIDANCE.format(tool=ROUTE_TOOL, guide=registry.guide()),
             deadline_s=slowest + SLACK_S,
         )
 

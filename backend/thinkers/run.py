@@ -60,6 +60,8 @@ class ThinkerDependencies:
     """Picks the tools of a typed turn, which has many at hand; Thinkers have their manifests' few."""
     enqueue: Enqueue | None = None
     """Takes the writes to memory that no answer waits for; None: nothing is learnt from answers."""
+    without_model: bool = False
+    """Whether no language model answers: a tool is called where a question calls for one, and nothing is thought."""
 
     def mode_of(self, question: Question) -> Mode:
         """Return the mode that is on for a question."""

@@ -89,7 +89,7 @@ class ToolRights:
 
 @dataclass(frozen=True, slots=True)
 class ToolContext:
-    """The circumstances of a tool call: for whom and in which turn. `user_id` is empty for an unknown caller."""
+    """The circumstances of a tool call: for which user and in which turn. `user_id` is empty for an unknown caller."""
 
     user_id: str
     conversation_id: str = ""

@@ -7,7 +7,7 @@
 
 A question is bound to its user, conversation, tool and canonical arguments, and has an id that nobody can guess. Only
 `take_answer` and `answer` grant it, and only the user's own words or click lead there; `ask`, which a model can cause
-as often as it likes, never does. Each step is one transaction: an agreement is carried out once, whoever asks.
+as often as it likes, never does. Each step is one transaction: an agreement is carried out once.
 """
 
 from __future__ import annotations

@@ -22,6 +22,8 @@ T = TypeVar("T")
 
 PLUGIN = "plugin_"
 """What the name of a plugin's module begins with."""
+EXTENSION_FILE = "extension.py"
+"""The file that makes a folder an extension."""
 
 
 def package_modules(package: str) -> list[ModuleType]:
@@ -32,9 +34,13 @@ def package_modules(package: str) -> list[ModuleType]:
 
 
 def folder_modules(folder: Path) -> list[ModuleType]:
-    """Return every `.py` file of `folder` but tests and names that begin with an underscore. Raise `BadPlugin`."""
+    """Return every `.py` file of `folder` but tests and names that begin with an underscore. Raise `BadPlugin`.
+
+    Of a folder in it that holds an `extension.py`, that file is returned; it imports its neighbours relatively.
+    """
     besides = ("_", "test_", "conftest.py")
-    return [_loaded(path) for path in sorted(folder.glob("*.py")) if not path.name.startswith(besides)]
+    files = [_loaded(path) for path in sorted(folder.glob("*.py")) if not path.name.startswith(besides)]
+    return files + [_loaded_extension(path.parent) for path in sorted(folder.glob(f"*/{EXTENSION_FILE}"))]
 
 
 def declared_in(module: ModuleType, mark: str, kind: type[T]) -> list[T]:
@@ -94,6 +100,19 @@ def _loaded(path: Path) -> ModuleType:
             raise
         raise BadPlugin(f"{_place(path, error)} cannot be loaded: {error}.") from error
     return module
+
+
+def _loaded_extension(folder: Path) -> ModuleType:
+    """Return the `extension.py` of a folder, as a module of a package of its own, loaded once per path and content."""
+    digest = hashlib.sha256(str(folder.resolve()).encode())
+    for path in sorted(folder.rglob("*.py")):
+        digest.update(path.read_bytes())
+    name = f"{PLUGIN}{folder.name}_{digest.hexdigest()[:12]}"
+    if name not in sys.modules:
+        package = ModuleType(name)
+        package.__path__ = [str(folder)]
+        sys.modules[name] = package
+    return imported_module(f"{name}.{Path(EXTENSION_FILE).stem}")
 
 
 def _place(path: Path, error: Exception) -> str:

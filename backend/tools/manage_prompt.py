@@ -22,8 +22,8 @@ from backend.users.profile_updates import instruction_id as id_of
 
 @tool(
     "manage_prompt",
-    f"The user's standing instructions for how they are answered in this and every later conversation, at most "
-    f"{INSTRUCTION_LIMIT}: add one, delete one, or list them.",
+    f"The user's standing instructions for how they are answered in this and every later "
+    f"conversation, at most {INSTRUCTION_LIMIT}: add one, delete one, or list them.",
     tier=Tier.SIGNED_IN,
     writes=("add", "delete"),
     cache=False,
@@ -38,7 +38,14 @@ async def manage_prompt(
     context: ToolContext,
     store: Memory,
     action: Literal["add", "delete", "list"],
-    text: Annotated[str, Field(max_length=INSTRUCTION_CHARS, description="add: the instruction, one sentence.")] = "",
+    text: Annotated[
+        str,
+        Field(
+            max_length=INSTRUCTION_CHARS,
+            description="add: the instruction, one sentence.",
+            examples=["From now on, answer in one sentence.", "Always call me captain.", "Never use difficult words."],
+        ),
+    ] = "",
     instruction_id: Annotated[str, Field(max_length=20, description="delete: its id, as listed.")] = "",
 ) -> Result:
     """Raise `BadRequest`, `NotFound`, or `MemoryUnavailable`."""

@@ -65,9 +65,18 @@ async def memory(
     memories: Memories | None,
     texts: TextSearch | None,
     action: Action,
-    query: Annotated[str, Field(max_length=500, description="search: what it is about.")] = "",
+    query: Annotated[
+        str, Field(max_length=500, description="search: what it is about.", examples=["my sister's name", "my home"])
+    ] = "",
     memory_id: Annotated[str, Field(max_length=64, description="update, delete, get: its id, as found.")] = "",
-    text: Annotated[str, Field(max_length=TEXT_LIMIT, description="create, update: the sentence.")] = "",
+    text: Annotated[
+        str,
+        Field(
+            max_length=TEXT_LIMIT,
+            description="create, update: the sentence.",
+            examples=["My sister's name is Anna.", "I live in Oslo."],
+        ),
+    ] = "",
     tags: Annotated[
         list[Annotated[str, Field(min_length=1, max_length=TAG_CHARS)]] | None,
         Field(max_length=TAG_LIMIT, description="create, update: a few words to file it under."),

@@ -52,8 +52,8 @@ class UserReminders(Protocol):
 
 @tool(
     "reminders",
-    "Reminders that reach the user at a given time: create one, list them, or cancel one. Create takes text and at; "
-    "cancel takes reminder_id, or text that only one of them holds.",
+    "Reminders and alarms that reach the user at a given time: create one, list them, or cancel one. Create takes text "
+    "and at; cancel takes reminder_id, or text that only one of them holds.",
     tier=Tier.SIGNED_IN,
     writes=("create", "cancel"),
     cache=False,
@@ -65,7 +65,7 @@ async def reminders(
     context: ToolContext,
     store: UserReminders | None,
     action: Literal["create", "list", "cancel"],
-    text: Annotated[str, Field(max_length=2_000, description="What to remind of; for cancel, words of it.")] = "",
+    text: Annotated[str, Field(max_length=2_000, description="create: what to remind of; cancel: words of it.")] = "",
     at: Annotated[
         str,
         Field(

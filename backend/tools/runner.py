@@ -5,7 +5,7 @@ user has agreed where that is needed, the tool answers within its deadline, and 
 failure becomes a structured result the model can act on; only cancellation is raised.
 
 The first call of a tool that needs consent is not made: the question is recorded (`confirmations`), and the model is
-told to ask. Only the user answers it, with a message that agrees or with a click, and the same call made after that is
+asked to ask. Only the user answers it, with a message that agrees or with a click, and the same call made after that is
 carried out once. However often a model repeats a call, that is no answer.
 """
 

@@ -127,7 +127,7 @@ CR Costa Rica: San Jose
 
 @dataclass(frozen=True, slots=True)
 class KnownPlace:
-    """A place, with the names by which it is told from its namesakes."""
+    """A place, with the names that distinguish it from its namesakes."""
 
     name: str
     admin1: str

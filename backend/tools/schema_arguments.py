@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any
-
-from jsonschema import Draft202012Validator
-from jsonschema.exceptions import SchemaError
-from jsonschema.exceptions import ValidationError as SchemaViolation
-from referencing import Registry
-from referencing.exceptions import Unresolvable
+from typing import TYPE_CHECKING, Any
 
 from backend.errors import BadRequest
 from backend.tools.base import Json, ReadArguments, without_keywords
+
+if TYPE_CHECKING:
+    from jsonschema.exceptions import ValidationError as SchemaViolation
 
 NOT_CHECKED = frozenset({"pattern", "patternProperties", "format", "$dynamicRef", "$recursiveRef"})
 """Keywords left to the tool's own server: a foreign regular expression could block this one for minutes."""
@@ -22,6 +19,9 @@ PROBLEMS_LIMIT = 5
 
 def schema_problem(schema: Mapping[str, Any]) -> str:
     """Return why a model cannot be asked to fill in this schema; '' if it can."""
+    from jsonschema import Draft202012Validator  # takes a second to import: only where it is needed
+    from jsonschema.exceptions import SchemaError
+
     if schema.get("type") != "object":
         return "its type is not object"
     try:
@@ -33,6 +33,10 @@ def schema_problem(schema: Mapping[str, Any]) -> str:
 
 def argument_reader(schema: Mapping[str, Any]) -> ReadArguments:
     """Return a check by a foreign JSON Schema: nothing is fetched for it, and no regular expression is run."""
+    from jsonschema import Draft202012Validator
+    from referencing import Registry
+    from referencing.exceptions import Unresolvable
+
     checked = without_keywords(schema, lambda keyword, _: keyword in NOT_CHECKED)
     validator = Draft202012Validator(checked, registry=Registry())
 

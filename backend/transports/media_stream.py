@@ -9,12 +9,11 @@ from __future__ import annotations
 import asyncio
 from collections import Counter, deque
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Protocol
 
 from starlette.websockets import WebSocket
 
 from backend.errors import BadRequest, LineFailed
-from backend.extensions.telephone.provider import TelephoneProvider
 from backend.media import g711
 from backend.media.frame import FRAME_MS
 from backend.transports.media_stream_framing import (
@@ -33,8 +32,30 @@ from backend.turns.events import Heard
 POLICY = 1008
 
 
+class StreamOrders(Protocol):
+    """Where hanging up and transferring are ordered: the API of whoever streams. Orders raise `LineFailed`."""
+
+    @property
+    def takes_orders(self) -> bool:
+        """Whether the API can be reached."""
+        ...
+
+    @property
+    def transfers(self) -> bool:
+        """Whether calls can be transferred by it."""
+        ...
+
+    async def transfer(self, call: str, target: str) -> None:
+        """Connect the caller of `call` with `target`, a number or a SIP address."""
+        ...
+
+    async def hang_up(self, call: str) -> None:
+        """End the call."""
+        ...
+
+
 class MediaStreamTransport(SocketTransport):
-    """One telephone call whose stream has started. See `transports.base.Transport` and `telephone.line.PhoneLine`."""
+    """One telephone call whose stream has started. See `base.Transport` and `phone_line.PhoneLine`."""
 
     waits_for_receiver = False  # a telephone does not wait, and marks must be read
 
@@ -43,13 +64,12 @@ class MediaStreamTransport(SocketTransport):
         socket: WebSocket,
         framing: StreamFraming,
         started: StreamStarted,
-        provider: TelephoneProvider,
+        orders: StreamOrders,
         **limits: float,
     ) -> None:
-        """`provider` is where hanging up and transferring are ordered."""
         self._framing = framing
         self._call = started.call
-        self._provider = provider
+        self._orders = orders
         self._decoder = g711.Decoder(started.law)
         self._encoder = g711.Encoder(started.law)
         self._marks = MarkedPlayback()
@@ -60,21 +80,21 @@ class MediaStreamTransport(SocketTransport):
 
     @property
     def abilities(self) -> frozenset[LineAbility]:
-        return frozenset({LineAbility.TRANSFER}) if self._provider.transfers else frozenset()
+        return frozenset({LineAbility.TRANSFER}) if self._orders.transfers else frozenset()
 
     def listen_to_keys(self, on_key: OnKey) -> None:
         self._on_key = on_key
 
     async def transfer(self, target: str) -> None:
-        await self._provider.transfer(self._call, target)
+        await self._orders.transfer(self._call, target)
 
     async def press(self, keys: str) -> None:
         raise LineFailed("No keys can be pressed in a media stream.")
 
     async def hang_up(self) -> None:
         """End the call: by the provider's API where it is configured; closing the stream ends it as well."""
-        if self._provider.takes_orders:
-            await self._provider.hang_up(self._call)
+        if self._orders.takes_orders:
+            await self._orders.hang_up(self._call)
 
     def flush(self) -> tuple[Heard, ...]:
         """Drop what is queued here and at the provider, and return what was heard, as its marks tell."""

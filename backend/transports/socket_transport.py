@@ -93,7 +93,7 @@ class SocketTransport(ABC):
         return self._playout.flush()
 
     def restore(self) -> bool:
-        """Queue what was flushed again; a flush the client has not been told of yet is spared it."""
+        """Queue what was flushed again; a flush that the client does not know yet is not sent."""
         restored = self._playout.restore()
         self._flushed = self._flushed and not restored
         return restored

@@ -13,7 +13,7 @@ from backend.users.profile_updates import AddFact, AssumeHome, NotePlace, Profil
 
 
 class ContextUpdate(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
-    """An update of the profile of whoever asked; an empty field changes nothing.
+    """An update of the asking user's profile; an empty field changes nothing.
 
     It holds what the question and its tools brought up, never what is known of the user, since it is kept with an
     answer that others may be served.

@@ -100,7 +100,7 @@ class Memories(UserLists[StoredMemory]):
         await self._client.call(lambda redis: redis.delete(self._key(user_id), vectors_key(user_id)))
 
     async def move(self, user_id: str, to: str) -> None:
-        """Give a user's memories to another; their vectors are made anew."""
+        """Give a user's memories to another; their vectors are made again."""
         await super().move(user_id, to)
         await self._client.call(lambda redis: redis.delete(vectors_key(user_id)))
 

@@ -123,7 +123,7 @@ class Notes(UserLists[StoredNote]):
     ) -> list[StoredNote]:
         """Return at most `limit` due notes that were not brought up in this conversation, the longest due first.
 
-        From now on they count as brought up, whoever else asks at the same time.
+        From now on they count as brought up, also for others who ask at the same time.
         """
         now = self._clock()
         chosen: list[StoredNote] = []

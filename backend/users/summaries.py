@@ -89,7 +89,8 @@ class SummaryDraft(msgspec.Struct):
 class Summaries:
     """Writes the summaries of all calls and chats; its owner closes it."""
 
-    model: ChatModel
+    model: ChatModel | None
+    """None: no language model is connected, and no summaries are written."""
     model_name: str
     memory: Memory
     tracer: Tracer = NO_TRACER
@@ -113,6 +114,8 @@ class Summaries:
 
         A summary under way is finished first; of the requests waiting behind it, only the last is carried out.
         """
+        if self.model is None:
+            return
         working = self._tasks.get(session_id)
         if working is None and len(self._tasks) >= WAITING_LIMIT:
             self.failed += 1
@@ -171,6 +174,7 @@ class Summaries:
 
     async def _answer(self, known: UserProfile, said: Sequence[PastMessage]) -> str:
         """Return the model's answer. Raises `ModelUnavailable`."""
+        assert self.model is not None, "without a model no summary is asked for"
         messages: list[ChatMessage] = [
             {"role": "system", "content": TASK},
             {"role": "user", "content": material(known, said)},

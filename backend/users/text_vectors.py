@@ -18,7 +18,7 @@ from backend.storage.client import RedisStore
 from backend.users.ranking import Vector
 
 LIMIT = 1_000
-"""Vectors of one user; of more, all are made anew."""
+"""Vectors of one user; of more, all are made again."""
 KEPT_S = 30 * 86_400
 """Seconds after the last new vector, at most."""
 MARK_BYTES = 4

@@ -7,12 +7,12 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from benchmarks.gauntlet.ears import ToneWatch, longest_silence_s, seconds_heard, times_heard
+from backend.testing.calls import PlacedCall
+from backend.testing.ears import ToneWatch, longest_silence_s, seconds_heard, times_heard
+from backend.testing.peer import MortalPeer
+from backend.testing.speech import silence, speech
+from backend.testing.waiting import until
 from responder_thinker.caller import ReceivedFrame
-from tests.support.mortal_peer import MortalPeer
-from tests.support.running_server import PlacedCall
-from tests.support.speech import silence, speech
-from tests.support.waiting import until
 
 QUESTION = "is it sunny"
 APOLOGY = "Sorry, something went wrong. Could you say that again?"
@@ -39,7 +39,7 @@ class GauntletCall:
     _apologies: int = 0
 
     async def ask(self) -> None:
-        """Ask the question; from its end on an answer is owed."""
+        """Ask; from the end of the question on an answer is owed."""
         self._began = _now()
         await self.call.say(silence(100) + speech(QUESTION))
         self._asked = _now()
@@ -65,7 +65,7 @@ class GauntletCall:
         await self.call.hears_nothing_for(0.5)
 
     async def is_heard(self) -> None:
-        """Wait until the provider has told the words of the question, or that it tells none."""
+        """Wait until the provider has sent the words of the question, or that it sends none."""
         await self.call.told("transcript", WITHIN_S, role="user")
 
     async def outage(self) -> None:
@@ -135,7 +135,7 @@ class Cell:
     cannot: str = ""
     trouble: str = ""
     told: tuple[str, ...] = ()
-    """What the page was told, a line an event."""
+    """What the page got, a line an event."""
 
     @property
     def is_right(self) -> bool:

@@ -69,7 +69,7 @@ async def asks(line: GauntletCall) -> None:
 
 
 async def asks_again_after_the_silence(line: GauntletCall) -> None:
-    """Ask; be told that it went wrong; ask again when the provider speaks again."""
+    """Ask; hear that it went wrong; ask again when the provider speaks again."""
     await line.ask()
     silent_until = asyncio.get_running_loop().time() + line.away_s
     await line.hears_apology()

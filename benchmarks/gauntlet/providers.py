@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from tests.support.offline_peer import OfflinePeer
+from backend.testing.peer import OfflinePeer
 
 Settings = Callable[[OfflinePeer], Mapping[str, str]]
 

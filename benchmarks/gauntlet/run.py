@@ -9,12 +9,13 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 
 from backend.errors import VoiceError
+from backend.testing.calls import call_to
+from backend.testing.peer import MortalPeer, mortal_peer
+from backend.testing.speech import speech
+from benchmarks import processes
 from benchmarks.gauntlet.cells import QUESTION, Cell, GauntletCall, Happening, run_cell
 from benchmarks.gauntlet.happenings import REST
 from benchmarks.gauntlet.providers import GauntletProvider
-from tests.support.mortal_peer import MortalPeer, mortal_peer
-from tests.support.running_server import RunningServer, placed_call, running_server
-from tests.support.speech import speech
 
 PLUGINS = Path(__file__).parent / "thinkers"
 SETTINGS = {
@@ -24,6 +25,7 @@ SETTINGS = {
     "PLUGIN_FOLDERS": str(PLUGINS),
     "SESSION_CAP": "100",
 }
+CORES = processes.Cores.available(shared=True).server
 AT_ONCE = 1
 """Providers that have all their calls at the same time: with more, the program that places them is itself late."""
 PLACED_WITHIN_S = 30.0
@@ -62,25 +64,25 @@ class _Lane:
                 peer = await stack.enter_async_context(playing)
             async with crowd:
                 env = SETTINGS | dict(self._provider.settings(peer.peer))
-                serving = running_server(peer.peer, **env)
-                server = await asyncio.to_thread(serving.__enter__)
+                serving = processes.server(peer.peer.url, CORES, env)
+                url, _ = await asyncio.to_thread(serving.__enter__)
                 stack.push_async_callback(asyncio.to_thread, serving.__exit__, None, None, None)
-                await self._run_together(server, peer, self._together)
+                await self._run_together(url, peer, self._together)
             for happening in self._alone:
                 try:
                     await peer.follow(happening.behaviour(short=self._short), when_back=REST)
                 except AssertionError as error:
                     self._cells.append(Cell(self._provider.name, happening.name, trouble=f"no peer: {error}"))
                     continue
-                await self._run_together(server, peer, [happening])
+                await self._run_together(url, peer, [happening])
         return self._cells
 
-    async def _run_together(self, server: RunningServer, peer: MortalPeer, happenings: Sequence[Happening]) -> None:
+    async def _run_together(self, url: str, peer: MortalPeer, happenings: Sequence[Happening]) -> None:
         """Place one call after another, so that each gets the connection of its own script; then let all go on."""
         running, all_placed = [], asyncio.Event()
         for happening in happenings:
             placed = asyncio.Event()
-            running.append(asyncio.create_task(self._call(happening, server, peer, placed, all_placed)))
+            running.append(asyncio.create_task(self._call(happening, url, peer, placed, all_placed)))
             await placed.wait()
         all_placed.set()
         self._cells += await asyncio.gather(*running)
@@ -88,14 +90,14 @@ class _Lane:
     async def _call(
         self,
         happening: Happening,
-        server: RunningServer,
+        url: str,
         peer: MortalPeer,
         placed: asyncio.Event,
         all_placed: asyncio.Event,
     ) -> Cell:
         away_s = happening.seconds(short=self._short)
         try:
-            async with placed_call(server, within_s=PLACED_WITHIN_S) as call:
+            async with call_to(url, within_s=PLACED_WITHIN_S) as call:
                 placed.set()
                 await all_placed.wait()
                 return await run_cell(self._provider.name, happening, GauntletCall(call, peer, away_s))

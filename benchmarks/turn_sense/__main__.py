@@ -9,7 +9,7 @@ turn_sense              this: the command line
     provider            a process of its own: the Realtime protocol, and a model that knows what is said when
     calls               a process of its own: real callers, by WebRTC or telephone, that play the scenes
   hearing, judge        which reply sounded when; what became of each scene
-  table, tradeoff       the rows with their goals; speaking into pauses against waiting, drawn
+  table                 the rows with their goals
   pooled                a program of its own: several runs that were kept as one, since a cell of one has few plays
   waits                 a program of its own: what the table of patience makes of the words alone, in seconds
 
@@ -34,14 +34,13 @@ from benchmarks.turn_sense.plan import Call, Kind
 from benchmarks.turn_sense.pooled import Kept
 from benchmarks.turn_sense.run import Run, run
 from benchmarks.turn_sense.table import Row, rows, table
-from benchmarks.turn_sense.tradeoff import drawing
 
 SCENES, QUICK_SCENES = 400, 44
 PROVIDERS_MS = (0, 250, 500)
 AT_ONCE = 26
 BUSY_MS = 60.0
 EXAMPLES = 4
-"""Failed scenes of a row that are told at most, without `--verbose`."""
+"""Failed scenes of a row that are printed at most, without `--verbose`."""
 
 
 def main() -> int:
@@ -58,14 +57,13 @@ def main() -> int:
         render.rendered(calls, Path(folder), 2, telephone=options.telephone)
         console.print(_about(options.seed, calls, time.monotonic() - began), highlight=False)
         found: list[Row] = []
-        by_style: dict[str, list[Outcome]] = {}
         for style in options.styles or [""]:
             settings = {"ENDPOINTING": style} if style else {}
             tell = console.log if options.verbose else _silent
             made = run(calls, Path(folder), options.at_once, settings, tell, telephone=options.telephone)
             outcomes = [each for call in made.calls for each in judged(call, render.read(Path(folder), call.call))]
             costs = [spent(call) for call in made.calls]
-            found, by_style[style] = rows(costs, outcomes, providers), outcomes
+            found = rows(costs, outcomes, providers)
             title = f"ENDPOINTING={style}" if style else f"Turn sense, seed {options.seed}"
             title += ", by telephone (G.711 at 8 kHz both ways)" if options.telephone else ""
             console.print(table(found, title))
@@ -75,8 +73,6 @@ def main() -> int:
                 options.json.write_text(_as_json(found, outcomes))
             if options.keep:
                 options.keep.write_bytes(Kept(options.seed, providers, costs, outcomes).encoded())
-        if options.svg:
-            options.svg.write_text(drawing(by_style, providers, f"Turn sense, seed {options.seed}"))
     console.print(f"It took {time.monotonic() - began:.0f} s.", highlight=False)
     return 0 if all(row.met is not False for row in found) else 1
 
@@ -149,7 +145,6 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--verbose", action="store_true", help="tell every scene that failed")
     parser.add_argument("--json", type=Path, help="write the figures and all scenes to a file")
     parser.add_argument("--keep", type=Path, help="keep what was judged in a file, for benchmarks.turn_sense.pooled")
-    parser.add_argument("--svg", type=Path, help="draw pauses spoken into against the wait, for each style")
     return parser.parse_args()
 
 

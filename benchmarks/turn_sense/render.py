@@ -13,7 +13,9 @@ import msgspec
 import numpy as np
 
 from backend.media.frame import FRAME_SAMPLES, SAMPLE_RATE
-from benchmarks import microphone, phone, speech
+from backend.testing import microphone
+from backend.testing.speech import frames_of
+from benchmarks import phone
 from benchmarks.turn_sense import sounds, texts, voices
 from benchmarks.turn_sense.plan import Call, Clip, ClipSpec, Spoken, Word
 from benchmarks.turn_sense.voices import Sound, Voice
@@ -139,7 +141,7 @@ def _room(spec: ClipSpec, caller: Voice, length: int, chance: np.random.Generato
 
 
 def _others(caller: Voice, chance: np.random.Generator, speakers: int) -> list[Sound]:
-    """Sentences of other people, none of whom has the caller's voice."""
+    """Sentences of other people, in voices other than the caller's."""
     names = [name for name in voices.ESPEAK if name != caller.name]
     people = [
         Voice("espeak", str(chance.choice(names)), float(chance.uniform(0.9, 1.15)), int(chance.integers(20, 80)))
@@ -165,5 +167,5 @@ def _shifted(voiced: list[tuple[float, float]], by_s: float) -> list[tuple[float
 
 def _encoded(sound: Sound, words: list[Word], voiced: list[list[tuple[float, float]]], telephone: bool) -> Clip:
     pcm = np.rint(np.clip(sound, -MOST, MOST) * 32767).astype("<i2").tobytes()
-    sent = phone.encoded(pcm) if telephone else microphone.with_pauses(speech.frames(pcm))
+    sent = phone.encoded(pcm) if telephone else microphone.with_pauses(frames_of(pcm))
     return Clip(sent.packets, sent.settling, sent.pause, words, voiced)

@@ -7,10 +7,9 @@ import json
 import pytest
 import tides
 
-from backend.agent.context import Note
 from backend.errors import NoAnswer
-from backend.middleware.base import Asked
-from backend.testing import ScriptedModel, World, run_step, run_thinker, run_tool, tool_call
+from responder_thinker.steps import Asked, Note
+from responder_thinker.testing import ScriptedModel, World, run_step, run_thinker, run_tool, tool_call
 
 NOON = World(clock=lambda: 1_795_262_400.0)
 

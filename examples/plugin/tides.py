@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 from typing import Annotated
 
-from backend.agent.context import Note
-from backend.middleware.base import Asked, step
-from backend.thinkers.base import Manifest
-from backend.tools.base import Clock, Result, tool
+from responder_thinker.steps import Asked, Note, step
+from responder_thinker.thinkers import Manifest
+from responder_thinker.tools import Clock, Result, tool
 
 MANIFEST = Manifest(
     domain="tides",

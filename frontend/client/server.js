@@ -1,8 +1,6 @@
 /** A voice server's HTTP interface: requests of the caller's own, and those of a call. Every failure is an `ApiError`. */
 
 const TIMEOUT_MS = 15_000;
-/** The status of an answer that asks a stranger for a proof of work. */
-const WORK_REQUIRED = 428;
 
 /** A refused or lost request. `status` 0: no answer at all. */
 export class ApiError extends Error {
@@ -21,7 +19,6 @@ export class ApiError extends Error {
  * @typedef {{fingerprint?: string, time_zone?: string, conversation_id?: string, interruptions?: boolean}} Opening
  * @typedef {{session_id: string, conversation_id?: string, token: string}} Ticket
  * @typedef {{id: string, token: string, conversation?: string}} Session
- * @typedef {{challenge: string, bits: number, expires_in_s: number}} Challenge
  */
 
 export class Server {
@@ -29,12 +26,10 @@ export class Server {
    * @param {object} [options]
    * @param {string} [options.url] the server's origin; "" for the page's own
    * @param {string | (() => Promise<string>) | null} [options.token] an API key's token, or what fetches one; none: the cookie's user
-   * @param {((challenge: Challenge) => Promise<string>) | null} [options.prove] does the work that is asked of strangers
    */
-  constructor({ url = "", token = null, prove = null } = {}) {
+  constructor({ url = "", token = null } = {}) {
     this.url = url.replace(/\/$/, "");
     this.token = token;
-    this.prove = prove;
   }
 
   /** True for a page of another origin, which the server's cookies never reach. */
@@ -113,17 +108,9 @@ export class Server {
 
   /** @param {string} method @param {string} path @param {any} [body] @param {string} [token] @returns {Promise<any>} */
   async request(method, path, body, token) {
-    const first = await this.#send(method, path, body, token);
-    if (first.response.status !== WORK_REQUIRED || !first.answer.error?.challenge || !this.prove) return taken(first);
-    return taken(await this.#send(method, path, body, token, await this.prove(first.answer.error)));
-  }
-
-  /** @param {string} method @param {string} path @param {any} [body] @param {string} [token] @param {string} [proof] */
-  async #send(method, path, body, token, proof) {
     const headers = {
       ...(body && { "Content-Type": "application/json" }),
       ...(token && { Authorization: `Bearer ${token}` }),
-      ...(proof && { "Proof-Of-Work": proof }),
     };
     let response;
     try {
@@ -136,18 +123,14 @@ export class Server {
     } catch (error) {
       throw new ApiError(0, error instanceof Error ? error.message : "no answer");
     }
-    return { response, answer: await response.json().catch(() => ({})) };
+    const answer = await response.json().catch(() => ({}));
+    if (!response.ok) throw refusal(response, answer.error ?? {});
+    return answer;
   }
 
   async #ownToken() {
     return (typeof this.token === "function" ? await this.token() : this.token) ?? undefined;
   }
-}
-
-/** @param {{response: Response, answer: any}} received @returns {any} */
-function taken({ response, answer }) {
-  if (!response.ok) throw refusal(response, answer.error ?? {});
-  return answer;
 }
 
 /** @param {Response} response @param {{message?: string, hint?: string}} error */

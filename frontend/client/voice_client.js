@@ -27,7 +27,6 @@ import { Server } from "./server.js";
  * @property {boolean} [processed] whether the browser cancels echo, suppresses noise and sets the gain; false only to measure
  * @property {string} [conversation] a conversation to go on with
  * @property {() => Promise<Opening>} [opening] what else a session is asked for with
- * @property {((challenge: import("./server.js").Challenge) => Promise<string>) | null} [prove] does the work asked of strangers
  */
 
 export class VoiceClient {
@@ -37,8 +36,8 @@ export class VoiceClient {
   #config = null;
 
   /** @param {Options} [options] */
-  constructor({ url = "", token = null, audio = new Audio(), transport = "webrtc", processed = true, conversation, opening, prove = null } = {}) {
-    this.server = new Server({ url, token, prove });
+  constructor({ url = "", token = null, audio = new Audio(), transport = "webrtc", processed = true, conversation, opening } = {}) {
+    this.server = new Server({ url, token });
     this.audio = new CallAudio(audio, processed, {
       onMicrophone: (microphone) => this.#emit("microphone", microphone),
       onSpeaker: (speaker) => this.#emit("speaker", speaker),

@@ -217,7 +217,6 @@ export default {
   "failure.voice_refused.hint": "Das liegt nicht an Ihnen. Bitte versuchen Sie es später noch einmal.",
   "failure.operator": "Die Betreiber dieses Servers haben den Anruf beendet.",
   "failure.error": "Der Anruf endete wegen eines Fehlers im Server.",
-  "failure.proof": "Die Seite konnte dem Server nicht beweisen, dass sie kein Roboter ist.",
   "problem.no_reply": "Die Antwort ist fehlgeschlagen.",
   "problem.no_reply.hint": "Fragen Sie noch einmal. Der Anruf geht weiter.",
   "problem.reply_too_long": "Die Antwort ist zu lang.",

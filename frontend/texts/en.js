@@ -217,7 +217,6 @@ export default {
   "failure.voice_refused.hint": "This is not your fault. Please try again later.",
   "failure.operator": "The people who run this server ended the call.",
   "failure.error": "The call ended because of an error in the server.",
-  "failure.proof": "The page could not prove to the server that it is not a robot.",
   "problem.no_reply": "The reply failed.",
   "problem.no_reply.hint": "Ask again. The call goes on.",
   "problem.reply_too_long": "The reply is too long.",

@@ -217,7 +217,6 @@ export default {
   "failure.voice_refused.hint": "No es culpa tuya. Vuelve a intentarlo más tarde, por favor.",
   "failure.operator": "Quienes gestionan este servidor han terminado la llamada.",
   "failure.error": "La llamada terminó por un error del servidor.",
-  "failure.proof": "La página no pudo demostrar al servidor que no es un robot.",
   "problem.no_reply": "La respuesta ha fallado.",
   "problem.no_reply.hint": "Pregunta otra vez. La llamada continúa.",
   "problem.reply_too_long": "La respuesta es demasiado larga.",

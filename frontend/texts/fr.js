@@ -217,7 +217,6 @@ export default {
   "failure.voice_refused.hint": "Ce n'est pas de votre faute. Réessayez plus tard.",
   "failure.operator": "Les responsables de ce serveur ont mis fin à l'appel.",
   "failure.error": "L'appel s'est terminé à cause d'une erreur du serveur.",
-  "failure.proof": "La page n'a pas pu prouver au serveur qu'elle n'est pas un robot.",
   "problem.no_reply": "La réponse a échoué.",
   "problem.no_reply.hint": "Redemandez. L'appel continue.",
   "problem.reply_too_long": "La réponse est trop longue.",

@@ -217,7 +217,6 @@ export default {
   "failure.voice_refused.hint": "あなたのせいではありません。あとでもう一度試してください。",
   "failure.operator": "サーバーの運営者が通話を終了しました。",
   "failure.error": "サーバーのエラーのため、通話が終了しました。",
-  "failure.proof": "ロボットではないことをサーバーに証明できませんでした。",
   "problem.no_reply": "応答できませんでした。",
   "problem.no_reply.hint": "もう一度たずねてください。通話は続いています。",
   "problem.reply_too_long": "応答が長すぎます。",

@@ -23,7 +23,7 @@ const hasBegun = ({ transcript }) => Boolean(transcript?.entries.length);
 /**
  * @param {import("../store.js").Store} store
  * @param {import("../conversation.js").Conversation} conversation
- * @param {import("../responder_thinker/call_audio.js").CallAudio} audio
+ * @param {import("../client/call_audio.js").CallAudio} audio
  */
 export function showCall(store, conversation, audio) {
   part("connect").addEventListener("click", () => {

@@ -5,11 +5,11 @@ import { remember, remembered } from "../remembered.js";
 import { t } from "../texts.js";
 import { make, part } from "./dom.js";
 
-/** @typedef {import("../responder_thinker/devices.js").Device} Device */
+/** @typedef {import("../client/devices.js").Device} Device */
 
 /**
  * @param {import("../store.js").Store} store
- * @param {import("../responder_thinker/call_audio.js").CallAudio} audio
+ * @param {import("../client/call_audio.js").CallAudio} audio
  */
 export function showDevices(store, audio) {
   wireButton(part("open-devices"), part("devices"));

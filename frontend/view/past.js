@@ -10,7 +10,7 @@ const PAGE = 50; // conversations in one answer of the server
 const TYPING_MS = 250; // without a key before the words are searched for
 
 /** @type {import("./panels.js").ShowPanel} */
-export function show(place, { conversation }) {
+export function show(place, { store, conversation }) {
   const dialog = /** @type {HTMLDialogElement} */ (place);
   const parts = build(dialog);
   /** The search whose answer is shown; the answer to an earlier one is not. */
@@ -85,6 +85,7 @@ export function show(place, { conversation }) {
   });
   /** Recordings are reached from here where there are any, or may be. */
   async function offerRecordings() {
+    if (!store.state.config?.extensions?.recordings) return;
     const { offered, recordings } = await getRecordings().catch(() => ({ offered: false, recordings: [] }));
     parts.recordings.hidden = !offered && !recordings.length;
   }

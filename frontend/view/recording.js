@@ -54,7 +54,7 @@ export function showRecording(store, conversation, listen) {
 
 /** True where the call under way may be recorded. @param {State} state */
 function mayBe(state) {
-  return Boolean(state.config?.recording) && isLive(state);
+  return Boolean(state.config?.extensions?.recordings?.offered) && isLive(state);
 }
 
 /** @param {(agreed: boolean) => void} answer */
@@ -83,7 +83,7 @@ function showQuestion({ box, means }, state) {
   const { consent, on } = state.recording;
   const stands = consent === "asked" || (consent === "unasked" && state.microphone.mode === "on");
   box.hidden = !(mayBe(state) && stands && !on);
-  if (!box.hidden) setText(means, t("recording.means", { kept: keptFor(state.config.recording.keep_hours) }));
+  if (!box.hidden) setText(means, t("recording.means", { kept: keptFor(state.config.extensions.recordings.keep_hours) }));
 }
 
 /** For how long recordings are kept. @param {number} hours 0: for good */

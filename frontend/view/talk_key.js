@@ -8,7 +8,7 @@ const TAKES_SPACE = "input, textarea, select, button, summary, a[href], dialog[o
 
 /**
  * @param {import("../store.js").Store} store
- * @param {import("../responder_thinker/call_audio.js").CallAudio} audio
+ * @param {import("../client/call_audio.js").CallAudio} audio
  */
 export function listenForTalkKey(store, audio) {
   const button = part("hold");

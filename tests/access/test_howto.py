@@ -43,6 +43,16 @@ def test_the_command_makes_a_token(monkeypatch: pytest.MonkeyPatch) -> None:
     assert signed.claims.exp - signed.claims.iat == 300
 
 
+def test_the_command_makes_a_token_for_an_editor_that_lives_for_days(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("API_KEYS", f"shop:{SECRET}")
+    made = CliRunner().invoke(app, ["token", "ada", "--grant", "mcp_copilot", "--days", "90"])
+    assert made.exit_code == 0, made.output
+    claims = ApiKeys({"shop": SECRET}).read(made.output.strip()).claims
+    assert claims.exp - claims.iat == 90 * 86_400
+    refused = CliRunner().invoke(app, ["token", "ada", "--grant", "call", "--days", "90"])
+    assert refused.exit_code != 0 and "lives longer" in str(refused.exception)
+
+
 def test_the_command_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("API_KEYS", "")
     failed = CliRunner().invoke(app, ["token", "ada", "--grant", "call"])

@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 from pydantic import SecretStr
 
-from backend.access.keys import LIFE_S, ApiKeys
+from backend.access.keys import LIFE_S, PROGRAM_LIFE_S, ApiKeys
 from backend.access.principal import Grant
 from backend.errors import NotAdmitted, SettingsError
 from backend.settings.access import key_pairs
@@ -57,6 +57,8 @@ NOW = int(time.time())
         ({"exp": NOW - 120, "iat": NOW - 180}, "expired"),
         ({"exp": NOW + LIFE_S + 1_000}, "lives longer"),
         ({"iat": NOW - 10 * LIFE_S}, "lives longer"),
+        ({"exp": NOW + 2 * PROGRAM_LIFE_S, "grants": {"mcp": True}}, "lives longer"),
+        ({"exp": NOW + PROGRAM_LIFE_S, "grants": {"mcp": True, "chat": True}}, "lives longer"),
         ({"iat": NOW + 600, "exp": NOW + 700}, "future"),
         ({"exp": ""}, "exp"),
         ({"iat": ""}, "iat"),
@@ -77,6 +79,11 @@ def test_a_faulty_token_is_refused_with_the_reason(made: dict[str, Any], why: st
     with pytest.raises(NotAdmitted, match=why) as refused:
         keys().read(token(**made))
     assert "ada" not in str(refused.value)
+
+
+def test_a_token_for_tools_alone_may_live_a_year() -> None:
+    granted = {"mcp": True, "notify": True, "on_behalf": True}
+    assert keys().read(token(iat=NOW, exp=NOW + PROGRAM_LIFE_S, grants=granted)).user == "shop.ada"
 
 
 @pytest.mark.parametrize("nonsense", ["eyJ.a.b", "eyJhbGciOiJIUzI1NiJ9.e30.x", "eyJ" + "a" * 10_000 + ".b.c"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from backend.agent.context import ConversationContext, estimate_tokens
@@ -13,6 +13,7 @@ from backend.chat.history import ChatHistory
 from backend.storage.memory import HISTORY_LIMIT
 from backend.storage.messages import Message, StoredCall
 from backend.testing.memory import FakeMemory
+from tests.support.examples import examples
 
 texts = st.text(max_size=200) | st.integers(0, 40_000).map(lambda n: "x" * n) | st.integers(0, 9_000).map("語".__mul__)
 
@@ -41,7 +42,7 @@ def assert_valid(messages: tuple[Message, ...]) -> None:
     assert not open_calls, "a call without its result"
 
 
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(st.lists(units(), min_size=1, max_size=25))
 def test_budgets_hold_and_nothing_is_orphaned_and_the_newest_stays(
     conversation: list[tuple[Message, ...]],
@@ -59,7 +60,7 @@ def test_budgets_hold_and_nothing_is_orphaned_and_the_newest_stays(
         assert question is None or question in kept
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(st.lists(units(), max_size=10))
 def test_what_is_stored_reads_back_the_same(conversation: list[tuple[Message, ...]]) -> None:
     async def through_memory() -> list[Message]:

@@ -1,4 +1,4 @@
-"""What the model is told before each turn."""
+"""What the model gets before each turn."""
 
 from __future__ import annotations
 

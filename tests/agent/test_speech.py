@@ -5,10 +5,11 @@ from __future__ import annotations
 import time
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from backend.agent.speech import speakable
+from tests.support.examples import examples
 
 
 @pytest.mark.parametrize(
@@ -57,7 +58,7 @@ def test_it_reads(written: str, spoken: str) -> None:
     assert speakable(written) == spoken
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(st.text(alphabet="ab1 .*_`#-|[]()<>&°F%\n~", max_size=60))
 @example("*`*1")
 def test_no_text_breaks_it_and_no_line_breaks_or_emphasis_stay(text: str) -> None:

@@ -1,4 +1,4 @@
-"""The serving process: reachable when it says so, and gone in order when it is told to go."""
+"""The serving process: reachable when it says so, and gone in order when it is asked to go."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ async def test_a_taken_port_is_said_before_anything_is_started(tmp_path: Path) -
 
 
 def test_the_address_can_be_called_in_the_moment_it_is_printed_and_sigint_ends_it_with_status_0() -> None:
-    with running_server() as server:
+    with running_server(OFFLINE_URL="") as server:
         answer = httpx2.get(f"{server.url}/healthz", trust_env=False)
         assert answer.status_code == 200
         for word in ("Responder", "Memory", "Thinkers", "Detector", "weather"):

@@ -1,4 +1,4 @@
-"""What the local Responder loads while the server already serves, and how it is told."""
+"""What the local Responder loads while the server already serves, and how the server says so."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ async def test_what_is_loaded_from_the_start_is_never_asked_about() -> None:
 
 @pytest.mark.slow
 def test_the_server_serves_while_speech_is_being_loaded_and_the_terminal_says_when_that_is_over() -> None:
-    with running_server() as server:
+    with running_server(OFFLINE_URL="") as server:
         assert "Warm-up    loading speech recognition" in server.printed
         ready = httpx2.get(f"{server.url}/readyz", trust_env=False)
         assert ready.status_code == 200

@@ -17,18 +17,18 @@ import pytest
 from backend.media.opus import SILENCE_PACKET
 from backend.media.playout import Playout
 from backend.media.send import CLEAN_AT_FIRST, SendPipeline
+from backend.testing.microphone import packets_of, spoken
+from backend.testing.speech import frames_of
 from backend.transports.webrtc.aioice_sockets import Binding, MediaSocket, open_sockets
 from backend.transports.webrtc.ice import IceConfig
 from backend.transports.webrtc.offer import asks_for_pauses
 from backend.transports.webrtc.peer import AudioPeer
 from backend.transports.webrtc.srtp import Packet, write_packet
-from benchmarks import speech
 from benchmarks.caller import MeasuredCaller
 from benchmarks.drained import SO_TIMESTAMPNS, CallersLoop
 from benchmarks.figures import AUDIBLE
 from benchmarks.heard import Heard
 from benchmarks.line import ANCILLARY_BYTES, moment
-from benchmarks.microphone import spoken
 from benchmarks.page_reader import PageReader
 from benchmarks.record import Kind
 from responder_thinker.signalling import Signalling, Ticket
@@ -129,7 +129,7 @@ def test_a_caller_hears_what_comes_to_another_of_its_sockets_than_it_sends_from(
 
 
 async def _call_over_two_pairs() -> None:
-    left = [SILENCE_PACKET] * 100 + speech.packets(TONE)
+    left = [SILENCE_PACKET] * 100 + packets_of(frames_of(TONE))
     server = AudioPeer(
         IceConfig(),
         next_payload=lambda: left.pop(0) if left else SILENCE_PACKET,
@@ -202,7 +202,7 @@ def test_a_late_reader_knows_when_a_datagram_came() -> None:
 
 def test_what_was_heard_is_decoded_as_it_came_and_silence_known_unheard() -> None:
     heard = Heard()
-    payloads = [SILENCE_PACKET] * 30 + speech.packets(TONE) + [SILENCE_PACKET] * 30
+    payloads = [SILENCE_PACKET] * 30 + packets_of(frames_of(TONE)) + [SILENCE_PACKET] * 30
     sounding = [
         heard.keep(write_packet(96, number, number * 960, 7, payload), number * 0.02)
         for number, payload in enumerate(payloads)

@@ -1,4 +1,4 @@
-"""Figures on paper: medians over repeated runs, JSON that every reader takes, a picture that is valid XML."""
+"""Figures on paper: medians over repeated runs, JSON that every reader takes."""
 
 from __future__ import annotations
 
@@ -6,12 +6,10 @@ import dataclasses
 import json
 import math
 from pathlib import Path
-from xml.etree import ElementTree
 
 import pytest
 
 from benchmarks.figures import Settings, Spread, media_figures
-from benchmarks.picture import nice_step, picture
 from benchmarks.processes import Cores, Usage
 from benchmarks.record import CallersReport
 from benchmarks.report import ROWS, SUM, WORST, cell, markdown, middle, rows_of, save
@@ -84,26 +82,6 @@ def test_json_holds_every_run_and_null_for_what_is_not_a_number(tmp_path: Path) 
     assert [run["media"]["added_latency"]["p50"] for run in document["runs"]] == [60.0, 61.0]
     assert document["runs"][0]["media"]["barge_in"]["p50"] is None
     assert document["cores"] == {"server": [0], "others": [1]}
-
-
-@pytest.mark.parametrize("numbers", [(8,), (1, 8, 64)])
-def test_the_picture_is_valid_and_draws_a_point_for_every_number_of_calls(numbers: tuple[int, ...]) -> None:
-    drawn = ElementTree.fromstring(picture({calls: [a_run(60.0, calls)] for calls in numbers}, WHERE))
-    first_chart = drawn.findall(f"{SVG}g")[0]
-    assert len(first_chart.findall(f"{SVG}circle")) == 3 * len(numbers)
-
-
-def test_a_run_far_beyond_the_limit_does_not_press_the_others_flat() -> None:
-    drawn = ElementTree.fromstring(picture({1: [a_run(40.0, 1)], 8: [a_run(60.0)], 64: [a_run(4000.0, 64)]}, WHERE))
-    chart = drawn.findall(f"{SVG}g")[0]
-    heights = [float(circle.attrib["cy"]) for circle in chart.findall(f"{SVG}circle")][:3]
-    assert heights[0] - heights[1] > 5
-    assert "4e+03 ▲" in [text.text for text in chart.findall(f"{SVG}text")]
-
-
-@pytest.mark.parametrize(("value", "step"), [(0.0, 1.0), (0.9, 1.0), (1.2, 2.0), (22.0, 25.0), (61.0, 100.0)])
-def test_scales_go_in_round_steps(value: float, step: float) -> None:
-    assert nice_step(value) == pytest.approx(step)
 
 
 def test_the_markdown_says_what_was_run_where_and_what_was_found() -> None:

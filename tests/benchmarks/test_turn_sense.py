@@ -13,8 +13,8 @@ import pytest
 
 from backend.extensions.local.realtime.items import Item
 from backend.media.opus import OpusEncoder
+from backend.testing.speech import frames_of
 from backend.transports.webrtc.srtp import write_packet
-from benchmarks import speech
 from benchmarks.heard import Heard
 from benchmarks.turn_sense import draw, provider, render, texts, waits
 from benchmarks.turn_sense.hearing import HeardReply, Sound, _measured
@@ -25,7 +25,6 @@ from benchmarks.turn_sense.pooled import Kept, pooled
 from benchmarks.turn_sense.provider import TONES_HZ, CallState, tone
 from benchmarks.turn_sense.run import run
 from benchmarks.turn_sense.table import rows
-from benchmarks.turn_sense.tradeoff import drawing, fixed_wait
 
 TONE_DB = -20.0
 
@@ -67,7 +66,7 @@ def test_by_words_alone_a_slower_provider_is_heard_later_and_who_is_patient_spea
 
 def test_a_tone_is_known_again_by_its_pitch_after_the_codec() -> None:
     encoder = OpusEncoder()
-    packets = [encoder.encode(frame) for hertz in TONES_HZ for frame in speech.frames(tone(hertz) * 3)]
+    packets = [encoder.encode(frame) for hertz in TONES_HZ for frame in frames_of(tone(hertz) * 3)]
     encoder.close()
     heard = Heard()
     for number, payload in enumerate(packets):
@@ -155,16 +154,6 @@ def test_a_reply_that_stops_has_yielded_and_been_turned_down_by_then() -> None:
     assert not outcome.goes_on
     _into_reply(outcome, played, said, Sound([]))
     assert outcome.void
-
-
-def test_the_drawing_shows_what_a_fixed_wait_would_give() -> None:
-    corners = fixed_wait([300, 600, 600, 1000])
-    assert [percent for ms, percent in corners if ms == 300] == [100, 75]
-    assert [percent for ms, percent in corners if ms == 600] == [75, 25]
-    outcome = _outcome(Kind.PAUSE)
-    _turn(outcome, TURN, CLIP, Sound([_heard(2.5, 3.0)]), 9.0)
-    svg = drawing({"balanced": [outcome]}, (0,), "a title")
-    assert "balanced 500 ms, 0 %" in svg
 
 
 def test_several_runs_are_judged_by_all_their_plays_with_each_beside() -> None:

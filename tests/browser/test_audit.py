@@ -27,6 +27,7 @@ LOOKS = [
     pytest.param({"scheme": "dark", "size": (360, 740)}, id="dark phone"),
     pytest.param({"scheme": "light", "size": (360, 740)}, id="light phone"),
 ]
+NARROW = [pytest.param({"scheme": scheme, "size": (320, 640)}, id=f"{scheme} 320") for scheme in ("dark", "light")]
 ADMIN = "correct horse battery"
 
 

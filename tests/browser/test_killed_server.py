@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from tests.support.browser import chromium
-from tests.support.real_server import address_of, start, stop
+from tests.support.real_server import address_of, kill, start, stop
 from tests.support.running_server import TAKES_ALL
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
@@ -27,8 +27,7 @@ async def test_a_killed_server_is_found_again_and_the_conversation_goes_on(away_
                 await tab.page.keyboard.press("Enter")
                 await tab.sees("transcript", "My name is Ana.")
                 await tab.page.locator("article[data-testid=entry-assistant][data-state=final]").first.wait_for()
-                process.kill()
-                await process.wait()
+                await kill(process)
                 await tab.sees("state", "Reconnecting…", 8_000)
                 assert "Speaking" not in await tab.text("floor")
                 assert all(state in ("final", "interrupted") for _, state, _ in await tab.transcript())

@@ -29,7 +29,7 @@ async def test_ears_voice_and_rules_are_named_without_an_alarm_color() -> None:
         for scheme in ("dark", "light"):
             await tab.page.emulate_media(color_scheme=scheme)
             await tab.open(url)
-            for part in ("Moonshine", "heart", "built-in rules"):
+            for part in ("Moonshine", "heart", "no language model"):
                 await tab.sees("offline-banner", part)
             colors = await tab.page.evaluate(COLORS)
             assert len(set(colors["loud"])) == 4
@@ -44,4 +44,4 @@ async def test_a_model_of_ones_own_is_named_in_the_place_of_the_rules() -> None:
             await tab.open(url)
             await tab.sees("offline-banner", "llama3.2")
             banner = await tab.text("offline-banner")
-    assert "Moonshine" in banner and "built-in rules" not in banner
+    assert "Moonshine" in banner and "no language model" not in banner

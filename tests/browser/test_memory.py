@@ -38,7 +38,7 @@ async def browser() -> AsyncIterator[Browser]:
 
 
 async def known_user(here: World, tab: Tab) -> None:
-    """The page's visitor is Ada, of whom a few things are known."""
+    """The page's visitor is Ada, and a few things are known of her."""
     await update_profile(
         here.memory,
         USER,

@@ -12,7 +12,7 @@ import pytest_asyncio
 from playwright.async_api import Browser
 from starlette.responses import Response
 
-from tests.support.browser import Tab, launched, tab_in
+from tests.support.browser import WHOLE, Tab, launched, tab_in
 from tests.support.standin import CONFIG, CONVERSATION, SESSION, TOKEN, StandIn, refusal, standing_in
 from tests.support.waiting import until
 
@@ -313,7 +313,7 @@ async def test_the_page_fits_a_small_phone_and_can_be_used_by_keyboard(browser: 
 
 
 async def test_a_refused_microphone_is_explained_and_typing_goes_on() -> None:
-    async with launched(microphone="refused") as browser, page_on_stand_in(browser) as (tab, server):
+    async with launched(microphone="refused", program=WHOLE) as browser, page_on_stand_in(browser) as (tab, server):
         await tab.press("connect")
         await tab.sees("notice", "The browser blocked the microphone.")
         await tab.press("way-type")

@@ -1,4 +1,4 @@
-"""A page that is loaded anew goes on with its conversation: in Chromium, against the whole server and a stand-in."""
+"""A page that is loaded again goes on with its conversation: in Chromium, against the whole server and a stand-in."""
 
 from __future__ import annotations
 

@@ -26,6 +26,11 @@ GROUND = "getComputedStyle(document.body).backgroundColor"
 DARK, LIGHT = "rgb(15, 20, 23)", "rgb(246, 245, 241)"
 
 
+async def has_ground(tab: Tab, color: str) -> None:
+    """Wait until the page lies on that color."""
+    await tab.page.wait_for_function(f"(color) => {GROUND} === color", arg=color)
+
+
 def offering(*responders: ResponderChoice, endpointing: str | None = "balanced") -> PageConfig:
     about: dict[str, str | bool] = {"name": "fake", "model": "none", "offline": True}
     chosen = list(responders) or [RICH, PLAIN]
@@ -165,10 +170,11 @@ async def test_the_theme_is_changed_at_once_and_kept(
         await open_settings(here, tab)
         assert await tab.page.evaluate(GROUND) == system
         for theme, ground in (("light", LIGHT), ("dark", DARK), ("system", system), ("light", LIGHT)):
-            await choose(tab, "theme", theme)
-            assert await tab.page.evaluate(GROUND) == ground
+            async with tab.page.expect_response(lambda answer: answer.request.method == "PATCH"):
+                await choose(tab, "theme", theme)
+            await has_ground(tab, ground)
         await tab.page.goto(here.url)
-        assert await tab.page.evaluate(GROUND) == LIGHT
+        await has_ground(tab, LIGHT)
         bar = "[...document.querySelectorAll('meta[name=theme-color]')].filter((m) => matchMedia(m.media).matches)"
         assert await tab.page.evaluate(f"{bar}.map((m) => m.content)") == ["#f6f5f1"]
 

@@ -9,8 +9,7 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, expect
 
-from tests.browser.test_audit import LOOKS
-from tests.browser.test_recording import NARROW
+from tests.browser.test_audit import LOOKS, NARROW
 from tests.browser.test_returning import ask, connect_silently
 from tests.browser.test_widths import outside
 from tests.support.axe import assert_accessible

@@ -13,7 +13,7 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser
 
-from tests.support.browser import Tab, launched, tab_in
+from tests.support.browser import WHOLE, Tab, launched, tab_in
 from tests.support.standin import CONVERSATION, StandIn, refusal, standing_in
 from tests.support.waiting import until
 
@@ -189,8 +189,8 @@ async def test_push_to_talk_is_heard_only_while_space_or_the_button_is_held(brow
         assert await tab.page.evaluate(HEARD) is False
 
 
-async def test_the_speaker_can_be_chosen_and_is_remembered(browser: Browser) -> None:
-    async with page(browser) as (tab, server):
+async def test_the_speaker_can_be_chosen_and_is_remembered() -> None:
+    async with launched(program=WHOLE) as browser, page(browser) as (tab, server):
         await tab.press("open-devices")
         await tab.page.get_by_test_id("speaker").select_option(label="Fake Audio Output 2")
         await tab.page.wait_for_function("() => document.querySelector('audio').sinkId !== ''")

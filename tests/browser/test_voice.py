@@ -31,7 +31,7 @@ CAP = 4
 WHILE_CONNECTING_S = 3.0
 SILENT_FOR_S = 3.0
 PAUSES_WITHIN_S = 40.0
-"""The browser's, after the first utterance; ours when two of its reports, 5 s apart, have told of no lost packet."""
+"""The browser's, after the first utterance; ours when two of its reports, 5 s apart, have reported no lost packet."""
 INTO_THE_ANSWER_S = 4.5
 """From the end of the question; the answer is spoken from about 1 s to 9 s after it."""
 

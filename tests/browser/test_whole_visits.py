@@ -16,7 +16,7 @@ from tests.browser.test_returning import ask, connect_silently
 from tests.support.browser import Tab, chromium, launched, tab_in
 from tests.support.microphone import microphone_wav
 from tests.support.offline_peer import running_peer
-from tests.support.real_server import address_of, real_server, start, stop
+from tests.support.real_server import address_of, kill, real_server, start, stop
 from tests.support.running_server import TAKES_ALL, running_server
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
@@ -129,8 +129,7 @@ async def test_a_server_that_dies_in_mid_sentence_leaves_nothing_on_the_page_tha
                 await tab.connect()
                 await tab.sees("floor", "Speaking", 30_000)
                 await tab.page.locator("[data-testid=entry-assistant][data-state=done]").last.wait_for(timeout=30_000)
-                process.kill()
-                await process.wait()
+                await kill(process)
                 await tab.sees("state", "Reconnecting…", 15_000)
                 floor = await tab.text("floor")
                 assert not any(claim in floor for claim in ("Speaking", "I hear you", "Listening"))

@@ -1,4 +1,4 @@
-"""What a new user writes expires soon; whoever returns keeps it; nobody else's data is touched."""
+"""What a new user writes expires soon; a user who returns keeps it; nobody else's data is touched."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What replies cost: the price table, and what a call is told of it."""
+"""What replies cost: the price table, and what a call learns of it."""
 
 from __future__ import annotations
 

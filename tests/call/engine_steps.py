@@ -41,7 +41,7 @@ async def type_and_answer(call: PlacedCall, text: str = "hello") -> None:
 
 
 async def crashed(call: PlacedCall) -> None:
-    """The call has ended as an error, told so, and let go of everything."""
+    """The call has ended as an error, said so, and let go of everything."""
     with pytest.raises(ExceptionGroup):
         async with asyncio.timeout(2):
             await call.task

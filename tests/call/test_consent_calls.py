@@ -1,4 +1,4 @@
-"""Consent in a call, through the whole server: what the caller answers decides, and the page is told of both."""
+"""Consent in a call, through the whole server: what the caller answers decides, and the page learns of both."""
 
 from __future__ import annotations
 

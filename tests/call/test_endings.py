@@ -133,7 +133,7 @@ async def exit_status(server: RunningServer) -> int:
 
 
 async def test_sigterm_says_goodbye_ends_the_call_and_leaves_no_process() -> None:
-    with running_server() as server:
+    with running_server(OFFLINE_URL="") as server:
         offspring = children(server.pid)
         assert len(offspring) >= 3, "redis-server, the local Responder and its recogniser"
         async with placed_call(server) as call, placed_call(server, transport="ws") as other:
@@ -150,7 +150,7 @@ async def test_sigterm_says_goodbye_ends_the_call_and_leaves_no_process() -> Non
 
 
 async def test_a_server_killed_in_a_call_leaves_no_process() -> None:
-    with running_server() as server:
+    with running_server(OFFLINE_URL="") as server:
         offspring = children(server.pid)
         async with placed_call(server, transport="ws"):
             server.process.kill()

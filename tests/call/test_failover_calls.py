@@ -24,7 +24,7 @@ async def ask(call: PlacedCall) -> None:
 
 
 def told(call: PlacedCall, words: str) -> int:
-    """How often the caller was told this, to its end."""
+    """How often the caller heard this, to its end."""
     return [data["content"] for data in call.all_told("transcript")].count(words)
 
 

@@ -75,7 +75,7 @@ class _Memory:
         self.redis = connect(f"unix://{server.folder}/var/redis/redis.sock")
 
     async def count(self, conversation_id: str) -> int:
-        """Messages of a conversation, whoever it belongs to."""
+        """Messages of a conversation of any owner."""
         keys = await self.redis.keys(f"user:*:conversation:{conversation_id}")
         return sum([await self.redis.llen(key) for key in keys])
 

@@ -1,4 +1,4 @@
-"""A provider whose connection stands and that says nothing, or no more: who waits for it is told so, and told again."""
+"""A provider that stays connected and says nothing, or no more: a waiting caller hears so, again and again."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ async def a_dispatcher(redis: RedisProcess) -> AsyncIterator[NotificationDispatc
 
 
 async def user_of(browser: httpx2.AsyncClient) -> str:
-    """Whom the server takes this browser for: its signed cookie says so in front of the signature."""
+    """The user that the server takes this browser for: its signed cookie says so in front of the signature."""
     await browser.get("/api/config")
     (value,) = browser.cookies.jar
     return str(value.value).strip('"').rsplit(".", 2)[0]

@@ -45,7 +45,7 @@ def server(peer: OfflinePeer, request: pytest.FixtureRequest) -> Iterator[Runnin
 
 
 async def converse(call: PlacedCall) -> None:
-    """Ask the question, and hear its answer to the end."""
+    """Ask, and hear the answer to its end."""
     replies = len(call.all_told("audio_playback_finished"))
     await call.say(silence(100) + speech("hello there"))
     await until(lambda: len(call.all_told("audio_playback_finished")) > replies)

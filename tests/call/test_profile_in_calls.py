@@ -1,4 +1,4 @@
-"""What a caller says of themselves, through the whole server: kept, told to the Responder, shown, and forgotten."""
+"""What a caller says of themselves, through the whole server: kept, passed to the Responder, shown, and forgotten."""
 
 from __future__ import annotations
 

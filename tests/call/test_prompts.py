@@ -1,4 +1,4 @@
-"""What the Responder is told before the first word."""
+"""What the Responder gets before the first word."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Errors between processes: whatever one raises, whoever asked it gets."""
+"""Errors between processes: whatever one raises reaches the one that asked."""
 
 from __future__ import annotations
 

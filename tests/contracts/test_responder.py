@@ -19,7 +19,7 @@ from backend.testing.offline.strict import STRICT, TYPES, faults
 from backend.turns import commands as do
 from backend.turns import events as ev
 from backend.turns.commands import Purpose, ResponderCommand
-from benchmarks.billing import replies_of
+from tests.support.given import given_for_replies
 from tests.support.offline_peer import OfflinePeer, running_peer
 from tests.support.pictures import data_url, png
 from tests.support.responder_rigs import (
@@ -163,7 +163,7 @@ async def test_a_reply_of_a_purpose_is_given_all_that_was_said_as_it_stood(
             made.responder.send(do.CreateReply(purpose, f"{purpose}-{number}"))
             await finished(made, number)
         [log] = await peer.connections()
-        answer, filler, next_answer = (reply.given for reply in replies_of(log))
+        answer, filler, next_answer = given_for_replies(log)
         assert filler[: len(answer)] == answer and len(filler) == len(answer) + 2, "its answer, and the direction"
         assert next_answer[: len(answer) + 1] == filler[:-1], "the direction is taken out again"
 

@@ -1,4 +1,4 @@
-"""What every transport does: one suite on the fake, WebSocket, WebRTC, a media stream of a provider, SIP and RTVI."""
+"""What every transport does: one suite on the fake, WebSocket, WebRTC, media streams, and those of extensions."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from backend.media.frame import FRAME_BYTES, FRAME_MS, Frame
 from backend.media.playout import DUCK_DB
 from backend.transports.base import Transport
 from backend.turns.events import Heard, PlaybackDrained, PlaybackEvent, PlaybackStarted
-from tests.support.callers import OpenRig, fake_rig, media_stream_rig, sip_rig, webrtc_rig, websocket_rig
-from tests.support.rtvi import rtvi_rig
+from tests.support.callers import OpenRig, fake_rig, media_stream_rig, webrtc_rig, websocket_rig
+from tests.support.of_extensions import of_extensions
 from tests.support.tones import audible, loudness_db, pitch, sounding_ms, tone
 
 pytestmark = pytest.mark.realtime
 
-on_every_wire = pytest.mark.parametrize(
-    "open_rig", [fake_rig, websocket_rig, webrtc_rig, media_stream_rig, sip_rig, rtvi_rig]
-)
+RIGS = [fake_rig, websocket_rig, webrtc_rig, media_stream_rig]
+RIGS += [rig for module in of_extensions("rigs") for rig in module.RIGS]
+on_every_wire = pytest.mark.parametrize("open_rig", RIGS)
 
 IN_FLIGHT = 3
 """Frames that may still be on the wire (two, after a stall), or ringing in the codec, when an order is given."""

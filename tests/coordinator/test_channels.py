@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 from fakeredis import FakeServer
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from redis.asyncio import Redis
 
@@ -16,6 +16,7 @@ from backend.coordinator.store import ACTIVE, DROPPED, INPUTS_LIMIT, Channels
 from backend.storage.client import connect
 from backend.tasks.task import Task, TaskState
 from tests.support.crashing import Countdown, Crash, CrashingRedis
+from tests.support.examples import examples
 from tests.support.redis_server import running_redis
 
 
@@ -107,7 +108,7 @@ MOVES = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(MOVES)
 def test_no_loss_and_no_double_effect_when_processes_die_at_any_await(moves: list[tuple[str, int | None]]) -> None:
     asyncio.run(_through(moves))
@@ -158,7 +159,7 @@ async def _through(moves: list[tuple[str, int | None]]) -> None:
 
 
 async def work(redis: Any, channels: Channels) -> None:
-    """Take, have the effect by the entry's id, acknowledge: as whoever reads a channel does."""
+    """Take, have the effect by the entry's id, acknowledge: as a reader of a channel does."""
     for user in await channels.users():
         entries = await channels.take(user)
         for entry in entries:

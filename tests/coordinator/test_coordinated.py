@@ -1,4 +1,4 @@
-"""The coordinator in real processes: a server, a worker, one Redis; what is said becomes work, and its result is told.
+"""The coordinator in real processes: a server, a worker, one Redis; what is said becomes work, its result is spoken.
 
 Servers are killed with `kill -9` while they think, and while they speak.
 """
@@ -30,6 +30,12 @@ HELLO: dict[str, Any] = {
 }
 BRIEFLY: dict[str, Any] = HELLO | {"purposes": {"notice": {"text": "It is done.", "tone": {"hz": 300, "ms": 800}}}}
 BEGUN = "I have begun to look into how cities cut their traffic."
+DONE = "Done: Research how cities cut their traffic."
+WISH = {"kind": "research", "instruction": "Research how cities cut their traffic."}
+DECIDING: dict[str, Any] = {
+    "chat": [{"calls": [{"name": "create_task", "arguments": WISH}]}, {"text": BEGUN}, {"text": DONE}]
+}
+"""What the coordinator's model, and then everybody's, answers."""
 SETTINGS = {"SECRET_KEY": "k" * 32, "IDLE_NUDGE_S": "0", "IDLE_DISCONNECT_S": "0"}
 SETTINGS |= {"COORDINATOR__GATHER_S": "0.2", "COORDINATOR__LEASE_S": "1"}
 
@@ -83,7 +89,7 @@ async def status_of(browser: httpx2.AsyncClient) -> dict[str, Any]:
 async def test_an_input_becomes_work_and_its_result_is_spoken_though_the_server_dies_in_mid_sentence(
     peer: OfflinePeer, redis: RedisProcess
 ) -> None:
-    await peer.follow(HELLO)
+    await peer.follow(HELLO | DECIDING)
     shared = SETTINGS | {"REDIS_URL": redis.url}
     with ExitStack() as stack:
         stack.enter_context(running_worker(peer, REDIS_URL=redis.url))
@@ -100,9 +106,9 @@ async def test_an_input_becomes_work_and_its_result_is_spoken_though_the_server_
                     await call.told("notice", within_s=20, state="told", id=f"decision-{begun['id']}")
                     assert any(BEGUN in data["content"] for data in call.all_told("transcript"))
 
-                    done = await decided(call, "Done: Research how cities cut their traffic.")
+                    done = await decided(call, DONE)
                     [task] = (await status_of(browser))["tasks"]
-                    assert done["tasks"] == [task["id"]] and done["actions"] == ["summarize_task_result"]
+                    assert done["tasks"] == [task["id"]] and done["actions"] == []
                     await call.told("notice", within_s=20, state="speaking", id=f"decision-{done['id']}")
                     os.kill(first.pid, signal.SIGKILL)
             except (httpx2.HTTPError, OSError):
@@ -113,7 +119,7 @@ async def test_an_input_becomes_work_and_its_result_is_spoken_though_the_server_
 
 
 async def _told_once_more(peer: OfflinePeer, running: RunningServer, cookies: httpx2.Cookies, notice: str) -> None:
-    """What was broken off in mid-sentence is told in the next call, and only asked for in the one after that."""
+    """What was broken off in mid-sentence is spoken in the next call, and only asked for in the one after that."""
     async with a_browser(running) as browser:
         for cookie in cookies.jar:
             browser.cookies.set(cookie.name, cookie.value or "")
@@ -126,11 +132,13 @@ async def _told_once_more(peer: OfflinePeer, running: RunningServer, cookies: ht
             assert [note["id"] for note in await decisions(browser)].count(notice) == 1, "it was decided on again"
             assert [(task["state"], task["attempts"]) for task in status["tasks"]] == [("done", 1)]
             await until(lambda: _nothing_waits(browser))
-        await peer.follow(None)
-        async with placed_call(running, transport="ws", browser=browser) as call:
-            await asked(call, "What about that research?")
-            await call.told("thinker", within_s=20, event="complete", domain="tasks")
-            await call.hears_something(20)
+        asking = {"domain": "tasks", "query": "What about that research?"}
+        calls = [
+            {"calls": [{"name": "route_to_thinker", "arguments": asking}]},
+            {"calls": [{"name": "background_tasks", "arguments": {"action": "get"}}]},
+            {"text": "The traffic is less."},
+        ]
+        await peer.follow({"chat": calls})
         said = await browser.post("/api/multiturn", json={"message": "What about that research?"}, timeout=20)
         assert said.json()["thinkers"] == ["tasks"] and "traffic" in said.json()["text"], said.text
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from backend.coordinator.coordinator import IDLE_POLL_S, POLL_S, Decision, Digest, DigestItem
@@ -23,6 +23,7 @@ from backend.turns.page_events import DecisionMade
 from tests.coordinator.world import USER, Process, World, options
 from tests.support.agents import call
 from tests.support.crashing import Crash
+from tests.support.examples import examples
 from tests.support.waiting import until
 
 ALL_ACTIONS = (
@@ -152,7 +153,7 @@ LIVES = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(LIVES)
 @pytest.mark.timeout(120)
 def test_nothing_is_lost_and_nothing_happens_twice_when_coordinators_die_at_any_await(

@@ -20,8 +20,8 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent.parent
 TOOLS = ("bash", "dirname", "grep", "cat", "sha256sum", "uname", "rm")
 PROGRAMS = (
-    *("redis-server", "nginx", "chromium", "firefox-esr", "flite", "pg_ctlcluster", "docker-compose"),
-    *("sipp", "baresip"),
+    *("redis-server", "nginx", "chromium", "chromium-headless-shell", "firefox-esr", "flite"),
+    *("pg_ctlcluster", "docker-compose", "sipp", "baresip"),
 )
 PAGE_CHECKS = ("package.json", "package-lock.json")
 CLIENTS = "tests/extensions/realtime_endpoint/clients/requirements.txt"

@@ -29,7 +29,7 @@ ROUTE = {"domain": "engineering", "query": "Open an issue that the gate is stuck
 
 
 def stubborn(request: Request) -> Reply:
-    """A model that always acts, and acts again when it is told to ask first."""
+    """A model that always acts, and acts again when it has to ask first."""
     body = json.loads(request.body)
     offered = {each["function"]["name"] for each in body.get("tools", ())}
     results = list(itertools.takewhile(lambda each: each["role"] != "user", reversed(body["messages"])))

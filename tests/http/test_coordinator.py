@@ -11,7 +11,7 @@ import pytest
 from backend.coordinator.store import INPUT_CHARS
 from backend.http.app import MESSAGES_PER_MINUTE
 from backend.storage.client import connect
-from tests.support.offline_peer import running_peer
+from tests.support.offline_peer import OfflinePeer, running_peer
 from tests.support.redis_server import RedisProcess, running_redis
 from tests.support.running_server import RunningServer, a_browser, running_server
 from tests.support.waiting import until
@@ -35,11 +35,22 @@ def redis() -> Iterator[RedisProcess]:
 
 
 @pytest.fixture(scope="module")
-def running(redis: RedisProcess) -> Iterator[RunningServer]:
+def peer() -> Iterator[OfflinePeer]:
+    with running_peer() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def running(peer: OfflinePeer, redis: RedisProcess) -> Iterator[RunningServer]:
     """With nobody who works on tasks, so that what a digest begins stays as it was begun."""
     settings = {"REDIS_URL": redis.url, "BACKGROUND__WORKER": "off", "COORDINATOR__GATHER_S": "0.6"}
-    with running_peer() as peer, running_server(peer, **settings) as running:
+    with running_server(peer, **settings) as running:
         yield running
+
+
+def deciding(action: str, words: str, **arguments: str) -> dict[str, Any]:
+    """The script of a model that calls an action, and says these words from then on."""
+    return {"chat": [{"calls": [{"name": action, "arguments": arguments}]}, {"text": words}]}
 
 
 async def status_of(browser: httpx2.AsyncClient) -> dict[str, Any]:
@@ -67,8 +78,10 @@ async def test_whoever_has_said_nothing_is_shown_an_idle_coordinator(running: Ru
 
 
 async def test_an_input_gathers_is_thought_about_and_shown_and_leaves_with_its_user(
-    running: RunningServer, redis: RedisProcess
+    peer: OfflinePeer, running: RunningServer, redis: RedisProcess
 ) -> None:
+    told = "I have begun to look into how bees sleep."
+    await peer.follow(deciding("create_task", told, kind="research", instruction="Research how bees sleep."))
     async with a_browser(running) as browser, a_browser(running) as stranger:
         await status_of(browser)
         sent = await browser.post("/api/input", json={"text": "  Research how bees sleep.  "})
@@ -77,7 +90,6 @@ async def test_an_input_gathers_is_thought_about_and_shown_and_leaves_with_its_u
         assert (gathering["state"], gathering["inputs_waiting"], gathering["digests"]) == ("gathering", 1, 0)
 
         shown = await thought_about(browser, 1)
-        told = "I have begun to look into how bees sleep."
         about = shown["coordinator"]
         assert (about["state"], about["inputs_waiting"], about["failed"], about["invalid_actions"]) == ("idle", 0, 0, 0)
         assert (about["last_digest"]["decision"], about["last_digest"]["failure"]) == (told, "")
@@ -97,14 +109,16 @@ async def test_an_input_gathers_is_thought_about_and_shown_and_leaves_with_its_u
         await client.aclose()
 
 
-async def test_two_digests_of_a_user_keep_their_distance(running: RunningServer) -> None:
+async def test_two_digests_of_a_user_keep_their_distance(peer: OfflinePeer, running: RunningServer) -> None:
+    words = "Well done, I love it."
+    await peer.follow(deciding("capture_feedback", "Thank you, I have noted that.", feeling="praise", text=words))
     async with a_browser(running) as browser:
         await status_of(browser)
-        await browser.post("/api/input", json={"text": "Well done, I love it."})
+        await browser.post("/api/input", json={"text": words})
         first = await thought_about(browser, 1)
         assert [notice["text"] for notice in first["notices"]] == ["Thank you, I have noted that."]
         kept = (await browser.get("/api/me/export")).json()["coordinator"]["feedback"]
-        assert [(note["feeling"], note["text"]) for note in kept] == [("praise", "Well done, I love it.")]
+        assert [(note["feeling"], note["text"]) for note in kept] == [("praise", words)]
         await browser.post("/api/input", json={"text": "Research how ants sleep."})
         await until(lambda: _is(browser, "gathering"))
         shown = (await status_of(browser))["coordinator"]

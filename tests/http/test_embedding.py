@@ -14,7 +14,7 @@ from tests.http.world import message_of, world
 
 
 def vectors(request: Request) -> Reply:
-    """A vector for each text, told in the wrong order."""
+    """A vector for each text, in the wrong order."""
     texts: list[str] = request.json()["input"]
     told = [{"object": "embedding", "embedding": [float(len(text)), 1.0]} for text in texts]
     data = [one | {"index": place} for place, one in enumerate(told)]

@@ -1,4 +1,4 @@
-"""What a caller is told when something is wrong: one shape, and nothing that is not theirs to know."""
+"""What a caller learns when something is wrong: one shape, and nothing that is not theirs to know."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ KEPT = {
     "digests",
 }
 PASSING = {"notices:told", "reminder:*:taken"}
-"""Kinds that may be there for a moment, or when a notice was told."""
+"""Kinds that may be there for a moment, or when a notice was spoken."""
 WRITTEN = KEPT - {"digest", "coordinator", "inbox", "task:*", "teller", "pages", "notices"}
 """Kinds that must have been seen; the others come and go."""
 

@@ -1,4 +1,4 @@
-"""Which names the server goes by, whom it believes about callers, and who reads its metrics: over real sockets."""
+"""Which names the server goes by, which proxies it believes, and who reads its metrics: over real sockets."""
 
 from __future__ import annotations
 

@@ -11,6 +11,7 @@ import pytest
 
 from backend.access.access import Access
 from backend.access.keys import ApiKeys
+from backend.app.extensions import installed
 from backend.http.grants import GRANTS, grant_for
 from tests.http.world import SDP, World, message_of, world
 
@@ -160,13 +161,16 @@ async def test_a_foreign_page_is_refused_without_such_a_token(tmp_path: Path) ->
             assert "access-control-allow-origin" not in refused.headers
 
 
+EVERY = {**GRANTS, **installed().joined.grants}
+
+
 def test_every_route_is_in_the_table_of_grants(app_routes: list[str]) -> None:
-    assert [path for path in app_routes if grant_for(path)[0] == "/" and path != "/"] == []
+    assert [path for path in app_routes if grant_for(path, EVERY)[0] == "/" and path != "/"] == []
 
 
 def test_the_table_names_no_route_that_does_not_exist(app_routes: list[str]) -> None:
-    used = {grant_for(path)[0] for path in app_routes} | {"/"}
-    assert set(GRANTS) - used - {"/api/confirmations"} == set()
+    used = {grant_for(path, EVERY)[0] for path in app_routes} | {"/"}
+    assert set(EVERY) - used - {"/api/confirmations"} == set()
 
 
 @pytest.mark.parametrize("path", ["/api/metrics2", "/api/adminx", "/apix", "/wsx"])
@@ -185,7 +189,9 @@ async def app_routes(tmp_path: Path) -> list[str]:
 
     settings = settings_with(data_dir=tmp_path, secret_key="k" * 32)
     async with served_tools(settings.mcp, Registry([], {}), keyed=True) as endpoints:
-        app = build_app(services_of(settings=settings, frontend=tmp_path, endpoints=endpoints, **ABSENT))
+        app = build_app(
+            services_of(settings=settings, frontend=tmp_path, endpoints=endpoints, **ABSENT), installed().joined
+        )
     return [str(getattr(route, "path", "")) for route in app.router.routes if getattr(route, "path", "")]
 
 

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import pytest
+from fakeredis import FakeAsyncRedis, FakeServer
 from starlette.requests import HTTPConnection
 
+from backend.access.rates import Buckets
+from backend.access.store import AccessStore
 from backend.errors import TooMany
-from backend.http.limits import Buckets, Networks, address_key, is_from_here
+from backend.http.limits import Networks, address_key, is_from_here
 
 
 def granted(buckets: Buckets, key: str, now: float, tries: int) -> int:
     count = 0
     for _ in range(tries):
         try:
-            buckets.take(key, now)
+            buckets.take_here(key, now)
         except TooMany:
             continue
         count += 1
@@ -36,17 +39,17 @@ def test_the_refusal_tells_how_long_to_wait() -> None:
     buckets = Buckets(6, what="calls")
     granted(buckets, "ada", now=0, tries=6)
     with pytest.raises(TooMany) as caught:
-        buckets.take("ada", 0)
+        buckets.take_here("ada", 0)
     assert caught.value.retry_after_s == 10
-    buckets.take("ada", 10)
+    buckets.take_here("ada", 10)
 
 
 def test_one_address_does_not_spend_anothers() -> None:
     buckets = Buckets(1, what="calls")
-    buckets.take("ada", 0)
-    buckets.take("bob", 0)
+    buckets.take_here("ada", 0)
+    buckets.take_here("bob", 0)
     with pytest.raises(TooMany):
-        buckets.take("ada", 0)
+        buckets.take_here("ada", 0)
 
 
 def test_zero_is_off_and_keeps_nothing() -> None:
@@ -58,17 +61,39 @@ def test_zero_is_off_and_keeps_nothing() -> None:
 def test_the_table_is_bounded_and_the_longest_unused_goes_first() -> None:
     buckets = Buckets(1, what="calls", limit=3)
     for key in "abc":
-        buckets.take(key, 0)
+        buckets.take_here(key, 0)
     assert granted(buckets, "a", now=0, tries=1) == 0  # used last: stays
-    buckets.take("d", 0)
+    buckets.take_here("d", 0)
     assert len(buckets) == 3
     assert granted(buckets, "a", now=0, tries=1) == 0
     assert granted(buckets, "b", now=0, tries=1) == 1  # was forgotten
 
 
+async def test_processes_that_share_a_redis_count_together_and_without_it_each_its_own() -> None:
+    server, now = FakeServer(), [1_000.0]
+
+    def process() -> Buckets:
+        store = AccessStore(FakeAsyncRedis(server=server))
+        return Buckets(6, what="calls", shared=store, clock=lambda: now[0])
+
+    one, two = process(), process()
+    for buckets in (one, two) * 3:
+        await buckets.take("ada", 0)
+    for buckets in (one, two):
+        with pytest.raises(TooMany) as caught:
+            await buckets.check("ada", 0)
+        assert caught.value.retry_after_s == 10
+    await two.take("bob", 0)
+    now[0] += 10
+    await one.take("ada", 0)
+    server.connected = False
+    for buckets in (one, two):
+        await buckets.take("ada", 0)
+
+
 def test_a_clock_that_steps_back_grants_nothing_extra() -> None:
     buckets = Buckets(1, what="calls")
-    buckets.take("ada", 100)
+    buckets.take_here("ada", 100)
     assert granted(buckets, "ada", now=0, tries=1) == 0
     assert granted(buckets, "ada", now=100, tries=1) == 0
 

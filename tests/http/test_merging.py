@@ -53,7 +53,7 @@ async def redis(server: RedisProcess) -> AsyncIterator[Redis]:
 
 @dataclass
 class Moved:
-    """A store of user data that does as it is told when it is moved."""
+    """A store of user data that does as the test says when it is moved."""
 
     move: Callable[[str, str], Awaitable[None]]
 

@@ -12,15 +12,14 @@ from hypothesis import strategies as st
 
 from backend.http.on_behalf import platform_user
 from tests.http.test_chat import shown_to_model
-from tests.http.world import World, world
+from tests.http.test_keys import keyed, shown, token
+from tests.http.world import World
 
-TOKEN = "t" * 40
-BOUND = "b" * 40
-TOKENS: dict[str, Any] = {"mcp": {"internal_tokens": f"{TOKEN},ana:{BOUND}", "external_tokens": "e" * 40}}
+PROGRAM = token("mcp", "notify", "on_behalf")
 
 
-def program(here: World, token: str = TOKEN) -> AbstractAsyncContextManager[httpx2.AsyncClient]:
-    return here.browser(headers={"authorization": f"Bearer {token}"})
+def program(here: World, shown_token: str = PROGRAM) -> AbstractAsyncContextManager[httpx2.AsyncClient]:
+    return here.browser(headers=shown(shown_token))
 
 
 def asked(user_id: str | None, text: str = "Hello.", **body: Any) -> dict[str, Any]:
@@ -30,7 +29,7 @@ def asked(user_id: str | None, text: str = "Hello.", **body: Any) -> dict[str, A
 
 async def test_each_user_of_a_platform_has_conversations_of_their_own(tmp_path: Path) -> None:
     scenes = (["One."], ["Two."], ["Three."], ["Four."])
-    async with world(tmp_path, scenes=scenes, **TOKENS) as here, program(here) as bot:
+    async with keyed(tmp_path, "open", "key", scenes=scenes) as here, program(here) as bot:
         for body in (asked("ana", "I am Ana."), asked("bob", "I am Bob."), asked("ana", "And now?")):
             assert (await bot.post("/api/multiturn", json=body)).status_code == 200
         assert shown_to_model(here.model) == ["I am Ana.", "One.", "And now?"]
@@ -40,7 +39,7 @@ async def test_each_user_of_a_platform_has_conversations_of_their_own(tmp_path: 
 
 
 async def test_what_is_kept_of_them_is_listed_exported_and_erased_by_the_header(tmp_path: Path) -> None:
-    async with world(tmp_path, scenes=(["One."], ["Two."]), **TOKENS) as here, program(here) as bot:
+    async with keyed(tmp_path, "open", "key", scenes=(["One."], ["Two."])) as here, program(here) as bot:
         await bot.post("/api/multiturn", json=asked("ana"))
         ana, bob = {"x-on-behalf-of": "discord:ana"}, {"x-on-behalf-of": "discord:bob"}
         listed = (await bot.get("/api/conversations", headers=ana)).json()["conversations"]
@@ -55,9 +54,9 @@ async def test_what_is_kept_of_them_is_listed_exported_and_erased_by_the_header(
 
 
 async def test_nobody_else_names_a_user_and_the_program_must(tmp_path: Path) -> None:
-    async with world(tmp_path, scenes=(["One."],), **TOKENS) as here:
+    async with keyed(tmp_path, "open", "key", scenes=(["One."],)) as here:
         named, header = asked("ana"), {"x-on-behalf-of": "discord:ana"}
-        for stranger in (here.browser(), program(here, "e" * 40), program(here, BOUND)):
+        for stranger in (here.browser(), program(here, token("mcp_external")), program(here, token("mcp"))):
             async with stranger as client:
                 assert (await client.post("/api/multiturn", json=named)).status_code == 403
                 assert (await client.get("/api/conversations", headers=header)).status_code == 403
@@ -72,7 +71,7 @@ async def test_nobody_else_names_a_user_and_the_program_must(tmp_path: Path) -> 
 
 
 async def test_a_platforms_user_is_no_user_of_the_page_and_no_operator(tmp_path: Path) -> None:
-    async with world(tmp_path, scenes=(["One."], ["Two."]), **TOKENS) as here, here.browser() as page:
+    async with keyed(tmp_path, "open", "key", scenes=(["One."], ["Two."])) as here, here.browser() as page:
         await page.post("/api/multiturn", json={"message": "I am the page's.", "conversation_id": "room"})
         mine = (await page.get("/api/me/export")).json()
         async with program(here) as bot:

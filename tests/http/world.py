@@ -20,6 +20,7 @@ from redis.asyncio import Redis
 from starlette.websockets import WebSocketDisconnect, WebSocketState
 from websockets.asyncio.client import ClientConnection, connect
 
+from backend.app.extensions import installed
 from backend.chat.chat import Chat
 from backend.http.app import build_app
 from backend.http.context import PageConfig
@@ -293,7 +294,7 @@ async def world(
         **{"user_data": {"memory": SimpleNamespace(export=made.memory.everything_of, erase=made.memory.forget_user)}}
         | (services_with or {}),
     )
-    app = build_app(services, heartbeat_s=heartbeat_s, now=lambda: made.now[0])
+    app = build_app(services, installed().joined, heartbeat_s=heartbeat_s, now=lambda: made.now[0])
     if cluster:
         await cluster.__aenter__()
     async with serve(app, **server or {}) as made.url:

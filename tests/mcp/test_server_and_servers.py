@@ -9,7 +9,7 @@ from pathlib import Path
 import httpx2
 import psutil
 
-from tests.mcp.world import client, content_of
+from tests.mcp.world import SECRET, client, content_of, token
 from tests.support.processes import gone
 from tests.support.real_server import real_server
 from tests.support.waiting import until
@@ -27,14 +27,14 @@ MANIFEST = Manifest(
     tools=("coast__tides",),
 )
 """
-TOKEN = "t" * 32
 
 
 async def test_a_server_serves_its_tools_and_uses_anothers(tmp_path: Path) -> None:
     (tmp_path / "tides_thinker.py").write_text(THINKER)
     settings = {
         "PLUGIN_FOLDERS": str(tmp_path),
-        "MCP__INTERNAL_TOKENS": f"ana:{TOKEN}",
+        "ACCESS": "open,key",
+        "API_KEYS": f"shop:{SECRET}",
         "MCP__SERVERS": json.dumps({"coast": {"command": sys.executable, "args": [str(TIDES)]}}),
     }
     async with real_server(**settings) as url, httpx2.AsyncClient(base_url=url, timeout=20) as http:
@@ -49,7 +49,7 @@ async def test_a_server_serves_its_tools_and_uses_anothers(tmp_path: Path) -> No
         assert shown["coast__tides"]["source"] == "coast" and shown["get_current_weather"]["source"] == "local"
         assert shown["remember_preference"]["always"] and shown["calendar_delete_event"]["confirm"]
 
-        async with client(f"{url}/mcp/", TOKEN) as mcp:
+        async with client(f"{url}/mcp/", token("mcp")) as mcp:
             assert {"coast__tides", "remember_preference"} <= {each.name for each in (await mcp.list_tools()).tools}
             tides = content_of(await mcp.call_tool("coast__tides", {"port": "Brest"}))
             assert tides["sample"] and tides["high_water"] == ["04:12", "16:38"]

@@ -10,14 +10,13 @@ import httpx2
 import pytest
 from fakeredis import FakeAsyncRedis, FakeServer
 
-from backend.access.access import Access
-from backend.access.keys import ApiKeys
+from backend.access.principal import Tier
 from backend.mcp.endpoint import PATHS
 from backend.tools.base import EVERYONE, OURS, Result, ToolContext, tool
 from backend.tools.confirmations import Confirmations
 from backend.tools.registry import Registry
 from tests.http.world import message_of
-from tests.mcp.world import ADAS, COPILOT, INNER, STRANGERS, client, content_of, world
+from tests.mcp.world import ADA, COPILOT, INNER, STRANGERS, client, content_of, token, world
 from tests.support.agents import echo, toolbox
 
 
@@ -37,6 +36,12 @@ async def whoami(context: ToolContext) -> Result:
 async def erase(what: str) -> Result:
     """Pretends to erase."""
     return Result({"erased": what})
+
+
+@tool("deploy", "Deploys.", clients=EVERYONE, tier=Tier.OPERATOR)
+async def deploy() -> Result:
+    """Acts with the operator's credentials."""
+    return Result({"deployed": True})
 
 
 @tool("late", "Is late.", deadline_s=0.05, clients=EVERYONE)
@@ -62,9 +67,8 @@ def registry() -> Registry:
 
 
 EXPECTED = {
-    ("/mcp/", INNER): {"add", "erase", "late", "fail", "echo"},
-    ("/mcp/copilot/", COPILOT): {"add", "erase", "late", "fail"},
-    ("/mcp/copilot/", ADAS): {"add", "whoami", "erase", "late", "fail"},
+    ("/mcp/", INNER): {"add", "whoami", "erase", "late", "fail", "echo"},
+    ("/mcp/copilot/", COPILOT): {"add", "whoami", "erase", "late", "fail"},
     ("/mcp/external/", STRANGERS): {"add", "late", "fail"},
 }
 
@@ -107,79 +111,45 @@ async def test_failures_are_returned_as_errors_of_the_tool(
         assert "secret" not in str(result)
 
 
-async def test_a_token_of_an_api_key_calls_the_tools_it_names_and_no_others(tmp_path: Path) -> None:
-    secret = "s" * 32
-    keyed: dict[str, Any] = {"access": ["key"], "api_keys": f"shop:{secret}"}
-    keys = ApiKeys({"shop": secret})
-    token = keys.sign("shop", {"sub": "ada", "grants": {"tools": ["add", "echo"]}}, 60)
-    async with world(tmp_path, registry(), keyed, Access(frozenset({"key"}))) as here:
-        async with client(f"{here.url}/mcp/external/", token) as mcp:
-            assert {each.name for each in (await mcp.list_tools()).tools} == {"add"}, "echo is not for third parties"
-            assert content_of(await mcp.call_tool("add", {"a": 2, "b": 3})) == {"sum": 5}
-            assert (await mcp.call_tool("fail", {})).is_error
-        without_tools = keys.sign("shop", {"sub": "ada", "grants": {"call": True}}, 60)
-        for path, shown, status in (("/mcp/", token, 403), ("/mcp/external/", without_tools, 403)):
-            async with httpx2.AsyncClient(trust_env=False) as http:
-                refused = await http.post(here.url + path, json={}, headers={"authorization": f"Bearer {shown}"})
-                assert refused.status_code == status
+async def test_a_token_calls_the_tools_it_names_and_no_others(tmp_path: Path) -> None:
+    named = token(tools=["add", "echo"])
+    async with world(tmp_path, registry()) as here, client(f"{here.url}/mcp/external/", named) as mcp:
+        assert {each.name for each in (await mcp.list_tools()).tools} == {"add"}, "echo is not for third parties"
+        assert content_of(await mcp.call_tool("add", {"a": 2, "b": 3})) == {"sum": 5}
+        assert (await mcp.call_tool("fail", {})).is_error
 
 
-async def test_a_token_of_an_api_key_does_what_a_static_one_does_where_its_grants_say_so(tmp_path: Path) -> None:
-    secret = "s" * 32
-    keyed: dict[str, Any] = {"access": ["key"], "api_keys": f"shop:{secret}"}
-    none: dict[str, Any] = dict.fromkeys(("internal_tokens", "copilot_tokens", "external_tokens"))
-    keys = ApiKeys({"shop": secret})
-
-    def token(**grants: bool) -> str:
-        return keys.sign("shop", {"sub": "desk", "grants": grants}, 60)
-
-    async with world(tmp_path, registry(), keyed, Access(frozenset({"key"})), **none) as here:
-        for_bob = {"x-on-behalf-of": "bob"}
-        async with client(f"{here.url}/mcp/", token(mcp=True, on_behalf=True), **for_bob) as mcp:
-            assert content_of(await mcp.call_tool("whoami")) == {"user": "bob"}
-        async with client(f"{here.url}/mcp/copilot/", token(mcp_copilot=True)) as mcp:
-            assert content_of(await mcp.call_tool("whoami")) == {"user": "shop.desk"}
-        async with here.browser() as http:
-            for path, shown, headers in (
-                ("/mcp/", token(mcp=True), for_bob),
-                ("/mcp/", token(mcp_copilot=True, admin=True), {}),
-                ("/mcp/copilot/", token(mcp=True, on_behalf=True), {}),
-            ):
-                headers = {"authorization": f"Bearer {shown}"} | headers
-                assert (await http.post(path, json=BODY, headers=ACCEPT | headers)).status_code == 403
-            assert (await http.post("/mcp/", json=BODY, headers=ACCEPT)).status_code == 401
+@pytest.mark.parametrize(("path", "grant"), [("/mcp/", "mcp"), ("/mcp/copilot/", "mcp_copilot")])
+async def test_the_operators_own_programs_reach_the_operators_tools(tmp_path: Path, path: str, grant: str) -> None:
+    async with world(tmp_path, toolbox(deploy)) as here:
+        async with client(here.url + path, token(grant)) as mcp:
+            assert content_of(await mcp.call_tool("deploy")) == {"deployed": True}
+        async with client(f"{here.url}/mcp/external/", STRANGERS) as mcp:
+            assert (await mcp.list_tools()).tools == []
 
 
-async def test_a_bound_token_acts_for_its_user(tmp_path: Path) -> None:
-    async with world(tmp_path, registry()) as here, client(f"{here.url}/mcp/copilot/", ADAS) as mcp:
-        assert content_of(await mcp.call_tool("whoami")) == {"user": "ada"}
-
-
-async def test_an_internal_program_may_name_the_user(tmp_path: Path) -> None:
+async def test_a_token_acts_for_its_user_and_an_internal_program_may_name_another(tmp_path: Path) -> None:
     async with world(tmp_path, registry()) as here:
+        async with client(f"{here.url}/mcp/copilot/", COPILOT) as mcp:
+            assert content_of(await mcp.call_tool("whoami")) == {"user": ADA}
         async with client(f"{here.url}/mcp/", INNER, **{"x-on-behalf-of": "bob"}) as mcp:
             assert content_of(await mcp.call_tool("whoami")) == {"user": "bob"}
         async with client(f"{here.url}/mcp/", INNER) as mcp:
-            assert content_of(await mcp.call_tool("whoami"))["error"]["type"] == "not_allowed"
+            assert content_of(await mcp.call_tool("whoami")) == {"user": "shop.desk"}
 
 
 async def test_consent_is_given_by_the_user_and_not_by_the_client_that_calls_again(tmp_path: Path) -> None:
-    async with world(tmp_path, registry()) as here, client(f"{here.url}/mcp/copilot/", ADAS) as mcp:
+    async with world(tmp_path, registry()) as here, client(f"{here.url}/mcp/copilot/", COPILOT) as mcp:
         for _ in range(3):
             asked = await mcp.call_tool("erase", {"what": "all"})
             assert asked.is_error and content_of(asked)["error"]["type"] == "needs_confirmation"
         id_ = content_of(asked)["error"]["confirmation_id"]
-        assert [(each.id, each.arguments) for each in await CONFIRMATIONS.of("ada")] == [(id_, {"what": "all"})]
-        await CONFIRMATIONS.answer("ada", id_, agreed=True)
+        assert [(each.id, each.arguments) for each in await CONFIRMATIONS.of(ADA)] == [(id_, {"what": "all"})]
+        await CONFIRMATIONS.answer(ADA, id_, agreed=True)
         assert (await mcp.call_tool("erase", {"what": "more"})).is_error
         assert content_of(await mcp.call_tool("erase", {"what": "all"})) == {"erased": "all"}
         assert (await mcp.call_tool("erase", {"what": "all"})).is_error, "one yes is one act"
-        await CONFIRMATIONS.erase("ada")
-
-
-async def test_a_client_without_a_user_is_told_that_nobody_can_agree(tmp_path: Path) -> None:
-    async with world(tmp_path, registry()) as here, client(f"{here.url}/mcp/copilot/", COPILOT) as mcp:
-        assert content_of(await mcp.call_tool("erase", {"what": "it"}))["error"]["type"] == "not_allowed"
+        await CONFIRMATIONS.erase(ADA)
 
 
 BODY = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
@@ -194,8 +164,12 @@ ACCEPT = {"accept": "application/json, text/event-stream"}
         ("/mcp/", {"authorization": f"Basic {INNER}"}, 401, "Bearer"),
         ("/mcp/", {"authorization": f"Bearer {STRANGERS}"}, 403, "/mcp/external/"),
         ("/mcp/external/", {"authorization": f"Bearer {INNER}"}, 403, "/mcp/"),
+        ("/mcp/", {"authorization": f"Bearer {token('mcp_copilot', 'admin')}"}, 403, "/mcp/copilot/"),
+        ("/mcp/copilot/", {"authorization": f"Bearer {INNER}"}, 403, "/mcp/"),
+        ("/mcp/external/", {"authorization": f"Bearer {token('call')}"}, 403, "mcp_external"),
+        ("/mcp/", {"authorization": f"Bearer {token('mcp')}", "x-on-behalf-of": "bob"}, 403, "x-on-behalf-of"),
         ("/mcp/external/", {"authorization": f"Bearer {STRANGERS}", "x-on-behalf-of": "ada"}, 403, "x-on-behalf-of"),
-        ("/mcp/copilot/", {"authorization": f"Bearer {ADAS}", "x-on-behalf-of": "bob"}, 403, "x-on-behalf-of"),
+        ("/mcp/copilot/", {"authorization": f"Bearer {COPILOT}", "x-on-behalf-of": "bob"}, 403, "x-on-behalf-of"),
         ("/mcp/", {"authorization": f"Bearer {INNER}", "x-on-behalf-of": "a b"}, 422, "user ID"),
     ],
 )
@@ -210,18 +184,12 @@ async def test_an_endpoint_refuses_whoever_has_no_token_for_it(
             assert message_of(response) and hint.lower() in said.lower()
 
 
-@pytest.mark.parametrize("kind", ["copilot", "external"])
-async def test_an_endpoint_without_tokens_says_what_to_set(tmp_path: Path, kind: Any) -> None:
-    async with world(tmp_path, registry(), **{f"{kind}_tokens": None}) as here, here.browser() as browser:
-        response = await browser.post(PATHS[kind], json=BODY, headers=ACCEPT | {"authorization": f"Bearer {STRANGERS}"})
-        assert response.status_code == 404
-        assert f"MCP__{kind.upper()}_TOKENS" in response.json()["error"]["hint"]
-
-
-async def test_a_server_without_any_token_serves_none(tmp_path: Path) -> None:
-    none: dict[str, Any] = dict.fromkeys(("internal_tokens", "copilot_tokens", "external_tokens"))
-    async with world(tmp_path, registry(), **none) as here, here.browser() as browser:
-        assert [(await browser.get(path)).status_code for path in PATHS.values()] == [404, 404, 404]
+async def test_a_server_that_takes_no_keys_serves_no_tools_and_says_what_to_set(tmp_path: Path) -> None:
+    async with world(tmp_path, registry(), "open") as here, here.browser() as browser:
+        for path in PATHS.values():
+            response = await browser.post(path, json=BODY, headers=ACCEPT | {"authorization": f"Bearer {STRANGERS}"})
+            assert response.status_code == 404
+            assert "API_KEYS" in response.json()["error"]["hint"]
 
 
 @pytest.mark.parametrize(
@@ -283,7 +251,7 @@ async def test_each_token_has_a_rate_limit_whoever_holds_it(tmp_path: Path) -> N
         refused = await knock("/mcp/", INNER, **{"x-on-behalf-of": "cy"})
         assert (refused.status_code, refused.headers["retry-after"]) == (429, "20")
         assert message_of(refused) == "Too many requests of this token."
-        assert (await knock("/mcp/copilot/", ADAS)).status_code == 200, "another token has its own measure"
+        assert (await knock("/mcp/copilot/", COPILOT)).status_code == 200, "another token has its own measure"
         assert (await knock("/mcp/", "wrong" * 10)).status_code == 401
         here.now[0] += 20
         assert (await knock("/mcp/", INNER)).status_code == 200

@@ -12,38 +12,49 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from backend.access.access import Access
+from backend.access.keys import ApiKeys
+from backend.access.rates import Buckets
 from backend.app.mcp import served_tools
-from backend.http.limits import Buckets
+from backend.settings.access import AccessMode
 from backend.settings.mcp import McpSettings
 from backend.tools.registry import Registry
 from tests.http.world import World
 from tests.http.world import world as http_world
 
-INNER, COPILOT, ADAS, STRANGERS = (f"{name}-{'t' * 24}" for name in ("inner", "copilot", "adas", "strangers"))
-TOKENS = {
-    "internal_tokens": INNER,
-    "copilot_tokens": f"{COPILOT}, ada:{ADAS}",
-    "external_tokens": STRANGERS,
-}
+SECRET = "s" * 32
+ADA = "shop.ada"
+
+
+def token(*grants: str, sub: str = "ada", **claims: Any) -> str:
+    """A token that the key `shop` has signed."""
+    granted = dict.fromkeys(grants, True) | {name: claims.pop(name) for name in ("tools",) if name in claims}
+    return ApiKeys({"shop": SECRET}).sign("shop", {"sub": sub, "grants": granted, **claims}, 60)
+
+
+INNER, COPILOT, STRANGERS = token("mcp", "on_behalf", sub="desk"), token("mcp_copilot"), token("mcp_external")
 
 
 @asynccontextmanager
-async def world(
-    folder: Path, registry: Registry, http: dict[str, Any] | None = None, access: Access | None = None, **settings: Any
-) -> AsyncIterator[World]:
-    """A server whose MCP endpoints serve `registry`; `settings` are those of MCP, `http` the others."""
-    made = McpSettings(**TOKENS | settings)
+async def world(folder: Path, registry: Registry, *modes: AccessMode, **settings: Any) -> AsyncIterator[World]:
+    """A server whose MCP endpoints serve `registry`; it admits as `modes` say; `settings` are those of MCP."""
+    made = McpSettings(**settings)
     now = [0.0]
-    services: dict[str, Any] = {"access": access} if access else {}
+    access = Access(frozenset(modes or ("open", "key")))
     requests = Buckets(made.per_minute, what="requests of this token")
     async with (
         served_tools(
             made,
             registry,
-            keyed=access is not None and "key" in access.modes,
+            keyed="key" in access.modes,
             rate_limit=lambda token: requests.take(token, now[0]),
         ) as endpoints,
-        http_world(folder, services_with=services | {"endpoints": endpoints}, mcp=made, **http or {}) as here,
+        http_world(
+            folder,
+            services_with={"access": access, "endpoints": endpoints},
+            mcp=made,
+            access=list(access.modes),
+            api_keys=f"shop:{SECRET}",
+        ) as here,
     ):
         here.now = now
         yield here

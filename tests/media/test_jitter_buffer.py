@@ -5,10 +5,11 @@ from __future__ import annotations
 import random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from backend.media.jitter_buffer import MAX_GAP, Delivery, JitterBuffer, Lost, Received, Silence, packet_samples
+from tests.support.examples import examples
 
 TWENTY_MS = 960
 TOC_20_MS = b"\x48"  # configuration 9, one frame
@@ -181,7 +182,7 @@ def test_a_packet_tells_its_length(payload: bytes, samples: int) -> None:
 
 
 @given(st.integers(0, 2**32), st.integers(0, 0xFFFF), st.integers(0, 0xFFFFFFFF), st.integers(10, 150))
-@settings(max_examples=200)
+@examples(200)
 def test_whatever_the_network_does_order_is_kept_and_each_packet_is_told_once(
     seed: int, sequence: int, timestamp: int, count: int
 ) -> None:

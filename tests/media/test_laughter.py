@@ -1,4 +1,4 @@
-"""Laughter is told from words by its rhythm."""
+"""Laughter is recognised by its rhythm."""
 
 from __future__ import annotations
 

@@ -9,12 +9,13 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from backend.media.frame import FRAME_BYTES
 from backend.media.playout import DUCK_DB, Playout
 from backend.turns.events import Heard, PlaybackDrained, PlaybackEvent, PlaybackStarted
+from tests.support.examples import examples
 
 
 def sound(milliseconds: float, value: int = 1) -> bytes:
@@ -312,7 +313,7 @@ pieces = st.lists(
 
 
 @given(pieces, st.integers(0, 2**32))
-@settings(max_examples=200)
+@examples(200)
 def test_every_sample_pushed_is_played_once_in_order(script: list[tuple[str, int, str]], seed: int) -> None:
     playout, events = open_playout()
     generator = random.Random(seed)

@@ -8,7 +8,7 @@ import pytest
 from backend.media.frame import SILENCE, Frame
 from backend.media.opus import EMPTY_BYTES, OpusEncoder
 from backend.media.receive import ReceivePipeline
-from benchmarks.microphone import sent
+from backend.testing.microphone import sent
 from tests.support.tones import audible, tone_frames
 
 TICKS = 960

@@ -6,11 +6,12 @@ import random
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from backend.errors import BadRequest
 from backend.media.resample import Resampler, resample
+from tests.support.examples import examples
 from tests.support.speech import noise, samples_of, tone
 
 RATES = [8_000, 11_025, 16_000, 22_050, 24_000, 32_000, 44_100, 48_000]
@@ -41,7 +42,7 @@ def test_what_the_target_cannot_carry_is_not_folded_back() -> None:
     st.integers(0, 2**32),
     st.lists(st.integers(0, 1500), max_size=12),
 )
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_chunks_make_no_difference(source: int, target: int, seed: int, lengths: list[int]) -> None:
     pcm = random.Random(seed).randbytes(2 * sum(lengths))
     resampler = Resampler(source, target)

@@ -175,7 +175,7 @@ def test_ten_hears_hops_of_each_length(hop_ms: int) -> None:
 
 @pytest.fixture
 def forgetful() -> Iterator[None]:
-    """Choose and load anew, before and after."""
+    """Choose and load again, before and after."""
 
     def forget() -> None:
         endpointing.choose_engine.cache_clear()

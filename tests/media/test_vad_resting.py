@@ -18,7 +18,7 @@ from tests.support.speech import frames_of, noise, pcm_of, samples_of, silence, 
 
 EXAMPLES = sorted((Path(__file__).resolve().parents[2] / "examples").glob("*.wav"))
 HOP_FRAMES = -(-(HOP_MS + FRAME_MS) // FRAME_MS)
-"""A score that falls one hop later is told with the frame that completes it: 32 to 52 ms."""
+"""A score that falls one hop later is reported with the frame that completes it: 32 to 52 ms."""
 EARLIER_FRAMES = {Onset: 2 * HOP_FRAMES, Ended: 2 * HOP_FRAMES}
 """A look at each frame finds onsets sooner, and a quiet frame ends what a detector would linger on."""
 ROOMS = {"in silence": None, "in a room at -55 dBFS": -55.0, "in a room at -48 dBFS": -48.0}

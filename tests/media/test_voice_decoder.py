@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from backend.media.frame import FRAME_BYTES, SILENCE, Frame
 from backend.media.opus import SILENCE_PACKET, OpusDecoder, OpusEncoder
 from backend.media.receive import MAX_CONCEALED, VoiceDecoder
+from tests.support.examples import examples
 from tests.support.speech import frames_of, power, samples_of, speech, tone
 
 TWENTY_MS = 960
@@ -104,7 +105,7 @@ def test_a_bad_packet_is_only_a_lost_one() -> None:
 
 
 @given(st.lists(st.tuples(st.integers(0, 200), st.binary(max_size=40)), max_size=30))
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_hostile_packets_never_raise_and_only_frames_come_out(packets: list[tuple[int, bytes]]) -> None:
     decoder = VoiceDecoder()
     for n, (sequence, payload) in enumerate(packets):

@@ -1,4 +1,4 @@
-"""A model without native tool calls behind the same loop: what it is told, what is made of what it says."""
+"""A model without native tool calls behind the same loop: what it gets, what is made of what it says."""
 
 from __future__ import annotations
 

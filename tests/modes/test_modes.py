@@ -1,4 +1,4 @@
-"""Modes: read from their file, refused with a reason, and told to whoever thinks or speaks."""
+"""Modes: read from their file, refused with a reason, and passed to what thinks or speaks."""
 
 from __future__ import annotations
 

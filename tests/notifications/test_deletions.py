@@ -34,7 +34,7 @@ def webhook(server: ApiServer) -> DeletionWebhook:
 
 @dataclass
 class Place:
-    """A place that refuses as long as it is told to."""
+    """A place that refuses as long as the test says."""
 
     refuses: bool = True
     tries: int = 0

@@ -1,11 +1,11 @@
-"""Delivering reminders: in a call, on a page, by webhook; nothing lost, nothing twice, whoever dies and whenever."""
+"""Delivering reminders: in a call, on a page, by webhook; nothing lost, nothing twice, whatever dies and whenever."""
 
 from __future__ import annotations
 
 import asyncio
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from backend.errors import TooMany
@@ -14,6 +14,7 @@ from backend.notifications.reminders import CALL_S, DESERTED_S
 from backend.turns.page_events import NoticeChanged, NoticeContent, ReminderChanged
 from tests.notifications.world import KEEP_S, LEASE_S, NOW, USER, Process, World
 from tests.support.crashing import Crash
+from tests.support.examples import examples
 from tests.support.waiting import until
 
 DAY_S = 86_400
@@ -231,7 +232,7 @@ async def test_at_whichever_await_a_process_dies_it_is_delivered(way: str) -> No
     assert dies_after > 15, "it has died at every one"
 
 
-@settings(max_examples=15, deadline=None)
+@examples(15)
 @given(deaths=st.lists(st.integers(0, 45), min_size=2, max_size=4), way=st.sampled_from(["call", "page", "webhook"]))
 async def test_however_many_die_it_is_delivered(deaths: list[int], way: str) -> None:
     await _delivered_in_spite_of(deaths, way)

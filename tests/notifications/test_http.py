@@ -19,17 +19,17 @@ from backend.http.page_streams import PageStreams
 from backend.notifications.notices import Notice
 from backend.notifications.presence import Presence
 from backend.sessions.page_json import PageMessage
-from backend.settings.mcp import McpSettings
 from backend.settings.notifications import NotificationSettings
 from backend.storage.pubsub import PubSub
 from backend.testing.memory import FakeMemory
 from backend.turns.events import NoticeArrived
 from backend.users.profile_updates import SetPreference, update_profile
-from tests.http.world import World, world
+from tests.http.test_keys import keyed, token
+from tests.http.world import World
 from tests.support.waiting import until
 
-ANYBODY, FOR_ANA, STRANGER = "a" * 24, "b" * 24, "c" * 24
-TOKENS = McpSettings.model_validate({"internal_tokens": f"{ANYBODY},ana:{FOR_ANA}", "external_tokens": STRANGER})
+ANYBODY, FOR_ADA, STRANGER = token("notify", "on_behalf"), token("notify"), token("mcp_external")
+ADA = "shop.ada"
 
 
 @dataclass
@@ -60,7 +60,7 @@ async def server_with_reminders(
             "pages": pages,
             "user_data": {"reminders": reminders},
         }
-        async with world(folder, services_with=services, **{"mcp": TOKENS} | (world_with or {})) as here:
+        async with keyed(folder, "open", "key", services_with=services, **world_with or {}) as here:
             yield Server(here, memory, notifications, now)
             pages.close()
     for client in (redis, waiting):
@@ -72,7 +72,7 @@ def bearer(token: str) -> dict[str, str]:
 
 
 async def user_of(browser: httpx2.AsyncClient) -> str:
-    """Whom the server takes this browser for."""
+    """The user that the server takes this browser for."""
     await browser.get("/api/config")
     (value,) = browser.cookies.jar
     return str(value.value).strip('"').rsplit(".", 2)[0]
@@ -173,16 +173,16 @@ async def test_a_page_of_a_foreign_origin_may_not(tmp_path: Path) -> None:
 
 async def test_programs_act_for_whom_their_token_says(tmp_path: Path) -> None:
     async with server_with_reminders(tmp_path) as at, at.here.browser() as http:
-        body = {"user": "ana", "text": "bread", "at": "in ten minutes"}
+        body = {"user": ADA, "text": "bread", "at": "in ten minutes"}
         assert (await http.post("/notification", json=body, headers=bearer(ANYBODY))).status_code == 201
-        assert (await http.post("/notification", json={**body, "user": "me"}, headers=bearer(FOR_ANA))).is_success
-        assert (await http.post("/notification", json={**body, "user": "bob"}, headers=bearer(FOR_ANA))).is_error
+        assert (await http.post("/notification", json={**body, "user": "me"}, headers=bearer(FOR_ADA))).is_success
+        assert (await http.post("/notification", json={**body, "user": "bob"}, headers=bearer(FOR_ADA))).is_error
         assert (await http.post("/notification", json={**body, "user": "me"}, headers=bearer(ANYBODY))).is_error
-        listed = (await http.get("/notification/ana", headers=bearer(FOR_ANA))).json()["notifications"]
+        listed = (await http.get(f"/notification/{ADA}", headers=bearer(FOR_ADA))).json()["notifications"]
         assert len(listed) == 2
-        assert (await http.get("/notification/bob", headers=bearer(FOR_ANA))).status_code == 404
+        assert (await http.get("/notification/bob", headers=bearer(FOR_ADA))).status_code == 404
         assert (await http.get("/notification/bob", headers=bearer(ANYBODY))).json() == {"notifications": []}
-        assert (await http.get("/notification/ana", headers=bearer(STRANGER))).status_code == 403
+        assert (await http.get(f"/notification/{ADA}", headers=bearer(STRANGER))).status_code == 403
         at.now[0] += 600
         assert (await http.post("/notification/execute", headers=bearer(ANYBODY))).json()["waiting"] == 2
         assert (await http.post("/notification/execute", headers=bearer(ANYBODY))).json()["due"] == 0
@@ -193,7 +193,7 @@ async def test_a_program_that_acts_for_one_user_spends_that_users_budget(tmp_pat
     async with server_with_reminders(tmp_path, world_with=budgets) as at, at.here.browser() as http:
         for number in range(6):
             body = {"text": "x" * 200, "at": "in ten minutes", "id": str(number)}
-            answer = await http.post("/notification", json=body, headers=bearer(FOR_ANA))
+            answer = await http.post("/notification", json=body, headers=bearer(FOR_ADA))
             if answer.status_code != 201:
                 break
         assert answer.status_code == 429 and "budget" in answer.text

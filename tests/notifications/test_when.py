@@ -6,11 +6,12 @@ from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo, available_timezones
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from backend.errors import BadRequest
 from backend.notifications.schedule import Series, anchored, last_time, next_time, planned
+from tests.support.examples import examples
 
 OSLO = ZoneInfo("Europe/Oslo")
 NOW = datetime(2026, 11, 21, 12, 0, 30, tzinfo=OSLO).timestamp()
@@ -140,7 +141,7 @@ def test_a_rule_ends() -> None:
     assert last_time(series, first + 9 * 86_400) == first + 86_400
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(
     zone=st.sampled_from(ZONES).map(ZoneInfo),
     start=st.datetimes(datetime(2011, 11, 1), datetime(2030, 1, 1)).map(lambda moment: moment.replace(microsecond=0)),

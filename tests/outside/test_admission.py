@@ -1,4 +1,4 @@
-"""Whom a server admits is decided when it starts: it refuses to be open to others with keys, and says whom it admits.
+"""A server decides at its start who may call: it refuses to be open to others with keys, and says who is admitted.
 
 The processes are real, and end in time by themselves or are ended here.
 """

@@ -1,4 +1,4 @@
-"""Erasure reaches what left the server: webhooks are told, LangSmith deletes traces, and the security log has it."""
+"""Erasure reaches what left the server: webhooks hear of it, LangSmith deletes traces, and the security log has it."""
 
 from __future__ import annotations
 

@@ -19,8 +19,8 @@ from backend.notifications.notices import Notice, NoticeRepository
 from backend.storage.client import connect
 from backend.users.memories import Memories
 from backend.users.notes import Notes
-from tests.extensions.recordings.recorded import recorded, store_in
 from tests.http.test_sign_in import sign_in
+from tests.support.of_extensions import of_extensions
 from tests.support.openid_provider import CLIENT, openid_provider
 from tests.support.redis_server import RedisProcess, running_redis
 from tests.support.running_server import RunningServer, a_browser, running_server
@@ -54,7 +54,7 @@ async def looking_at(redis_server: RedisProcess) -> AsyncIterator[Redis]:
 
 
 async def user_of(browser: httpx2.AsyncClient) -> str:
-    """Whom the server takes this browser for."""
+    """The user that the server takes this browser for."""
     await browser.get("/api/me")
     value = next(cookie.value for cookie in browser.cookies.jar if cookie.name == "caller")
     return str(value).strip('"').rsplit(".", 2)[0]
@@ -90,7 +90,8 @@ async def fill(browser: httpx2.AsyncClient, server: RunningServer, redis: Redis)
     await state.add_history(visitor, [HistoryEntry("1-0", 1.0, "input", "Why?")])
     await state.add_feedback(visitor, "1-0", Feedback("pleased"))
     await state.finish(visitor, Plan("1-0", 1.0, ("1-0",), decision="told"))
-    await recorded(store_in(server.folder / "var" / "recordings"), visitor)
+    for module in of_extensions("filling"):
+        await module.fill(server.folder / "var", visitor)
     await LocalStore(server.folder / "var" / "calendars").create(visitor, "e1.ics", "BEGIN:VCALENDAR")
     return visitor
 

@@ -46,7 +46,7 @@ def script_of(*utterances: str) -> dict[str, Any]:
 
 
 SCRIPT = {"connections": [script_of(ORDER, NO), script_of(ELSE, ELSE, YES, THANKS)], "chat": [{"calls": [CREATE]}]}
-"""The chat model acts again each time it is told to ask first, until the agent stops it. In the second call, what was
+"""The chat model acts again each time it has to ask first, until the agent stops it. In the second call, what was
 said before takes a turn of the script, together with the first one."""
 
 

@@ -13,12 +13,14 @@ from typing import Any
 
 import httpx2
 
+from tests.http.test_keys import SECRET as KEY
+from tests.http.test_keys import token
 from tests.support.offline_peer import running_peer
 from tests.support.running_server import end, running_server
 from tests.support.waiting import until
 
 ROOT = Path(__file__).parents[2]
-TOKEN, SECRET = "t" * 40, "s" * 40
+TOKEN, SECRET = token("on_behalf"), "t" * 40
 
 
 @contextmanager
@@ -26,7 +28,7 @@ def running_bot(server_url: str) -> Iterator[str]:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    settings = {"ASSISTANT_URL": server_url, "MCP__INTERNAL_TOKENS": TOKEN, "TELEGRAM_SECRET": SECRET}
+    settings = {"ASSISTANT_URL": server_url, "ASSISTANT_TOKEN": TOKEN, "TELEGRAM_SECRET": SECRET}
     command = [sys.executable, "-m", "uvicorn", "--app-dir", "examples", "telegram_bot:app", "--port", str(port)]
     process = subprocess.Popen(command, cwd=ROOT, env=dict(os.environ) | settings, stderr=subprocess.DEVNULL)
     try:
@@ -47,8 +49,8 @@ def update(number: int, user: int, text: str) -> dict[str, Any]:
 
 async def test_a_bots_users_converse_each_for_themselves() -> None:
     shown = {"x-telegram-bot-api-secret-token": SECRET}
-    tokens = {"MCP__INTERNAL_TOKENS": TOKEN}
-    with running_peer() as peer, running_server(peer, **tokens) as server, running_bot(server.url) as bot:
+    keyed = {"ACCESS": "open,key", "API_KEYS": f"shop:{KEY}"}
+    with running_peer() as peer, running_server(peer, **keyed) as server, running_bot(server.url) as bot:
         async with httpx2.AsyncClient(base_url=bot, timeout=30) as telegram:
 
             async def up() -> bool:

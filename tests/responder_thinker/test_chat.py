@@ -24,7 +24,7 @@ ROUTE = '{"domain": "knowledge", "query": "Why is the sky blue?"}'
 
 @pytest.fixture(autouse=True)
 def own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No test meets the cookies of whoever runs it."""
+    """No test meets the cookies of its runner."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
 
 

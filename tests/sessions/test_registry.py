@@ -19,7 +19,7 @@ from tests.call.world import settle
 
 
 class Calls:
-    """Runs calls that do nothing until they are told to end."""
+    """Runs calls that do nothing until they are asked to end."""
 
     def __init__(self) -> None:
         self.reasons: dict[str, asyncio.Future[str]] = {}
@@ -27,7 +27,7 @@ class Calls:
         """Whether hanging up has no effect."""
         self.tidying = asyncio.Event()
         self.tidying.set()
-        """While it is not set, calls that were told to end still tidy up."""
+        """While it is not set, calls that were asked to end still tidy up."""
         self.finished: list[str] = []
 
     async def run(self, session: Session, transport: Transport) -> str:

@@ -1,4 +1,4 @@
-"""The embedded Redis keeps what it was told, dies with its parent, and never shares its folder."""
+"""The embedded Redis keeps what it was given, dies with its parent, and never shares its folder."""
 
 from __future__ import annotations
 

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import os
 import re
+import shutil
 import time
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
@@ -14,7 +15,9 @@ from typing import Any, Literal
 from playwright.async_api import Browser, Page, async_playwright
 from playwright.async_api import TimeoutError as PlaywrightTimeout
 
-CHROMIUM = "/usr/bin/chromium"
+WHOLE = "/usr/bin/chromium"
+SHELL = shutil.which("chromium-headless-shell") or WHOLE
+"""The same engine without what belongs to windows, at half the computing: no questions to the user, no speakers."""
 FLAGS = [
     "--disable-background-networking",
     "--disable-component-update",
@@ -196,11 +199,15 @@ async def chromium(
 
 @contextlib.asynccontextmanager
 async def launched(
-    *, speaks: Path | None = None, microphone: Microphone = "granted", more: Sequence[str] = ()
+    *,
+    speaks: Path | None = None,
+    microphone: Microphone = "granted",
+    more: Sequence[str] = (),
+    program: str = SHELL,
 ) -> AsyncIterator[Browser]:
-    """Chromium itself, for several tabs."""
+    """Chromium itself, for several tabs; the `WHOLE` one where its own questions or speakers matter."""
     async with async_playwright() as playwright:
-        browser = await playwright.chromium.launch(executable_path=CHROMIUM, args=[*flags(speaks, microphone), *more])
+        browser = await playwright.chromium.launch(executable_path=program, args=[*flags(speaks, microphone), *more])
         try:
             yield browser
         finally:

@@ -5,15 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import Any, Protocol
+from typing import Protocol
 
-import httpx2
 from starlette.applications import Starlette
 from starlette.routing import WebSocketRoute
 from starlette.websockets import WebSocket
 
-from backend.extensions.sip.transport import SipTransport
-from backend.extensions.telephone.twilio import Twilio, TwilioFraming
 from backend.media.frame import FRAME_MS, Frame
 from backend.testing.transport import FakeTransport
 from backend.transports.base import Transport
@@ -26,15 +23,13 @@ from responder_thinker.caller import cut_frames
 from responder_thinker.webrtc import WebRTCCaller
 from responder_thinker.websocket import WebSocketCaller
 from tests.support.http_server import serve
-from tests.support.media_streams import TwilioStream
-from tests.support.sip_agents import user_agent
-from tests.support.sip_phone import HERE, SipPhone, sip_phone
+from tests.support.media_streams import MediaStream, NoOrders, PlainFraming
 from tests.support.tones import audible
 from tests.support.waiting import until
 
 
 class Rig(Protocol):
-    """One call: the transport under test, and the hands of whoever is at the other end."""
+    """One call: the transport under test, and the hands at the other end."""
 
     exact: bool
     """Whether what is heard is, to the sample, what was played (no codec in between)."""
@@ -181,13 +176,30 @@ async def websocket_call() -> AsyncIterator[tuple[WebSocketTransport, WebSocketC
             await caller.close()
 
 
+class Phone(Protocol):
+    """The caller's end of a telephone call."""
+
+    def say(self, pcm: bytes) -> None:
+        """Speak 24 kHz PCM16 in real time."""
+
+    async def said(self) -> None:
+        """Wait until it has been said."""
+
+    def audible(self) -> list[Frame]:
+        """Return the frames heard that are not silence."""
+        ...
+
+    async def hang_up(self) -> object:
+        """Hang up."""
+
+
 class PhoneRig:
     """A telephone call; time passes by itself."""
 
     exact = False
     slack_ms = 3 * FRAME_MS  # a mark comes back once the frame before it was played, and is on its way then
 
-    def __init__(self, transport: MediaStreamTransport | SipTransport, stream: TwilioStream | SipPhone) -> None:
+    def __init__(self, transport: Transport, stream: Phone) -> None:
         self.transport = transport
         self.stream = stream
 
@@ -214,23 +226,21 @@ async def media_stream_rig() -> AsyncIterator[Rig]:
 
 
 @asynccontextmanager
-async def media_stream_call(delay_s: float = 0.0) -> AsyncIterator[tuple[MediaStreamTransport, TwilioStream]]:
+async def media_stream_call(delay_s: float = 0.0) -> AsyncIterator[tuple[MediaStreamTransport, MediaStream]]:
     """A stream that has started; both ends are closed at the end. `delay_s`: what the provider's buffer holds back."""
     transports: asyncio.Queue[MediaStreamTransport] = asyncio.Queue()
     over = asyncio.Event()
 
     async def route(websocket: WebSocket) -> None:
         await websocket.accept()
-        framing = TwilioFraming()
+        framing = PlainFraming()
         started = None
         while not isinstance(started, StreamStarted):
             started = framing.read((await websocket.receive())["text"])
-        async with httpx2.AsyncClient() as http:
-            twilio = Twilio(http, auth_token="t", account="", api_url="http://127.0.0.1:9")
-            transports.put_nowait(MediaStreamTransport(websocket, framing, started, twilio))
-            await over.wait()
+        transports.put_nowait(MediaStreamTransport(websocket, framing, started, NoOrders()))
+        await over.wait()
 
-    stream = TwilioStream(delay_s=delay_s)
+    stream = MediaStream(delay_s=delay_s)
     async with serve(Starlette(routes=[WebSocketRoute("/media", route)]), lifespan="off") as url:
         try:
             await stream.connect(url.replace("http", "ws") + "/media")
@@ -243,29 +253,3 @@ async def media_stream_call(delay_s: float = 0.0) -> AsyncIterator[tuple[MediaSt
         finally:
             over.set()
             await stream.close()
-
-
-@asynccontextmanager
-async def sip_rig() -> AsyncIterator[Rig]:
-    """A telephone call by SIP, over real sockets."""
-    async with sip_call() as (transport, phone):
-        yield PhoneRig(transport, phone)
-
-
-@asynccontextmanager
-async def sip_call(
-    limits: dict[str, Any] | None = None, **options: Any
-) -> AsyncIterator[tuple[SipTransport, SipPhone]]:
-    """A call that is up; both ends are closed at the end. `options` are the telephone's."""
-    transports: asyncio.Queue[SipTransport] = asyncio.Queue()
-    async with (
-        user_agent(lambda call: transports.put_nowait(call.accept()), limits=limits) as agent,
-        sip_phone((HERE, agent.port), **options) as phone,
-    ):
-        assert await phone.call() == 200
-        transport = await transports.get()
-        try:
-            await transport.wait_arrived()
-            yield transport, phone
-        finally:
-            await transport.close()

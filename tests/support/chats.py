@@ -1,4 +1,4 @@
-"""Typed turns over a scripted model, for whoever needs a whole HTTP edge."""
+"""Typed turns over a scripted model, for tests that need a whole HTTP edge."""
 
 from __future__ import annotations
 

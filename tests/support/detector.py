@@ -1,4 +1,4 @@
-"""A detector that says what it is told to: for tests of what is made of its scores."""
+"""A detector that says what the test wants: for tests of what is made of its scores."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 
 from backend.extensions.local.recognition.base import Recognizer
-from benchmarks.recognition.word_errors import normalized
+from backend.testing.word_errors import normalized
 
 PIECE = 9600
 """Bytes fed at once: 200 ms."""

@@ -10,6 +10,7 @@ import contextlib
 import os
 import re
 import signal
+import subprocess
 import sys
 import tempfile
 from collections.abc import AsyncIterator
@@ -17,11 +18,14 @@ from pathlib import Path
 
 from backend.testing.services.open_meteo import answering_today
 from backend.testing.services.server import serving
-from tests.support.running_server import TAKES_ALL
+from tests.support.forked import Forked
+from tests.support.running_server import ANSWERED_OTHERWISE, TAKES_ALL
+from tests.support.shared_responder import shared_local_responder
 
 COMMAND = Path(sys.executable).parent / "responder-thinker"
 READY_WITHIN_S = 60.0
 STOP_WITHIN_S = 40.0
+Process = subprocess.Popen[bytes]
 ADDRESS = re.compile(r"http://localhost:\d+")
 
 
@@ -44,39 +48,51 @@ async def real_server(**settings: str) -> AsyncIterator[str]:
             assert process.returncode in (0, -signal.SIGTERM), f"the server exited with {process.returncode}"
 
 
-async def start(folder: str, settings: dict[str, str], port: int = 0) -> asyncio.subprocess.Process:
+async def start(folder: str, settings: dict[str, str], port: int = 0) -> Process:
     """The server on that port (0: a free one), with its files in `folder`; of our own environment it gets the least."""
     environment = {"PATH": os.environ["PATH"], "HOME": folder, "DATA_DIR": f"{folder}/var", "COLUMNS": "200"}
     environment["SECURITY_LOG"] = f"{folder}/security.log"
-    return await asyncio.create_subprocess_exec(
-        *(str(COMMAND), "serve", "--port", str(port)),
+    if not ANSWERED_OTHERWISE & settings.keys():
+        environment["OFFLINE_URL"] = await asyncio.to_thread(shared_local_responder)
+    return await asyncio.to_thread(
+        Forked,
+        [str(COMMAND), "serve", "--port", str(port)],
         cwd=folder,
         env=environment | settings,
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=None,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
     )
 
 
-async def address_of(process: asyncio.subprocess.Process) -> str:
+async def address_of(process: Process) -> str:
     """The address from the start-up lines, once they are all there."""
+    async with asyncio.timeout(READY_WITHIN_S):
+        return await asyncio.to_thread(_address_of, process)
+
+
+def _address_of(process: Process) -> str:
     assert process.stdout is not None
     address = ""
-    async with asyncio.timeout(READY_WITHIN_S):
-        while line := (await process.stdout.readline()).decode():
-            if found := ADDRESS.search(line):
-                address = found[0]
-            if "Ctrl-C" in line and address:
-                return address
+    while line := process.stdout.readline().decode():
+        if found := ADDRESS.search(line):
+            address = found[0]
+        if "Ctrl-C" in line and address:
+            return address
     raise AssertionError("the server did not start")
 
 
-async def stop(process: asyncio.subprocess.Process) -> None:
+async def kill(process: Process) -> None:
+    """As a machine that fails would."""
+    process.kill()
+    await asyncio.to_thread(process.communicate)
+
+
+async def stop(process: Process) -> None:
     """As an operator would; by force when it does not end."""
-    if process.returncode is None:
+    if process.poll() is None:
         process.send_signal(signal.SIGTERM)
     try:
-        await asyncio.wait_for(process.communicate(), STOP_WITHIN_S)
-    except TimeoutError:
+        await asyncio.to_thread(process.communicate, timeout=STOP_WITHIN_S)
+    except subprocess.TimeoutExpired:
         process.kill()
-        await process.wait()
+        await asyncio.to_thread(process.wait)

@@ -60,7 +60,7 @@ class Line:
                 await self._changed.wait()
 
     async def refused(self) -> list[str]:
-        """What the peer found wrong with anything it was sent: told, or the reason why it hung up."""
+        """What the peer found wrong with anything it was sent: its errors, or the reason why it hung up."""
         logs = await self.peer.connections()
         if closed := [log["closed"] for log in logs if str(log["closed"]).startswith("closed 1007")]:
             return closed

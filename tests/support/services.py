@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 from fakeredis import FakeAsyncRedis
@@ -17,8 +16,6 @@ from backend.budgets.day_counts import DayCounts
 from backend.budgets.new_users import NewUsers
 from backend.budgets.payers import Payers
 from backend.budgets.permits import Permits
-from backend.extensions.recordings.store import RecordingStore
-from backend.extensions.recordings.writer import Bounds
 from backend.extensions.sharing.shared_links import SharedLinks
 from backend.http.context import Services
 from backend.notifications.notices import Notice
@@ -45,7 +42,6 @@ def budgets_over(redis: Redis, settings: BudgetSettings | None = None) -> Budget
 def services_of(**given: Any) -> Services:
     """Return services of which those that are not given are missing, or idle; a route that needs one fails."""
     missing = (
-        "accept_realtime_offer",
         "tasks",
         "model_calls",
         "coordinator",
@@ -53,7 +49,7 @@ def services_of(**given: Any) -> Services:
         "reminders",
         "reasoner",
         "ledger",
-        "accept_rtvi_offer",
+        "ice_config",
     )
     idle: dict[str, Any] = {
         "notices": _NoNotices(),
@@ -63,7 +59,6 @@ def services_of(**given: Any) -> Services:
         "ice_servers": IceServers([]),
         "confirmations": confirmations(),
         "access": Access(default_tier=Tier.OPERATOR),  # as `make run` on this machine
-        "recordings": RecordingStore(Path("/nonexistent"), Bounds(0, 0, 0), keep_s=None),
         "links": SharedLinks(FakeAsyncRedis()),
         "metrics": CallMetrics(),
         "access_store": AccessStore(FakeAsyncRedis()),

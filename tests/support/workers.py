@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
+from tests.support.forked import Forked
 from tests.support.offline_peer import OfflinePeer
 from tests.support.running_server import end
 
@@ -29,7 +30,7 @@ def running_worker(peer: OfflinePeer, *, log: Path | None = None, **env: str) ->
         settings = {"DATA_DIR": f"{folder}/var", "OPENAI_API_KEY": "test-key", "OPENAI_BASE_URL": peer.base_url}
         kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
         with log.open("wb") if log else nullcontext() as messages:
-            process = subprocess.Popen(
+            process = Forked(
                 [COMMAND, "worker"],
                 cwd=folder,
                 env=kept | {"COLUMNS": "200"} | settings | env,

@@ -11,7 +11,6 @@ from fakeredis import FakeAsyncRedis
 
 from backend.call.record import CallRecord
 from backend.call.tool_calls import CallView, ThinkerEvent, ToolCallDispatcher
-from backend.extensions.local.dialogue.routing import routing_of
 from backend.observability.call_metrics import CallMetrics
 from backend.sessions.registry import Session
 from backend.tasks.handoff import BackgroundHandoff
@@ -165,17 +164,3 @@ async def test_work_that_cannot_be_given_away_fails_in_words() -> None:
     event = await call.event()
     assert isinstance(event, ThinkerFailed)
     assert "could not be started" in event.reason
-
-
-async def test_the_demonstration_says_when_it_is_not_waited_for() -> None:
-    routing = routing_of([OneCall().thinkers.registry.route_tool()])
-    assert routing is not None
-    patient = json.loads(routing.arguments("research", "Research electric cars, and take your time."))
-    assert patient == {"domain": "research", "query": "Research electric cars.", "background": True}
-    for words in (
-        "Research electric cars and let me know when you're done.",
-        "Research electric cars in the background",
-    ):
-        assert json.loads(routing.arguments("research", words))["background"] is True
-    for words in ("Research electric cars", "Let me know what the weather is"):
-        assert json.loads(routing.arguments("research", words)) == {"domain": "research", "query": words}

@@ -1,4 +1,4 @@
-"""Answers served again: to whom, for how long, and worked out once."""
+"""Answers served again: to which users, for how long, and worked out once."""
 
 from __future__ import annotations
 

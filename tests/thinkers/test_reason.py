@@ -1,4 +1,4 @@
-"""Thinking hard by voice: the outcome is told, the thoughts are not."""
+"""Thinking hard by voice: the outcome is spoken, the thoughts are not."""
 
 from __future__ import annotations
 

@@ -62,9 +62,9 @@ async def test_everything_derives_from_the_manifests() -> None:
     async with world() as w:
         domains = [manifest.domain for manifest in w.thinkers.registry.manifests]
         assert {"weather", "knowledge"} <= set(domains)
-        assert w.thinkers.registry.route_tool()["parameters"]["properties"]["domain"]["enum"] == domains
+        assert w.thinkers.registry.route_tool("chat")["parameters"]["properties"]["domain"]["enum"] == domains
         for manifest in w.thinkers.registry.manifests:
-            assert f"- {manifest.domain}: for {manifest.description}" in w.thinkers.registry.guide("voice")
+            assert f"- {manifest.domain}: for {manifest.description}" in w.thinkers.registry.guide()
 
 
 async def test_a_new_thinker_and_a_new_tool_are_two_files_and_nothing_else(tmp_path: Path) -> None:
@@ -72,8 +72,8 @@ async def test_a_new_thinker_and_a_new_tool_are_two_files_and_nothing_else(tmp_p
     (tmp_path / "moon_phase.py").write_text(MOON_TOOL)
     scenes = [call("moon_phase", '{"day": "2026-11-21"}')], ["The moon is full."]
     async with world(*scenes, folders=(tmp_path,)) as w:
-        assert "moon" in w.thinkers.registry.route_tool()["parameters"]["properties"]["domain"]["enum"]
-        assert "the phases of the moon" in w.thinkers.registry.guide("voice")
+        assert "moon" in w.thinkers.registry.route_tool("chat")["parameters"]["properties"]["domain"]["enum"]
+        assert "the phases of the moon" in w.thinkers.registry.guide()
         assert "Moon" in [manifest.label for manifest in w.thinkers.registry.manifests]
         parsed = w.thinkers.registry.parse("route_to_thinker", route(domain="moon", query="Is it full?"))
         answer = await w.ask(parsed.manifest.domain, parsed.query)

@@ -12,6 +12,7 @@ from typing import Any
 import httpx2
 
 from backend.access.reach import EVERYTHING
+from backend.agent.context import SourceMode
 from backend.app.thinkers import build_thinkers
 from backend.models.base import ChatModel
 from backend.settings.settings import Settings, load_settings
@@ -69,6 +70,7 @@ async def world(
     memory: Any = None,
     settings: Settings | None = None,
     folders: tuple[Path, ...] = (),
+    without_model: frozenset[SourceMode] = frozenset(),
 ) -> AsyncIterator[World]:
     """Thinkers whose model plays `scenes`; without `settings`, no service can be reached."""
     model = model or ScriptedModel(*scenes)
@@ -84,5 +86,6 @@ async def world(
             clock=lambda: SATURDAY_NOON,
             confirmations=asked,
             enqueue=outbox.enqueue,
+            without_model=without_model,
         )
         yield World(thinkers, model, memory, outbox, confirmations=asked)

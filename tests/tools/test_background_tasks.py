@@ -6,22 +6,16 @@ import json
 from dataclasses import replace
 from typing import Any, cast
 
-import pytest
-
-from backend.extensions.local.chat.rules import think
-from backend.extensions.local.dialogue.understanding import Question
 from backend.notifications.notices import Notice
 from backend.tasks.service import TaskQueries
 from backend.tasks.task import Task, TaskState
 from backend.tools.background_tasks import UserTasks, background_tasks
 from tests.coordinator.world import FakeTasks, World
-from tests.extensions.local.orders import understood
 from tests.support.agents import toolbox
 from tests.support.consent import tool_context
 from tests.support.crashing import Countdown
 
 ADA = tool_context("ada", "s1")
-DOMAINS = ("assistant", "knowledge", "research", "tasks", "weather")
 
 
 class WaitingNotices:
@@ -100,30 +94,3 @@ async def test_a_briefing_names_them_briefly() -> None:
     world.tasks["t2"] = replace(world.tasks["t2"], instruction="a" * 500)
     brief = await asking(world)[0].for_prompt("ada")
     assert brief == [{"asked": "a" * 120, "state": "running"}, {"asked": "bees 1", "state": "done"}]
-
-
-@pytest.mark.parametrize(
-    "words",
-    ["What about that research?", "How is my research going?", "Cancel the research.", "What came of that task?"],
-)
-def test_the_demonstration_asks_the_tasks_thinker(words: str) -> None:
-    if "task" in words:
-        words = words.replace("task", "background task")
-    assert understood(words, DOMAINS) == Question("tasks", words)
-
-
-@pytest.mark.parametrize(
-    ("words", "domain"), [("Research electric cars.", "research"), ("Cancel the meeting.", "assistant")]
-)
-def test_other_wishes_still_go_where_they_went(words: str, domain: str) -> None:
-    assert understood(words, DOMAINS) == Question(domain, words)
-
-
-@pytest.mark.parametrize(
-    ("words", "action"),
-    [("What about that research?", "get"), ("How is my research going?", "get"), ("Cancel the research.", "cancel")],
-)
-def test_the_offline_model_uses_the_tool(words: str, action: str) -> None:
-    tool = background_tasks.__tool__.schema()  # type: ignore[attr-defined]
-    (call,) = think([{"role": "user", "content": words}], [tool]).calls
-    assert (call.name, json.loads(call.arguments)) == ("background_tasks", {"action": action})

@@ -1,4 +1,4 @@
-"""Which mode is on, told through the tool: the turn's, the user's choice, or a named one."""
+"""Which mode is on, as the tool says: the turn's, the user's choice, or a named one."""
 
 from __future__ import annotations
 

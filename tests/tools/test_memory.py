@@ -49,7 +49,7 @@ async def done(tools: Registry, who: ToolContext = ADA, **arguments: Any) -> dic
 
 
 async def refused(tools: Registry, who: ToolContext = ADA, **arguments: Any) -> tuple[str | None, str]:
-    """The kind of failure, and what the model is told."""
+    """The kind of failure, and what the model gets."""
     result = await tools.run("memory", json.dumps(arguments), who)
     return result.error, json.loads(result.content)["error"]["message"]
 

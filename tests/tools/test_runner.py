@@ -9,7 +9,7 @@ from datetime import date
 from typing import Annotated, Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import Field
 
@@ -18,6 +18,7 @@ from backend.tools.base import Result, ToolContext, tool
 from backend.tools.runner import Toolbox, ToolResult
 from tests.support.agents import Slow, echo, fail, toolbox
 from tests.support.consent import tool_context
+from tests.support.examples import examples
 
 ADA = tool_context("ada", "c", turn="1")
 NOBODY = tool_context("", "c", turn="1")
@@ -194,7 +195,7 @@ async def test_a_sample_is_labelled_and_never_cached() -> None:
     assert not result.cacheable
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(st.text(max_size=300), st.integers(120, 400))
 def test_output_stays_under_its_cap_and_stays_json(text: str, cap: int) -> None:
     @tool("long", "Talks.", output_cap=cap)

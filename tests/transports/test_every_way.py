@@ -1,7 +1,7 @@
 """Every way to call is held to the same rules: a whole call, heard at the caller's end, with a real server and sockets.
 
 Its question is answered; a cough does not end a reply; a sentence does, and is answered itself; no answer is lost or
-given twice, and the provider is told how much of the reply was heard. A sentence is one turn, though a machine
+given twice, and the provider learns how much of the reply was heard. A sentence is one turn, though a machine
 that stalls may have it come in two pieces, or lose some of it.
 """
 
@@ -9,22 +9,17 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from backend.testing.offline.script.handler import loud_ms
-from benchmarks import phone
-from benchmarks.sip import free_port
-from benchmarks.ways import WAYS, Line, Way, is_loud
-from tests.extensions.telephone.test_telnyx_and_plivo import SETTINGS as STREAM_SETTINGS
-from tests.support.media_streams import TwilioStream
+from tests.support.every_way import WAYS, Line, Way, is_loud
+from tests.support.of_extensions import of_extensions
 from tests.support.offline_peer import OfflinePeer, running_peer
 from tests.support.running_server import RunningServer, running_server
 from tests.support.speech import silence, speech
-from tests.support.telephone import plivo_call, telnyx_call
 from tests.support.tones import pitch
 from tests.support.waiting import until
 
@@ -57,20 +52,12 @@ TURNS = {
 }
 
 
-def by_stream(open_call: Callable[[str], AbstractAsyncContextManager[TwilioStream]]) -> Way:
-    @asynccontextmanager
-    async def way(url: str, _: int) -> AsyncIterator[Line]:
-        async with open_call(url) as stream:
-            yield Line(stream.say, lambda seen: stream.heard[seen:])
-
-    return way
-
-
-ALL_WAYS = WAYS | {"telephone, Telnyx": by_stream(telnyx_call), "telephone, Plivo": by_stream(plivo_call)}
+MODULES = list(of_extensions("ways"))
+ALL_WAYS: dict[str, Way] = WAYS | {name: way for module in MODULES for name, way in module.WAYS.items()}
 SLACK_MS = 160
 YIELDS_WITHIN_MS = 2_500
 HEARD_WITHIN_MS = 400
-"""How far what the provider is told may be from what was heard: buffers on the way, and this test's own looking."""
+"""How far what the provider learns may be from what was heard: buffers on the way, and this test's own looking."""
 
 
 @pytest.fixture(scope="module")
@@ -80,14 +67,9 @@ def peer() -> Iterator[OfflinePeer]:
 
 
 @pytest.fixture(scope="module")
-def sip_port() -> int:
-    return free_port()
-
-
-@pytest.fixture(scope="module")
-def server(peer: OfflinePeer, sip_port: int) -> Iterator[RunningServer]:
-    settings = phone.SIP_SETTINGS | {"SIP__PORT": str(sip_port), "SIP__RTP_PORTS": "27000-27199"}
-    with running_server(peer, **phone.SETTINGS, **STREAM_SETTINGS, **settings) as running:
+def server(peer: OfflinePeer) -> Iterator[RunningServer]:
+    settings = {name: value for module in MODULES for name, value in module.SETTINGS.items()}
+    with running_server(peer, **settings) as running:
         yield running
 
 
@@ -133,9 +115,9 @@ class Ear:
 
 
 @pytest.mark.parametrize("way", ALL_WAYS)
-async def test_a_call_keeps_the_rules(way: str, peer: OfflinePeer, server: RunningServer, sip_port: int) -> None:
+async def test_a_call_keeps_the_rules(way: str, peer: OfflinePeer, server: RunningServer) -> None:
     await peer.follow(TURNS)
-    async with ALL_WAYS[way](server.url, sip_port) as line:
+    async with ALL_WAYS[way](server.url) as line:
         ear = Ear(line)
         await ear.listen_for(1.0)
         line.say(speech(QUESTION))

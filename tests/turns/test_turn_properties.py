@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from backend.turns.limits import TurnLimits
 from backend.turns.patience import EndpointingStyle
+from tests.support.examples import examples
 from tests.turns.world import World
 
 CONVERSATIONS_PER_EXAMPLE = 50
@@ -49,17 +50,17 @@ def converse_by_seed(seed: int) -> None:
             raise
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck), database=None)
+@settings(max_examples=100, suppress_health_check=list(HealthCheck))
 @given(st.integers(0, 2**48))
 def test_the_rules_hold_in_five_thousand_random_conversations(seed: int) -> None:
     converse_by_seed(seed)
 
 
 @pytest.mark.parametrize("part", ["a", "b", "c", "d"])  # for as many workers as there are
-@settings(max_examples=500, deadline=None, suppress_health_check=list(HealthCheck), database=None)
+@settings(max_examples=500, suppress_health_check=list(HealthCheck))
 @given(st.integers(0, 2**48))
 @pytest.mark.timeout(900)
-@pytest.mark.busy
+@pytest.mark.long
 def test_the_rules_hold_in_a_hundred_thousand_random_conversations(part: str, seed: int) -> None:
     converse_by_seed(seed)
 
@@ -101,9 +102,8 @@ def with_late_answers(random: Random, limits: TurnLimits) -> World:
     return world
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck), database=None)
+@settings(examples(300), suppress_health_check=list(HealthCheck))
 @given(st.integers(0, 2**48))
-@pytest.mark.busy
 def test_the_rules_hold_however_thinkers_are_dismissed_and_late_answers_asked_for(seed: int) -> None:
     random = Random(seed)
     for _ in range(CONVERSATIONS_PER_EXAMPLE):
@@ -116,13 +116,13 @@ def test_the_rules_hold_however_thinkers_are_dismissed_and_late_answers_asked_fo
         world.settle()
 
 
-@settings(max_examples=600, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(examples(600), suppress_health_check=list(HealthCheck))
 @given(st.binary(min_size=2, max_size=120))
 def test_the_rules_hold_in_conversations_the_shrinker_can_shorten(script: bytes) -> None:
     converse_often(script, TurnLimits())
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(examples(300), suppress_health_check=list(HealthCheck))
 @given(
     st.binary(min_size=2, max_size=120),
     st.builds(

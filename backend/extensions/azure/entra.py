@@ -22,7 +22,7 @@ from backend.extensions.azure.settings import AzureOpenAISettings
 WITHIN_S = 4.0
 """A connection may take six seconds, of which the token takes its part."""
 RENEW_BEFORE_S = 300.0
-"""A token is asked for anew when it holds for less than that."""
+"""A token is asked for again when it holds for less than that."""
 PASSING = frozenset({404, 408, 410, 429})
 """What the metadata service answers while it is being updated or has been asked too often; a 5xx passes as well."""
 ASSERTION_TYPE = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"

@@ -134,7 +134,7 @@ def _change_all(calendar: Calendar, master: Event, changes: EventChanges) -> Non
 
 
 def _move_series(calendar: Calendar, master: Event, start: Moment, changes: EventChanges) -> None:
-    """Move a series to another time on the same days, or let it begin anew on another day."""
+    """Move a series to another time on the same days, or let it begin again on another day."""
     old: Moment = master.start
     new = _in_its_terms(start, old)
     end = _in_its_terms(changes.end, old) if changes.end is not None else None

@@ -35,7 +35,8 @@ from backend.tools.user_clock import NO_ZONE, When, Zone, zone_for
 EXCERPT = 200
 """Characters of notes shown in a list."""
 
-Title = Annotated[str, Field(min_length=1, max_length=TITLE_LIMIT)]
+TITLES = ["Lunch with Ana", "Meeting with the bank", "Dentist appointment"]
+Title = Annotated[str, Field(min_length=1, max_length=TITLE_LIMIT, examples=TITLES)]
 Place = Annotated[str, Field(max_length=TITLE_LIMIT)]
 Notes = Annotated[str, Field(max_length=NOTES_LIMIT)]
 Minutes = Annotated[int, Field(ge=1, le=7 * 24 * 60)]

@@ -7,7 +7,7 @@ tools guide and the page of `gemini-3.8-live` on the same site. What differs fro
                  turn is ended only by the `CreateReply` that follows. An activity cannot be taken back; so speech
                  begins one only when it has lasted `HELD_MS`, or is committed.
     interrupting `activityStart` interrupts a reply, and so does any `clientContent`. What the caller says during one
-                 is kept here until that is decided, and what is to be told waits for the next request.
+                 is kept here until that is decided, and what is to be sent waits for the next request.
     ends         `generationComplete` ends a reply; `turnComplete` comes when it would have been played, or not at all,
                  and may bring the tokens. An interrupted turn goes through `interrupted`, then `turnComplete`: after a
                  later request these may be those of the turn before. `_Turn` tells them apart.
@@ -65,10 +65,10 @@ CHUNK_MS = 100
 KEPT_MS = 30_000
 """Speech kept during a reply; of longer speech, the beginning is lost."""
 TOLD_KEPT = 60
-"""What waits to be told with the next request, the newest."""
+"""What waits to be sent with the next request, the newest."""
 NOTE = "(A note from the system, not said by the caller: {text})"
 GO_ON = "Go on."
-"""Said where a reply is wanted and nothing else is to be told: a turn cannot be empty."""
+"""Said where a reply is wanted and nothing else is to be sent: a turn cannot be empty."""
 RESULT = "The tool {name}, whose call you had cancelled, has returned: {output}"
 
 

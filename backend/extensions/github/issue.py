@@ -58,7 +58,9 @@ async def github_issue(
     clock: Clock,
     action: Literal["create", "view", "comment", "close", "list", "list_comments"],
     repo: Annotated[str, Field(max_length=140, description="owner/name; empty: the usual one.")] = "",
-    number: Annotated[int | None, Field(ge=1, le=10**9, description="The issue's; for all but create, list.")] = None,
+    number: Annotated[
+        int | None, Field(ge=1, le=10**9, description="The issue's, to view, comment, close or list_comments.")
+    ] = None,
     title: Annotated[str, Field(max_length=TITLE_LIMIT, description="For create.")] = "",
     text: Annotated[str, Field(max_length=TEXT_LIMIT, description="For create and comment, as Markdown.")] = "",
     state: Annotated[Literal["open", "closed", "all"], "For list."] = "open",

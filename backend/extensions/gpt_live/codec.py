@@ -1,4 +1,4 @@
-"""The codec of GPT-Live's messages: commands of ours to its events, its events to ours. Pure: it is told the time.
+"""The codec of GPT-Live's messages: commands of ours to its events, its events to ours. Pure: it gets the time.
 
 Written against the types in `openai.types.live` and OpenAI's guides "Managing GPT-Live sessions", "WebSockets" and
 "Delegation and tools". What differs from the Realtime API:
@@ -12,7 +12,7 @@ Written against the types in `openai.types.live` and OpenAI's guides "Managing G
     words        Fragments without turns; see `gpt_live_words`.
     tools        There are none. `session.delegation.created` has an id and no task, which is made of the words. An id
                  that comes again is the same delegation.
-    answers      `session.commentary.append` is spoken, `thinking` is not, `instructions` is how it is told to speak.
+    answers      `session.commentary.append` is spoken, `thinking` is not, `instructions` asks it to speak.
                  Each takes some 500 tokens. An answer is handed in right before the reply that speaks it.
     briefing     The instructions are fixed at the start: what is new in later ones is appended, silently.
 """

@@ -57,7 +57,7 @@ class Service:
     ) -> None:
         """`new_handler` makes the handler of one connection; no `required_key` accepts any key, and none.
 
-        Chat completions are passed on to the `model`; without one, rules answer them.
+        Chat completions are passed on to the `model`; without one, tools are called that fit.
         """
         self._about = about
         self.open = 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -9,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from backend.extensions.local.dialogue.base import Dialogue
-from backend.extensions.local.dialogue.rules import RulesDialogue
+from backend.extensions.local.dialogue.without_model import PlainDialogue
 from backend.extensions.local.recognition.base import Recognizer
 from backend.extensions.local.recognition.choose import open_recognizer
 from backend.extensions.local.speech_pool import SpeechPool
@@ -41,6 +42,10 @@ class Engines:
         """What is not ready yet; a call that needs it waits."""
         return [*(pool.name for pool in self.pools if not pool.ready), *sorted(self.warming)]
 
+    async def loaded(self) -> None:
+        """Load what speech needs, unless that was done before, and return once it is there."""
+        await asyncio.gather(*(pool.wait_until_ready() for pool in self.pools))
+
 
 @asynccontextmanager
 async def open_engines(*, at_once: bool = True) -> AsyncIterator[Engines]:
@@ -56,7 +61,7 @@ async def open_engines(*, at_once: bool = True) -> AsyncIterator[Engines]:
         model = _open_model()
         if model:
             stack.push_async_callback(model.close)
-        dialogue = model or RulesDialogue()
+        dialogue = model or PlainDialogue()
         engines = Engines(recognizer, dialogue, synthesizer, model, (recognition, synthesis))
 
         async def warm_up() -> None:

@@ -16,14 +16,13 @@ import asyncio
 import logging
 import os
 import struct
-import sys
 from asyncio.subprocess import Process
 from collections import OrderedDict, deque
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field
 
 from backend.errors import PeerError, SetupError
-from backend.runtime.child_process import ChildProcess, Command, Limits
+from backend.runtime.child_process import ChildProcess, Command, Limits, running
 from backend.runtime.supervisor import cancel_all, supervised
 
 log = logging.getLogger(__name__)
@@ -205,9 +204,7 @@ class _Worker:
         limits = pool.limits
         # As many threads as it may have, for whichever library computes: more would take other calls' cores.
         threads = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "SPEECH_THREADS"), str(limits.threads))
-        command = Command(
-            [sys.executable, "-m", f"{__package__}.speech_worker", engine], os.environ | threads, pipes=True
-        )
+        command = Command([*running(f"{__package__}.speech_worker"), engine], os.environ | threads, pipes=True)
         self._child = ChildProcess(
             name,
             lambda: command,

@@ -6,7 +6,7 @@ server-events). What differs here:
 - The session is flat, its tools are nested, and there is no `tool_choice` and no choice of parallel calls.
 - The caller's audio is PCM16 at 16 kHz, the model's at 24 kHz.
 - `conversation.item.create` takes results of functions only. What was said before, what the caller types and what we
-  note is therefore told in the instructions.
+  note therefore stands in the instructions.
 - `response.create` and `response.cancel` have no fields. What is asked of one reply alone is put into the session
   before it, and taken out before the next; a reply belongs to the oldest request that none belongs to.
 - While it finds turns, it answers them by itself; so we find them: `turn_detection` is null.
@@ -51,7 +51,7 @@ RENAMED = {
 }
 """The beta's names of what came to be called otherwise."""
 NOTES_KEPT = 60
-"""What is told in the instructions besides the briefing, the newest."""
+"""What stands in the instructions besides the briefing, the newest."""
 TOLD = "# What has happened in this call, the newest last\n\n"
 ACTIVE_REPLY = "conversation_already_has_active_response"
 

@@ -15,9 +15,11 @@ from starlette.requests import ClientDisconnect
 
 from backend.errors import BadOffer, BadRequest, NotFound
 from backend.extensions.realtime_endpoint.event_socket import EventSocket
-from backend.extensions.realtime_endpoint.sessions import MODEL_LIMIT, PROTOCOL, admit_client, new_session, reserve_for
+from backend.extensions.realtime_endpoint.sessions import MODEL_LIMIT, PROTOCOL, new_session
 from backend.extensions.realtime_endpoint.sideband import run_sideband
+from backend.extensions.realtime_endpoint.webrtc import accept_realtime_offer
 from backend.http.bodies import BODY_WITHIN_S
+from backend.http.client_calls import admit_client, reserve_for
 from backend.http.context import Caller, Context, Here, identity_of
 from backend.http.credentials import Identity
 from backend.http.limits import address_key
@@ -69,7 +71,7 @@ async def place_call(request: Request, here: Here, caller: Caller, model: str = 
         shown = new_session(services.settings, session.id, (caller.realtime or {}) | named | given)
 
         async def accept(sdp: str) -> tuple[str, Transport]:
-            answer, transport = await services.accept_realtime_offer(sdp, shown)
+            answer, transport = await accept_realtime_offer(sdp, services.ice_config(), shown)
             session.options, session.follower = shown.options, transport.protocol
             return answer, transport
 
@@ -104,7 +106,7 @@ async def find_call(here: Context, caller: Identity, call_id: str) -> SessionHan
 
 async def follow_call(websocket: WebSocket, here: Context, call_id: str) -> None:
     """Let a program of its owner's follow a call and act on it, until the call is over. Raises `VoiceError`."""
-    here.messages.take(f"sidebands {address_key(websocket)}", here.now())
+    await here.messages.take(f"sidebands {address_key(websocket)}", here.now())
     handle = await find_call(here, identity_of(websocket), call_id)
     lost = asyncio.Event()
     events = EventSocket(websocket, lambda _: lost.set())

@@ -44,7 +44,7 @@ LIMITS: Mapping[str, tuple[str, str]] = {
     "responder_gone": ("responder_unavailable", "The Responder cannot be reached."),
     "responder_refused": ("responder_unavailable", "The Responder cannot be reached."),
 }
-"""Reasons for a call's end that its client is told by an `error` event."""
+"""Reasons for a call's end that its client gets as an `error` event."""
 
 
 Send = Callable[[Json], None]
@@ -165,7 +165,7 @@ class ClientProtocol:
     def receive(self, text: str | bytes, answer: Send | None = None) -> None:
         """Carry out a client event; one that cannot be is answered with an `error` event, and the session goes on.
 
-        `answer` sends the error to whom the event is from, if that is one who has joined.
+        `answer` sends the error to the sender of the event, if that is one who has joined.
         """
         event_id = None
         try:

@@ -144,7 +144,7 @@ def close_item(response: Response, item: OutputItem, previous: str | None, statu
 
 
 def usage_of(finished: ReplyFinished | None) -> Json | None:
-    """Return the tokens of a response; None while the provider has not told them."""
+    """Return the tokens of a response; None while the provider has not reported them."""
     if finished is None:
         return None
     tokens: TokenUsage = finished.usage

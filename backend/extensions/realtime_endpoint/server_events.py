@@ -65,7 +65,7 @@ class CallTranslator:
         self.paced = True
         self.transcribes = True
         self.buffers = False
-        """Whether the audio is not sent by events: the client is told when it sounds."""
+        """Whether the audio is not sent by events: the client learns when it sounds."""
         self.metadata: Json | None = None
         """That of the next reply that was asked for."""
         self.cut_by = "turn_detected"

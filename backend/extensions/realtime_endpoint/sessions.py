@@ -3,23 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
 
-from starlette.requests import HTTPConnection
-
-from backend.access.reach import Reach
-from backend.budgets.payers import current_payer
-from backend.budgets.permits import Permit, PermitKind
-from backend.budgets.usage import CALL
-from backend.errors import BadRequest, Forbidden, VoiceError
+from backend.errors import BadRequest
 from backend.extensions.realtime_endpoint.client_events import ClientFault, check_session
 from backend.extensions.realtime_endpoint.session import RealtimeSession
-from backend.http.budgets import known_payer, take_permit
-from backend.http.context import Context, identity_of
-from backend.http.limits import address_key
-from backend.http.signalling import conversation_for
 from backend.runtime.json_objects import Json
-from backend.sessions.registry import Session
 from backend.settings.settings import Settings
 
 PROTOCOL = "realtime"
@@ -27,39 +15,6 @@ PROTOCOL = "realtime"
 MODEL_LIMIT = 128
 LASTS_UNLIMITED_S = 24 * 3600
 """Seconds after which a session is said to expire where calls have no limit."""
-
-
-async def admit_client(connection: HTTPConnection, here: Context) -> Permit:
-    """Count a new call and admit it at its caller's expense. Raises `TooMany` over a limit or a budget."""
-    here.offers.take(address_key(connection), here.now())
-    payer = await known_payer(connection)
-    current_payer.set(payer)
-    await here.services.budgets.admit(payer, CALL, Counter())
-    return await take_permit(connection, PermitKind.CALLS)
-
-
-async def reserve_for(
-    connection: HTTPConnection, here: Context, permit: Permit, conversation_id: str | None = None
-) -> Session:
-    """Reserve a session for the caller; releases the permit when there is no room. Raises `TooMany`.
-
-    `conversation_id` names a conversation of theirs to continue.
-    """
-    caller = identity_of(connection)
-    try:
-        if caller.principal.credential == "session":
-            raise Forbidden(
-                "A session's token gives access to that session only.", hint="Use a key, or a client secret."
-            )
-        return here.services.registry.reserve(
-            caller.user,
-            conversation_for(caller.principal, conversation_id),
-            reach=Reach.of(caller.principal),
-            session_id=permit.id,
-        )
-    except VoiceError:
-        await permit.release()
-        raise
 
 
 def new_session(settings: Settings, session_id: str, given: Json) -> RealtimeSession:

@@ -11,10 +11,11 @@ from pydantic import BaseModel, Field
 from backend.budgets.usage import WRITE
 from backend.errors import Forbidden, VoiceError
 from backend.extensions.realtime_endpoint.call_routes import follow_call
-from backend.extensions.realtime_endpoint.sessions import MODEL_LIMIT, PROTOCOL, admit_client, new_session, reserve_for
+from backend.extensions.realtime_endpoint.sessions import MODEL_LIMIT, PROTOCOL, new_session
 from backend.extensions.realtime_endpoint.websocket import RealtimeSocket
 from backend.http.bodies import documented, read_body
 from backend.http.budgets import spend
+from backend.http.client_calls import admit_client, reserve_for
 from backend.http.client_secrets import LIFE_MAX_S, LIFE_MIN_S
 from backend.http.context import SESSION_ID_LIMIT, Caller, Here, context_of, identity_of
 from backend.http.identity import refuse
@@ -41,7 +42,7 @@ class NewClientSecret(BaseModel):
 @router.post("/v1/realtime/client_secrets", openapi_extra=documented(NewClientSecret))
 async def make_client_secret(request: Request, here: Here, caller: Caller) -> Json:
     """Return a secret, `ek_…`, with which a page begins calls in this session, as the caller and at their expense."""
-    here.messages.take(f"client secrets {caller.principal.address}", here.now())
+    await here.messages.take(f"client secrets {caller.principal.address}", here.now())
     if caller.realtime is not None or caller.principal.credential == "session":
         raise Forbidden("A client secret cannot create another.", hint="Use the key or the cookie that created it.")
     body = await read_body(request, NewClientSecret)

@@ -8,7 +8,6 @@ time to; a voice that was chosen in the offer's session is not waited for.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
 from aiortc import RTCDataChannel
@@ -30,9 +29,6 @@ CHANNEL_WITHIN_S = 3.0
 """Seconds after the first connectivity check in which the channel is waited for."""
 WAITING_BYTES = 1_000_000
 """Bytes of events that wait for a client that does not read; then it is given up."""
-
-AcceptRealtimeOffer = Callable[[str, RealtimeSession], Awaitable[tuple[str, "RealtimeCall"]]]
-"""SDP offer and session → (SDP answer, the transport it begins). Raises `BadOffer` or `TooMany`."""
 
 
 async def accept_realtime_offer(sdp: str, config: IceConfig, session: RealtimeSession) -> tuple[str, RealtimeCall]:

@@ -2,8 +2,52 @@
 
 from __future__ import annotations
 
-from backend.access.principal import Grant
-from backend.extension import Extension
-from backend.extensions.recordings.routes import router
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, nullcontext
+from functools import partial
 
-EXTENSION = Extension(name="recordings", title="Recordings", routes=(router,), grants={"/api/recordings": Grant.CALL})
+from backend.access.principal import Grant
+from backend.extension import Extension, Ground, Opened
+from backend.extensions.recordings.recorder import CallRecorder
+from backend.extensions.recordings.routes import router
+from backend.extensions.recordings.settings import RecordingSettings
+from backend.extensions.recordings.store import RecordingStore
+from backend.extensions.recordings.writer import MEGABYTE, Bounds
+from backend.runtime.supervisor import supervising
+
+HOUR_S = 3_600
+
+
+@asynccontextmanager
+async def open_recordings(ground: Ground) -> AsyncIterator[Opened]:
+    """Open the recordings; what is under way is completed at the end of the block.
+
+    Where no more is recorded, what was recorded before still expires, and is exported and erased.
+    """
+    given = ground.settings.of(RecordingSettings)
+    bounds = Bounds(*(round(each * MEGABYTE) for each in (given.call_mb, given.user_mb, given.total_mb)))
+    folder = given.folder or ground.settings.data_dir / "recordings"
+    store = RecordingStore(folder, bounds, keep_s=given.keep_hours * HOUR_S or None)
+    opened = Opened(
+        services={RecordingStore: store},
+        user_data={"recordings": store},
+        page={"offered": given.enabled, "keep_hours": given.keep_hours},
+        watch=lambda metrics: metrics.watch_queue("recordings", lambda: store.writer.depth),
+        recorder=partial(CallRecorder, store, given.notice) if given.enabled else None,
+    )
+    async with supervising("recordings", store.run) if ground.serves else nullcontext():
+        try:
+            yield opened
+        finally:
+            await asyncio.to_thread(store.writer.close)
+
+
+EXTENSION = Extension(
+    name="recordings",
+    title="Recordings",
+    settings=(RecordingSettings,),
+    open=open_recordings,
+    routes=(router,),
+    grants={"/api/recordings": Grant.CALL},
+)

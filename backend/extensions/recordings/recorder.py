@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from backend.errors import BadRequest, Forbidden
+from backend.errors import Forbidden
 from backend.extensions.recordings.journal import EndReason, Line
 from backend.extensions.recordings.side_clock import PlayedClock, ReceivedClock
 from backend.extensions.recordings.store import RecordingStore
@@ -27,19 +27,19 @@ QUIET_DBFS = -55.0
 
 
 class CallRecorder:
-    """One call's recorder. Not thread-safe: everything happens on the event loop."""
+    """One call's `Recorder`. Not thread-safe: everything happens on the event loop."""
 
     def __init__(
         self,
-        store: RecordingStore | None,
+        store: RecordingStore,
+        notice: str,
         session: Session,
         transport: Transport,
         on_played: OnPlayed,
         publish: Callable[[page.PageEvent], None],
         dispatch: Callable[[ev.Event], None],
-        notice: str = "",
     ) -> None:
-        """`store` None: nothing is recorded here. `on_played` goes on being called; `notice` is spoken at the start."""
+        """`on_played` goes on being called; `notice` is spoken at the start of a recording, unless it is empty."""
         self._store = store
         self._session = session
         self._transport = transport
@@ -60,14 +60,10 @@ class CallRecorder:
     @property
     def is_possible(self) -> bool:
         """Whether this call may be recorded, once its caller agrees."""
-        return self._store is not None and not self._session.shared
+        return not self._session.shared
 
     def start(self) -> str:
-        """Record from now on; return the recording's id. Raises `BadRequest` or `Forbidden` where that may not be."""
-        if self._store is None:
-            raise BadRequest(
-                "Calls are not recorded on this server.", hint="The operator can allow it: RECORDING__ENABLED=true."
-            )
+        """Record from now on; return the recording's id. Raises `Forbidden` where others take part."""
         session = self._session
         if session.shared:
             raise Forbidden("Only the caller may have the call recorded.")
@@ -119,7 +115,7 @@ class CallRecorder:
         """End the recording with its call; with a call that was deleted, what was recorded of it is deleted."""
         last = self._recording or self._last
         self.stop("call_ended")
-        if last is not None and self._store is not None and reason == "deleted":
+        if last is not None and reason == "deleted":
             last.discard()
             await self._store.settle([last])
 
@@ -132,7 +128,7 @@ class CallRecorder:
                 self._times.on_played(_ms(position))
 
     def _on_end(self, recording: ActiveRecording, reason: EndReason) -> None:
-        """Show that nothing is recorded any more, whoever ended it."""
+        """Show that nothing is recorded any more."""
         if recording is self._recording:
             self._recording, self._last, self.is_recording = None, recording, False
             self._transport.watch_played(self._pass_on)

@@ -14,16 +14,17 @@ from typing import IO, Annotated, Literal
 
 import msgspec
 from fastapi import APIRouter, Depends, Query, Request, Response
+from pydantic import BaseModel, StrictBool
 from starlette.responses import FileResponse, StreamingResponse
 
 from backend.errors import Forbidden, NotTheirs
 from backend.extensions.recordings.ogg import wav_bytes, wav_pieces
-from backend.extensions.recordings.store import StoredRecording, no_recording
-from backend.http.bodies import RecordingSwitch, documented, read_body
+from backend.extensions.recordings.store import RecordingStore, StoredRecording, no_recording
+from backend.http.bodies import documented, read_body
 from backend.http.context import Caller, Here, OwnSession, context_of, principal_of
 from backend.http.long_answers import json_response
-from backend.http.signalling import not_recorded
 from backend.runtime.json_objects import Json
+from backend.sessions.recorder import not_recorded
 
 PIECE_BYTES = 64 * 1024
 IN_MEMORY_BYTES = 1_000_000
@@ -32,14 +33,21 @@ IN_MEMORY_BYTES = 1_000_000
 router = APIRouter(tags=["recordings"])
 
 
+class RecordingSwitch(BaseModel):
+    """`POST /api/sessions/{id}/recording`."""
+
+    on: StrictBool
+    """true: the caller agrees that the call is recorded from now on; false: no more of it is recorded."""
+
+
 @router.post("/api/sessions/{session_id}/recording", status_code=202, openapi_extra=documented(RecordingSwitch))
 async def switch_recording(request: Request, here: Here, caller: Caller, session: OwnSession) -> Json:
     """Record the call from now on, with the caller's consent, or no more. 422 unless it is live and may be recorded."""
-    here.messages.take(session.id, here.now())
+    await here.messages.take(session.id, here.now())
     body = await read_body(request, RecordingSwitch)
     if body.on and caller.user != session.owner:
         raise Forbidden("Only the caller may have the call recorded.")
-    if body.on and not here.services.settings.recording.enabled:
+    if body.on and not here.services.records:
         raise not_recorded()
     recording_id = await session.record(body.on)
     return {"on": body.on} | ({"recording_id": recording_id} if recording_id else {})
@@ -48,15 +56,15 @@ async def switch_recording(request: Request, here: Here, caller: Caller, session
 @router.get("/api/recordings")
 async def list_recordings(request: Request, here: Here) -> Json:
     """List the caller's recordings, newest first. `offered`: whether calls may be recorded here."""
-    principal, offered = principal_of(request), here.services.settings.recording.enabled
-    kept = [each.shown() for each in await here.services.recordings.all_of(principal.user)]
+    principal, offered = principal_of(request), here.services.records
+    kept = [each.shown() for each in await here.of(RecordingStore).all_of(principal.user)]
     return {"offered": offered, "recordings": [each for each in kept if principal.opens(each["conversation_id"])]}
 
 
 async def own_recording(request: Request, recording_id: str) -> StoredRecording:
     """Return the recording in the path, for its owner. Raises the same `NotFound` for everybody else."""
     principal = principal_of(request)
-    found = await context_of(request).services.recordings.find(principal.user, recording_id)
+    found = await context_of(request).of(RecordingStore).find(principal.user, recording_id)
     if not principal.opens(found.journal.begin.conversation_id):
         error = no_recording()
         raise NotTheirs(str(error), hint=error.hint)
@@ -103,7 +111,7 @@ async def download_recording(recording: OwnRecording) -> Response:
 async def delete_recording(request: Request, here: Here, recording_id: str) -> Json:
     """Delete a recording; one under way ends. 503 when that could not be done yet: ask again."""
     await own_recording(request, recording_id)
-    await here.services.recordings.delete(principal_of(request).user, recording_id)
+    await here.of(RecordingStore).delete(principal_of(request).user, recording_id)
     return {"ok": True}
 
 

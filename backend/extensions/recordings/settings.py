@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pydantic import BaseModel, Field
+from pydantic import Field
+
+from backend.settings.plugin import PluginSettings
 
 
-class RecordingSettings(BaseModel):
+class RecordingSettings(PluginSettings, env_prefix="RECORDING__"):
     """Recordings are off; where they are on, a call is recorded only once its caller has agreed."""
 
     enabled: bool = Field(False, description="Callers may have their calls recorded. Nothing is without their consent.")

@@ -118,7 +118,7 @@ class RecordingStore:
             await self.find(owner, recording_id)
         await self._drop([recording_id], folder)
 
-    async def forget(self, owner: str, conversation_id: str) -> None:
+    async def forget_conversation(self, owner: str, conversation_id: str, /) -> None:
         """Delete the recordings of a conversation."""
         folder = self._folder_of(owner)
         begun = [each.begin for each in self._active_in(folder)]

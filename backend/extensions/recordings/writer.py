@@ -179,7 +179,7 @@ class RecordingWriter:
         self.kept_bytes = 0
         """Bytes of all finished recordings, as the last sweep found them, and of those that ended since."""
         self.opening = threading.Lock()
-        """Held while a recording's files are made: whoever erases a user's files holds it, too."""
+        """Held while a recording's files are made: the erasure of a user's files holds it, too."""
         self._size_of = size_of
         self._active: list[ActiveRecording] = []
         self._files: dict[str, _Files] = {}

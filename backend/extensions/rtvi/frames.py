@@ -2,7 +2,7 @@
 
 A `Frame` holds one of `text = 1`, `audio = 2`, `transcription = 3` and `message = 4`. Clients send and take two of
 them: audio (`id = 1, name = 2, audio = 3, sample_rate = 4, num_channels = 5`) and a message (`data = 1`, JSON text).
-Protobuf's own runtime would be told this schema at run time, in as many lines, and brings no types.
+Protobuf's own runtime would get this schema at run time, in as many lines, and brings no types.
 """
 
 from __future__ import annotations

@@ -117,7 +117,7 @@ def message(kind: str, data: Any = None, message_id: str = "") -> Json:
 
 
 def error(words: str, *, fatal: bool = False) -> Json:
-    """Return an `error` message; a client that is told of a fatal one disconnects."""
+    """Return an `error` message; a client that gets a fatal one disconnects."""
     return message("error", {"error": words, "message": words, "fatal": fatal})
 
 

@@ -1,4 +1,4 @@
-"""One client of RTVI: its messages are carried out on the call, and the call's steps are told to it.
+"""One client of RTVI: its messages are carried out on the call, and the call's steps are reported to it.
 
 What carries the messages (a WebSocket, a data channel) and the audio stands outside: it calls `receive` and `follow`,
 and is given each message by `send`.

@@ -9,9 +9,10 @@ from pydantic import BaseModel, Field, StrictBool
 from starlette.requests import ClientDisconnect
 
 from backend.errors import NotFound, VoiceError
-from backend.extensions.realtime_endpoint.sessions import admit_client, reserve_for
+from backend.extensions.rtvi.webrtc import accept_rtvi_offer
 from backend.extensions.rtvi.websocket import RtviSocket
 from backend.http.bodies import documented, read_body
+from backend.http.client_calls import admit_client, reserve_for
 from backend.http.context import Caller, Context, Here, context_of
 from backend.http.credentials import Identity
 from backend.http.identity import refuse
@@ -64,14 +65,14 @@ async def rtvi(websocket: WebSocket) -> None:
 @router.post("/api/rtvi/offer", openapi_extra=documented(RtviOffer))
 async def offer(request: Request, here: Here, caller: Caller) -> dict[str, str]:
     """Answer the SDP offer of an RTVI client and start its call; one that names a call continues its conversation."""
-    here.offers.take(address_key(request), here.now())
+    await here.offers.take(address_key(request), here.now())
     body = await read_body(request, RtviOffer)
     conversation_id = await _ended(here, caller, body.pc_id) if body.pc_id else None
     permit = await admit_call(request)
     session = await reserve_for(request, here, permit, conversation_id)
 
     async def accept(sdp: str) -> tuple[str, Transport]:
-        answer, transport = await here.services.accept_rtvi_offer(sdp)
+        answer, transport = await accept_rtvi_offer(sdp, here.services.ice_config())
         session.follower = transport.protocol
         return answer, transport
 

@@ -1,7 +1,7 @@
 """What the assistant says, cut into the sentences that RTVI's `bot-output` messages show. Pure.
 
 A sentence is shown when its words are there (`new`), and again once it was heard (`completed`), or as far as it was
-(`in-progress`). Clients of the protocol's first version are told whether it was `spoken` instead.
+(`in-progress`). Clients of the protocol's first version learn whether it was `spoken` instead.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Segment:
     id: int
     text: str
     sounding: bool = False
-    """Told as words that are being spoken."""
+    """Reported as words that are being spoken."""
 
 
 @dataclass(slots=True)

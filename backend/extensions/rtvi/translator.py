@@ -42,7 +42,7 @@ ENDS: Mapping[str, str] = {
     "responder_refused": "The model's provider refuses this server. Its operator finds the reason in the log.",
     "shutdown": "The server is shutting down. Call again: another one may answer.",
 }
-"""Reasons for a call's end that its client is told."""
+"""Reasons for a call's end that its client gets."""
 ITEMS_LIMIT = 32
 """Items of the caller's whose words are put together at a time."""
 
@@ -193,7 +193,7 @@ class RtviTranslator:
     # --- functions ----------------------------------------------------------------------------------------------
 
     def _call_begun(self, call: str, name: str, arguments: str) -> None:
-        """Tell of a function: the client carries out its own, and is told no more than the name of ours."""
+        """Tell of a function: the client carries out its own, and gets no more than the name of ours."""
         self._calls[call] = name
         if not self._is_client_tool(name):
             self._say("llm-function-call-started", {"function_name": name})

@@ -8,7 +8,6 @@ import asyncio
 import json
 import logging
 from collections import deque
-from collections.abc import Awaitable, Callable
 
 from aiortc import InvalidStateError, RTCDataChannel
 
@@ -101,7 +100,3 @@ class RtviPeer(WebRTCTransport):
             if asyncio.get_running_loop().time() > deadline:
                 return
             await asyncio.sleep(0.02)
-
-
-AcceptRtviOffer = Callable[[str], Awaitable[tuple[str, RtviPeer]]]
-"""SDP offer → (SDP answer, the transport it begins). Raises `BadOffer` or `TooMany`."""

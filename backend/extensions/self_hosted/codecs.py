@@ -63,7 +63,7 @@ class SelfHostedEvent(ServerEvent):
 
 
 class SelfHostedCodec(RealtimeCodec):
-    """What they have in common: tool calls and words of a reply that are told once, wherever they are."""
+    """What they have in common: tool calls and words of a reply that come once, wherever they are."""
 
     def __init__(self, voice: Voice, capabilities: Capabilities) -> None:
         super().__init__(voice, capabilities)

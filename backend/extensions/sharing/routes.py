@@ -74,7 +74,7 @@ class LinkTokens:
 async def share_conversation(request: Request, here: Here, conversation_id: str) -> Json:
     """Make a link at which anybody reads what was said so far. 404 when there is nothing, 422 for too long or many."""
     owner, longest = _owner(request), here.services.settings.shared_link_days
-    here.messages.take(f"links {owner}", here.now())
+    await here.messages.take(f"links {owner}", here.now())
     if not longest:
         hint = "The operator can allow it: SHARED_LINK_DAYS."
         raise BadRequest("Conversations cannot be shared on this server.", hint=hint)
@@ -127,7 +127,7 @@ async def show_shared(request: Request, here: Here, token: str) -> Response:
 
 async def _shared(request: Request, here: Context, token: str) -> tuple[SharedLink, list[Message]]:
     """Return the link of a token, and what it shows. Raises `NotFound`, `Gone`, `TooMany`."""
-    here.readers.take(address_key(request), here.now())
+    await here.readers.take(address_key(request), here.now())
     link_id = here.link_tokens.read(token)
     if link_id is None:
         raise NotFound("There is no such page.", hint="Check that you have the whole address.")

@@ -3,7 +3,7 @@
     user:{id}:shared_links     the user's links, as a list
     shared-link:{link's id}    whose link it is, until it expires
 
-A link holds no words: whoever opens it is shown what the conversation had when it was shared, for as long as the
+A link holds no words: its page shows what the conversation had when it was shared, for as long as the
 conversation is kept. Every method may raise `MemoryUnavailable`.
 """
 

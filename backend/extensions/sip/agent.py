@@ -1,4 +1,4 @@
-"""The SIP user agent of this server: its sockets, whom each message concerns, and one timer for all that repeats.
+"""The SIP user agent of this server: its sockets, the call of each message, and one timer for all that repeats.
 
 A message is read, tied to its transaction, and given to its call. Requests of strangers are answered without anything
 being kept of them, and only so many a minute. While there are calls or transactions, `TICK_S` passes between two looks
@@ -50,7 +50,7 @@ class AgentConfig:
     port: int
     limits: CallLimits
     public: str = ""
-    """The address that peers are told; empty: the one on the way to them."""
+    """The address that peers get; empty: the one on the way to them."""
     most_calls: int = 20
     credentials: SipDigestAuth | None = field(default=None, repr=False)
     """What challenges of the trunk are answered with."""

@@ -1,6 +1,6 @@
-"""Who may call by SIP, pure: an address that is allowed, or a user who answers a challenge; and as whom they call.
+"""Who may call by SIP, pure: an address that is allowed, or a user who answers a challenge; and under which name.
 
-Whoever scans the Internet for open telephone servers is told 401 or 403 a few times, and then nothing.
+A scanner of the Internet for open telephone servers gets 401 or 403 a few times, and then nothing.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Gate:
     def __init__(
         self, peers: Sequence[str], digest: DigestAuth | None, may_fail: Callable[[str], bool] = lambda address: True
     ) -> None:
-        """`may_fail`: whether that address may be told once more that it is not let in."""
+        """`may_fail`: whether that address may get one more refusal."""
         self._networks = [ipaddress.ip_network(each, strict=False) for each in peers]
         self._digest = digest
         self._may_fail = may_fail

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 from aiosipua.auth import SipDigestAuth
 
+from backend.access.rates import Buckets
 from backend.budgets.permits import PermitKind
 from backend.errors import BadOffer, SetupError, TooMany, VoiceError
 from backend.extensions.sip.agent import AgentConfig, UserAgent
@@ -26,9 +27,9 @@ from backend.extensions.sip.gate import Gate
 from backend.extensions.sip.registration import Registration, Trunk
 from backend.extensions.sip.sdp import CodecName
 from backend.extensions.sip.settings import SipSettings
-from backend.extensions.telephone.routes import TRANSPORT, reserve_call
 from backend.http.context import Context
-from backend.http.limits import Buckets, network_of
+from backend.http.limits import network_of
+from backend.http.phone_calls import PHONE, reserve_phone_call
 from backend.http.secret_key import secret_keys
 from backend.runtime.supervisor import supervising
 from backend.settings.settings import Settings
@@ -38,7 +39,7 @@ log = logging.getLogger(__name__)
 TAKE_OVER_S = 2.0
 """Seconds between two looks whether the port has become free."""
 FAILURES_PER_MINUTE = 20
-"""Refusals that one address is told."""
+"""Refusals that one address gets."""
 REQUESTS_PER_MINUTE = 120
 """Requests of a stranger's address that are answered."""
 
@@ -125,7 +126,7 @@ async def take_call(here: Context, call: SipCall, ring_s: float) -> None:
     """Admit a call, answer it, and return when it is over; refuse it over a limit or for what cannot be agreed on."""
     payer = here.callers.payer(call.caller)
     try:
-        session = await reserve_call(here, payer)
+        session = await reserve_phone_call(here, payer)
     except TooMany as error:
         call.refuse(503, error.retry_after_s)
         return
@@ -143,7 +144,7 @@ async def take_call(here: Context, call: SipCall, ring_s: float) -> None:
         await here.services.budgets.permits.hold(PermitKind.CALLS, payer, session.id).release()
         return
     try:
-        registry.connect(session, transport, TRANSPORT)
+        registry.connect(session, transport, PHONE)
     except VoiceError:  # its reservation has lapsed while it rang
         await transport.close()
         return
@@ -181,7 +182,7 @@ def _digest(settings: Settings) -> DigestAuth | None:
 
 def _may(buckets: Buckets, here: Context, address: str) -> bool:
     try:
-        buckets.take(network_of(address), here.now())
+        buckets.take_here(network_of(address), here.now())
     except TooMany:
         return False
     return True

@@ -44,7 +44,7 @@ class SipSettings(PluginSettings, env_prefix="SIP__"):
     host: Address = Field("0.0.0.0", description="Address to listen on, for SIP and for sound.")
     port: int = Field(5060, ge=0, le=65_535, description="Port of SIP, UDP and TCP; 0: one of the system's choice.")
     public_address: Address = Field(
-        "", description="Address that peers are told, where a router or container hides ours; empty: our own."
+        "", description="Address that peers get, where a router or container hides ours; empty: our own."
     )
     rtp_ports: Ports = Field((12_000, 12_199), description="UDP ports of sound, LOW-HIGH; a call takes an even one.")
     max_calls: int = Field(20, ge=1, le=1_000, description="Calls by SIP at the same time; others are answered 503.")
@@ -53,7 +53,7 @@ class SipSettings(PluginSettings, env_prefix="SIP__"):
         None, description="Who may call from anywhere, name:password, comma-separated; 8 characters or more each."
     )
     realm: str = Field(
-        "responder-thinker", pattern=r"^[A-Za-z0-9._ -]{1,64}$", description="What telephones are told they log in to."
+        "responder-thinker", pattern=r"^[A-Za-z0-9._ -]{1,64}$", description="What telephones log in to."
     )
     trunk: str = Field(
         "", description="Where to register, sip:account@host, with :port or ;transport=tcp if need be; empty: nowhere."

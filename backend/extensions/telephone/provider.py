@@ -1,20 +1,23 @@
 """A telephone provider that passes calls on as media streams: its webhook, its messages, and the orders it takes.
 
-Adding one is a file beside `twilio.py`.
+What the three providers have in common is here and in `framing.py`; a file of each says what only it does. Adding one
+is a file beside `twilio.py`.
 """
 
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
-from xml.sax.saxutils import escape
+from typing import Any, ClassVar
+from xml.sax.saxutils import escape, quoteattr
 
 import httpx2
 
 from backend.errors import LineFailed
-from backend.transports.media_stream_framing import StreamFraming
+from backend.extensions.telephone.framing import TOKEN_PARAMETER, ProviderFraming
+from backend.transports.media_stream_framing import checked_id
 
 ORDER_WITHIN_S = 5.0
 """Seconds an order to a provider's API may take."""
@@ -50,49 +53,72 @@ class IncomingCall:
     """The caller's number, or what stands in its place; never logged."""
 
 
-class TelephoneProvider(Protocol):
-    """One provider. Orders raise `LineFailed`, with words for the model."""
+class TelephoneProvider(ABC):
+    """The operator's account at one provider. Orders raise `LineFailed`, with words for the model."""
 
-    name: str
+    name: ClassVar[str]
     """The beginning of the paths it calls: `twilio` of `/twilio/voice`."""
+    framing: ClassVar[type[ProviderFraming]]
+    """The codec of one stream's messages."""
+    call_field: ClassVar[str] = "CallSid"
+    """The field of its webhook that holds the call's id."""
+    busy: ClassVar[str] = '<Reject reason="busy"/>'
+    """What refuses a call because all lines are busy."""
+    stream_format: ClassVar[str] = ""
+    """The attributes of `<Stream>` that say what is streamed."""
 
+    def __init__(self, http: httpx2.AsyncClient, api_url: str) -> None:
+        self._http = http
+        self._api_url = api_url.rstrip("/")
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._api_url}, {'takes' if self.takes_orders else 'no'} orders)"
+
+    @abstractmethod
     def is_signed(self, request: WebhookRequest) -> bool:
         """Return whether the request shows that it comes from the operator's account at the provider."""
-        ...
 
     def incoming(self, request: WebhookRequest) -> IncomingCall:
         """Return the call that the request is about. Raises `BadRequest`."""
-        ...
+        return IncomingCall(checked_id(request.field(self.call_field)), request.field("From"))
 
     def accept(self, stream_url: str, token: str) -> str:
         """Return the XML that has the call streamed to `stream_url`, with `token` in its first message."""
-        ...
+        parameter = f"<Parameter name={quoteattr(TOKEN_PARAMETER)} value={quoteattr(token)}/>"
+        return response(
+            f"<Connect><Stream url={quoteattr(stream_url)}{self.stream_format}>{parameter}</Stream></Connect>"
+        )
 
     def reject(self) -> str:
         """Return the XML that refuses a call because all lines are busy."""
-        ...
-
-    def framing(self) -> StreamFraming:
-        """Return the codec of one stream's messages."""
-        ...
+        return response(self.busy)
 
     @property
+    @abstractmethod
     def takes_orders(self) -> bool:
         """Whether its API can be reached: its credentials are configured."""
-        ...
 
     @property
     def transfers(self) -> bool:
         """Whether calls can be transferred by its API."""
-        ...
+        return self.takes_orders
 
+    @abstractmethod
     async def transfer(self, call: str, target: str) -> None:
         """Connect the caller of `call` with `target`, a number or a SIP address."""
-        ...
 
+    @abstractmethod
     async def hang_up(self, call: str) -> None:
         """End the call."""
-        ...
+
+    async def _order(self, method: str, path: str, **request: Any) -> None:
+        """Send an order to the provider's API. Raises `LineFailed`."""
+        try:
+            answer = await self._http.request(method, self._api_url + path, timeout=ORDER_WITHIN_S, **request)
+        except httpx2.HTTPError as error:
+            raise LineFailed(f"The telephone provider cannot be reached ({type(error).__name__}).") from None
+        if answer.status_code >= 300:
+            raise LineFailed(f"The telephone provider refused the order (status {answer.status_code}).")
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,20 +135,10 @@ def response(verbs: str) -> str:
     return f'<?xml version="1.0" encoding="UTF-8"?><Response>{verbs}</Response>'
 
 
-def dialled(target: str) -> str:
-    """Return what `<Dial>` holds for a number or a SIP address. Raises `LineFailed` for anything else."""
+def dial(target: str) -> str:
+    """Return the XML that calls a number or a SIP address. Raises `LineFailed` for anything else."""
     if NUMBER.fullmatch(target):
-        return f"<Number>{target}</Number>"
+        return f"<Response><Dial><Number>{target}</Number></Dial></Response>"
     if SIP_ADDRESS.fullmatch(target):
-        return f"<Sip>{escape(target)}</Sip>"
+        return f"<Response><Dial><Sip>{escape(target)}</Sip></Dial></Response>"
     raise LineFailed("The target of the transfer is no telephone number and no SIP address.")
-
-
-async def give_order(http: httpx2.AsyncClient, method: str, url: str, **request: Any) -> None:
-    """Send an order to a provider's API. Raises `LineFailed`."""
-    try:
-        answer = await http.request(method, url, timeout=ORDER_WITHIN_S, **request)
-    except httpx2.HTTPError as error:
-        raise LineFailed(f"The telephone provider cannot be reached ({type(error).__name__}).") from None
-    if answer.status_code >= 300:
-        raise LineFailed(f"The telephone provider refused the order (status {answer.status_code}).")

@@ -7,25 +7,23 @@ session it was admitted to, bound to the provider's id of the call. The socket o
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
 from collections.abc import Awaitable, Callable
 from urllib.parse import parse_qsl, urlsplit
 
 from fastapi import APIRouter, Request, Response, WebSocket
 
 from backend.budgets.permits import PermitKind
-from backend.budgets.usage import CALL, Payer
 from backend.errors import BadRequest, Forbidden, NotFound, TooMany, VoiceError
-from backend.extensions.telephone.provider import TelephoneProvider, WebhookRequest
-from backend.http.context import Context, Here, context_of, principal_of
+from backend.extensions.telephone.provider import Telephone, TelephoneProvider, WebhookRequest
+from backend.http.budgets import take_permit
+from backend.http.context import Context, Here, context_of
 from backend.http.errors import note_error
 from backend.http.identity import refuse
+from backend.http.phone_calls import PHONE, reserve_phone_call
 from backend.sessions.registry import Session, SessionState
 from backend.transports.media_stream import MediaStreamTransport
 from backend.transports.media_stream_framing import StreamFraming, StreamStarted
 
-TRANSPORT = "telephone"
-"""The name of this way in, as events and descriptions show it."""
 FIELDS_LIMIT = 100
 STARTED_WITHIN_S = 5.0
 """Seconds a media stream may take to name its call."""
@@ -47,7 +45,7 @@ async def incoming_call(request: Request, here: Context, name: str) -> Response:
         raise Forbidden("The signature of the request is not valid.", hint=hint)
     incoming = provider.incoming(asked)
     try:
-        session = await reserve_call(here, here.callers.payer(incoming.number))
+        session = await reserve_phone_call(here, here.callers.payer(incoming.number))
     except TooMany:
         return _xml(provider.reject())
     scheme, host = ("wss" if asked.urls[0].startswith("https") else "ws"), urlsplit(asked.urls[0]).netloc
@@ -61,7 +59,7 @@ async def media_stream(websocket: WebSocket, name: str) -> None:
     try:
         provider = _provider(here, name)
         framing = provider.framing()
-        with here.streams.holding(principal_of(websocket).address):
+        async with await take_permit(websocket, PermitKind.UNSTARTED):
             await websocket.accept()
             started = await _started(websocket, framing)
             session = await _session_of(here, started)
@@ -76,21 +74,8 @@ async def media_stream(websocket: WebSocket, name: str) -> None:
         await websocket.close(REFUSED)
         return
     registry = here.services.registry
-    registry.connect(session, MediaStreamTransport(websocket, framing, started, provider), TRANSPORT)
+    registry.connect(session, MediaStreamTransport(websocket, framing, started, provider), PHONE)
     await registry.wait(session)
-
-
-async def reserve_call(here: Context, payer: Payer) -> Session:
-    """Admit a call by telephone and reserve its session. Raises `TooMany` over a limit or a budget, or when full."""
-    here.offers.take(payer.address, here.now())
-    budgets = here.services.budgets
-    await budgets.admit(payer, CALL, Counter())
-    permit = await budgets.permits.take(PermitKind.CALLS, payer)
-    try:
-        return here.services.registry.reserve(payer.user, session_id=permit.id)
-    except VoiceError:
-        await permit.release()
-        raise
 
 
 def _webhook(name: str) -> Callable[..., Awaitable[Response]]:
@@ -117,7 +102,7 @@ for _name in PROVIDERS:
 
 
 def _provider(here: Context, name: str) -> TelephoneProvider:
-    provider = here.services.telephone.providers.get(name)
+    provider = here.of(Telephone).providers.get(name)
     if provider is None:
         raise NotFound("Calls of this telephone provider are off.", hint=f"Set {SECRETS[name]}.")
     return provider
@@ -131,7 +116,7 @@ async def _webhook_request(request: Request, here: Context, name: str) -> Webhoo
     except ValueError:
         raise BadRequest("The body is not a form.") from None
     query = f"?{request.url.query}" if request.url.query else ""
-    base = here.services.telephone.public_urls[name].rstrip("/") or f"{request.url.scheme}://{request.url.netloc}"
+    base = here.of(Telephone).public_urls[name].rstrip("/") or f"{request.url.scheme}://{request.url.netloc}"
     return WebhookRequest(_addresses(base, request.url.path + query), dict(request.headers), form, body)
 
 

@@ -5,19 +5,18 @@ from __future__ import annotations
 import re
 from typing import Annotated
 
-from pydantic import BaseModel, Field, SecretStr, StringConstraints, field_validator
+from pydantic import Field, SecretStr, StringConstraints, field_validator
 
 from backend.settings.network import Names
+from backend.settings.plugin import PluginSettings
 
 TARGET = re.compile(r"\+?[0-9]{2,15}|sips?:[^\s<>\"',]{1,200}")
 NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
-
-
 PUBLIC_URL = r"^(https?://[^/\s]+)?/?$"
 HttpUrl = Annotated[str, StringConstraints(pattern=r"^https?://[^/\s]+")]
 
 
-class TelephoneSettings(BaseModel):
+class TelephoneSettings(PluginSettings, env_prefix="TELEPHONE__"):
     """What callers by telephone may have done for them."""
 
     transfers: Names = Field(
@@ -42,7 +41,7 @@ class TelephoneSettings(BaseModel):
         return {name: target for name, _, target in (each.partition("=") for each in self.transfers)}
 
 
-class TwilioSettings(BaseModel):
+class TwilioSettings(PluginSettings, env_prefix="TWILIO__"):
     """Calls that Twilio passes on as Media Streams; its webhook is /twilio/voice."""
 
     auth_token: SecretStr | None = Field(
@@ -59,7 +58,7 @@ class TwilioSettings(BaseModel):
     )
 
 
-class TelnyxSettings(BaseModel):
+class TelnyxSettings(PluginSettings, env_prefix="TELNYX__"):
     """Calls that Telnyx passes on by media streaming, of a TeXML application; its webhook is /telnyx/voice."""
 
     public_key: str = Field(
@@ -77,7 +76,7 @@ class TelnyxSettings(BaseModel):
     )
 
 
-class PlivoSettings(BaseModel):
+class PlivoSettings(PluginSettings, env_prefix="PLIVO__"):
     """Calls that Plivo passes on as audio streams; its webhook is /plivo/voice."""
 
     auth_token: SecretStr | None = Field(

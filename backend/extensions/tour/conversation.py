@@ -23,7 +23,7 @@ WITHIN_S = 90.0
 ID = "trip"
 BEFORE = ("My name is Ana, and I live in Seattle.", "Will it rain tomorrow?")
 BY_VOICE = "What is my name?"
-AFTER = ("What did we talk about?",)
+AFTER = ("What do you know about me?",)
 
 
 async def tour(console: Console | None = None) -> int:
@@ -49,7 +49,7 @@ async def _toured(console: Console) -> int:
             await typing.say(line)
         told = await Signalling(http).ask("GET", f"/api/conversations/{ID}")
     modes = [message["source_mode"] for message in told["messages"]]
-    worked = heard and "Ana" in _answer_to(told["messages"], BY_VOICE) and BY_VOICE in told["messages"][-1]["content"]
+    worked = heard and "Ana" in _answer_to(told["messages"], BY_VOICE) and "Ana" in told["messages"][-1]["content"]
     mark = "[green]✓[/]" if worked else "[red]✗[/]"
     console.print(f"\n{mark} one conversation: {modes.count('chat')} typed messages, {modes.count('voice')} spoken")
     return 0 if worked else 1

@@ -14,7 +14,6 @@ TYPED = {
         "Add lunch with Ana tomorrow at noon.",
         "Make a note to call the plumber tomorrow at nine.",
         "What are my notes?",
-        "Snooze it until Monday.",
         "That's done.",
     ),
     "memory": (
@@ -27,7 +26,7 @@ TYPED = {
 SPOKEN = {
     "assistant": ("What's on my calendar tomorrow?", "Cancel lunch with Ana tomorrow.", "Yes."),
     "knowledge": ("Who wrote Hamlet?",),
-    "medical": ("What is my body mass index at eighty kilos and one meter eighty?",),
+    "medical": ("What does research say about coffee and sleep?",),
     "memory": ("What do you know about my sister?",),
     "news": ("What's in the news?",),
     "reason": ("Think carefully: what is eighty percent of two hundred?",),

@@ -22,11 +22,11 @@ async def sign(turn: WholeTurn) -> Amended:
 async def audit(turn: WholeTurn) -> None:
     raise RuntimeError(f"cannot file: {turn.asked.text}")
 """
-QUESTION = "Who wrote Hamlet?"
+QUESTION = "What is seventeen times twenty four?"
 
 
 async def run(console: Console) -> int:
-    """The exit code: 0 when the answer came, amended, and the failure was told without anybody's words."""
+    """The exit code: 0 when the answer came, amended, and the failure was reported without anybody's words."""
     async with prepared_folder() as (folder, settings):
         plugins = folder / "plugins"
         plugins.mkdir()

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-import sys
 import tempfile
 from pathlib import Path
 
 from backend.errors import SetupError
 from backend.media.wav import read_wav
+from backend.runtime.child_process import running
 
 WITHIN_S = 20.0
 
@@ -26,7 +26,7 @@ async def spoken(words: str) -> bytes:
             path = Path(folder) / "spoken.wav"
             await _output_of("flite", "-voice", "slt", "-t", words, "-o", str(path))
             return read_wav(path)
-    return await _output_of(sys.executable, "-m", "backend.extensions.local.synthesis", words)
+    return await _output_of(*running("backend.extensions.local.synthesis"), words)
 
 
 async def _output_of(*command: str) -> bytes:

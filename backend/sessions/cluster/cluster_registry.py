@@ -20,7 +20,7 @@ from backend.sessions.registry import SessionDescription
 from backend.storage.client import RedisStore
 
 NODES = "fleet:nodes"
-"""The set of processes; whoever notices that one is gone drops it."""
+"""The set of processes; any of them drops one that is gone."""
 
 
 class SessionEntry(msgspec.Struct, frozen=True):

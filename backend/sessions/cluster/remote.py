@@ -58,7 +58,7 @@ class RemoteEventLog:
                 self._on_idle()
 
     def lost(self) -> None:
-        """End the streams of the readers, which would hang for ever: its process is gone."""
+        """End the streams of the readers, which would hang forever: its process is gone."""
         self._log.publish(SessionEnded(LOST))
         self._log.close()
 

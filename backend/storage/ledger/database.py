@@ -16,6 +16,7 @@ from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 from backend.errors import SettingsError
+from backend.runtime.extras import require
 
 log = logging.getLogger(__name__)
 
@@ -32,7 +33,7 @@ _DRIVERS = {"postgresql": "postgresql+asyncpg", "postgres": "postgresql+asyncpg"
 
 
 def address(url: str, data_dir: Path) -> URL:
-    """Return where the ledger is, with the driver we use; empty: `ledger.db` in `data_dir`. Raises `SettingsError`."""
+    """Return where the ledger is, with the driver we use; empty: `ledger.db` in `data_dir`. Raises `SetupError`."""
     try:
         parsed = make_url(url or f"sqlite:///{data_dir.absolute() / 'ledger.db'}")
         driver = _DRIVERS[parsed.drivername.partition("+")[0]]
@@ -41,6 +42,8 @@ def address(url: str, data_dir: Path) -> URL:
             "DATABASE_URL is neither a SQLite nor a PostgreSQL address.",
             hint="Write postgresql://user:password@host:5432/database or sqlite:////folder/ledger.db, or leave it out.",
         ) from None
+    if parsed.get_backend_name() != "sqlite":
+        require("asyncpg", extra="postgres", needed_by="DATABASE_URL")
     return parsed.set(drivername=driver)
 
 

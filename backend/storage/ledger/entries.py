@@ -75,7 +75,7 @@ class Entry:
     model: str = ""
     """The models that were asked for it, in order."""
     tokens: int | None = None
-    """Tokens it took, in and out; None where nobody told."""
+    """Tokens it took, in and out; None where they were not reported."""
     took_ms: int | None = None
     cost_usd: float | None = None
     """What the models cost, in US dollars; None where no price is known."""

@@ -33,6 +33,7 @@ def main() -> int:
         choices=["openai", "xai", "qwen", "gemini", "gpt_live", "speech_to_speech", "localai", "vllm_omni"],
         help="refuse what a provider's schema does not know: without a name, that of the openai package",
     )
+    parser.add_argument("--load-when-used", action="store_true", help="load the speech models when they are first used")
     options = parser.parse_args()
     try:
         uvloop.run(_serve(load(options.script) if options.script else None, options))
@@ -44,13 +45,14 @@ def main() -> int:
 
 async def _serve(script: Script | None, options: argparse.Namespace) -> None:
     # A script needs no engine until it says so.
-    async with open_engines(at_once=script is None) as engines:
+    async with open_engines(at_once=script is None and not options.load_when_used) as engines:
         peer = ScriptedPeer(
             partial(VoiceSession, engines),
             speak,
             script,
             required_key=options.require_key,
             conversation=_conversation(options.strict),
+            load=engines.loaded,
         )
         await run(create_app(peer), options)
 

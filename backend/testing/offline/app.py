@@ -6,7 +6,7 @@ import asyncio
 import ipaddress
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 from starlette.applications import Starlette
 from starlette.requests import HTTPConnection, Request
@@ -16,7 +16,7 @@ from starlette.websockets import WebSocket
 
 from backend.extensions.local import app as local
 from backend.extensions.local.chat.completions import Pace, complete
-from backend.extensions.local.dialogue.rules import Thought
+from backend.extensions.local.dialogue.calls import Thought
 from backend.extensions.local.realtime.core import Knobs, Realtime
 from backend.extensions.local.realtime.handler import Handler
 from backend.extensions.local.realtime.parts import Call
@@ -40,21 +40,25 @@ class ScriptedPeer(local.Service):
         *,
         required_key: str | None = None,
         conversation: type[Realtime] = Realtime,
+        load: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         """`new_handler` serves connections without a script; `speak` makes 24 kHz mono PCM16 of words.
 
-        `conversation` is what stands behind each connection.
+        `conversation` is what stands behind each connection; `load` returns once the speech models are loaded.
         """
         super().__init__(new_handler, required_key=required_key)
         self.records = Records()
         self._speak = speak
         self._conversation = conversation
         self._script = script
+        self._load = load
         self._handshakes = self._accepted = self._chats = 0
         """Each since the script was set."""
 
-    def take_script(self, script: Script | None) -> None:
-        """Follow another script from the next connection on, with an empty log."""
+    async def take_script(self, script: Script | None) -> None:
+        """Follow another script from the next connection on, with an empty log; without one, load the speech models."""
+        if script is None and self._load:
+            await self._load()
         self._script = script
         self._handshakes = self._accepted = self._chats = 0
         self.records.clear()
@@ -125,7 +129,7 @@ async def debug_script(request: Request) -> Response:
     except ScriptError as error:
         return JSONResponse({"error": str(error)}, status_code=422)
     peer: ScriptedPeer = request.app.state.service
-    peer.take_script(script)
+    await peer.take_script(script)
     return JSONResponse({"ok": True})
 
 

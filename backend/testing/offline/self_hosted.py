@@ -20,7 +20,7 @@ NOT_IMPLEMENTED = "not_implemented"
 REFUSALS = frozenset({STRICT, UNKNOWN, NOT_IMPLEMENTED})
 """The codes, or types, of errors that say that a client event is not for this server."""
 TRANSCRIBING: Event = {"type": "realtime", "audio": {"input": {"transcription": {"model": "whisper-1"}}}}
-"""What the caller says is transcribed by a model of the server's own, whoever asks for it."""
+"""What the caller says is always transcribed by a model of the server's own."""
 ACTIVE = "conversation_already_has_active_response"
 
 

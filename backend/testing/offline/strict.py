@@ -55,7 +55,7 @@ def _unknown(value: Any, at: str) -> Iterator[str]:
 
 
 class StrictRealtime(Realtime):
-    """A conversation that is only told what is right by the types."""
+    """A conversation that only gets what is right by the types."""
 
     def receive(self, event: Any) -> list[Effect]:
         """Carry out a client event, or refuse it with an `error` event that says what is wrong with it."""

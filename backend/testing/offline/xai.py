@@ -1,6 +1,6 @@
 """xAI's side of a connection, as its schema has it (docs.x.ai/voice-realtime.ws.json): unknown fields are refused.
 
-It answers each turn that it finds by itself, whatever it is told, and takes no `input_audio_buffer.commit` meanwhile.
+It always answers each turn that it finds by itself, and takes no `input_audio_buffer.commit` meanwhile.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ SERVICES = {
 
 
 def every_service(request: Request) -> Reply:
-    """All of them, told apart by the first part of the path."""
+    """All of them, by the first part of the path."""
     prefix, _, rest = request.path.removeprefix("/").partition("/")
     request.path = f"/{rest}"
     return SERVICES[prefix](request)

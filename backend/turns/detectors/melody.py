@@ -1,10 +1,10 @@
 """The detector of melody: a voice that clearly rises at the end of what is no question is likely to go on.
 
-Measured with 60 pairs of a fragment and its whole sentence per family of voices (`python -m benchmarks.melody`): the
+Measured with 60 pairs of a fragment and its whole sentence per family of voices: the
 pitch tells fragments from whole statements with espeak-ng (0.9 of 1) and flite (0.7), whose rules put it there, and
 not at all with the neural voice of hibari (0.5); no recorded speech of people was at hand. So it may only lengthen the
 wait, and only by `RISING_ODDS`, about one row of the table of patience. Of unseen fragments up to 3 in 100 fewer are
-then answered within 600 ms, and whole turns 0 to 8 ms later on average. Length and level told next to nothing.
+then answered within 600 ms, and whole turns 0 to 8 ms later on average. Length and level showed next to nothing.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ MANIFEST = Manifest(
     cache_ttl_s=0,
 )
 STEPS = 4
-"""Steps of progress that are told on the page."""
+"""Steps of progress that the page shows."""
 
 
 async def think(run: ThinkerRun) -> Answer:

@@ -35,7 +35,7 @@ async def test_without_a_token_or_a_repository_it_is_not_there(github: dict[str,
     settings = load_settings(_env_file=None, github=github, **NOWHERE)
     async with world(settings=settings) as w:
         assert "engineering" not in [manifest.domain for manifest in w.thinkers.registry.manifests]
-        assert "engineering" not in json.dumps(w.thinkers.registry.route_tool())
+        assert "engineering" not in json.dumps(w.thinkers.registry.route_tool("chat"))
         assert w.thinkers.registry.dependencies.toolbox.get_tool("github_issue") is None
         assert "github" not in json.dumps(w.thinkers.registry.dependencies.toolbox.get_openai_tools("chat"))
 

@@ -1,4 +1,4 @@
-"""How GPT-Live is told what may be long, within the documented sizes. And the strictness of the peer that plays it."""
+"""How GPT-Live gets what may be long, within the documented sizes. And the strictness of the peer that plays it."""
 
 from __future__ import annotations
 

@@ -9,14 +9,15 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from tests.support.offline_peer import READY_TIMEOUT_S, ROOT, end
+from backend.testing.peer import READY_TIMEOUT_S, ROOT, end
+from tests.support.forked import Forked
 
 
 @contextmanager
 def local_responder(*options: str) -> Iterator[str]:
     """Run `python -m backend.extensions.local`; yield its base URL."""
     command = [sys.executable, "-m", "backend.extensions.local", "--exit-with-parent", *options]
-    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=ROOT)
+    process = Forked(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=ROOT)
     try:
         assert process.stdout and select.select([process.stdout], [], [], READY_TIMEOUT_S)[0]
         yield json.loads(process.stdout.readline())["listening"] + "/v1"

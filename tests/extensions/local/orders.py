@@ -2,36 +2,52 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator, Sequence
+from datetime import datetime
 from typing import Any
 
 from backend.extensions.local.dialogue.base import Part, Sentence
+from backend.extensions.local.dialogue.calls import Thought
 from backend.extensions.local.dialogue.routing import Specialist
 from backend.extensions.local.dialogue.small_talk import Talk
 from backend.extensions.local.dialogue.understanding import Question, understand
+from backend.extensions.local.dialogue.without_model import complete
 from backend.extensions.local.realtime.items import Item
 from backend.extensions.local.realtime.response import Order
-from backend.thinkers.registry import guide
-from tests.support.declared import all_manifests
+from backend.thinkers.base import Manifest
+from backend.thinkers.registry import described
+from tests.support.declared import all_manifests, all_tools
 
 MANIFESTS = tuple(each for each in all_manifests() if not each.needs_set_up)
+"""Those of the core and of the extensions that are there; not those that need to be set up."""
+TOOLS = all_tools()
+GENERAL = "knowledge"
+NOW = datetime(2026, 3, 2, 9, 30)
+
+
+def route(*manifests: Manifest) -> dict[str, Any]:
+    """The routing tool as the server describes it to a Responder without a model."""
+    domain = {
+        "type": "string",
+        "enum": [each.domain for each in manifests],
+        "oneOf": [described(each) for each in manifests],
+        "default": GENERAL,
+    }
+    properties = {"domain": domain, "query": {"type": "string"}}
+    parameters = {"type": "object", "properties": properties, "required": ["domain", "query"]}
+    return {"type": "function", "name": "route_to_thinker", "description": "Ask.", "parameters": parameters}
+
+
+def route_of(*domains: str) -> dict[str, Any]:
+    """The routing tool for the Thinkers of these domains."""
+    return route(*(each for each in MANIFESTS if each.domain in domains))
+
+
+ROUTE = route(*MANIFESTS)
 SPECIALISTS = {
     each.domain: Specialist(each.domain, each.description, (each.example, *each.examples, *each.phrases))
     for each in MANIFESTS
-}
-GUIDE = guide(MANIFESTS, with_phrases=True)
-ROUTE: dict[str, Any] = {
-    "type": "function",
-    "name": "route_to_thinker",
-    "description": "Ask a specialist.",
-    "parameters": {
-        "type": "object",
-        "properties": {
-            "domain": {"type": "string", "enum": [each.domain for each in MANIFESTS]},
-            "query": {"type": "string"},
-        },
-        "required": ["domain", "query"],
-    },
 }
 SILENCE: dict[str, Any] = {"type": "function", "name": "wait_for_user", "parameters": {"type": "object"}}
 
@@ -40,7 +56,30 @@ def understood(
     words: str, domains: Sequence[str] = tuple(SPECIALISTS), last: Question | None = None
 ) -> Talk | Question:
     """What words want where these Thinkers may be asked; an unknown one has nothing but its name."""
-    return understand(words, [SPECIALISTS.get(domain, Specialist(domain)) for domain in domains], last)
+    specialists = [SPECIALISTS.get(domain, Specialist(domain)) for domain in domains]
+    return understand(words, specialists, last, general=GENERAL if GENERAL in domains else "")
+
+
+def asked(text: str, *tools: str | dict[str, Any]) -> Thought:
+    """What becomes of a question where these tools are on offer: ours by their names, or schemas."""
+    offered = [TOOLS[tool].schema() if isinstance(tool, str) else tool for tool in tools]
+    return complete([{"role": "user", "content": text}], offered, NOW)
+
+
+def called(thought: Thought) -> list[tuple[str, dict[str, Any]]]:
+    """The names and arguments of the calls."""
+    return [(each.name, json.loads(each.arguments)) for each in thought.calls]
+
+
+def after(text: str, *results: tuple[str, Any], tools: Sequence[str] = ()) -> Thought:
+    """What comes next, after the tools of these names gave these results, one after the other."""
+    messages: list[dict[str, Any]] = [{"role": "user", "content": text}]
+    for number, (name, result) in enumerate(results):
+        made = {"id": f"c{number}", "type": "function", "function": {"name": name, "arguments": "{}"}}
+        content = result if isinstance(result, str) else json.dumps(result)
+        messages.append({"role": "assistant", "content": None, "tool_calls": [made]})
+        messages.append({"role": "tool", "tool_call_id": f"c{number}", "content": content})
+    return complete(messages, [TOOLS[name].schema() for name in tools], NOW)
 
 
 def user(words: str, *, spoken: bool = False) -> Item:
@@ -55,7 +94,7 @@ def note(words: str) -> Item:
     return Item("n", "message", role="system", kind="input_text", words=words)
 
 
-def called(domain: str, query: str, call_id: str = "c1") -> Item:
+def routed(domain: str, query: str, call_id: str = "c1") -> Item:
     arguments = f'{{"domain": "{domain}", "query": "{query}"}}'
     return Item("f", "function_call", call_id=call_id, name="route_to_thinker", arguments=arguments)
 
@@ -66,7 +105,7 @@ def output(text: str, call_id: str = "c1") -> Item:
 
 def order(
     *items: Item | str,
-    instructions: str = f"You are a voice.\n\n{GUIDE}",
+    instructions: str = "You are a voice.",
     tools: Sequence[dict[str, Any]] = (ROUTE,),
     tool_choice: str = "auto",
     purpose: str = "answer",

@@ -10,7 +10,8 @@ import pytest
 
 from backend.extensions.calendar.local import LocalStore
 from tests.extensions.calendar.test_tools import NEW_YORK, Desk
-from tests.extensions.local.test_calendar_talk import asked
+from tests.extensions.local.orders import asked
+from tests.extensions.local.test_calendar_talk import TOOLS
 
 WEDNESDAY = datetime(2026, 11, 25, 10, 0, tzinfo=NEW_YORK)
 EVENTS = {
@@ -41,7 +42,7 @@ async def test_a_question_about_a_day_looks_at_that_day_alone(tmp_path: Path, se
     await desk.live_in("America/New_York")
     for title, start in EVENTS.items():
         await desk.call("create_event", title=title, start=start)
-    [call] = asked(sentence).calls
+    [call] = asked(sentence, *TOOLS).calls
     assert call.name == "calendar_list_events"
     events = (await desk.call("list_events", **json.loads(call.arguments)))["events"]
     assert [event["title"] for event in events] == found

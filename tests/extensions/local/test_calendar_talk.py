@@ -7,26 +7,19 @@ from typing import Any
 
 import pytest
 
-from backend.extensions.local.chat.arguments import new_start
-from backend.extensions.local.chat.asked import wish_of
-from backend.extensions.local.chat.rules import think
-from backend.extensions.local.dialogue.rules import Thought
-from tests.extensions.local.orders import GUIDE
+from backend.extensions.local.dialogue.arguments import new_start
+from backend.extensions.local.dialogue.calls import Thought
+from tests.extensions.local.orders import after, called, route_of
 from tests.extensions.local.realtime_client import call
-from tests.extensions.local.test_demonstration import ROUTE
 from tests.support.offline_peer import OfflinePeer
 
-TEXT = {"type": "string"}
-TOOLS: list[dict[str, Any]] = [
-    {"type": "function", "function": {"name": name, "parameters": {"properties": dict.fromkeys(fields, TEXT)}}}
-    for name, fields in {
-        "calendar_create_event": ("title", "start"),
-        "calendar_list_events": ("start", "end", "query"),
-        "calendar_update_event": ("id", "start"),
-        "calendar_delete_event": ("id",),
-        "remember_preference": ("value",),
-    }.items()
-]
+TOOLS = (
+    "calendar_create_event",
+    "calendar_list_events",
+    "calendar_update_event",
+    "calendar_delete_event",
+    "remember_preference",
+)
 LUNCH = {
     "id": "e1",
     "title": "Lunch with Ana",
@@ -37,53 +30,9 @@ LISTED = "In your calendar: Lunch with Ana, Sunday, 22 November, at 12:00."
 CONSENT = {"error": {"type": "needs_confirmation", "message": "Not done yet."}}
 
 
-def calls_of(thought: Thought) -> list[tuple[str, dict[str, Any]]]:
-    return [(each.name, json.loads(each.arguments)) for each in thought.calls]
-
-
 def asked(sentence: str, *results: tuple[str, dict[str, Any]]) -> Thought:
     """What comes next, after the tools of these names gave these results, one after the other."""
-    messages: list[dict[str, Any]] = [{"role": "user", "content": sentence}]
-    for number, (name, result) in enumerate(results):
-        made = {"id": f"c{number}", "type": "function", "function": {"name": name, "arguments": "{}"}}
-        messages.append({"role": "assistant", "content": None, "tool_calls": [made]})
-        messages.append({"role": "tool", "tool_call_id": f"c{number}", "content": json.dumps(result)})
-    return think(messages, TOOLS)
-
-
-@pytest.mark.parametrize(
-    ("sentence", "name", "arguments"),
-    [
-        (
-            "Add lunch with Ana tomorrow at noon.",
-            "calendar_create_event",
-            {"title": "Lunch with Ana", "start": "tomorrow at noon"},
-        ),
-        (
-            "Put the dentist in my calendar for Friday at three.",
-            "calendar_create_event",
-            {"title": "Dentist", "start": "for Friday at three"},
-        ),
-        ("What's on my calendar tomorrow?", "calendar_list_events", {"start": "tomorrow", "end": "tomorrow"}),
-        (
-            "What meetings do I have this weekend?",
-            "calendar_list_events",
-            {"start": "this weekend", "end": "this weekend"},
-        ),
-        ("What's on my calendar?", "calendar_list_events", {}),
-        (
-            "Cancel lunch with Ana tomorrow.",
-            "calendar_list_events",
-            {"start": "tomorrow", "end": "tomorrow", "query": "lunch with Ana"},
-        ),
-    ],
-)
-def test_a_sentence_calls_its_tool(sentence: str, name: str, arguments: dict[str, str]) -> None:
-    assert calls_of(asked(sentence)) == [(name, arguments)]
-
-
-def test_an_hour_is_never_guessed() -> None:
-    assert asked("Add lunch with Ana tomorrow.").text == "On which day, and at what time?"
+    return after(sentence, *results, tools=TOOLS)
 
 
 @pytest.mark.parametrize(
@@ -99,7 +48,7 @@ def test_an_hour_is_never_guessed() -> None:
     ],
 )
 def test_the_event_is_found_and_then_changed(sentence: str, name: str, arguments: dict[str, str]) -> None:
-    assert calls_of(asked(sentence, ("calendar_list_events", {"events": [LUNCH]}))) == [(name, arguments)]
+    assert called(asked(sentence, ("calendar_list_events", {"events": [LUNCH]}))) == [(name, arguments)]
 
 
 def test_none_or_several_events_are_asked_back_about() -> None:
@@ -129,12 +78,9 @@ def test_a_change_is_asked_about_in_the_callers_own_words() -> None:
 async def test_yes_is_the_wish_once_more_and_anything_else_is_not(
     peer: OfflinePeer, answer: str, queries: list[str]
 ) -> None:
-    fields = ROUTE["parameters"]["properties"] | {"domain": {"enum": ["assistant", "knowledge"]}}
     await peer.follow(None)
     async with call(peer) as client:
-        await client.setup(
-            tools=[{**ROUTE, "parameters": {"type": "object", "properties": fields}}], instructions=GUIDE
-        )
+        await client.setup(tools=[route_of("assistant", "knowledge")])
         await client.type("Cancel lunch tomorrow.")
         await client.reply()
         called = (await client.until("response.done"))["response"]["output"][1]
@@ -166,8 +112,3 @@ async def test_yes_is_the_wish_once_more_and_anything_else_is_not(
 )
 def test_a_move_keeps_what_it_does_not_name(target: str, start: str, moment: str) -> None:
     assert new_start(target, start) == moment
-
-
-def test_a_question_is_no_command() -> None:
-    wish = wish_of("Am I free on Friday?", ("create", "list", "update", "delete"))
-    assert (wish.action, wish.subject, wish.time.day) == ("list", "", "Friday")

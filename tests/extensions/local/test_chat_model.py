@@ -16,7 +16,7 @@ from backend.extensions.local.dialogue import chat_model
 from backend.extensions.local.dialogue.base import Sentence
 from backend.extensions.local.dialogue.chat_model import ChatModelDialogue, ModelLimits
 from backend.testing.services.server import ApiServer, Reply, Request, json_reply, serving
-from tests.extensions.local.orders import ROUTE, answered, assistant, called, note, order, output
+from tests.extensions.local.orders import ROUTE, answered, assistant, note, order, output, routed
 from tests.support.chat_api import call_pieces, chunk, ended, error, stream, words
 from tests.support.waiting import until
 
@@ -70,7 +70,7 @@ async def test_request_holds_the_instructions_the_history_and_the_tools() -> Non
     asked = order(
         "Weather in Oslo?",
         assistant("Let me check."),
-        called("weather", "Weather in Oslo?"),
+        routed("weather", "Weather in Oslo?"),
         "And hurry!",
         output('{"answer": "Cold."}'),
         note("The page was closed."),
@@ -251,7 +251,7 @@ async def test_dictated_greeting_is_said_without_the_model() -> None:
 
 
 async def test_result_and_notice_are_worded_by_the_model_from_what_came() -> None:
-    asked = order("Oslo?", called("weather", "Oslo?"), output('{"answer": "It is cold."}'), purpose="result")
+    asked = order("Oslo?", routed("weather", "Oslo?"), output('{"answer": "It is cold."}'), purpose="result")
     async with asking(stream(words("Quite cold there."), ended())) as (dialogue, server):
         assert (await answered(dialogue.answer(asked)))[0] == ["Quite cold there."]
     assert server.requests[0].json()["messages"][-1] == {

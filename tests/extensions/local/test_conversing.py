@@ -5,23 +5,17 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import pytest
+from backend.extensions.local.dialogue.calls import Thought
+from backend.extensions.local.dialogue.without_model import complete
+from tests.extensions.local.orders import NOW, after, route_of
 
-from backend.extensions.local.chat.rules import think
-from backend.extensions.local.dialogue.remembering import remembered
-from backend.extensions.local.dialogue.rules import Thought
-from tests.extensions.local.orders import GUIDE
-
-DOMAINS = ["assistant", "knowledge", "stocks", "weather"]
-FIELDS = {"domain": {"type": "string", "enum": DOMAINS}, "query": {"type": "string"}}
-KNOWN = "\n".join(line for line in GUIDE.splitlines() if line.split(":")[0][2:] in DOMAINS)
-ROUTE = {"type": "function", "function": {"name": "route_to_thinker", "parameters": {"properties": FIELDS}}}
+ROUTE = {"type": "function", "function": route_of("assistant", "knowledge", "memory", "stocks", "weather")}
 
 
-def answer(*texts: str, known: str = "") -> Thought:
+def answer(*texts: str) -> Thought:
     """The thought after these texts, the user's first, in turns."""
     said = [{"role": ("user", "assistant")[index % 2], "content": text} for index, text in enumerate(texts)]
-    return think([{"role": "system", "content": known or KNOWN}, *said], [ROUTE])
+    return complete(said, [ROUTE], NOW)
 
 
 def routed(thought: Thought) -> Any:
@@ -50,46 +44,15 @@ def test_a_yes_is_the_wish_it_agrees_to() -> None:
     assert agreed == {"domain": "assistant", "query": f"Yes, c{wish[1:]}"}
 
 
+def test_that_is_what_was_asked_for_before() -> None:
+    said = "Remember that my sister's name is Anna."
+    assert routed(answer(said, "I will.", "Forget that.")) == {"domain": "memory", "query": f"Forget that: {said}"}
+
+
 def test_what_a_specialist_said_is_told() -> None:
-    call = {"id": "c1", "function": {"name": "route_to_thinker", "arguments": "{}"}}
-    result = json.dumps({"sample": True, "answer": "This is sample data: rain.", "domain": "weather"})
-    thought = think(
-        [
-            {"role": "user", "content": "Rain?"},
-            {"role": "assistant", "content": "", "tool_calls": [call]},
-            {"role": "tool", "tool_call_id": "c1", "content": result},
-        ],
-        [ROUTE],
-    )
-    assert thought == Thought("This is sample data: rain.")
+    result = {"sample": True, "answer": "This is sample data: rain.", "domain": "weather"}
+    assert after("Rain?", ("route_to_thinker", result)) == Thought("This is sample data: rain.")
 
 
-@pytest.mark.parametrize(
-    ("question", "told"),
-    [
-        ("What is my name?", "Your name is Ana."),
-        ("what's my name", "Your name is Ana."),
-        ("Do you remember my name?", "Your name is Ana."),
-        ("What did I just ask?", "You said: Why is the sky blue?"),
-        ("Where do I live?", "You live in Oslo."),
-        ("What did we talk about?", "You said: My name is Ana and I live in Oslo. Why is the sky blue?"),
-        ("What is the weather in Oslo?", None),
-        ("What's your name?", None),
-    ],
-)
-def test_what_was_said_before_is_found_again(question: str, told: str | None) -> None:
-    said = [
-        ("user", "My name is Ana and I live in Oslo"),
-        ("assistant", "Hello."),
-        ("user", "Why is the sky blue?"),
-        ("assistant", "Scattering."),
-    ]
-    assert remembered(question, said, "") == told
-
-
-def test_of_what_was_not_said_the_instructions_may_tell_and_else_nothing_is_made_up() -> None:
-    known = '{"preferences": {"name": "Ana", "default_location": "Oslo"}}'
-    assert remembered("What is my name?", [], known) == "Your name is Ana."
-    assert remembered("Where do I live?", [], known) == "You live in Oslo."
-    assert remembered("What is my name?", [], "") == "You have not told me your name yet."
-    assert remembered("What did I ask?", [], "") == "You have not said anything before that."
+def test_what_nobody_can_compute_or_look_up_is_not_answered_by_guessing() -> None:
+    assert "takes a language model" in complete([{"role": "user", "content": "Why do cats purr?"}], [], NOW).text

@@ -5,13 +5,14 @@ from __future__ import annotations
 import base64
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from backend.extensions.local.realtime.core import Realtime
 from backend.extensions.local.realtime.effects import Answer, Effect, Listen, Stop
 from backend.extensions.local.realtime.parts import Audio, Begin, Call, End, ReplyPart, TranscriptDone, Words
 from tests.extensions.local.talking import events, message
+from tests.support.examples import examples
 
 ITEM_IDS = st.sampled_from(["item_1_3", "item_1_7", "item_1_12", "mine", "root"])
 CLIENT_EVENTS: st.SearchStrategy[dict[str, Any]] = st.one_of(
@@ -91,7 +92,7 @@ class Walk:
 
 
 @given(STEPS)
-@settings(max_examples=100, deadline=None)
+@examples(100)
 def test_every_walk_keeps_the_protocol(steps: list[Any]) -> None:
     walk = Walk()
     for step in steps:

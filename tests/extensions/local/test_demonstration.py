@@ -9,25 +9,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from backend.extensions.local.dialogue.routing import routing_of
+from backend.extensions.local.dialogue.routing import Specialist, routing_of
 from backend.media.frame import FRAME_BYTES, Frame
 from backend.media.opus import OpusDecoder, OpusEncoder
 from tests.extensions.local.flite import VOICES, spoken_by
-from tests.extensions.local.orders import GUIDE
+from tests.extensions.local.orders import route_of
 from tests.extensions.local.realtime_client import Event, RealtimeClient, call
 from tests.support.offline_peer import OfflinePeer
 
-ROUTE: dict[str, Any] = {
-    "type": "function",
-    "name": "route_to_thinker",
-    "parameters": {
-        "type": "object",
-        "properties": {
-            "domain": {"type": "string", "enum": ["knowledge", "weather"]},
-            "query": {"type": "string"},
-        },
-    },
-}
+ROUTE = route_of("knowledge", "weather")
 SENTENCES = (
     # what is said, the domain it goes to (None: answered at once), and what has to be heard
     ("what's the weather in seattle", "weather", "Seattle"),
@@ -95,7 +85,7 @@ async def test_domain_sentences_are_understood_in_either_voice(peer: OfflinePeer
     await peer.follow(None)
     missed = []
     async with call(peer) as client:
-        await client.setup(tools=[ROUTE], instructions=GUIDE)
+        await client.setup(tools=[ROUTE])
         for number, (sentence, domain, heard_word) in enumerate(SENTENCES):
             heard, output = await answer_to(client, spoken_by(VOICES[number % 2], sentence))
             if domain_of(output) != domain or heard_word.lower() not in heard.lower():
@@ -105,12 +95,10 @@ async def test_domain_sentences_are_understood_in_either_voice(peer: OfflinePeer
 
 async def test_every_domain_is_understood_in_either_voice(peer: OfflinePeer) -> None:
     await peer.follow(None)
-    fields = ROUTE["parameters"]["properties"]
-    domains = ["assistant", "knowledge", "medical", "memory", "news", "research", "stocks", "weather"]
-    route = {**ROUTE, "parameters": {"type": "object", "properties": {**fields, "domain": {"enum": domains}}}}
+    route = route_of("assistant", "knowledge", "medical", "memory", "news", "research", "stocks", "weather")
     missed = []
     async with call(peer) as client:
-        await client.setup(tools=[route], instructions=GUIDE)
+        await client.setup(tools=[route])
         for number, (sentence, domain, heard_word) in enumerate(ACROSS_DOMAINS):
             heard, output = await answer_to(client, spoken_by(VOICES[number % 2], sentence))
             if domain_of(output) != domain or heard_word.lower() not in heard.lower():
@@ -124,7 +112,7 @@ async def test_weather_in_seattle_survives_opus_and_gets_an_acknowledgement_and_
 ) -> None:
     await peer.follow(None)
     async with call(peer) as client:
-        await client.setup(tools=[ROUTE], instructions=GUIDE)
+        await client.setup(tools=[ROUTE])
         heard, output = await answer_to(client, through_opus(spoken_by(voice, "what's the weather in Seattle?")))
     assert "weather in Seattle" in heard
     assert [item["type"] for item in output] == ["message", "function_call"]
@@ -135,7 +123,7 @@ async def test_weather_in_seattle_survives_opus_and_gets_an_acknowledgement_and_
 async def test_result_is_spoken_in_words_with_sound(peer: OfflinePeer) -> None:
     await peer.follow(None)
     async with call(peer) as client:
-        await client.setup(tools=[ROUTE], instructions=GUIDE)
+        await client.setup(tools=[ROUTE])
         await client.type("Weather in Oslo?")
         await client.reply(metadata={"purpose": "answer"})
         called = (await client.until("response.done"))["response"]["output"][1]
@@ -154,7 +142,7 @@ async def test_result_is_spoken_in_words_with_sound(peer: OfflinePeer) -> None:
 async def test_a_result_handed_in_as_a_note_is_spoken_too(peer: OfflinePeer) -> None:
     await peer.follow(None)
     async with call(peer) as client:
-        await client.setup(tools=[ROUTE], instructions=GUIDE)
+        await client.setup(tools=[ROUTE])
         await client.type("Hello there!")
         await client.reply()
         await client.until("response.done")
@@ -173,7 +161,7 @@ async def test_first_sound_comes_within_50_ms_when_nothing_has_to_be_recognised(
     await peer.follow(None)
     delays = []
     async with call(peer) as client:
-        await client.setup(tools=[ROUTE], instructions=GUIDE)
+        await client.setup(tools=[ROUTE])
         for _ in range(5):
             await client.type("Hello there!")
             asked = time.perf_counter()
@@ -187,7 +175,7 @@ async def test_first_sound_comes_within_50_ms_when_nothing_has_to_be_recognised(
 async def test_purposes_are_honoured_and_vary(peer: OfflinePeer) -> None:
     await peer.follow(None)
     async with call(peer) as client:
-        await client.setup(tools=[ROUTE], instructions=GUIDE)
+        await client.setup(tools=[ROUTE])
         said = []
         for purpose in ("nudge", "nudge", "filler", "goodbye", "greeting"):
             instructions = 'Say exactly this, and nothing else: "Welcome."' if purpose == "greeting" else None
@@ -204,7 +192,7 @@ async def test_noise_is_not_mistaken_for_words(peer: OfflinePeer) -> None:
     await peer.follow(None)
     noise = (np.random.default_rng(3).standard_normal(24_000) * 1500).astype("<i2").tobytes()
     async with call(peer) as client:
-        await client.setup(tools=[ROUTE], instructions=GUIDE)
+        await client.setup(tools=[ROUTE])
         heard, output = await answer_to(client, noise)
     assert heard == ""
     assert domain_of(output) is None
@@ -213,7 +201,7 @@ async def test_noise_is_not_mistaken_for_words(peer: OfflinePeer) -> None:
 async def test_it_names_itself_a_demonstration(peer: OfflinePeer) -> None:
     await peer.follow(None)
     async with call(peer) as client:
-        session = await client.setup(tools=[ROUTE], instructions=GUIDE)
+        session = await client.setup(tools=[ROUTE])
         assert session["model"] == "local-responder"
         await client.type("Who are you?")
         await client.reply()
@@ -222,15 +210,16 @@ async def test_it_names_itself_a_demonstration(peer: OfflinePeer) -> None:
 
 
 def test_routing_tool_is_recognised_by_its_schema() -> None:
-    fields = {"topic": {"type": "string", "enum": ["a"]}, "question": {"type": "string"}}
+    described = [{"const": "a", "description": "apples", "examples": ["Are they ripe?"]}, {"const": "b"}]
+    flag = {"type": "boolean", "description": "As in “no hurry”."}
+    topic = {"type": "string", "oneOf": described, "default": "b"}
+    fields = {"topic": topic, "later": flag, "text": {"type": "string"}}
     routing = routing_of([{"name": "other"}, {"name": "ask", "parameters": {"properties": fields}}])
     assert routing
-    assert (routing.name, routing.domain_field, routing.query_field, routing.domains) == (
-        "ask",
-        "topic",
-        "question",
-        ("a",),
-    )
+    assert (routing.name, routing.domain_field, routing.query_field, routing.general) == ("ask", "topic", "text", "b")
+    assert routing.specialists == (Specialist("a", "apples", ("Are they ripe?",)), Specialist("b"))
+    picked = {"topic": "a", "later": True, "text": "Pick some."}
+    assert json.loads(routing.arguments("a", "Pick some, no hurry.")) == picked
     assert routing_of([{"name": "other", "parameters": {"properties": {"x": {"type": "string"}}}}]) is None
 
 
@@ -243,7 +232,7 @@ async def test_what_is_said_to_somebody_else_gets_a_call_for_silence_and_no_word
 ) -> None:
     await peer.follow(None)
     async with call(peer) as client:
-        await client.setup(tools=[ROUTE, SILENCE], instructions=GUIDE)
+        await client.setup(tools=[ROUTE, SILENCE])
         heard, output = await answer_to(client, spoken_by(VOICES[0], sentence))
         assert [(item["type"], item.get("name")) for item in output] == [("function_call", "wait_for_user")], heard
         assert client.audio() == b""
@@ -254,13 +243,13 @@ async def test_what_is_said_to_somebody_else_gets_a_call_for_silence_and_no_word
 async def test_typed_words_are_always_for_the_assistant_and_without_the_tool_everything_is(peer: OfflinePeer) -> None:
     await peer.follow(None)
     async with call(peer) as client:
-        await client.setup(tools=[ROUTE, SILENCE], instructions=GUIDE)
+        await client.setup(tools=[ROUTE, SILENCE])
         await client.type("Not you.")
         await client.reply(metadata={"purpose": "answer"})
         done = await client.until("response.done")
         assert [item["type"] for item in done["response"]["output"]] == ["message"]
     async with call(peer) as client:
-        await client.setup(tools=[ROUTE], instructions=GUIDE)
+        await client.setup(tools=[ROUTE])
         _, output = await answer_to(client, spoken_by(VOICES[0], "not you"))
         assert [item["type"] for item in output] == ["message"]
 
@@ -268,7 +257,7 @@ async def test_typed_words_are_always_for_the_assistant_and_without_the_tool_eve
 async def test_a_sentence_that_a_pause_divides_is_understood_as_one(peer: OfflinePeer) -> None:
     await peer.follow(None)
     async with call(peer) as client:
-        await client.setup(tools=[ROUTE], instructions=GUIDE)
+        await client.setup(tools=[ROUTE])
         await client.speak(spoken_by(VOICES[0], "what is the capital of"))
         _, output = await answer_to(client, spoken_by(VOICES[0], "france"))
         [routed] = [json.loads(item["arguments"]) for item in output if item["type"] == "function_call"]

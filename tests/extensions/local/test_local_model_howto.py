@@ -31,7 +31,7 @@ from tests.support.waiting import until
 ROOT = Path(__file__).parents[3]
 HOWTO = ROOT / "docs" / "howto" / "local-model.md"
 ADDRESS = "http://localhost:11434"
-"""Where Ollama listens if it is not told otherwise; the test's listens on another port."""
+"""Where Ollama listens by default; the test's listens on another port."""
 STORY = "Once upon a time there was a fox. "
 MORE: list[str | float] = [STORY, 0.1]
 END = "And there the story ends."

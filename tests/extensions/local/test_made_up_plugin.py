@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import json
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from backend.app.extensions import installed
-from backend.extensions.local.chat.rules import think
 from backend.extensions.local.dialogue.conversation import of_messages
-from backend.extensions.local.dialogue.rules import respond
+from backend.extensions.local.dialogue.without_model import complete, respond
 from backend.thinkers.base import Manifest
-from backend.thinkers.registry import guide
 from backend.tools.base import Tool
 from backend.tools.registry import Registry, tools_of
-from tests.extensions.local.orders import MANIFESTS
+from tests.extensions.local.orders import MANIFESTS, NOW, route
 from tests.support.agents import toolbox
 from tests.support.consent import tool_context
 
@@ -74,10 +71,8 @@ def loaded(folder: Path, source: str) -> tuple[Manifest, Tool, Registry]:
 
 
 def answer(question: str, tool: Tool, *rounds: dict[str, Any]) -> Any:
-    """What the Thinker's model, which is rules, says or calls."""
-    return think(
-        [{"role": "system", "content": "Look it up."}, {"role": "user", "content": question}, *rounds], [tool.schema()]
-    )
+    """What the Thinker says or calls."""
+    return complete([{"role": "user", "content": question}, *rounds], [tool.schema()], NOW)
 
 
 @pytest.mark.parametrize(("source", "question", "arguments", "words"), QUESTIONS)
@@ -85,10 +80,7 @@ async def test_it_is_routed_to_its_arguments_are_filled_and_its_result_is_told(
     tmp_path: Path, source: str, question: str, arguments: dict[str, Any], words: str
 ) -> None:
     manifest, tool, box = loaded(tmp_path, source)
-    domains = [each.domain for each in (*MANIFESTS, manifest)]
-    fields = {"domain": {"type": "string", "enum": domains}, "query": {"type": "string"}}
-    route = {"type": "function", "name": "route_to_thinker", "parameters": {"properties": fields}}
-    (routed,) = respond(of_messages([("user", question)]), guide([*MANIFESTS, manifest]), [route], datetime.now()).calls
+    (routed,) = respond(of_messages([("user", question)]), [route(*MANIFESTS, manifest)], NOW).calls
     assert json.loads(routed.arguments) == {"domain": manifest.domain, "query": question}
 
     (call,) = answer(question, tool).calls

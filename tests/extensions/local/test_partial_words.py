@@ -13,7 +13,7 @@ import pytest
 from websockets.asyncio.client import ClientConnection, connect
 
 from backend.media.frame import BYTES_PER_MS
-from benchmarks.speech import spoken, trimmed
+from backend.testing.speech import spoken, trimmed
 from tests.extensions.local.local_process import local_responder
 from tests.support.waiting import until
 

@@ -22,7 +22,7 @@ from backend.extensions.local.speech_pool import PoolLimits, SpeechPool
 from backend.extensions.local.voice_session import SAID_ALONE
 from backend.media.frame import BYTES_PER_MS, FRAME_BYTES
 from backend.media.wav import read_wav
-from benchmarks.speech import spoken, trimmed
+from backend.testing.speech import spoken, trimmed
 from tests.support.speech import speech
 
 pytestmark = [

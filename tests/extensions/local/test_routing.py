@@ -2,41 +2,83 @@
 
 from __future__ import annotations
 
+import json
 import re
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from backend.extensions.local.dialogue import small_talk
-from backend.extensions.local.dialogue.routing import Phrases, Specialist, router_of
+from backend.extensions.local.dialogue.conversation import of_messages
+from backend.extensions.local.dialogue.routing import Phrases, Specialist, router_of, routing_of
 from backend.extensions.local.dialogue.small_talk import Talk
+from backend.extensions.local.dialogue.sums import digits
 from backend.extensions.local.dialogue.understanding import Question, completed, understand
-from backend.thinkers.registry import guide
-from benchmarks.routing.__main__ import GOAL, SETS, outcome_of, rate
-from tests.extensions.local.orders import MANIFESTS, SPECIALISTS
+from backend.extensions.local.dialogue.without_model import respond
+from backend.notifications.schedule import how_often
+from backend.thinkers.registry import described, guide
+from backend.tools.calculate import computed
+from tests.extensions.local.orders import GENERAL, MANIFESTS, NOW, ROUTE, SPECIALISTS, asked, called, understood
 
 TIDES = Specialist("tides", "tide tables: high and low water at a coast", ("When is high tide in Brest?",))
 
 
-@pytest.mark.parametrize("name", ["first held out", "second held out"])
-def test_questions_it_was_not_developed_with_reach_the_right_thinker_with_the_right_arguments(name: str) -> None:
-    assert rate([outcome_of(each) for each in SETS[name]]) >= GOAL
+HELD_OUT: list[dict[str, Any]] = [
+    each
+    for each in json.loads(Path(__file__).with_name("held_out.json").read_text("utf-8"))
+    if each["domain"] in ("", *SPECIALISTS)
+]
+"""Questions that were written before any routing, and are looked at as a whole only."""
+GOAL = 0.85
 
 
-def test_nothing_that_was_looked_at_holds_a_question_that_was_held_out() -> None:
-    held_out = {letters(each.words) for name in ("first held out", "second held out") for each in SETS[name]}
+def test_questions_it_was_not_developed_with_reach_the_right_thinker_with_the_right_arguments() -> None:
+    assert sum(map(is_right, HELD_OUT)) / len(HELD_OUT) >= GOAL
+
+
+def is_right(question: dict[str, Any]) -> bool:
+    """Whether the right Thinker is asked, and its tool is given what the question names; small talk asks nobody."""
+    before = question.get("before", ())
+    said = [turn for each in before for turn in (("user", each), ("assistant", "Done."))]
+    calls = respond(of_messages([*said, ("user", question["words"])]), [ROUTE], NOW).calls
+    if not calls or not question["domain"]:
+        return not calls and (not question["domain"] or question.get("tool") == "calculate")
+    asked_for = json.loads(calls[0].arguments)
+    if asked_for["domain"] != question["domain"]:
+        return False
+    tools = next(each.tools for each in MANIFESTS if each.domain == question["domain"])
+    made = called(asked(asked_for["query"], *tools))
+    wanted = question.get("arguments", {})
+    return "tool" not in question or any(
+        name == question["tool"] and all(holds(given, *each) for each in wanted.items()) for name, given in made
+    )
+
+
+def holds(given: dict[str, Any], name: str, wanted: str) -> bool:
+    """Whether an argument holds what the question names, as its tool reads it."""
+    value = str(given.get(name, ""))
+    if name == "repeat":
+        return how_often(str(given.get("at", "")))[1] == wanted
+    if wanted.startswith("="):
+        return value != "" and abs(float(computed(value)) - float(wanted[1:])) < 0.01
+    return digits(wanted).lower() in digits(value).lower()
+
+
+def test_nothing_that_is_said_to_thinkers_is_a_question_that_was_held_out() -> None:
+    held_out = {letters(each["words"]) for each in HELD_OUT}
     said = [text for each in MANIFESTS for text in (each.example, *each.examples, *each.phrases)]
     said += [text for kind in small_talk.SPECIALISTS for text in kind.examples]
-    said += [each.words for each in SETS["other wordings"]]
     assert not held_out & {letters(text) for text in said}
 
 
 @pytest.mark.parametrize("words", ["When is low tide in Calais?", "What are the tides like tomorrow?"])
 def test_a_plugin_with_one_example_is_found_among_thinkers_with_many(words: str) -> None:
-    assert understand(words, [*SPECIALISTS.values(), TIDES]) == Question("tides", words)
+    assert understand(words, [*SPECIALISTS.values(), TIDES], general=GENERAL) == Question("tides", words)
 
 
 def test_a_statement_for_nobody_in_particular_is_no_question() -> None:
-    assert understand("I went to the cinema yesterday.", list(SPECIALISTS.values())) is Talk.OTHER
+    assert understood("I went to the cinema yesterday.") is Talk.OTHER
 
 
 @pytest.mark.parametrize(
@@ -58,13 +100,29 @@ def test_sentences_share_phrases_by_their_rarity() -> None:
     assert same > near > far
 
 
-def test_models_are_shown_a_few_examples_and_rules_all_of_them() -> None:
-    few, many = guide(MANIFESTS), guide(MANIFESTS, with_phrases=True)
-    assert len(few) < 4_500 < len(many)
+def test_models_are_shown_a_few_examples_and_the_schema_holds_all_of_them() -> None:
+    few = guide(MANIFESTS)
+    assert len(few) < 4_500
     for manifest in MANIFESTS:
         assert manifest.example in few
         assert not any(f"“{phrase}”" in few for phrase in manifest.phrases)
-        assert all(f"“{phrase}”" in many for phrase in manifest.phrases)
+        assert set(manifest.phrases) <= set(described(manifest)["examples"])
+
+
+def test_who_does_not_wait_says_so_by_the_words_that_the_schema_quotes() -> None:
+    flag = {"type": "boolean", "description": "As in “take your time”, “in the background” or “let me know”."}
+    fields = {**ROUTE["parameters"]["properties"], "background": flag}
+    routing = routing_of([{**ROUTE, "parameters": {"properties": fields}}])
+    assert routing is not None
+    patient = json.loads(routing.arguments("research", "Research electric cars, and take your time."))
+    assert patient == {"domain": "research", "query": "Research electric cars.", "background": True}
+    for words in (
+        "Research electric cars and let me know when you're done.",
+        "Research electric cars in the background",
+    ):
+        assert json.loads(routing.arguments("research", words))["background"] is True
+    for words in ("Research electric cars", "Let me know what the weather is"):
+        assert json.loads(routing.arguments("research", words)) == {"domain": "research", "query": words}
 
 
 def letters(text: str) -> str:

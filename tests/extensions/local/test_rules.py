@@ -7,18 +7,14 @@ from datetime import datetime
 
 import pytest
 
-from backend.call.prompts import NAMED
-from backend.extensions.local.chat.telling import SAMPLE, worded
 from backend.extensions.local.dialogue import wording
-from backend.extensions.local.dialogue.addressing import is_for_others
 from backend.extensions.local.dialogue.names import places_in
-from backend.extensions.local.dialogue.rules import reply_to
 from backend.extensions.local.dialogue.small_talk import Talk, answer
 from backend.extensions.local.dialogue.understanding import Question
-from tests.extensions.local.orders import ROUTE, SILENCE, SPECIALISTS, called, order, output, understood, user
+from backend.extensions.local.dialogue.without_model import reply_to
+from tests.extensions.local.orders import NOW, ROUTE, SILENCE, SPECIALISTS, order, output, routed, understood, user
 
 DOMAINS = ("knowledge", "weather")
-NOW = datetime(2026, 3, 2, 9, 30)
 
 
 @pytest.mark.parametrize(
@@ -103,23 +99,6 @@ def test_follow_up_becomes_a_whole_question(before: str, words: str, whole: str)
     assert understood(words, last=Question("anyone", before)) == Question("anyone", whole)
 
 
-@pytest.mark.parametrize(
-    ("output", "words"),
-    [
-        ({"domain": "weather", "answer": "**Sunny**, see [this](http://x.y).", "source": "live"}, "Sunny, see this."),
-        ({"answer": "It is 59 degrees.", "source": "sample"}, f"It is 59 degrees. {SAMPLE}"),
-        ({"answer": "This is sample data: rain.", "source": "sample"}, "This is sample data: rain."),
-        ({"error": "The weather took too long."}, "I am sorry, I could not find that out. The weather took too long."),
-    ],
-)
-def test_results_are_worded_for_speech(output: dict[str, str], words: str) -> None:
-    assert worded("", json.dumps(output)) == words
-
-
-def test_result_that_is_no_json_is_spoken_as_it_is() -> None:
-    assert worded("", "# Title\n- plain `text`") == "Title plain text"
-
-
 def test_dictated_greeting_is_said_exactly() -> None:
     instructions = 'Be kind.\n\nOpen the call. Say exactly this, and nothing else: "Welcome to \\"Acme\\"."'
     assert wording.purpose("greeting", instructions, turn=1) == 'Welcome to "Acme".'
@@ -154,9 +133,7 @@ def test_replies_vary_from_turn_to_turn() -> None:
     "words",
     [
         "Honey can you close the door.",
-        "Honey, can you close the door?",
         "Not you.",
-        "No, not you.",
         "I'm talking to my son.",
         "I am speaking with my wife",
         "Sorry, I wasn't talking to you.",
@@ -165,16 +142,14 @@ def test_replies_vary_from_turn_to_turn() -> None:
     ],
 )
 def test_what_is_said_to_somebody_else_is_recognised(words: str) -> None:
-    assert is_for_others(words)
+    assert understood(words) is Talk.OTHERS
 
 
 @pytest.mark.parametrize(
     "words",
     [
-        "",
         "What's the weather in Seattle?",
         "Are you there?",
-        "Why not? You said so.",
         "My son is five. How tall is he?",
         "Remember that my wife's name is Anna.",
         "Talk to me about honey.",
@@ -182,15 +157,7 @@ def test_what_is_said_to_somebody_else_is_recognised(words: str) -> None:
     ],
 )
 def test_what_is_said_to_the_assistant_is_never_taken_for_a_word_to_others(words: str) -> None:
-    assert not is_for_others(words)
-
-
-def test_with_a_wake_name_only_what_contains_it_or_follows_a_question_is_for_the_assistant() -> None:
-    named = NAMED.format(tool="wait_for_user", name=json.dumps("Ada"))
-    assert is_for_others("What's the weather in Seattle?", named)
-    assert not is_for_others("Ada, what's the weather in Seattle?", named)
-    assert not is_for_others("Yes.", named, last_said="Shall I add it?")
-    assert is_for_others("Ada, honey, I'm talking to my son.", named)
+    assert understood(words) is not Talk.OTHERS
 
 
 def test_silence_is_kept_only_where_its_tool_is_on_offer() -> None:
@@ -202,7 +169,7 @@ def test_silence_is_kept_only_where_its_tool_is_on_offer() -> None:
 
 def test_results_are_told_in_the_order_of_their_questions_and_a_status_is_not_told() -> None:
     first, second = output('{"answer": "Rain."}', "c1"), output('{"answer": "Up two percent."}', "c2")
-    calls = (called("weather", "Rain?", "c1"), called("stocks", "Apple?", "c2"))
+    calls = (routed("weather", "Rain?", "c1"), routed("stocks", "Apple?", "c2"))
     told = reply_to(order(user("Will it rain and how is Apple doing?"), *calls, second, first), NOW)
     assert told.text == "Rain. Up two percent."
     moved_on = output('{"status": "The caller has moved on."}', "c1")

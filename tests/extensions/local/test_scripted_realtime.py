@@ -9,8 +9,9 @@ import psutil
 import pytest
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
+from backend.testing.peer import end, when_ready
 from tests.extensions.local.realtime_client import call
-from tests.support.offline_peer import OfflinePeer, end, offline_peer, start, when_ready
+from tests.support.offline_peer import OfflinePeer, offline_peer, start
 
 TONE = {"hz": 440, "amplitude": 0.5, "ms": 1000}
 
@@ -296,7 +297,7 @@ def test_process_ends_when_its_standard_input_closes() -> None:
 
 
 def test_killed_server_leaves_no_recogniser_behind() -> None:
-    process = start([])
+    process = start([], loads="")
     peer = when_ready(process)
     server = psutil.Process(peer.pid)
     deadline = time.monotonic() + 10

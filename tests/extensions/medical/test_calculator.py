@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from backend.citations import Citation
@@ -22,6 +22,7 @@ from backend.tools.medical_calculator import (
 )
 from tests.support.agents import toolbox
 from tests.support.consent import tool_context
+from tests.support.examples import examples
 
 
 def none_of(points: dict[str, Any], **given: Any) -> dict[str, Any]:
@@ -260,7 +261,7 @@ def within(one: Input) -> st.SearchStrategy[Any]:
     return st.integers(int(one.low), int(one.high)) if one.whole else st.floats(one.low, one.high)
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(st.data())
 def test_every_value_in_range_gives_a_number(data: st.DataObject) -> None:
     score = data.draw(st.sampled_from(list(SCORES.values())))

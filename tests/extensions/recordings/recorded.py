@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import av
@@ -10,10 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backend.extensions.recordings.journal import EndReason, Line
+from backend.extensions.recordings.recorder import CallRecorder
 from backend.extensions.recordings.store import RecordingStore
 from backend.extensions.recordings.utterances import RecordedUtterance
 from backend.extensions.recordings.writer import ASSISTANT, CALLER, ActiveRecording, Bounds, Channel
 from backend.media.frame import FRAME_BYTES, FRAME_SAMPLES, SAMPLE_RATE, Frame
+from backend.sessions.recorder import OpenRecorder
 from tests.support.tones import tone
 
 NO_BOUNDS = Bounds(0, 0, 0)
@@ -22,8 +25,13 @@ NO_BOUNDS = Bounds(0, 0, 0)
 def store_in(
     folder: Path, bounds: Bounds = NO_BOUNDS, *, keep_s: float | None = None, clock: Callable[[], float] | None = None
 ) -> RecordingStore:
-    """A store in `folder`, which keeps for good unless told otherwise."""
+    """A store in `folder`, which by default keeps for good."""
     return RecordingStore(folder, bounds, keep_s=keep_s, **({"clock": clock} if clock else {}))
+
+
+def recording_into(store: RecordingStore, notice: str = "") -> OpenRecorder:
+    """What makes the recorders of calls, over a store."""
+    return partial(CallRecorder, store, notice)
 
 
 def add_tone(recording: ActiveRecording, channel: Channel, hertz: float, from_ms: int, ms: int) -> None:

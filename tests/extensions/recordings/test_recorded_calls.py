@@ -21,7 +21,7 @@ from backend.turns import events as ev
 from responder_thinker.webrtc import WebRTCCaller
 from tests.call.engine_steps import begin_reply, finish_reply
 from tests.call.world import PlacedCall, placed_call, settle
-from tests.extensions.recordings.recorded import channels, files_in, loud_spans, store_in
+from tests.extensions.recordings.recorded import channels, files_in, loud_spans, recording_into, store_in
 from tests.support.real_call import LOOPBACK
 from tests.support.tones import tone
 from tests.support.waiting import until
@@ -35,7 +35,7 @@ async def webrtc_call(store: RecordingStore, **more: Any) -> AsyncIterator[tuple
     try:
         await caller.accept(answer)
         await caller.connected()
-        async with placed_call(transport=transport, recordings=store, **more) as call:
+        async with placed_call(transport=transport, open_recorder=recording_into(store), **more) as call:
             await until(lambda: call.told("session_started") != [])
             yield call, caller
     finally:
@@ -119,13 +119,13 @@ async def test_nothing_is_recorded_without_consent_and_not_where_the_operator_ha
     tmp_path: Path,
 ) -> None:
     store = store_in(tmp_path)
-    async with placed_call(recordings=store) as call:
+    async with placed_call(open_recorder=recording_into(store)) as call:
         await call.speak(20)
         assert call.told("recording") == [] and store.writer.active == ()
     async with placed_call() as call:
         with pytest.raises(BadRequest, match="not recorded on this server"):
             call.live.record(True)
-    async with placed_call(recordings=store) as call:
+    async with placed_call(open_recorder=recording_into(store)) as call:
         call.session.share()  # somebody takes part with the session's token alone
         with pytest.raises(Forbidden):
             call.live.record(True)
@@ -136,7 +136,7 @@ async def test_the_page_is_told_when_recording_begins_and_ends_and_agreeing_twic
     tmp_path: Path,
 ) -> None:
     store = store_in(tmp_path)
-    async with placed_call(recordings=store) as call:
+    async with placed_call(open_recorder=recording_into(store)) as call:
         recording_id = call.live.record(True)
         assert call.live.record(True) == recording_id
         await call.speak(10)
@@ -161,7 +161,7 @@ async def test_the_page_is_told_when_recording_begins_and_ends_and_agreeing_twic
 async def test_a_recording_that_ends_by_itself_is_shown_and_does_not_end_the_call(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     store = store_in(tmp_path / "file")
-    async with placed_call(recordings=store) as call:
+    async with placed_call(open_recorder=recording_into(store)) as call:
         call.live.record(True)
         store.writer.hurry()
         await until(lambda: len(call.told("recording")) == 2)
@@ -173,7 +173,7 @@ async def test_a_recording_that_ends_by_itself_is_shown_and_does_not_end_the_cal
 
 async def test_a_call_that_is_deleted_leaves_no_recording(tmp_path: Path) -> None:
     store = store_in(tmp_path)
-    async with placed_call(recordings=store) as call:
+    async with placed_call(open_recorder=recording_into(store)) as call:
         call.live.record(True)
         await call.speak(10)
         call.live.hang_up("deleted")
@@ -184,7 +184,7 @@ async def test_a_call_that_is_deleted_leaves_no_recording(tmp_path: Path) -> Non
 
 async def test_a_notice_of_the_operators_is_spoken_when_recording_begins(tmp_path: Path) -> None:
     store = store_in(tmp_path)
-    async with placed_call(recordings=store, recording_notice="This call is recorded.") as call:
+    async with placed_call(open_recorder=recording_into(store, "This call is recorded.")) as call:
         call.live.type_text("hello")
         await settle()
         await begin_reply(call)
@@ -199,9 +199,10 @@ async def test_a_notice_of_the_operators_is_spoken_when_recording_begins(tmp_pat
 @pytest.mark.alone
 async def test_recording_takes_microseconds_of_the_event_loop_for_each_frame(tmp_path: Path) -> None:
     store = store_in(tmp_path)
-    async with placed_call(recordings=store) as call:
+    async with placed_call(open_recorder=recording_into(store)) as call:
         call.live.record(True)
-        recorder: CallRecorder = call.live._recorder
+        recorder = call.live._recorder
+        assert isinstance(recorder, CallRecorder)
         frames = [tone(300, 20)] * 1_000
         began = time.thread_time()
         for frame in frames:

@@ -18,16 +18,15 @@ from tests.extensions.recordings.recorded import files_in, recorded, store_in
 from tests.http.test_identity import user_of
 from tests.http.world import World, message_of, place_call, world
 
-ON: dict[str, Any] = {"recording": {"enabled": True}}
-
 
 @asynccontextmanager
 async def recording_world(folder: Path, **more: Any) -> AsyncIterator[tuple[World, RecordingStore]]:
-    """A server that records, over a store in `folder`."""
+    """A server that records, unless `records` is false, over a store in `folder`."""
     store = store_in(folder / "recordings", keep_s=more.pop("keep_s", None), clock=more.pop("clock", None))
-    with_store = {"recordings": store, "user_data": {"recordings": store}}
+    services: dict[str, Any] = {"opened": {RecordingStore: store}, "user_data": {"recordings": store}}
+    services["records"] = more.pop("records", True)
     try:
-        async with world(folder, services_with=with_store, **ON | more) as here:
+        async with world(folder, services_with=services, **more) as here:
             yield here, store
     finally:
         store.writer.close()
@@ -90,7 +89,7 @@ async def test_consent_is_given_by_the_owner_of_a_live_call_where_calls_are_reco
             assert (await browser.post(route, json=unclear)).status_code == 422
         async with here.browser(headers={"authorization": f"Bearer {placed['token']}"}) as shared:
             assert (await shared.post(route, json={"on": True})).status_code == 403
-    async with world(tmp_path) as here, here.browser() as browser:
+    async with recording_world(tmp_path / "off", records=False) as (here, _), here.browser() as browser:
         route = f"/api/sessions/{(await place_call(browser))['session_id']}/recording"
         refused = await browser.post(route, json={"on": True})
         assert refused.status_code == 422 and message_of(refused) == "Calls are not recorded on this server."

@@ -155,7 +155,7 @@ async def test_a_conversations_recordings_go_with_it_and_one_can_be_deleted_by_i
     store = store_in(tmp_path)
     first, second = await recorded(store, conversation="c1"), await recorded(store, conversation="c2")
     third = await recorded(store, conversation="c2")
-    await store.forget("ada", "c1")
+    await store.forget_conversation("ada", "c1")
     assert {each.journal.begin.id for each in await store.all_of("ada")} == {second, third}
     await store.delete("ada", third)
     with pytest.raises(NotFound):

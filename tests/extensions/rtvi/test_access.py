@@ -1,4 +1,4 @@
-"""Who may open an RTVI call over a WebSocket: by token, origin and limits, and what the others are told."""
+"""Who may open an RTVI call over a WebSocket: by token, origin and limits, and what the others hear."""
 
 from __future__ import annotations
 

@@ -150,7 +150,7 @@ async def test_typed_words_a_function_of_the_clients_and_hanging_up(
         update = "(tools) => client.sendClientRequest('update-session', { instructions: 'Be brief.', tools })"
         shown = await page.page.evaluate(update, [tool])
         assert shown["instructions"] == "Be brief." and shown["tools"] == [tool]
-        await page.page.evaluate("responder_thinker.sendText('What is it like outside?')")
+        await page.page.evaluate("client.sendText('What is it like outside?')")
         _, _, answer = await page.waits_for("botOutput", lambda data: data["spoken_status"] == "completed")
         assert answer["text"] == "It rains."
         assert await page.page.evaluate("calledWith") == [
@@ -160,9 +160,9 @@ async def test_typed_words_a_function_of_the_clients_and_hanging_up(
         assert (stopped["cancelled"], stopped["result"]) == (False, '{"sky": "rain"}')
         with pytest.raises(Exception, match="update-session"):
             await page.page.evaluate(
-                "responder_thinker.sendClientRequest('no-such-thing', {}).catch((e) => { throw e.data.error })"
+                "client.sendClientRequest('no-such-thing', {}).catch((e) => { throw e.data.error })"
             )
-        await page.page.evaluate("responder_thinker.disconnectBot()")
+        await page.page.evaluate("client.disconnectBot()")
         await page.waits_for("disconnected")
     instructions = (await peer.connections())[-1]["received"]
     sent = [each["event"] for each in instructions if each["event"]["type"] == "session.update"]

@@ -1,4 +1,4 @@
-"""What a client is told of each step of a call."""
+"""What a client learns of each step of a call."""
 
 from __future__ import annotations
 

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from backend.extensions.self_hosted.codecs import WORKING
+from backend.testing.ears import times_heard
 from backend.testing.offline.self_hosted import REFUSALS, SERVERS
 from backend.testing.services import open_meteo
 from backend.testing.services.server import ApiServer, Reply, Request, serving
-from benchmarks.gauntlet.ears import times_heard
 from tests.support.offline_peer import OfflinePeer, offline_peer
 from tests.support.running_server import PlacedCall, placed_call, running_server
 from tests.support.speech import silence, speech

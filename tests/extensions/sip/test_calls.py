@@ -15,9 +15,9 @@ from backend.extensions.sip.call import SipCall, ringing
 from backend.extensions.sip.sdp import CodecName
 from backend.media.frame import FRAME_MS, Frame
 from backend.transports.phone_line import LineAbility
-from tests.support.callers import sip_call
-from tests.support.sip_agents import user_agent
-from tests.support.sip_phone import HERE, sip_phone
+from tests.extensions.sip.rigs import sip_call
+from tests.extensions.sip.sip_agents import user_agent
+from tests.extensions.sip.sip_phone import HERE, sip_phone
 from tests.support.tones import audible, pitch, tone
 from tests.support.waiting import until
 

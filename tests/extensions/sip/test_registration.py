@@ -15,10 +15,10 @@ from aiosipua.auth import SipDigestAuth
 from backend.extensions.sip.digest import DigestAuth, DigestVerdict
 from backend.extensions.sip.messages import response_to
 from backend.extensions.sip.registration import Registration, Trunk
+from tests.extensions.sip.sip_agents import user_agent
+from tests.extensions.sip.sip_phone import HERE
 from tests.support.offline_peer import running_peer
 from tests.support.running_server import RunningServer, a_browser, running_server
-from tests.support.sip_agents import user_agent
-from tests.support.sip_phone import HERE
 from tests.support.waiting import until
 
 PASSWORD = "the-trunk's-password"

@@ -16,11 +16,11 @@ from aiosipua.auth import SipDigestAuth
 
 from backend.extensions.sip.sdp import CodecName
 from backend.media.resample import resample
-from benchmarks.sip import CALLER, Holdings, Load, free_port, place, settled, stuck
+from tests.extensions.sip.sip_load import CALLER, Holdings, Load, free_port, place, settled, stuck
+from tests.extensions.sip.sip_phone import HERE, sip_phone
 from tests.extensions.telephone.test_whole_calls import ADMIN, ANSWER, sessions
 from tests.support.offline_peer import OfflinePeer, running_peer
 from tests.support.running_server import RunningServer, running_server
-from tests.support.sip_phone import HERE, sip_phone
 from tests.support.speech import samples_of, speech
 from tests.support.tones import pitch
 from tests.support.waiting import until

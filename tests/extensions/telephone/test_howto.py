@@ -12,9 +12,9 @@ from backend.testing.services.plivo import TOKEN as PLIVO_TOKEN
 from backend.testing.services.telnyx import ACCOUNT as TELNYX_ACCOUNT
 from backend.testing.services.telnyx import API_KEY, PUBLIC_KEY
 from backend.testing.services.twilio import ACCOUNT, TOKEN
+from tests.extensions.telephone.announcing import announce, announce_plivo, announce_telnyx
 from tests.support.offline_peer import running_peer
 from tests.support.running_server import running_server
-from tests.support.telephone import announce, announce_plivo, announce_telnyx
 
 pytestmark = pytest.mark.realtime
 

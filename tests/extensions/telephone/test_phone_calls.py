@@ -22,8 +22,8 @@ from backend.transports.media_stream_framing import StreamStarted
 from backend.turns.commands import AddUserText, SubmitResult
 from backend.turns.events import ReplyAudio, ReplyFinished, ReplyStarted, ReplyText, ToolCalled
 from tests.call.world import PlacedCall, placed_call
+from tests.extensions.telephone.media_streams import CALL, TwilioStream
 from tests.support.http_server import serve
-from tests.support.media_streams import CALL, TwilioStream
 from tests.support.tones import tone
 from tests.support.waiting import until
 

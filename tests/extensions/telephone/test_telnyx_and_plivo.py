@@ -30,12 +30,13 @@ from backend.transports.media_stream_framing import (
     StreamStarted,
     StreamStopped,
 )
+from tests.extensions.telephone.announcing import announce_plivo, announce_telnyx, plivo_call, telnyx_call
+from tests.extensions.telephone.media_streams import PLIVO_CALL, TELNYX_CALL, PlivoStream, TelnyxStream
 from tests.http.world import World, world
-from tests.support.media_streams import PLIVO_CALL, TELNYX_CALL, PlivoStream, TelnyxStream, TwilioStream
+from tests.support.media_streams import MediaStream
 from tests.support.offline_peer import OfflinePeer, running_peer
 from tests.support.running_server import RunningServer, running_server
 from tests.support.speech import speech
-from tests.support.telephone import announce_plivo, announce_telnyx, plivo_call, telnyx_call
 from tests.support.tones import pitch
 from tests.support.waiting import until
 
@@ -44,7 +45,7 @@ ANSWER: dict[str, Any] = {"text": "It is sunny.", "tone": {"hz": 880, "ms": 600}
 SETTINGS = {"TELNYX__PUBLIC_KEY": PUBLIC_KEY, "PLIVO__AUTH_TOKEN": PLIVO_TOKEN}
 
 
-def opened(framing: StreamFraming, stream: TwilioStream, parameters: dict[str, str]) -> StreamStarted:
+def opened(framing: StreamFraming, stream: MediaStream, parameters: dict[str, str]) -> StreamStarted:
     """The stream's first messages, read."""
     messages = [json.dumps(each | stream._envelope()) for each in stream._opening(parameters)]
     *before, started = [framing.read(message) for message in messages]
@@ -190,7 +191,7 @@ async def telephone_world(folder: Path, **settings: Any) -> AsyncIterator[World]
         telnyx = Telnyx(http, public_key=PUBLIC_KEY, api_key="", account="", api_url=nowhere)
         plivo = Plivo(http, auth_token=PLIVO_TOKEN, auth_id="", api_url=nowhere)
         telephone = Telephone({"telnyx": telnyx, "plivo": plivo}, {"telnyx": "", "plivo": ""})
-        async with world(folder, services_with={"telephone": telephone}, **settings) as here:
+        async with world(folder, services_with={"opened": {Telephone: telephone}}, **settings) as here:
             yield here
 
 
@@ -214,7 +215,7 @@ async def test_a_full_server_is_busy(tmp_path: Path) -> None:
 
 
 async def test_without_settings_neither_takes_calls(tmp_path: Path) -> None:
-    async with world(tmp_path) as here:
+    async with world(tmp_path, services_with={"opened": {Telephone: Telephone()}}) as here:
         assert (await announce_telnyx(here.url)).status == (await announce_plivo(here.url)).status == 404
 
 
@@ -230,7 +231,7 @@ def server(peer: OfflinePeer) -> Iterator[RunningServer]:
         yield running
 
 
-OpenCall = Callable[[str], AbstractAsyncContextManager[TwilioStream]]
+OpenCall = Callable[[str], AbstractAsyncContextManager[MediaStream]]
 
 
 @pytest.mark.realtime

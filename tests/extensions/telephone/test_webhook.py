@@ -19,9 +19,9 @@ from backend.extensions.telephone.twilio import Twilio, signature
 from backend.http.callers import PHONE_USER, TOKEN_AGE_S, PhoneCallers
 from backend.sessions.registry import SessionState
 from backend.testing.services.twilio import TOKEN
+from tests.extensions.telephone.announcing import CALLER, announce, phone_call
+from tests.extensions.telephone.media_streams import CALL, TwilioStream
 from tests.http.world import World, world
-from tests.support.media_streams import CALL, TwilioStream
-from tests.support.telephone import CALLER, announce, phone_call
 from tests.support.waiting import until
 
 
@@ -31,7 +31,7 @@ async def telephone_world(folder: Path, *, public_url: str = "", **settings: Any
     async with httpx2.AsyncClient() as http:
         twilio = Twilio(http, auth_token=TOKEN, account="", api_url="http://127.0.0.1:9")
         telephone = Telephone({"twilio": twilio}, {"twilio": public_url})
-        async with world(folder, services_with={"telephone": telephone}, **settings) as here:
+        async with world(folder, services_with={"opened": {Telephone: telephone}}, **settings) as here:
             yield here
 
 
@@ -75,7 +75,7 @@ async def test_a_webhook_without_the_right_signature_is_refused(tmp_path: Path) 
 
 
 async def test_without_credentials_the_webhook_does_not_exist(tmp_path: Path) -> None:
-    async with world(tmp_path) as here:
+    async with world(tmp_path, services_with={"opened": {Telephone: Telephone()}}) as here:
         assert (await announce(here.url)).status == 404
         with pytest.raises(InvalidStatus):
             await here.socket("/twilio/media")

@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 
 from backend.testing.services.twilio import TOKEN
-from tests.support.media_streams import TwilioStream
+from tests.extensions.telephone.announcing import CALLER, announce, phone_call
+from tests.extensions.telephone.media_streams import TwilioStream
 from tests.support.offline_peer import OfflinePeer, running_peer
 from tests.support.running_server import RunningServer, running_server
 from tests.support.speech import samples_of, speech
-from tests.support.telephone import CALLER, announce, phone_call
 from tests.support.tones import pitch
 from tests.support.waiting import until
 

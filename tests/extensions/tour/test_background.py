@@ -1,4 +1,4 @@
-"""What the tour shows of long work: a caller hangs up, everything is killed, and the next call is told the result."""
+"""What the tour shows of long work: a caller hangs up, everything is killed, and the next call hears the result."""
 
 from __future__ import annotations
 
@@ -22,4 +22,4 @@ async def test_research_whose_worker_and_server_were_killed_is_spoken_in_a_new_c
     assert status == 0, printed
     assert "I've started on it in the background" in printed
     assert "in run 2" in printed
-    assert printed.count("Done: Research") == 1
+    assert printed.count("I have an answer to this: Research") == 1

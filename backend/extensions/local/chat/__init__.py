@@ -1,1 +1,1 @@
-"""Chat completions without a model: tool calls and wording by rules, by what tools say of themselves."""
+"""The chat completions that Thinkers ask for: passed on to a model, or answered without one."""

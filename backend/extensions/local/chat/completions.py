@@ -9,12 +9,14 @@ import re
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
-from backend.extensions.local.chat.rules import text_of, think
-from backend.extensions.local.dialogue.rules import Thought
+from backend.extensions.local.dialogue import without_model
+from backend.extensions.local.dialogue.calls import Thought
+from backend.extensions.local.dialogue.without_model import text_of
 
 _ids = itertools.count(1)
 
@@ -52,7 +54,7 @@ class _Completion:
 
 
 async def complete(body: bytes, model: str, given: Thought | None = None, pace: Pace | None = None) -> Response:
-    """Answer one request; `given` replaces what the rules would say."""
+    """Answer one request without a model; `given` replaces what would be said."""
     try:
         request = _read(body)
     except BadChatRequest as error:
@@ -94,7 +96,8 @@ def _check_answers(messages: Sequence[Mapping[str, Any]]) -> None:
 
 
 def _thought(request: Mapping[str, Any]) -> Thought:
-    return think(request["messages"], request.get("tools") or [], request.get("tool_choice", "auto"))
+    tools = request.get("tools") or [] if request.get("tool_choice") != "none" else []
+    return without_model.complete(request["messages"], tools, datetime.now())
 
 
 def _completion(request: Mapping[str, Any], model: str, thought: Thought) -> _Completion:

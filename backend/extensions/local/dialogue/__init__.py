@@ -1,1 +1,1 @@
-"""The dialogue: what the local Responder answers, by rules or by a chat model."""
+"""The dialogue: what the local Responder answers, by a chat model or without any."""

@@ -1,6 +1,6 @@
 """What answers: from the conversation so far to sentences and tool calls. One dialogue serves many connections.
 
-`chat_model` asks a language model, `rules` needs none.
+`chat_model` asks a language model, `without_model` needs none.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A conversation as the rules look at it, from the Realtime API's items or from chat messages. Pure."""
+"""A conversation until it is our turn, from the Realtime API's items or from chat messages. Pure."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from backend.extensions.local.dialogue import wording
-from backend.extensions.local.dialogue.remembering import Said
 from backend.extensions.local.dialogue.routing import Routing
 from backend.extensions.local.dialogue.understanding import Question, understand
 from backend.extensions.local.realtime.items import Item
 
+Said = tuple[str, str]
+"""(role, words)."""
 _STATUS = re.compile(r"""\{"status": "[^"]*"\}$""")
 """The output of a call that has nothing to tell now."""
 
@@ -63,7 +64,7 @@ class Conversation:
         for values in map(wording.read, reversed(self.calls)):
             if isinstance(values, dict) and {routing.domain_field, routing.query_field} <= values.keys():
                 return Question(values[routing.domain_field], values[routing.query_field])
-        wish = understand(self.last("user"), routing.specialists)
+        wish = understand(self.last("user"), routing.specialists, general=routing.general)
         return wish if isinstance(wish, Question) else None
 
 

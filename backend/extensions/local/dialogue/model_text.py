@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from backend.extensions.local.dialogue.wording import spoken
+from backend.extensions.local.dialogue.wording import SENTENCE_END, spoken
 from backend.extensions.local.realtime.parts import Call
 
 HIDDEN_LIMIT = 20_000
@@ -30,8 +30,6 @@ _CLOSING = (
 """What opens a part that is not spoken → what closes it; empty: the end of the answer, None: it closes by itself."""
 _OPENING = re.compile("|".join(re.escape(tag) for tag in _CLOSING), re.IGNORECASE)
 _LONGEST_TAG = max(map(len, _CLOSING))
-_ABBREVIATIONS = r"(?<!\bDr)(?<!\bMr)(?<!\bMrs)(?<!\bMs)(?<!\bSt)(?<!\bvs)(?<!\be\.g)(?<!\bi\.e)(?<!\b[A-Z])(?<!^\d)"
-_END = re.compile(rf"(?:(?:{_ABBREVIATIONS}\.|[!?…]+)[\"'”’)\]*_]*\s+|\n+)", re.MULTILINE)
 _LABEL = re.compile(r"^\s*(?:json|python)?\s*", re.IGNORECASE)
 
 
@@ -129,7 +127,7 @@ class ModelText:
         return [] if self._opening.strip("<>") in _THOUGHTS else calls_in(hidden, self.names)
 
     def _sentences(self) -> Iterator[str]:
-        while found := _END.search(self._speech):
+        while found := SENTENCE_END.search(self._speech):
             sentence, self._speech = self._speech[: found.end()], self._speech[found.end() :]
             if words := spoken(sentence):
                 yield words

@@ -1,10 +1,8 @@
-"""Names and numbers in a sentence: places, companies, subjects; "twelve" is 12. Pure."""
+"""Names in a sentence: places, companies, people. Pure."""
 
 from __future__ import annotations
 
 import re
-
-from text_to_num import alpha2digit
 
 from backend.extensions.local.dialogue.times import TIME
 
@@ -25,11 +23,6 @@ _TAIL = re.compile(
 _NO_PLACE = re.compile(
     r"^(?:the|an?|my|your|it|this|that|here|there|general|now|weather|celsius|fahrenheit|\d.*)\b", re.IGNORECASE
 )
-
-
-def digits(text: str) -> str:
-    """Return `text` with every number in digits: "eighty kilos" becomes "80 kilos"."""
-    return str(alpha2digit(text, "en", threshold=0))
 
 
 def names_in(sentence: str) -> list[str]:

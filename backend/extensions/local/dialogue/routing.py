@@ -1,9 +1,8 @@
 """Whom a sentence is for: the specialist whose description and examples are like it. Pure but for the vectors.
 
-Nothing here knows any domain. What the specialists say of themselves stands in the instructions, a line each, as the
-server's Thinkers write it there (`- weather: for …. Example: “…” “…”`), and their names in the routing tool's schema. A
-sentence is compared with each of theirs by vectors, which know that frost is cold, and by the phrases they share, which
-know that "where is my" asks for what somebody has told.
+Nothing here knows any domain. What the specialists say of themselves stands in the schema of the tool that asks them:
+a description and examples for each. A sentence is compared with each of theirs by vectors, which know that frost is
+cold, and by the phrases they share, which know that "where is my" asks for what somebody has told.
 """
 
 from __future__ import annotations
@@ -38,10 +37,6 @@ STRANGE, NEUTRAL = -9.0, -5.0
 """Logarithms of a word's probability: less counts as the first, and the second counts neither for nor against it."""
 SHRINKAGE = 0.1
 """How much less than exactly the sentences' own scores are met: less follows each of them, more what they share."""
-_GUIDE = re.compile(
-    r"^- (?P<domain>[a-z]\w*): for (?P<description>.*?)\. Example: (?P<examples>“.*”)\s*$", re.MULTILINE
-)
-_CATCH_ALL = re.compile(r"\banything else\b|\bno other\b|^(?:general )?knowledge$|^general", re.IGNORECASE)
 _NAME = re.compile(r"(?<=[\w,;:] )(?!I\b)[A-Z](?=[a-z])[\w.'’-]*")
 _SHORTENED = re.compile(r"\b(what|how|who|where|when|that|there|it|here)['’]s\b", re.IGNORECASE)
 _WORD = re.compile(r"[a-zA-Z]{2,}")
@@ -53,26 +48,15 @@ _COMMON = frozenset(
         "with as by from if not no have has can will would about any there their its one more tell",
     )
 )
-_PATIENCE = re.compile(
-    r"[\s,.;–-]*(?:\band\s+)?\b(?:in the background|take your time|(?:no|there is no|there's no) hurry|"
-    r"(?:then )?let me know(?: when (?:you are|you're|it is|it's) (?:done|ready|finished))?(?=\W*$))\b",
-    re.IGNORECASE,
-)
-"""How somebody says that they do not wait for the answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Specialist:
-    """One choice of the routing tool, and what it says of itself."""
+    """One of several choices, and what it says of itself."""
 
     domain: str
     description: str = ""
     examples: tuple[str, ...] = ()
-
-    @property
-    def takes_unknown(self) -> bool:
-        """Whether it is for whatever is for nobody else."""
-        return bool(_CATCH_ALL.search(self.description) or _CATCH_ALL.search(self.domain))
 
     def sentences(self) -> list[str]:
         """Return what is compared: its name, its examples, and its description part by part."""
@@ -82,50 +66,45 @@ class Specialist:
 
 @dataclass(frozen=True, slots=True)
 class Routing:
-    """A tool that takes a domain and a question, with the names its schema gives them."""
+    """A tool that takes a question for one of several specialists, whom its schema describes."""
 
     name: str
     domain_field: str
     query_field: str
     specialists: tuple[Specialist, ...]
-    background_field: str = ""
-    """The flag of a question whose answer is not waited for; empty: there is none."""
-
-    @property
-    def domains(self) -> tuple[str, ...]:
-        """The names of those who may be asked."""
-        return tuple(each.domain for each in self.specialists)
+    general: str = ""
+    """Who takes what is for nobody else; empty: nobody."""
+    flags: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    """Its boolean fields, each with the words for it that its description quotes."""
 
     def arguments(self, domain: str, query: str) -> str:
-        """Return the call's JSON."""
-        question, patient = without_patience(query)
-        values: dict[str, Any] = {self.domain_field: domain, self.query_field: question}
-        if patient and self.background_field:
-            values[self.background_field] = True
-        return json.dumps(values, ensure_ascii=False)
+        """Return the call's JSON. What only raises a flag is no part of the question."""
+        values: dict[str, Any] = {self.domain_field: domain}
+        for name, said in self.flags:
+            left = re.sub(
+                rf"[\s,.;–-]*(?:\band\s+)?\b(?:{'|'.join(map(re.escape, said))})\b{_UNTIL}", "", query, flags=re.I
+            )
+            if said and left != query and _WORD.search(left):
+                query, values[name] = left, True
+        return json.dumps({**values, self.query_field: query}, ensure_ascii=False)
 
 
-def routing_of(tools: Sequence[Mapping[str, Any]], instructions: str = "") -> Routing | None:
-    """Return the first tool with an enumeration to choose from and a text to fill."""
-    told = {found["domain"]: found for found in _GUIDE.finditer(instructions)}
+_UNTIL = r"(?: when (?:you are|you're|it is|it's) (?:done|ready|finished))?(?=\W*$)"
+
+
+def routing_of(tools: Sequence[Mapping[str, Any]]) -> Routing | None:
+    """Return the first tool with a text to fill, and choices that its schema describes."""
     for tool in tools:
         fields: dict[str, Any] = (tool.get("parameters") or {}).get("properties") or {}
-        domain = next((name for name, schema in fields.items() if schema.get("enum")), None)
-        texts = [name for name, schema in fields.items() if schema.get("type") == "string" and not schema.get("enum")]
+        domain = next((name for name, schema in fields.items() if schema.get("oneOf")), None)
+        texts = [name for name, schema in fields.items() if schema.get("type") == "string" and name != domain]
         if domain and texts:
             query = "query" if "query" in texts else texts[0]
-            flag = "background" if fields.get("background", {}).get("type") == "boolean" else ""
-            choices = tuple(_specialist(name, told.get(name)) for name in fields[domain]["enum"])
-            return Routing(tool["name"], domain, query, choices, flag)
+            choices = tuple(_specialist(each) for each in fields[domain]["oneOf"])
+            flags = {name: schema for name, schema in fields.items() if schema.get("type") == "boolean"}
+            general = fields[domain].get("default", "")
+            return Routing(tool["name"], domain, query, choices, general, tuple(map(_flag, flags.items())))
     return None
-
-
-def without_patience(words: str) -> tuple[str, bool]:
-    """Return the question without "take your time" and its like, and whether it held any of them."""
-    plain = _PATIENCE.sub(" ", words)
-    if plain == words:
-        return words, False
-    return re.sub(r"\s+([.,?!])", r"\1", re.sub(r"\s+", " ", plain)).strip(" ,"), True
 
 
 class Router:
@@ -222,10 +201,13 @@ def router_of(specialists: tuple[Specialist, ...]) -> Router:
     return Router(specialists)
 
 
-def _specialist(domain: str, told: re.Match[str] | None) -> Specialist:
-    if told is None:
-        return Specialist(domain)
-    return Specialist(domain, told["description"], tuple(re.findall(r"“(.*?)”", told["examples"])))
+def _flag(told: tuple[str, Mapping[str, Any]]) -> tuple[str, tuple[str, ...]]:
+    """Return a flag's name, and the words for it that its description quotes."""
+    return told[0], tuple(re.findall("“(.*?)”", str(told[1].get("description", ""))))
+
+
+def _specialist(told: Mapping[str, Any]) -> Specialist:
+    return Specialist(str(told["const"]), told.get("description", ""), tuple(told.get("examples", ())))
 
 
 def _sharpened(alike: NDArray[Any]) -> NDArray[np.float64]:

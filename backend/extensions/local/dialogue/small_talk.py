@@ -32,13 +32,13 @@ class Talk(StrEnum):
     GOODBYE = "goodbye"
     STOP = "stop"
     YES = "yes"
-    TOLD = "told"
+    OTHERS = "others"
     GREETING = "greeting"
     OTHER = "other"
 
 
 _PATTERNS: dict[Talk, str] = {
-    Talk.TIME: r"\bwhat time is it\b(?! in)|\bwhat(?:'s| is) the time\b(?! in)",
+    Talk.TIME: r"\bwhat time is it\b(?! in)|\bwhat(?:'s| is) the time\b(?! (?:in|difference))",
     Talk.NO: r"^no\b(?!.*\bwhat\b)|^nope\b",
     Talk.THANKS: r"\bthank(?:s| you)\b",
     Talk.GOODBYE: r"\b(?:good)?bye\b|\bsee you\b|\bhang up\b|\bgood ?night\W*$",
@@ -48,7 +48,6 @@ _PATTERNS: dict[Talk, str] = {
         r"^(?:please )?cancel\b(?: that| it| please)*\W*$"
     ),
     Talk.YES: r"^(?:yes|yeah|yep|sure|okay|ok|right|of course)\b\W*(?:please)?\W*$",
-    Talk.TOLD: r"^(?:my name is|my name's|i am called|call me|i live in|i'm from|i am from)\b(?!.*\bfrom now on\b)",
 }
 """What those kinds are surely recognised by whose words may stand in any sentence; the first counts."""
 _TOLD: dict[str, dict[str, list[str]]] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
@@ -65,15 +64,16 @@ def talk_of(plain: str) -> Talk | None:
 
 
 def answer(kind: Talk, turn: int, now: datetime, last_said: str, specialists: Sequence[Specialist]) -> str:
-    """Return the answer to small talk in the caller's turn number `turn`."""
+    """Return the answer to small talk in the caller's turn number `turn`; `specialists` are those to be asked."""
     words = wording.pick(_TOLD[kind]["answers"], turn)
     said = last_said or "I have not said anything yet."
     return words.format(now=now, said=said, abilities=abilities(specialists), smarter=wording.SMARTER)
 
 
 def abilities(specialists: Sequence[Specialist]) -> str:
-    """Return what can be asked for, in one sentence: the names of those who may be asked, and an example."""
-    names = [each.domain.replace("_", " ") for each in specialists if not each.takes_unknown]
+    """Return what can be asked for: what is computed here, the names of those who may be asked, and an example."""
+    names = [each.domain.replace("_", " ") for each in specialists]
     example = next((each.examples[0] for each in reversed(specialists) if each.examples), "")
-    such_as = f", for example: {example}" if example else "."
-    return f"You can ask me for {wording.joined(names, 'or')}{such_as}" if names else "I know a few facts by heart."
+    asks = f" You can ask me for {wording.joined(names, 'or')}" if names else ""
+    such_as = f", for example: {example}" if example else "." if names else ""
+    return f"I can do sums, convert units and tell the time.{asks}{such_as}"

@@ -26,10 +26,11 @@ _HOUR = (
     r"(?:at |around )(?:(?:half past|quarter (?:past|to)) )?"
     rf"(?:noon|midnight|{_NUMBER}(?:[: ](?:\d\d|fifteen|thirty|forty[ -]five))?)"
     r"(?: o'clock)?(?: ?[ap]\.?m\b\.?| in the (?:morning|afternoon|evening))?"
+    rf"|(?:for|by) {_NUMBER}(?:[: ]\d\d)?(?: o'clock| ?[ap]\.?m\b\.?)"
 )
 _EVERY = rf"(?:every (?:day|weekday|morning|evening|week|month|year|{_WEEKDAY})|daily)"
 _ANY = rf"(?:{_AHEAD}|{_DAY}|{_HOUR}|{_EVERY})"
-TIME = re.compile(rf"\b(?:right now|now|{_ANY}(?:,? {_ANY})*)(?!\w)", re.IGNORECASE)
+TIME = re.compile(rf"\b(?:right now|(?<!from )now|{_ANY}(?:,? {_ANY})*)(?!\w)", re.IGNORECASE)
 """A time as it is said, of any number of parts."""
 _DAYS = re.compile(rf"\b(?:{_DAY})\b", re.IGNORECASE)
 _HOURS = re.compile(rf"\b(?:{_HOUR})(?!\w)", re.IGNORECASE)

@@ -11,6 +11,7 @@ from backend.extensions.local.dialogue.names import names_in
 from backend.extensions.local.dialogue.routing import LIKELY, PLAIN, UNSURE, Specialist, router_of
 from backend.extensions.local.dialogue.small_talk import Talk
 from backend.extensions.local.dialogue.times import TIME
+from backend.extensions.local.dialogue.wording import without_courtesies
 
 FOLLOW_UP_WORDS = 5
 """Words of a fragment, at most."""
@@ -27,6 +28,8 @@ _LEANS = re.compile(
     re.IGNORECASE,
 )
 """Words by which a question cannot stand without the one before it."""
+_THAT = re.compile(r"^\w+ (?:about )?(?:that|it|this)\W*$")
+"""What is to be done with what was said last: "Forget that."."""
 _HALF = re.compile(r"^(?:and |so |but )?how (?:much|many)(?: \w+){1,2}$", re.IGNORECASE)
 """A question without its verb, as it is heard before a pause: "How much paint? Do I need"."""
 
@@ -62,24 +65,31 @@ _OBJECT = re.compile(r"(?:(?<=\b(?:in|of|on|at) )|(?<=\bfor )|(?<=\babout ))[^?.
 PREPOSITION = re.compile(r"^(?:in|of|on|at|for|about|with)\s+", re.IGNORECASE)
 
 
-def understand(words: str, specialists: Sequence[Specialist], last: Question | None = None) -> Talk | Question:
-    """Return what `words` want; `last` is what was asked before, for fragments such as "and in Paris?"."""
+def understand(
+    words: str, specialists: Sequence[Specialist], last: Question | None = None, *, general: str = ""
+) -> Talk | Question:
+    """Return what `words` want; `last` is what was asked before, for fragments such as "and in Paris?".
+
+    `general` is the specialist for what is for nobody else.
+    """
     sentence = words.strip()
     plain = sentence.lower().replace("’", "'")
     if not plain:
         return Talk.NOTHING
     if lead := _LEAD.match(sentence):
         rest = sentence[lead.end() :]
-        wish = understand(rest[0].upper() + rest[1:], specialists, last)
-        if wish is Talk.TOLD or (isinstance(wish, Question) and (len(rest.split()) > 2 or "?" in rest)):
+        wish = understand(rest[0].upper() + rest[1:], specialists, last, general=general)
+        if isinstance(wish, Question) and (len(rest.split()) > 2 or "?" in rest):
             return wish
     if (talk := small_talk.talk_of(plain)) is not None:
         return talk
     router = router_of((*specialists, *small_talk.SPECIALISTS))
-    best, score = router.scores(sentence)[0]
+    scores = router.scores(without_courtesies(sentence) or sentence)
+    best, score = next(each for each in scores if each[0] != Talk.OTHERS or each[1] >= LIKELY)
+    if last is not None and best == last.domain and _THAT.match(plain):
+        return Question(last.domain, f"{sentence.rstrip('.!')}: {last.query}")
     if last is not None and not router.is_example(sentence) and (whole := completed(sentence, last.query)):
         return Question(last.domain, whole)
-    general = next((each.domain for each in specialists if each.takes_unknown), None)
     asks = bool(ASKS.search(plain))
     is_talk = best in [*Talk]
     if is_talk and score >= PLAIN:
@@ -89,12 +99,12 @@ def understand(words: str, specialists: Sequence[Specialist], last: Question | N
     return Question(general, sentence) if general and asks else Talk.OTHER
 
 
-def questions_in(words: str, specialists: Sequence[Specialist]) -> tuple[Question, ...]:
+def questions_in(words: str, specialists: Sequence[Specialist], general: str = "") -> tuple[Question, ...]:
     """Return the questions of a sentence that holds several ("…, and how is Apple doing?"), in order; else none."""
     parts = [part.strip(" ,") for part in _NEXT_QUESTION.split(words) if part.strip(" ,.?!")]
     if not 1 < len(parts) <= QUESTIONS_AT_ONCE or not all(map(_stands_alone, parts)):
         return ()
-    wishes = [understand(part[0].upper() + part[1:], specialists) for part in parts]
+    wishes = [understand(part[0].upper() + part[1:], specialists, general=general) for part in parts]
     asked = tuple(wish for wish in wishes if isinstance(wish, Question))
     return asked if len(asked) == len(parts) else ()
 

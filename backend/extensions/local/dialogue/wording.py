@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from collections.abc import Sequence
@@ -16,10 +17,13 @@ PURPOSES: dict[str, Sequence[str]] = {
 YES_OR_NO = "Please say yes or no."
 SMARTER = "With LOCAL_MODEL_URL or OPENAI_API_KEY set, a language model would answer."
 _COURTESIES = re.compile(
-    r"^(?:(?:yes|please|okay|ok|and|also|now|well|so|hey|(?:can|could|will|would) you|make sure(?: that)? you|"
-    r"i(?:'d like| would like| want| need)(?: you)? to(?! (?:know|hear)\b))\b[\s,]*)+",
+    r"^(?:(?:yes|please|okay|ok|and|also|now|well|so|hey|(?:can|could|will|would) you|you (?:can|could|may)|"
+    r"make sure(?: that)? you|i(?:'d like| would like| want| need)(?: you)? to(?! (?:know|hear)\b))\b[\s,]*)+",
     re.IGNORECASE,
 )
+_ABBREVIATIONS = r"(?<!\bDr)(?<!\bMr)(?<!\bMrs)(?<!\bMs)(?<!\bSt)(?<!\bvs)(?<!\be\.g)(?<!\bi\.e)(?<!\b[A-Z])(?<!^\d)"
+SENTENCE_END = re.compile(rf"(?:(?:{_ABBREVIATIONS}\.|[!?…]+)[\"'”’)\]*_]*\s+|\n+)", re.MULTILINE)
+"""Where a sentence has ended, and the next one may begin."""
 _DICTATED = re.compile(r"[Ss]ay exactly(?: this)?[^\"]*(\"(?:[^\"\\]|\\.)*\")\s*\.?\s*$")
 
 
@@ -84,12 +88,9 @@ def spoken(text: str) -> str:
 
 def sentences(text: str) -> list[str]:
     """The text sentence by sentence, so that speaking can begin with the first."""
-    return [part for part in re.split(r"(?<=[.!?])\s+", text.strip()) if part]
-
-
-def gist(text: str, count: int = 3) -> str:
-    """Its first sentences."""
-    return " ".join(sentences(text)[:count])
+    ends = [found.end() for found in SENTENCE_END.finditer(text)]
+    parts = (text[start:end].strip() for start, end in itertools.pairwise((0, *ends, len(text))))
+    return [part for part in parts if part]
 
 
 def closed(text: str) -> str:

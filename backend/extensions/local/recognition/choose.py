@@ -18,7 +18,7 @@ CORES_A_PROCESS = 4
 """Cores from which a second process is worth its memory."""
 MOST_PROCESSES = 4
 CALLS_A_CORE = 1.0
-"""Local calls that a core can carry: see "Calls with everything local" in docs/performance.md."""
+"""Local calls that a core can carry: see "Without a provider" in benchmarks/NOTES.md."""
 
 
 def open_recognizer() -> tuple[PooledRecognizer, SpeechPool]:

@@ -1,6 +1,6 @@
 """The pocketsphinx engine of a recognition process: open English on machines that the Moonshine package does not serve.
 
-It uses the general language model in pocketsphinx's own wheel. It is far less accurate (docs/performance.md) and
+It uses the general language model in pocketsphinx's own wheel. It is far less accurate (benchmarks/NOTES.md) and
 writes neither capitals nor punctuation; so its name says that it is the other one.
 """
 

@@ -34,7 +34,7 @@ class Tone(_Strict):
 
 
 class Chirp(_Strict):
-    """A sine whose pitch rises steadily, so that any moment can be told by its pitch."""
+    """A sine whose pitch rises steadily, so that its pitch shows the moment."""
 
     from_hz: float = Field(default=300.0, gt=0, lt=12_000)
     to_hz: float = Field(default=3000.0, gt=0, lt=12_000)

@@ -8,7 +8,7 @@ from importlib.util import find_spec
 
 import pytest
 
-from backend.extensions.local.chat.telling import SAMPLE
+from backend.extensions.local.dialogue.telling import SAMPLE
 from backend.extensions.local.recognition.jobs import Hearing, decode_heard, encode
 from backend.extensions.local.synthesis.verbalize.verbalizer import verbalize
 from backend.extensions.local.synthesis.voice import speak

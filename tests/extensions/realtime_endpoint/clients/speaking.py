@@ -1,4 +1,4 @@
-"""What the programs share: speech at the pace of a microphone, and what was seen, told at the end as one line of JSON.
+"""What the programs share: speech at the pace of a microphone, and what was seen, printed at the end as a line of JSON.
 
 The programs run in an environment of their own, without this project: they are given files of 24 kHz mono PCM16.
 """
@@ -19,7 +19,7 @@ WITHIN_S = 30.0
 
 
 class Seen:
-    """What the client has told its user."""
+    """What the client has shown its user."""
 
     def __init__(self) -> None:
         self.heard: list[str] = []

@@ -1,0 +1,87 @@
+"""What may write down a call's sound and words, once its caller has agreed, as calls and routes see it.
+
+An extension makes one for each call; without it, nothing is recorded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from backend.errors import BadRequest
+from backend.media.frame import Frame
+from backend.media.playout import OnPlayed
+from backend.sessions.registry import Session
+from backend.transports.base import Transport
+from backend.turns.events import Event
+from backend.turns.page_events import PageEvent
+
+
+class Recorder(Protocol):
+    """One call's recorder. It is given frames and events while `is_recording` only, and neither waits nor raises."""
+
+    is_recording: bool
+    """Whether the call is being recorded."""
+
+    @property
+    def is_possible(self) -> bool:
+        """Whether this call may be recorded, once its caller agrees."""
+        ...
+
+    def start(self) -> str:
+        """Record from now on; return the recording's id. Raises `BadRequest` or `Forbidden` where that may not be."""
+        ...
+
+    def stop(self) -> None:
+        """Record no more; what there is stays. Does nothing when nothing is recorded."""
+        ...
+
+    def on_frame(self, frame: Frame) -> None:
+        """Take a frame of the caller's voice."""
+        ...
+
+    def on_event(self, event: Event) -> None:
+        """Take an event of the turn machine."""
+        ...
+
+    def on_page_event(self, event: PageEvent) -> None:
+        """Take what is shown on the page."""
+        ...
+
+    async def close(self, reason: str) -> None:
+        """End the recording with its call, for a reason such as `deleted`."""
+        ...
+
+
+OpenRecorder = Callable[[Session, Transport, OnPlayed, Callable[[PageEvent], None], Callable[[Event], None]], Recorder]
+"""(session, transport, what follows played frames already, publish, dispatch) → the recorder of a call."""
+
+
+class NoRecorder:
+    """The recorder of calls that nothing records."""
+
+    is_recording = False
+    is_possible = False
+
+    def start(self) -> str:
+        raise not_recorded()
+
+    def stop(self) -> None: ...
+
+    def on_frame(self, frame: Frame) -> None: ...
+
+    def on_event(self, event: Event) -> None: ...
+
+    def on_page_event(self, event: PageEvent) -> None: ...
+
+    async def close(self, reason: str) -> None: ...
+
+
+def no_recorder(*_: object) -> Recorder:
+    """Open no recorder: `OpenRecorder`."""
+    return NoRecorder()
+
+
+def not_recorded() -> BadRequest:
+    """Return the answer to requests to record a call where nothing is recorded."""
+    return BadRequest("Calls are not recorded on this server.", hint="The operator can allow it.")

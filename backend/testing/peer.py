@@ -1,0 +1,147 @@
+"""The offline Responder as a process: a provider that follows a script, is asked what it saw, and may die."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import select
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx2
+
+ROOT = Path(__file__).resolve().parents[2]
+READY_TIMEOUT_S = 20.0
+END_TIMEOUT_S = 5.0
+LOADED_WITHIN_S = 60.0
+Process = subprocess.Popen[bytes]
+Start = Callable[[list[str]], Process]
+"""Starts `python -m backend.testing.offline` with those arguments."""
+
+
+@dataclass(frozen=True, slots=True)
+class OfflinePeer:
+    """A running offline Responder."""
+
+    url: str
+    """The base address, for example `http://127.0.0.1:40123`."""
+    pid: int
+
+    @property
+    def base_url(self) -> str:
+        """What `OPENAI_BASE_URL` should hold."""
+        return self.url + "/v1"
+
+    @property
+    def realtime_url(self) -> str:
+        """The WebSocket address, without a query."""
+        return self.url.replace("http", "ws", 1) + "/v1/realtime"
+
+    async def connections(self, *, audio: bool = False) -> list[dict[str, Any]]:
+        """`/debug/connections`: one record per accepted connection, oldest first."""
+        async with httpx2.AsyncClient(timeout=5) as http:
+            answer = await http.get(self.url + "/debug/connections", params={"audio": "1"} if audio else None)
+            answer.raise_for_status()
+            connections: list[dict[str, Any]] = answer.json()["connections"]
+            return connections
+
+    async def follow(self, script: Mapping[str, Any] | None) -> None:
+        """Replace the script from the next connection on and empty the log.
+
+        None goes back to the demonstration, once its speech models are loaded.
+        """
+        async with httpx2.AsyncClient(timeout=LOADED_WITHIN_S) as http:
+            answer = await http.post(self.url + "/debug/script", content=json.dumps(script) if script else "")
+            assert answer.status_code == 200, answer.text
+
+
+def start(options: list[str]) -> Process:
+    """The process, not yet ready. It ends with this one, even by SIGKILL."""
+    command = [sys.executable, "-m", "backend.testing.offline", "--exit-with-parent", *options]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=ROOT)
+
+
+def when_ready(process: Process) -> OfflinePeer:
+    """Wait for the line that says where it listens."""
+    assert process.stdout
+    ready, _, _ = select.select([process.stdout], [], [], READY_TIMEOUT_S)
+    assert ready, "the offline server is not ready in time"
+    line = process.stdout.readline()
+    assert line, "the offline server ended before it was ready"
+    return OfflinePeer(json.loads(line)["listening"], process.pid)
+
+
+def end(process: Process) -> None:
+    """SIGTERM, then SIGKILL to that very process."""
+    process.terminate()
+    try:
+        process.wait(END_TIMEOUT_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+    for stream in (process.stdin, process.stdout):
+        if stream:
+            stream.close()
+
+
+class MortalPeer:
+    """A provider that can die and come back at its address: `come` starts its process, `go` kills it."""
+
+    def __init__(self, script_file: Path, script: Mapping[str, Any], *arguments: str, start: Start) -> None:
+        self._script_file = script_file
+        self._script_file.write_text(json.dumps(script))
+        self._arguments = arguments
+        self._start = start
+        self._process: Process | None = None
+        self._peer: OfflinePeer | None = None
+
+    @property
+    def peer(self) -> OfflinePeer:
+        """The address, and the pid of the newest process."""
+        assert self._peer, "it has never been there"
+        return self._peer
+
+    async def come(self) -> OfflinePeer:
+        """Start, at the address of before."""
+        port = self._peer.url.rpartition(":")[2] if self._peer else "0"
+        self._process = await asyncio.to_thread(
+            self._start, ["--port", port, "--script", str(self._script_file), *self._arguments]
+        )
+        try:
+            self._peer = await asyncio.to_thread(when_ready, self._process)
+        except AssertionError:
+            self.go()  # its port may have been given to somebody else meanwhile
+            raise
+        return self._peer
+
+    async def follow(self, script: Mapping[str, Any], when_back: Mapping[str, Any]) -> None:
+        """Replace the script from the next connection on; after its death it follows `when_back`."""
+        if self._process is None:
+            await self.come()
+        self._script_file.write_text(json.dumps(when_back))
+        await self.peer.follow(script)
+
+    def go(self) -> None:
+        """Die at once: connections break, and new ones are refused."""
+        if self._process:
+            self._process.kill()
+            end(self._process)
+            self._process = None
+
+
+@asynccontextmanager
+async def mortal_peer(
+    script_file: Path, script: Mapping[str, Any], *arguments: str, start: Start = start
+) -> AsyncIterator[MortalPeer]:
+    """Yield a running peer that keeps its script in that file, and kill it at the end."""
+    peer = MortalPeer(script_file, script, *arguments, start=start)
+    await peer.come()
+    try:
+        yield peer
+    finally:
+        peer.go()

@@ -1,1 +1,0 @@
-"""How many natural questions the local Responder answers rightly without any model."""

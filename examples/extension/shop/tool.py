@@ -1,0 +1,13 @@
+"""The tool by which a Thinker knows when the shop is open."""
+
+from __future__ import annotations
+
+from backend.tools.base import Result, tool
+
+from .settings import ShopSettings
+
+
+@tool("opening_hours", "When the shop is open.")
+async def opening_hours(settings: ShopSettings) -> Result:
+    """Return the hours, as the operator has written them."""
+    return Result({"opening_hours": settings.opening_hours})

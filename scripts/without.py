@@ -1,0 +1,118 @@
+"""Shows that an extension can be deleted: `python -m scripts.without NAME`, or `--by WORD` for one that a word chooses.
+
+A copy of the tree is made without the extension's folder and its tests. The server starts there, and `/readyz` answers
+200; then the quick tests run. The exit code is 0 where all of that holds. `--all` tries every extension in turn.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from urllib.request import ProxyHandler, build_opener
+
+ROOT = Path(__file__).resolve().parent.parent
+ACROSS = ("tests/benchmarks",)
+"""Tests of what measures several extensions."""
+READY_WITHIN_S = 60.0
+END_WITHIN_S = 30.0
+ADDRESS = re.compile(r"http://localhost:\d+")
+
+
+def names() -> list[str]:
+    """Return the names of the extensions."""
+    return sorted(path.parent.name for path in (ROOT / "backend" / "extensions").glob("*/extension.py"))
+
+
+def chosen_by(word: str) -> str:
+    """Return the extension that a word, such as a commit's hash, chooses."""
+    every = names()
+    return every[int.from_bytes(hashlib.sha256(word.encode()).digest()[:4]) % len(every)]
+
+
+def copy_without(name: str, target: Path) -> None:
+    """Copy what git knows, and what is new and not ignored, but the extension and its tests."""
+    listed = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    found = subprocess.run(listed, cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    gone = (f"backend/extensions/{name}/", f"tests/extensions/{name}/")
+    for each in filter(None, found.split("\0")):
+        if not each.startswith(gone) and (ROOT / each).is_file():
+            (target / each).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / each, target / each)
+
+
+def starts(tree: Path) -> bool:
+    """Start the server of `tree`, and return whether it says that it is ready."""
+    environment = {"PATH": os.environ["PATH"], "HOME": str(tree), "DATA_DIR": str(tree / "var"), "COLUMNS": "200"}
+    command = [sys.executable, "-m", "backend.app.cli", "serve", "--port", "0"]
+    server = subprocess.Popen(command, cwd=tree, env=environment, stdout=subprocess.PIPE, text=True)
+    timer = threading.Timer(READY_WITHIN_S, server.terminate)
+    timer.start()
+    try:
+        assert server.stdout is not None
+        for line in server.stdout:
+            if found := ADDRESS.search(line):
+                threading.Thread(target=server.stdout.read, daemon=True).start()
+                return _is_ready(found[0])
+        return False
+    finally:
+        timer.cancel()
+        server.terminate()
+        server.wait(END_WITHIN_S)
+
+
+def _is_ready(url: str) -> bool:
+    ask, deadline = build_opener(ProxyHandler({})), time.monotonic() + READY_WITHIN_S
+    while time.monotonic() < deadline:
+        try:
+            with ask.open(f"{url}/readyz", timeout=5) as answer:
+                return bool(answer.status == 200)
+        except OSError:
+            time.sleep(0.5)
+    return False
+
+
+def holds_without(name: str, pytest_options: Sequence[str]) -> bool:
+    """Return whether the server starts and the quick tests pass without an extension."""
+    with tempfile.TemporaryDirectory(prefix=f"without-{name}-") as folder:
+        tree = Path(folder)
+        copy_without(name, tree)
+        if not starts(tree):
+            print(f"without {name}: the server does not start", file=sys.stderr)
+            return False
+        ignored = [f"--ignore={each}" for each in ACROSS]
+        command = [sys.executable, "-m", "pytest", "--quick", "-q", *ignored, *pytest_options]
+        return subprocess.run(command, cwd=tree, check=False).returncode == 0
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Try what is asked for."""
+    parser = argparse.ArgumentParser(prog="python -m scripts.without", description="Try the server without extensions.")
+    parser.add_argument("names", nargs="*", choices=[*names(), []], metavar="NAME")
+    parser.add_argument("--all", action="store_true", help="every extension in turn")
+    parser.add_argument("--by", metavar="WORD", help="the one that this word chooses, such as a commit's hash")
+    options, pytest_options = parser.parse_known_args(arguments)
+    wanted = names() if options.all else options.names or ([chosen_by(options.by)] if options.by else [])
+    if not wanted:
+        parser.error("name an extension, or --all, or --by WORD")
+    failed = []
+    for name in wanted:
+        print(f"without {name}", flush=True)
+        if not holds_without(name, pytest_options):
+            failed.append(name)
+    if failed:
+        print(f"The server does not do without {', '.join(failed)}.", file=sys.stderr)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

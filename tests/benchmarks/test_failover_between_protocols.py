@@ -1,0 +1,109 @@
+"""A provider dies while a Thinker works for its call, and another goes on that speaks another protocol.
+
+Each provider is played by its strict peer, in a process of its own, and each stands once on either side. What the
+next one is given is what was said and what the Thinker has found, in its own protocol; nothing of it may be refused.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from backend.testing.ears import longest_silence_s, times_heard
+from backend.testing.offline.self_hosted import REFUSALS
+from benchmarks.gauntlet.happenings import ANSWER, ANSWERED, BEGUN, PREAMBLE, REST, STORY, ask_almanac, script
+from benchmarks.gauntlet.providers import PROVIDERS, GauntletProvider
+from benchmarks.gauntlet.run import PLUGINS
+from tests.support.mortal_peer import mortal_peer
+from tests.support.offline_peer import OfflinePeer, offline_peer
+from tests.support.running_server import PlacedCall, placed_call, running_server
+from tests.support.speech import silence, speech
+from tests.support.waiting import until
+
+QUESTION = "is it sunny"
+SILENCE_MOST_S = 4.0
+BY_NAME = {each.name: each for each in PROVIDERS}
+HEARD_HERE = ("gpt-realtime-2", "gemini", "qwen", "gpt_live", "vllm_omni", "azure", "gpt-realtime-2")
+"""Those for which turns are found here, each followed by the one that goes on."""
+HEARD_THERE = ("gpt-realtime-2", "xai", "speech_to_speech", "azure", "localai", "gpt-realtime-2")
+"""Those that can find turns themselves."""
+CHANGING = (("xai", "gemini"), ("qwen", "localai"))
+"""Those between which somebody else begins to find the turns."""
+CASES = [*pairwise(HEARD_HERE), *pairwise(HEARD_THERE), *CHANGING]
+
+
+def settings_of(
+    first: GauntletProvider, one: OfflinePeer, second: GauntletProvider, two: OfflinePeer
+) -> dict[str, str]:
+    """The settings of a server that prefers the first provider, and has the second."""
+    mine, other = dict(first.settings(one)), dict(second.settings(two))
+    names = f"{mine['RESPONDERS']},{other['RESPONDERS']}"
+    plugins = {"PLUGIN_FOLDERS": str(PLUGINS), "OPENAI_API_KEY": "k"}
+    return plugins | other | mine | {"RESPONDERS": names, "IDLE_NUDGE_S": "0"}
+
+
+@pytest.mark.alone
+@pytest.mark.parametrize(("first", "second"), CASES, ids=map("-to-".join, CASES))
+async def test_a_call_goes_on_in_another_protocol_with_its_history_and_its_open_tool_call(
+    tmp_path: Path, first: str, second: str
+) -> None:
+    delegates = first == "gpt_live"  # and does not say to whom: its answer is cut instead
+    dying = script(STORY if delegates else PREAMBLE | {"calls": ask_almanac(4)})
+    one_is, two_is = BY_NAME[first], BY_NAME[second]
+    now = asyncio.get_running_loop().time
+    async with (
+        mortal_peer(tmp_path / "one.json", dying, "--strict", one_is.wire) as one,
+        offline_peer(REST, "--strict", two_is.wire) as two,
+    ):
+        with running_server(None, **settings_of(one_is, one.peer, two_is, two)) as server:
+            async with placed_call(server, within_s=15) as call:
+                await call.say(silence(100) + speech(QUESTION))
+                await until(lambda: heard(call, BEGUN) == 1, 15)
+                if not delegates:
+                    await call.told("thinker", 15, event="working")
+                one.go()
+                died = now()
+                await call.told("responder_changed", 15, state="connected")
+                await until(lambda: heard(call, ANSWER) == 1, 20)
+                assert longest_silence_s(call.caller.received.frames, died, now()) < SILENCE_MOST_S
+                await call.hears_nothing_for(1.5)
+                assert heard(call, ANSWER) == 1
+                said = [told["content"] for told in call.all_told("transcript")]
+                assert said.count("One moment, please.") <= 1
+                assert not call.all_told("session_ended")
+                await goes_on(call)
+        await given_all(two, two_is, delegates=delegates, transcribes=first != "vllm_omni")
+
+
+async def goes_on(call: PlacedCall) -> None:
+    """Another question is answered over the new connection."""
+    await call.say(silence(100) + speech(QUESTION))
+    await until(lambda: heard(call, ANSWER) == 2, 15)
+
+
+async def given_all(peer: OfflinePeer, provider: GauntletProvider, *, delegates: bool, transcribes: bool) -> None:
+    """The peer was given what was said before and what a Thinker has found, and refused nothing."""
+    logs = [log for log in await peer.connections() if log["received"]]
+    given = json.dumps([entry["event"] for log in logs for entry in log["received"]])
+    assert not transcribes or QUESTION in given
+    assert delegates or "It is in the almanac." in given
+    if provider.wire == "gemini":
+        assert not [log["closed"] for log in logs if str(log["closed"]).startswith("closed 1007")]
+    errors = [entry["event"]["error"] for log in logs for entry in log["sent"] if entry["type"] == "error"]
+    assert [error for error in errors if REFUSALS & {error["code"], error["type"]}] == []
+
+
+def heard(call: PlacedCall, hz: int) -> int:
+    """How often a tone was heard."""
+    return len(times_heard(call.caller.received.frames, hz))
+
+
+def test_each_provider_stands_once_on_either_side() -> None:
+    wires: dict[str, Any] = {each.name: each.wire for each in PROVIDERS}
+    assert {wires[name] for name, _ in CASES} == {wires[name] for _, name in CASES} == set(wires.values())
+    assert ANSWERED["tone"]["hz"] == ANSWER

@@ -1,0 +1,38 @@
+"""Hosted CI runs what `make test` runs, on every Python that is served, and publishes without a secret."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+ROOT = Path(__file__).resolve().parents[2]
+PYTHONS = ["3.11", "3.12", "3.13", "3.14"]
+
+
+def jobs_of(name: str) -> dict[str, Any]:
+    jobs: dict[str, Any] = yaml.safe_load((ROOT / ".github" / "workflows" / f"{name}.yml").read_text())["jobs"]
+    return jobs
+
+
+def test_the_check_runs_make_test_on_every_python() -> None:
+    job = jobs_of("check")["test"]
+    assert job["strategy"]["matrix"]["python"] == PYTHONS
+    assert any("make test" in step.get("run", "") for step in job["steps"])
+    assert "make test" in (ROOT / ".ci" / "run").read_text()
+
+
+def test_a_release_is_published_only_once_its_wheel_was_tested_and_without_a_secret() -> None:
+    jobs = jobs_of("release")
+    assert jobs["test"]["needs"] == "build" and jobs["publish"]["needs"] == "test"
+    assert jobs["test"]["strategy"]["matrix"]["python"] == PYTHONS
+    assert jobs["publish"]["permissions"] == {"id-token": "write"}
+    assert "secrets." not in (ROOT / ".github" / "workflows" / "release.yml").read_text()
+
+
+def test_every_job_ends_in_time_and_may_write_nothing_else() -> None:
+    for name in ("check", "release"):
+        text = (ROOT / ".github" / "workflows" / f"{name}.yml").read_text()
+        assert yaml.safe_load(text)["permissions"] == {"contents": "read"}
+        assert all(job["timeout-minutes"] <= 45 for job in jobs_of(name).values())

@@ -1,0 +1,46 @@
+"""User agents for tests: one that listens on loopback and gives each call to the test."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import Any
+
+from backend.extensions.sip.agent import AgentConfig, UserAgent
+from backend.extensions.sip.call import CallLimits, SipCall
+from backend.extensions.sip.digest import DigestAuth
+from backend.extensions.sip.gate import Gate
+from backend.extensions.sip.sdp import CodecName
+from tests.extensions.sip.sip_phone import HERE
+
+LIMITS = CallLimits(
+    codecs=list(CodecName), rtp_host=HERE, rtp_ports=(22_000, 22_999), silence_s=30, hold_max_s=30, session_s=1_800
+)
+
+
+@asynccontextmanager
+async def user_agent(
+    on_call: Callable[[SipCall], Any],
+    *,
+    peers: tuple[str, ...] = ("127.0.0.0/8",),
+    users: dict[str, str] | None = None,
+    limits: dict[str, Any] | None = None,
+    **config: Any,
+) -> AsyncIterator[UserAgent]:
+    """A user agent; `on_call` answers or refuses each call, which then goes on until it is over."""
+
+    async def answer(call: SipCall) -> None:
+        outcome = on_call(call)
+        if asyncio.iscoroutine(outcome):
+            await outcome
+        await call.over.wait()
+
+    gate = Gate(peers, DigestAuth(b"k" * 32, "test", users) if users else None)
+    agent = UserAgent(AgentConfig(HERE, 0, replace(LIMITS, **(limits or {})), **config), gate, answer)
+    await agent.open()
+    try:
+        yield agent
+    finally:
+        await agent.close()

@@ -1,0 +1,18 @@
+"""Without its package the extension is not there, and the others are."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+WITHOUT = """
+import sys
+sys.modules["aiosipua"] = None
+from backend.app.extensions import installed
+print(dict(installed().missing), "sip" in [each.name for each in installed().extensions])
+"""
+
+
+def test_an_extension_whose_package_is_not_installed_is_missing_and_the_others_are_there() -> None:
+    printed = subprocess.run([sys.executable, "-c", WITHOUT], capture_output=True, text=True, check=True)
+    assert printed.stdout.strip() == "{'sip': 'aiosipua'} False"

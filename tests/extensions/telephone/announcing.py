@@ -1,0 +1,136 @@
+"""A telephone provider that calls the server: its signed webhook, and the stream that the answer asks for."""
+
+from __future__ import annotations
+
+import time
+from base64 import b64encode
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from urllib.parse import urlencode
+from xml.etree import ElementTree
+
+import httpx2
+from twilio.request_validator import RequestValidator
+
+from backend.extensions.telephone.plivo import signature as plivo_signature
+from backend.testing.services.plivo import TOKEN as PLIVO_TOKEN
+from backend.testing.services.telnyx import PRIVATE_KEY
+from backend.testing.services.twilio import ACCOUNT, TOKEN
+from tests.extensions.telephone.media_streams import (
+    CALL,
+    PLIVO_CALL,
+    TELNYX_ACCOUNT,
+    TELNYX_CALL,
+    PlivoStream,
+    TelnyxStream,
+    TwilioStream,
+)
+from tests.support.media_streams import MediaStream
+
+CALLER = "+15550123456"
+
+
+@dataclass
+class Twiml:
+    """An answer to the webhook."""
+
+    status: int
+    text: str
+
+    @property
+    def rejected(self) -> str | None:
+        """The reason of `<Reject>`."""
+        verb = ElementTree.fromstring(self.text).find("Reject")
+        return None if verb is None else verb.get("reason")
+
+    @property
+    def stream(self) -> tuple[str, dict[str, str]]:
+        """The address and the parameters of `<Connect><Stream>`."""
+        stream = ElementTree.fromstring(self.text).find("Connect/Stream")
+        assert stream is not None, self.text
+        parameters = {each.get("name", ""): each.get("value", "") for each in stream.findall("Parameter")}
+        return stream.get("url", ""), parameters
+
+
+async def announce(
+    url: str,
+    *,
+    number: str = CALLER,
+    call: str = CALL,
+    token: str = TOKEN,
+    signed_for: str = "",
+    headers: dict[str, str] | None = None,
+) -> Twiml:
+    """Call the webhook, signed by Twilio's own library; `signed_for`: the address that Twilio believes to call."""
+    form = {"CallSid": call, "AccountSid": ACCOUNT, "From": number, "To": "+15550100", "CallStatus": "ringing"}
+    webhook = f"{url}/twilio/voice"
+    signature = RequestValidator(token).compute_signature(signed_for or webhook, form)
+    async with httpx2.AsyncClient(trust_env=False, timeout=10) as http:
+        answer = await http.post(webhook, data=form, headers={"X-Twilio-Signature": signature} | (headers or {}))
+    return Twiml(answer.status_code, answer.text)
+
+
+@asynccontextmanager
+async def phone_call(
+    url: str, *, number: str = CALLER, call: str = CALL, delay_s: float = 0.0
+) -> AsyncIterator[TwilioStream]:
+    """A call that is answered, its stream begun; hung up at the end."""
+    answer = await announce(url, number=number, call=call)
+    assert answer.status == 200, answer.text
+    address, parameters = answer.stream
+    stream = TwilioStream(call=call, delay_s=delay_s)
+    try:
+        await stream.connect(address, parameters)
+        yield stream
+    finally:
+        await stream.close()
+
+
+async def announce_telnyx(url: str, *, number: str = CALLER, call: str = TELNYX_CALL, late_s: float = 0.0) -> Twiml:
+    """Call the webhook of a TeXML application, signed `late_s` seconds ago with Telnyx's private key."""
+    form = {"CallSid": call, "AccountSid": TELNYX_ACCOUNT, "From": number, "To": "+15550100", "CallStatus": "ringing"}
+    body, timestamp = urlencode(form), str(int(time.time() - late_s))
+    signature = b64encode(PRIVATE_KEY.sign(f"{timestamp}|{body}".encode())).decode()
+    headers = {"telnyx-signature-ed25519": signature, "telnyx-timestamp": timestamp}
+    headers |= {"content-type": "application/x-www-form-urlencoded"}
+    async with httpx2.AsyncClient(trust_env=False, timeout=10) as http:
+        answer = await http.post(f"{url}/telnyx/voice", content=body, headers=headers)
+    return Twiml(answer.status_code, answer.text)
+
+
+async def announce_plivo(url: str, *, number: str = CALLER, call: str = PLIVO_CALL, token: str = PLIVO_TOKEN) -> Twiml:
+    """Call the answer URL of a Plivo application."""
+    form = {"CallUUID": call, "From": number, "To": "15550100", "CallStatus": "ringing", "Direction": "inbound"}
+    webhook, nonce = f"{url}/plivo/voice", "05429567804466091622"
+    signed = plivo_signature(token, webhook, list(form.items()), nonce)
+    headers = {"X-Plivo-Signature-V3": f"another,{signed}", "X-Plivo-Signature-V3-Nonce": nonce}
+    async with httpx2.AsyncClient(trust_env=False, timeout=10) as http:
+        answer = await http.post(webhook, data=form, headers=headers)
+    return Twiml(answer.status_code, answer.text)
+
+
+@asynccontextmanager
+async def telnyx_call(url: str) -> AsyncIterator[MediaStream]:
+    """A call that Telnyx passes on; hung up at the end."""
+    address, parameters = (await announce_telnyx(url)).stream
+    stream = TelnyxStream()
+    try:
+        await stream.connect(address, parameters)
+        yield stream
+    finally:
+        await stream.close()
+
+
+@asynccontextmanager
+async def plivo_call(url: str) -> AsyncIterator[MediaStream]:
+    """A call that Plivo passes on; hung up at the end."""
+    answer = await announce_plivo(url)
+    element = ElementTree.fromstring(answer.text).find("Stream")
+    assert element is not None and element.get("bidirectional") == element.get("keepCallAlive") == "true", answer.text
+    stream = PlivoStream()
+    try:
+        await stream.connect((element.text or "").strip(), {"extraHeaders": element.get("extraHeaders", "")})
+        yield stream
+    finally:
+        await stream.close()

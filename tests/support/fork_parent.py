@@ -1,0 +1,129 @@
+"""A process that has imported the server, and forks one that runs a command of it for each order.
+
+Importing the server takes longer than anything a test asks of it. Whoever starts this (`tests/support/forked.py`) sends
+a command with its folder, its environment, its three standard files and a file that is told how it ended, over the
+socket whose number is the first argument; the answer is the pid. It ends when the socket is closed.
+
+It forks with one thread and no event loop, so a fork is as good as a start: nothing is half done in it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import importlib
+import json
+import os
+import runpy
+import selectors
+import socket
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+IMPORTED = (
+    "aiosqlite",
+    "alembic.command",
+    "alembic.runtime.migration",
+    "backend.app.cli",
+    "backend.app.main",
+    "backend.app.server",
+    "backend.app.task_worker",
+    "backend.testing.offline.__main__",
+    "docket",
+    "backend.extensions.local.__main__",
+    "numpy.fft",
+    "openai.resources.chat",
+    "uvicorn.lifespan.on",
+    "uvicorn.protocols.http.h11_impl",
+)
+ORDER_BYTES = 200_000
+FILES = 4
+"""Standard input, output and errors of the command, and where its exit status goes."""
+
+Order = dict[str, Any]
+
+
+class Forks:
+    """The parent's side: takes orders, and tells how those it forked have ended."""
+
+    def __init__(self, orders: socket.socket) -> None:
+        self._orders = orders
+        self._selector = selectors.DefaultSelector()
+        self._selector.register(orders, selectors.EVENT_READ)
+
+    def run(self) -> Order | None:
+        """Fork for each order. Returns the order in a fork, and None in the parent once there are no more."""
+        while True:
+            for key, _ in self._selector.select():
+                if key.fileobj is not self._orders:
+                    self._tell(key)
+                    continue
+                packet, files, _, _ = socket.recv_fds(self._orders, ORDER_BYTES, FILES)
+                if not packet:
+                    return None
+                order: Order = json.loads(packet)
+                if self._fork(files):
+                    return order
+
+    def _fork(self, files: list[int]) -> bool:
+        """Return whether this is the fork, which has its own standard files by then and none of ours."""
+        _assert_nothing_runs()
+        pid = os.fork()
+        if pid == 0:
+            for number, file in enumerate(files[:3]):
+                os.dup2(file, number)
+            self._selector.close()
+            os.closerange(3, os.sysconf("SC_OPEN_MAX"))
+            self._orders.detach()
+            return True
+        for file in files[:3]:
+            os.close(file)
+        self._selector.register(os.pidfd_open(pid), selectors.EVENT_READ, (pid, files[3]))
+        self._orders.send(json.dumps(pid).encode())
+        return False
+
+    def _tell(self, key: selectors.SelectorKey) -> None:
+        pid, file = key.data
+        _, status = os.waitpid(pid, 0)
+        self._selector.unregister(key.fileobj)
+        os.close(key.fd)
+        with os.fdopen(file, "wb") as telling:
+            telling.write(json.dumps(os.waitstatus_to_exitcode(status)).encode())
+
+
+def _assert_nothing_runs() -> None:
+    threads = len([*Path("/proc/self/task").iterdir()])
+    assert threads == threading.active_count() == 1, f"{threads} threads: {threading.enumerate()}"
+    assert asyncio._get_running_loop() is None
+
+
+def _become(order: Order) -> None:
+    """Run the command as if it had just been started: `responder-thinker …` or `python -m module …`."""
+    os.chdir(order["cwd"])
+    os.environ.clear()
+    os.environ.update(order["env"])
+    program, *arguments = order["command"]
+    if Path(program).name == Path(sys.executable).name:
+        assert arguments[0] == "-m"
+        sys.argv = arguments[1:]
+        sys.modules.pop(f"{arguments[1]}.__main__", None)
+        runpy.run_module(arguments[1], run_name="__main__", alter_sys=True)
+        return
+    from backend.app.cli import main
+
+    sys.modules["__main__"].__package__ = None  # by which typer knows its name
+    sys.argv = [program, *arguments]
+    main()
+
+
+if __name__ == "__main__":
+    gc.disable()
+    for module in IMPORTED:
+        importlib.import_module(module)
+    gc.freeze()
+    order = Forks(socket.socket(fileno=int(sys.argv[1]))).run()
+    gc.enable()
+    if order:
+        _become(order)
