@@ -29,10 +29,7 @@ SEAM = "extension"
 EXTENSIONS = "extensions"
 """Folders that can be deleted: each may import every room but `app`, and none of the others."""
 NAME_AN_EXTENSION: dict[str, set[str]] = {
-    "app.stores": {"sharing"},
-    "http.app": {"sharing"},
     "http.completion_request": {"realtime_endpoint"},
-    "http.context": {"sharing"},
     "sessions.cluster.remote": {"realtime_endpoint"},
     "sessions.cluster.sidebands": {"realtime_endpoint"},
     "sessions.handles": {"realtime_endpoint"},

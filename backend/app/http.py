@@ -73,7 +73,6 @@ async def open_http(
             memory=stores.memory,
             ledger=stores.ledger,
             records=foundation.open_recorder is not None,
-            links=stores.links,
             budgets=foundation.budgets,
             chat=chat,
             embedder=foundation.models.embedder,
@@ -185,7 +184,6 @@ def user_data_stores(
         "tasks": tasks.service,
         "memory": _MemoryData(foundation, chat),
         "ledger": stores.ledger,
-        "shared links": stores.links,
         "coordinator": tasks.coordinator,
         "reminders": notifications.reminders,
         "notices": notifications.notices,
@@ -247,7 +245,6 @@ def _page_config(foundation: Foundation, calls: CallSubsystem) -> PageConfig:
         responders=[_choice(each.provider) for each in calls.providers.monitored],
         endpointing=settings.endpointing if calls.finds_turns else None,
         interruptions=settings.interruptions,
-        sharing={"days": settings.shared_link_days} if settings.shared_link_days else None,
         extensions={name: each.page for name, each in foundation.extensions.items() if each.page is not None},
     )
 

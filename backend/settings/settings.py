@@ -164,9 +164,6 @@ class Settings(BaseSettings):
         90, ge=0, description="Days that conversations are kept in the ledger; 0: for good."
     )
     user_retention_days: int = Field(0, ge=0, description="Days user data is kept after its last change; 0: for good.")
-    shared_link_days: float = Field(
-        30, ge=0, description="Days for which the link to a shared transcript may work; 0: nobody shares any."
-    )
 
     # Services of the tools
     finnhub_api_key: SecretStr | None = Field(None, description="Finnhub key, for stock quotes; unset: sample data.")

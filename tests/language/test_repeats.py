@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from contextlib import suppress
 from datetime import date, datetime
+from zoneinfo import ZoneInfo
 
 import pytest
 from hypothesis import given
@@ -12,7 +13,12 @@ from hypothesis import strategies as st
 
 from backend.errors import BadMoment
 from backend.language.repeats import checked, understood
-from tests.extensions.calendar.events_of import at
+
+
+def at(text: str) -> datetime:
+    """A wall-clock time in New York, e.g. '2026-10-30 09:30'."""
+    return datetime.fromisoformat(text).replace(tzinfo=ZoneInfo("America/New_York"))
+
 
 WEDNESDAY = at("2026-11-25 09:00")
 

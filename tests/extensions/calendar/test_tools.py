@@ -31,6 +31,7 @@ from backend.storage.memory import Memory
 from backend.testing.memory import FakeMemory
 from backend.tools.base import Clock
 from backend.tools.runner import Toolbox
+from tests.support.agents import toolbox
 from tests.support.consent import confirmations, tool_context
 from tests.support.radicale import PASSWORD, USERNAME, Radicale, radicale
 
@@ -365,3 +366,8 @@ def test_an_address_that_is_none_or_holds_a_password_is_refused_at_the_start(url
     with pytest.raises(SettingsError, match="CALENDAR__URL") as refused:
         load_settings(_env_file=None, calendar={"url": url}).of(CalendarSettings)
     assert "secret" not in str(refused.value)
+
+
+def test_deleting_is_shown_as_needing_the_users_agreement() -> None:
+    [shown] = toolbox(calendar_delete_event).described("chat")
+    assert shown["name"] == "calendar_delete_event" and shown["confirm"]
