@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 MODEL = "local-responder"
 """What the server calls itself wherever a model's name is shown."""
 RETRY_S = 15
-"""Seconds after which a caller for whom there was no room may try again."""
+"""Seconds after which a caller who found no room may try again."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,7 +47,7 @@ SAID_ALONE = tuple(
 )
 """What somebody most often says who says a word or two into a reply: a murmur, or a word that ends it."""
 GAP_S = 0.25
-"""Seconds without sound after which what comes begins anew: clients send some silence behind what they have committed,
+"""Seconds without sound after which what comes begins again: clients send some silence behind what they have committed,
 which begins an utterance long before anybody speaks again."""
 PUNCTUATION = ".,?!;:"
 """What may change behind a word as long as no other follows it."""
@@ -62,7 +62,7 @@ class VoiceSession:
         self._fed_at = 0.0
         """When sound was last handed to it, on the steady clock; 0: never."""
         self._early = ""
-        """Words of the utterance that the client was told before its commit."""
+        """Words of the utterance that the client got before its commit."""
         self._transcribed: dict[str, asyncio.Event] = {}
         self._sounds_until = 0.0
         """When the replies made so far have been played to their end, on the steady clock."""
@@ -111,7 +111,7 @@ class VoiceSession:
         return self._finish(utterance, self._early, known)
 
     async def _settled(self, utterance: Utterance) -> AsyncIterator[Transcript]:
-        """All words but the last of each partial transcript, as long as they only add to what was told."""
+        """All words but the last of each partial transcript, as long as they only add to what was sent."""
         async for partial in utterance.partials():
             if self._utterance is not utterance:
                 return

@@ -7,13 +7,13 @@ from contextlib import asynccontextmanager
 
 from backend.access.principal import Grant
 from backend.access.rates import Buckets
+from backend.access.secret_key import secret_keys
 from backend.access.store import AccessStore
 from backend.extension import Extension, Ground, Opened
 from backend.extensions.sharing.routes import router
 from backend.extensions.sharing.settings import SharingSettings
 from backend.extensions.sharing.shared_links import SharedLinks
 from backend.extensions.sharing.sharing import READS_PER_MINUTE, LinkTokens, Sharing
-from backend.http.secret_key import secret_keys
 
 
 @asynccontextmanager

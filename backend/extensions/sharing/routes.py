@@ -10,7 +10,8 @@ from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, Field
 from starlette.responses import FileResponse
 
-from backend.budgets.usage import WRITE
+from backend.access.addresses import address_key
+from backend.access.usage import WRITE
 from backend.citations import as_json
 from backend.errors import BadRequest, CallerError, Forbidden, Gone, NotFound
 from backend.extensions.sharing.shared_links import SharedLink
@@ -18,7 +19,6 @@ from backend.extensions.sharing.sharing import ID, Sharing
 from backend.http.bodies import documented, read_body
 from backend.http.budgets import spend
 from backend.http.context import Context, Here, principal_of
-from backend.http.limits import address_key
 from backend.http.long_answers import json_response
 from backend.runtime.json_objects import Json
 from backend.storage.ledger.recall import recall_until

@@ -29,7 +29,7 @@ class Conversation:
     spoken: bool = False
     """Whether the last utterance came by voice."""
     results: tuple[str, ...] = ()
-    """Outputs of functions that nobody has told the caller yet."""
+    """Outputs of functions that the caller has not heard yet."""
     notes: tuple[str, ...] = ()
     """What the client noted for us, oldest first."""
     calls: tuple[str, ...] = ()

@@ -1,8 +1,8 @@
-"""Whom a sentence is for: the specialist whose description and examples are like it. Pure but for the vectors.
+"""Which specialist a sentence is for: the one with a description and examples like it. Pure but for the vectors.
 
 Nothing here knows any domain. What the specialists say of themselves stands in the schema of the tool that asks them:
 a description and examples for each. A sentence is compared with each of theirs by vectors, which know that frost is
-cold, and by the phrases they share, which know that "where is my" asks for what somebody has told.
+cold, and by the phrases they share, which know that "where is my" asks for what somebody has said.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ UNSURE = -0.7
 PLAIN = -0.5
 """The score from which a sentence is small talk."""
 LIKELY = 0.3
-"""The score from which a sentence that asks for nothing is a question for whoever takes all others."""
+"""The score from which a sentence that asks for nothing is a question for the specialist that takes all others."""
 NAMED = 0.2
 """What it adds that a sentence holds a word of the domain's name."""
 SURENESS, WORDING = 1.0, 0.4
-"""How much it counts whom a transcript is for, and how its words follow each other, its sound counting one."""
+"""How much the specialist of a transcript counts, and how its words follow each other, its sound counting one."""
 STRANGE, NEUTRAL = -9.0, -5.0
 """Logarithms of a word's probability: less counts as the first, and the second counts neither for nor against it."""
 SHRINKAGE = 0.1
@@ -66,7 +66,7 @@ class Specialist:
 
 @dataclass(frozen=True, slots=True)
 class Routing:
-    """A tool that takes a question for one of several specialists, whom its schema describes."""
+    """A tool that takes a question for one of several specialists, which its schema describes."""
 
     name: str
     domain_field: str
@@ -108,7 +108,7 @@ def routing_of(tools: Sequence[Mapping[str, Any]]) -> Routing | None:
 
 
 class Router:
-    """Learns whose sentences are whose, and tells of any other whom it is for: kernel ridge regression.
+    """Learns which specialist a sentence is for from the sentences of each: kernel ridge regression.
 
     Two sentences are alike by their vectors and by the words and phrases they share, each by half, squared: near ones
     count for far more than many distant ones.
@@ -217,7 +217,7 @@ def _sharpened(alike: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def _vectors(texts: Sequence[str]) -> Vectors:
-    """Return the texts' vectors without times and names: whose weather it is says nothing about whom to ask."""
+    """Return the texts' vectors without times and names: a place says nothing about which specialist to ask."""
     return encode([_unnamed(text) for text in texts])
 
 

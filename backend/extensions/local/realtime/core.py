@@ -1,7 +1,7 @@
 """The Realtime conversation, pure: client events and a handler's parts in, server events and orders out.
 
 No sockets, no clock, no asyncio. `receive` answers a client event; `partly_heard`, `heard` and `said` take what a
-handler makes of the caller's audio and of a reply; `tick` is told the time. Each returns effects (`effects.py`), in
+handler makes of the caller's audio and of a reply; `tick` gets the time. Each returns effects (`effects.py`), in
 the order they must happen. One reply writes to the conversation at a time; from `Answer` to the `End` of its parts it
 is the active one.
 """

@@ -51,7 +51,7 @@ class Item:
     word_times: list[tuple[int, int]] = field(default_factory=list, repr=False)
     """For output_audio: when a word begins, in milliseconds of the item's sound, and its place in `words`."""
     turn: int = field(default=0, repr=False)
-    """For handlers: which user turn this item is, counted by whoever takes it."""
+    """For handlers: which user turn this item is, counted by its taker."""
 
     @property
     def audio_ms(self) -> int:

@@ -1,7 +1,7 @@
 """Beam search: several transcripts are followed side by side, and the one that is likeliest as a whole wins. Pure.
 
 The likeliest token at each place, taken at once (greedy search), is often wrong where another one is nearly as likely
-and the words behind it fit better. Whoever computes the model hands in the log-probabilities that follow each path;
+and the words behind it fit better. The caller computes the model and gives the log-probabilities that follow each path;
 `extend` says from which paths the next ones come.
 """
 

@@ -1,7 +1,7 @@
 """WebSockets whose clients show their token in the address, as `?token=…`: a page cannot choose a WebSocket's headers.
 
-A browser shows its page nothing of a handshake that was refused. So these are accepted, told why in a message of their
-protocol, and closed.
+A browser shows its page nothing of a handshake that was refused. So these are accepted, get the reason in a
+message of their protocol, and are closed.
 """
 
 from __future__ import annotations

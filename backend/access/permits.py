@@ -22,7 +22,7 @@ from typing import Any, Self
 
 from redis.asyncio import Redis
 
-from backend.budgets.usage import Payer, Scope, Subject
+from backend.access.usage import Payer, Scope, Subject
 from backend.errors import MemoryUnavailable, Overloaded, TooMany
 from backend.observability.security_log import SecurityEvent, security_event
 from backend.runtime.supervisor import start_among
@@ -107,7 +107,7 @@ class Permits(RedisStore):
         }
         self._machine = Subject(Scope.MACHINE, hashlib.sha256(machine.encode()).hexdigest()[:20])
         self.machine_calls = 0
-        """The calls that this machine serves, whoever makes them; 0: any number."""
+        """The calls that this machine serves, of all callers together; 0: any number."""
         self._clock = clock
         self._held: dict[tuple[PermitKind, str], Permit] = {}
         self.writing: set[asyncio.Task[None]] = set()
