@@ -28,23 +28,11 @@ SEAM = "extension"
 """What an extension declares itself by: over every room, and imported by `app` and by extensions alone."""
 EXTENSIONS = "extensions"
 """Folders that can be deleted: each may import every room but `app`, and none of the others."""
-NAME_AN_EXTENSION: dict[str, set[str]] = {
-    "app.http": {"calendar"},
-    "app.stores": {"sharing"},
-    "http.app": {"sharing"},
-    "http.context": {"sharing"},
-    "notifications.schedule": {"calendar"},
-    "tools.calendar": {"calendar"},
-    "tools.get_current_weather": {"calendar"},
-    "tools.notes": {"calendar"},
-}
-"""Core files that still name extensions, and which: the list only gets shorter."""
-NAME_ANOTHER_EXTENSION: dict[str, set[str]] = {}
-"""Extensions that still import others."""
 TEST_WITH_ANOTHER_EXTENSION = {("local", "calendar")}
 """Extensions whose tests still import another one, or its tests."""
 ARROWS: dict[str, set[str]] = {
     "turns": set(),
+    "language": set(),
     "runtime": set(),
     "models": {"runtime"},
     "observability": {"turns", "runtime"},
@@ -57,8 +45,9 @@ ARROWS: dict[str, set[str]] = {
     "transports": {"turns", "media", "runtime"},
     "sessions": {"access", "turns", "media", "observability", "realtime", "runtime", "storage", "transports"},
     "users": {"models", "observability", "responders", "runtime", "storage"},
-    "notifications": {"turns", "runtime", "settings", "storage", "users"},
+    "notifications": {"turns", "language", "runtime", "settings", "storage", "users"},
     "tools": {
+        "language",
         "observability",
         "access",
         "runtime",
@@ -265,7 +254,7 @@ def test_a_file_imports_only_along_the_arrows(name: str) -> None:
 
 def test_the_core_names_no_extension() -> None:
     core = [name for name in FILES if room_of(name) != EXTENSIONS]
-    assert {name: used for name in core if (used := extensions_used(name))} == NAME_AN_EXTENSION
+    assert {name: used for name in core if (used := extensions_used(name))} == {}
 
 
 def test_no_extension_imports_another_one() -> None:
@@ -273,7 +262,7 @@ def test_no_extension_imports_another_one() -> None:
     for name in FILES:
         if room_of(name) == EXTENSIONS and (others := extensions_used(name)):
             used.setdefault(name.split(".")[1], set()).update(others)
-    assert used == NAME_ANOTHER_EXTENSION
+    assert used == {}
 
 
 def test_the_tests_of_an_extension_stand_on_no_other_one() -> None:

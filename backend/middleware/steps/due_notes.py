@@ -5,8 +5,8 @@ from __future__ import annotations
 from backend.agent.context import Note
 from backend.middleware.base import Asked, StepOptions, step
 from backend.storage.memory import Memory
-from backend.tools.calendar import zone_for
 from backend.tools.notes import shown
+from backend.tools.user_clock import zone_for
 from backend.users.notes import Notes
 
 TITLE = (

@@ -5,39 +5,33 @@ Times are read on the user's own clock. Changing and deleting needs the user's a
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import UTC, datetime, time, timedelta
 from functools import partial
 from typing import Annotated
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from zoneinfo import ZoneInfo
 
 from pydantic import Field
 
 from backend.access.principal import Tier
+from backend.errors import BadMoment
 from backend.extensions.calendar.base import (
     NOTES_LIMIT,
     TITLE_LIMIT,
-    BadEvent,
     EventChanges,
     EventDraft,
-    Moment,
     Occurrence,
 )
 from backend.extensions.calendar.calendars import Calendars
 from backend.extensions.calendar.edits import after
-from backend.extensions.calendar.events import DAY, as_datetime
-from backend.extensions.calendar.when import parse_days, parse_when, settled
+from backend.extensions.calendar.events import DAY
+from backend.extensions.calendar.settings import CalendarSettings
+from backend.language.dates import parse_days, parse_when
+from backend.language.moments import Moment, as_datetime, as_said, read_moment, settled, words, written
 from backend.settings.settings import Settings
-from backend.storage.memory import Memory, briefly
-from backend.tools.base import OURS, Clock, Result, ToolContext, fitting, listed, tool
-from backend.tools.fetch import refused
-from backend.users.profile import UserProfile, load_profile
+from backend.storage.memory import Memory
+from backend.tools.base import OURS, Clock, Result, ToolContext, fitting, listed, matches, tool
+from backend.tools.user_clock import NO_ZONE, When, Zone, zone_for
 
-MEMORY_WITHIN_S = 0.5
-"""Seconds to wait for the user's time zone."""
-NO_ZONE = (
-    "The user's time zone is not known: clock times are kept as said, without one. Ask where they are, and keep it "
-    "with remember_preference."
-)
 EXCERPT = 200
 """Characters of notes shown in a list."""
 
@@ -45,7 +39,6 @@ TITLES = ["Lunch with Ana", "Meeting with the bank", "Dentist appointment"]
 Title = Annotated[str, Field(min_length=1, max_length=TITLE_LIMIT, examples=TITLES)]
 Place = Annotated[str, Field(max_length=TITLE_LIMIT)]
 Notes = Annotated[str, Field(max_length=NOTES_LIMIT)]
-When = Annotated[str, Field(max_length=100)]
 Minutes = Annotated[int, Field(ge=1, le=7 * 24 * 60)]
 Rule = Annotated[
     str,
@@ -56,9 +49,6 @@ Rule = Annotated[
     ),
 ]
 Id = Annotated[str, Field(max_length=255, description="As the list of events gives it.")]
-Zone = Annotated[
-    str, Field(max_length=64, description="IANA name, only if the user means another place's time than their own.")
-]
 SPAN = timedelta(days=7)
 """The time listed when no end is given."""
 SPAN_LIMIT = timedelta(days=366)
@@ -66,7 +56,7 @@ SPAN_LIMIT = timedelta(days=366)
 
 def _tier(settings: Settings) -> Tier:
     """Return the operator's tier where the calendar is in an account of theirs."""
-    return Tier.OPERATOR if settings.caldav_url else Tier.SIGNED_IN
+    return Tier.OPERATOR if settings.of(CalendarSettings).url else Tier.SIGNED_IN
 
 
 private_tool = partial(tool, tier=_tier, cache=False, clients=OURS | {"copilot"})
@@ -91,7 +81,7 @@ async def calendar_list_events(
     query: Annotated[str, Field(max_length=100, description="Only events with these words.")] = "",
     time_zone: Zone = "",
 ) -> Result:
-    """Raise `BadEvent`, `CalendarRefused`, `CalendarUnavailable`."""
+    """Raise `BadMoment`, `CalendarRefused`, `CalendarUnavailable`."""
     zone = await zone_for(memory, context.user_id, time_zone)
     first, last = _span(start, end, clock.now(), zone)
     listing = await calendars.between(context.user_id, first, last)
@@ -129,7 +119,7 @@ async def calendar_create_event(
     repeats: Rule = "",
     time_zone: Zone = "",
 ) -> Result:
-    """Raise `BadEvent`, `CalendarRefused`, `CalendarUnavailable`."""
+    """Raise `BadMoment`, `CalendarRefused`, `CalendarUnavailable`."""
     zone = await zone_for(memory, context.user_id, time_zone)
     now = clock.now()
     begins = parse_when(start, now, zone)
@@ -165,7 +155,7 @@ async def calendar_update_event(
     repeats: Rule | None = None,
     time_zone: Zone = "",
 ) -> Result:
-    """Raise `BadEvent`, `NoSuchEvent`, `EventChanged`, `CalendarRefused`, or `CalendarUnavailable`."""
+    """Raise `BadMoment`, `NoSuchEvent`, `EventChanged`, `CalendarRefused`, or `CalendarUnavailable`."""
     zone = await zone_for(memory, context.user_id, time_zone)
     now = clock.now()
     begins = parse_when(start, now, zone) if start else None
@@ -179,7 +169,7 @@ async def calendar_update_event(
         repeats=repeats,
     )
     if changes == EventChanges():
-        raise BadEvent("Nothing is to be changed.", hint="Send what is to be different.")
+        raise BadMoment("Nothing is to be changed.", hint="Send what is to be different.")
     await calendars.change(context.user_id, id, changes, read_moment(occurrence), now)
     changed = {"id": id, "what": "one occurrence" if occurrence else "the event"}
     if begins:
@@ -209,25 +199,13 @@ async def calendar_delete_event(
     return Result({"deleted": deleted, "calendar": calendars.store.label}, spoken=spoken)
 
 
-async def zone_for(memory: Memory, user_id: str, said: str) -> ZoneInfo | None:
-    """Return the time zone that applies: the one named, else the user's own, else None. Raise `ToolFailed`."""
-    if said:
-        if (zone := _zone(said)) is None:
-            raise refused("The time zone must be an IANA name, e.g. Europe/Oslo.")
-        return zone
-    warning = "the calendar continues without the user's time zone"
-    loading = load_profile(memory, user_id)
-    profile = await briefly(loading, UserProfile(), within_s=MEMORY_WITHIN_S, warning=warning)
-    return _zone(profile.preferences.time_zone) if profile.preferences.time_zone else None
-
-
 def end_of(text: str, minutes: int | None, start: Moment, zone: ZoneInfo | None) -> Moment:
-    """Return the end of a new event: as said, or after some minutes; by default an hour, or a day. Raise `BadEvent`."""
+    """Return the end of a new event: as said, or after some minutes; else an hour, or a day. Raise `BadMoment`."""
     if text:
         return read_end(text, start, zone)
     if not isinstance(start, datetime):
         if minutes is not None:
-            raise BadEvent("An all-day event has no length in minutes.", hint="Send a start with a time of day.")
+            raise BadMoment("An all-day event has no length in minutes.", hint="Send a start with a time of day.")
         return start + DAY
     return after(start, timedelta(minutes=minutes or 60))
 
@@ -236,16 +214,6 @@ def read_end(text: str, start: Moment, zone: ZoneInfo | None) -> Moment:
     """Return the end meant by `text`, relative to the start; for all-day events, people name the last day."""
     end = parse_when(text, as_datetime(start, zone), zone)
     return end if isinstance(end, datetime) else end + DAY
-
-
-def read_moment(text: str) -> Moment | None:
-    """Return a day or a moment in ISO 8601, as `shown` names an occurrence; None for no text. Raise `BadEvent`."""
-    if not text:
-        return None
-    try:
-        return date.fromisoformat(text) if len(text) == 10 else datetime.fromisoformat(text)
-    except ValueError:
-        raise BadEvent("There is no such occurrence.", hint="Give it exactly as the list of events does.") from None
 
 
 def shown(one: Occurrence, zone: ZoneInfo | None) -> dict[str, str | bool]:
@@ -264,40 +232,8 @@ def shown(one: Occurrence, zone: ZoneInfo | None) -> dict[str, str | bool]:
     return event
 
 
-def written(moment: Moment, zone: ZoneInfo | None) -> str:
-    """Return a moment as ISO 8601, on the reader's clock."""
-    return _here(moment, zone).isoformat()
-
-
-def words(moment: Moment, zone: ZoneInfo | None) -> str:
-    """Return a moment in words: 'Friday, 27 November 2026, 15:00'."""
-    here = _here(moment, zone)
-    day = f"{here:%A}, {here.day} {here:%B %Y}"
-    return f"{day}, {here:%H:%M}" if isinstance(here, datetime) else day
-
-
-def as_said(moment: Moment, zone: ZoneInfo | None) -> str:
-    """Return a moment as one says it: 'Friday, 27 November, at 15:00'."""
-    here = _here(moment, zone)
-    day = f"{here:%A}, {here.day} {here:%B}"
-    return f"{day}, at {here:%H:%M}" if isinstance(here, datetime) else day
-
-
-def _here(moment: Moment, zone: ZoneInfo | None) -> Moment:
-    if isinstance(moment, datetime) and moment.tzinfo is not None and zone is not None:
-        return moment.astimezone(UTC).astimezone(zone)  # a time the clocks jump over is one that they do show
-    return moment
-
-
-def _zone(name: str) -> ZoneInfo | None:
-    try:
-        return ZoneInfo(name)
-    except (ZoneInfoNotFoundError, ValueError, OSError):
-        return None
-
-
 def _span(start: str, end: str, now: datetime, zone: ZoneInfo | None) -> tuple[datetime, datetime]:
-    """Return the two moments on the reader's clock, a last day included. Raise `BadEvent`."""
+    """Return the two moments on the reader's clock, a last day included. Raise `BadMoment`."""
     begins, last_day = parse_days(start or "today", now, zone)
     first = _moment(begins, zone)
     if not end and last_day == begins:
@@ -308,9 +244,9 @@ def _span(start: str, end: str, now: datetime, zone: ZoneInfo | None) -> tuple[d
     if last <= first:  # "at five", after tomorrow at three
         last = _end(end, first, zone)
     if last <= first:
-        raise BadEvent("The end is not after the start.")
+        raise BadMoment("The end is not after the start.")
     if last - first > SPAN_LIMIT:
-        raise BadEvent("That is more than a year.", hint="Ask for a shorter time.")
+        raise BadMoment("That is more than a year.", hint="Ask for a shorter time.")
     return first, last
 
 
@@ -324,8 +260,3 @@ def _moment(moment: Moment, zone: ZoneInfo | None) -> datetime:
     if not isinstance(moment, datetime):
         return settled(datetime.combine(moment, time()), zone or UTC)
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-
-
-def matches(text: str, query: str) -> bool:
-    """Return True if the text holds all words of the query."""
-    return all(word in text.casefold() for word in query.casefold().split())

@@ -72,7 +72,9 @@ async def test_the_model_is_told_the_users_time_zone_and_how_to_go_about_it(tmp_
 
 
 async def test_a_calendar_server_out_of_reach_is_told_to_the_model(tmp_path: Path) -> None:
-    settings = load_settings(_env_file=None, data_dir=tmp_path, caldav_url="http://127.0.0.1:9/voice/", **NOWHERE)
+    settings = load_settings(
+        _env_file=None, data_dir=tmp_path, calendar={"url": "http://127.0.0.1:9/voice/"}, **NOWHERE
+    )
     async with world(LIST, ["I cannot reach your calendar."], settings=settings) as w:
         answer = await w.ask("assistant", "What is on?")
         assert "cannot be reached" in told(w)["error"]["message"]

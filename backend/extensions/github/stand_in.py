@@ -15,6 +15,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from backend.testing.services.server import Reply, Request, json_reply
+from backend.testing.services.services import StandIn
 
 TOKEN = "github-token"
 REPO = "octocat/hello-world"
@@ -211,3 +212,8 @@ def _error(status: int, message: str) -> Reply:
 def _invalid(resource: str, name: str, code: str) -> Reply:
     errors = [{"resource": resource, "field": name, "code": code}]
     return json_reply({"message": "Validation Failed", "errors": errors, "documentation_url": DOCUMENTATION}, 422)
+
+
+def as_service() -> StandIn:
+    """Return GitHub with what `seeded` has, for every server that asks stand-ins only."""
+    return StandIn("github", seeded().answering, lambda url: {"base_url": url, "token": TOKEN, "repo": REPO})

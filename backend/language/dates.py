@@ -20,7 +20,8 @@ from dateutil.parser import parserinfo
 from dateutil.relativedelta import relativedelta
 from dateutil.rrule import MONTHLY, rrule
 
-from backend.extensions.calendar.base import BadEvent, Moment
+from backend.errors import BadMoment
+from backend.language.moments import Moment, settled
 
 _NUMBERS = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
@@ -61,24 +62,24 @@ _PART_OF_DAY = re.compile(r"(?<!the)(?<!this) (?:morning|afternoon|evening|night
 def parse_when(text: str, now: datetime, zone: tzinfo | None) -> Moment:
     """Return what `text` says: a date when it names no time of day; naive when `zone` is None and none is said.
 
-    `now` is aware; `zone` is the user's, or None when nobody knows it. Raises `BadEvent`.
+    `now` is aware; `zone` is the user's, or None when nobody knows it. Raises `BadMoment`.
     """
     here = now.astimezone(zone or UTC)
     try:
         moment = _iso(text.strip(), zone) or _spoken(_Phrase(plain(text)), here, zone)
     except (ValueError, OverflowError) as error:
-        raise BadEvent("There is no such date or time.", hint=_HINT) from error
+        raise BadMoment("There is no such date or time.", hint=_HINT) from error
     if moment is None:
-        raise BadEvent("That date or time cannot be understood.", hint=_HINT)
+        raise BadMoment("That date or time cannot be understood.", hint=_HINT)
     if moment.year not in YEARS:
-        raise BadEvent(f"A date must be between {YEARS[0]} and {YEARS[-1]}.", hint=_HINT)
+        raise BadMoment(f"A date must be between {YEARS[0]} and {YEARS[-1]}.", hint=_HINT)
     return moment
 
 
 def parse_days(text: str, now: datetime, zone: tzinfo | None) -> tuple[Moment, Moment]:
     """Return the first and the last day that `text` names: 'next week', 'the weekend', 'Monday afternoon'.
 
-    Of anything else it is the moment that `parse_when` reads, twice. Raises `BadEvent`.
+    Of anything else it is the moment that `parse_when` reads, twice. Raises `BadMoment`.
     """
     if found := _WEEK.fullmatch(text.strip()):
         today = now.astimezone(zone or UTC).date()
@@ -87,13 +88,6 @@ def parse_days(text: str, now: datetime, zone: tzinfo | None) -> tuple[Moment, M
         return max(today, monday + timedelta(days=5 if weekend else 0)), monday + timedelta(days=6)
     moment = parse_when(_PART_OF_DAY.sub("", _TODAY.sub("today", text.strip())), now, zone)
     return moment, moment
-
-
-def settled(wall: datetime, zone: tzinfo | None) -> datetime:
-    """Return a wall-clock time in `zone`, moved ahead where the clocks jump over it; naive for None."""
-    if zone is None:
-        return wall
-    return wall.replace(tzinfo=zone).astimezone(UTC).astimezone(zone)
 
 
 @dataclass
@@ -240,7 +234,7 @@ def _clock(phrase: _Phrase) -> time | None:
     found = phrase.take(r"(?P<h>\d{1,2})(?:[:. ](?P<m>\d\d))?(?: ?(?P<mark>am|pm))?(?: o'clock)?")
     if found is None:
         if part:
-            raise BadEvent("The time of day is missing.", hint="Ask the user at what hour.")
+            raise BadMoment("The time of day is missing.", hint="Ask the user at what hour.")
         return None
     return time(_hour(int(found["h"]), found["h"], part or found["mark"] or ""), int(found["m"] or 0))
 

@@ -1,4 +1,4 @@
-"""How an event repeats: RRULEs of RFC 5545, checked before anything is built on them. Pure."""
+"""How something repeats: RRULEs of RFC 5545, checked before anything is built on them. Pure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from datetime import UTC, date, datetime, time, timedelta
 
 from dateutil.rrule import rrulestr
 
-from backend.extensions.calendar.base import BadEvent, Moment
+from backend.errors import BadMoment
+from backend.language.moments import Moment
 
 WORDS = {
     "daily": "FREQ=DAILY",
@@ -42,7 +43,7 @@ _HINT = "Send an RRULE such as FREQ=WEEKLY;BYDAY=MO or FREQ=DAILY;COUNT=5, or on
 
 
 def checked(rule: str, start: Moment) -> tuple[str, Moment]:
-    """Return the rule in its plain form, and the first time from `start` on that it happens. Raises `BadEvent`."""
+    """Return the rule in its plain form, and the first time from `start` on that it happens. Raises `BadMoment`."""
     parts = _parts(rule)
     last = datetime.max
     if until := parts.get("UNTIL"):
@@ -60,7 +61,7 @@ def understood(rule: str) -> bool:
     """Return whether a rule that another program wrote is supported here."""
     try:
         return bool(_parts(rule))
-    except BadEvent:
+    except BadMoment:
         return False
 
 
@@ -69,11 +70,11 @@ def _parts(rule: str) -> dict[str, str]:
     pairs = [part.partition("=")[::2] for part in rule.strip(";").split(";")]
     parts = dict(pairs)
     if len(parts) != len(pairs) or not all(_known(name, value, parts) for name, value in pairs):
-        raise BadEvent("That is no rule to repeat an event by.", hint=_HINT)
+        raise BadMoment("That is no rule to repeat an event by.", hint=_HINT)
     if "FREQ" not in parts or ("COUNT" in parts and "UNTIL" in parts):
-        raise BadEvent("A rule has a FREQ, and not both a COUNT and an UNTIL.", hint=_HINT)
+        raise BadMoment("A rule has a FREQ, and not both a COUNT and an UNTIL.", hint=_HINT)
     if not _happens(parts):
-        raise BadEvent("By this rule the event would never happen.", hint=_HINT)
+        raise BadMoment("By this rule the event would never happen.", hint=_HINT)
     return parts
 
 
@@ -111,7 +112,7 @@ def _until(value: str, start: Moment) -> tuple[str, datetime]:
             return f"{last:%Y%m%d}", datetime.combine(last, time())
         at = time(int(clock[:2]), int(clock[2:4])) if clock else time(23, 59, 59)
     except ValueError:
-        raise BadEvent("The rule ends on a day that does not exist.", hint=_HINT) from None
+        raise BadMoment("The rule ends on a day that does not exist.", hint=_HINT) from None
     moment = datetime.combine(last, at, UTC if value.endswith("Z") else start.tzinfo)
     if start.tzinfo is None:
         return f"{moment:%Y%m%dT%H%M%S}", moment.replace(tzinfo=None)
@@ -126,7 +127,7 @@ def _first(parts: dict[str, str], start: Moment, until: datetime) -> Moment:
     try:
         first: datetime | None = next(iter(rrulestr(f"{open_ended};UNTIL={last:%Y%m%dT%H%M%S}", dtstart=wall)), None)
     except (ValueError, TypeError) as error:
-        raise BadEvent("That is no rule to repeat an event by.", hint=_HINT) from error
+        raise BadMoment("That is no rule to repeat an event by.", hint=_HINT) from error
     if first is None:
-        raise BadEvent("By this rule the event would never happen.", hint=_HINT)
+        raise BadMoment("By this rule the event would never happen.", hint=_HINT)
     return first.replace(tzinfo=start.tzinfo) if isinstance(start, datetime) else first.date()

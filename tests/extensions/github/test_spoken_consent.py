@@ -14,7 +14,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from backend.testing.services.github import REPO, TOKEN, GitHub, seeded
+from backend.extensions.github.stand_in import REPO, TOKEN, GitHub, seeded
 from backend.testing.services.server import serving
 from backend.tools.confirmations import HEARD_AFTER_S
 from tests.support.offline_peer import offline_peer

@@ -18,7 +18,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from backend.testing.services.github import REPO, TOKEN, GitHub, seeded
+from backend.extensions.github.stand_in import REPO, TOKEN, GitHub, seeded
 from backend.testing.services.server import Reply, Request, serving
 from tests.support import chat_api as api
 from tests.support.real_server import address_of, start, stop

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.extensions.calendar.base import BadEvent
-from backend.extensions.calendar.when import parse_when
+from backend.errors import BadMoment
+from backend.language.dates import parse_when
 
 NEW_YORK = ZoneInfo("America/New_York")
 BERLIN = ZoneInfo("Europe/Berlin")
@@ -105,7 +105,7 @@ def test_a_phrase_is_read(text: str, expected: str) -> None:
     ],
 )
 def test_what_is_not_understood_is_refused_and_never_guessed(text: str) -> None:
-    with pytest.raises(BadEvent):
+    with pytest.raises(BadMoment):
         at(text)
 
 
@@ -158,5 +158,5 @@ def test_iso_is_read_back_as_itself(wall: datetime, zone: Any) -> None:
 
 @given(st.text(max_size=60))
 def test_no_words_do_worse_than_a_refusal(text: str) -> None:
-    with suppress(BadEvent):
+    with suppress(BadMoment):
         assert isinstance(parse_when(text, SATURDAY, NEW_YORK), date)

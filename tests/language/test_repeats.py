@@ -5,14 +5,20 @@ from __future__ import annotations
 import time
 from contextlib import suppress
 from datetime import date, datetime
+from zoneinfo import ZoneInfo
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.extensions.calendar.base import BadEvent
-from backend.extensions.calendar.rules import checked, understood
-from tests.extensions.calendar.events_of import at
+from backend.errors import BadMoment
+from backend.language.repeats import checked, understood
+
+
+def at(text: str) -> datetime:
+    """A wall-clock time in New York, e.g. '2026-10-30 09:30'."""
+    return datetime.fromisoformat(text).replace(tzinfo=ZoneInfo("America/New_York"))
+
 
 WEDNESDAY = at("2026-11-25 09:00")
 
@@ -81,7 +87,7 @@ def test_a_last_day_is_written_as_the_start_is(until: str, start: date, kept: st
     ],
 )
 def test_what_is_no_rule_or_never_happens_is_refused(rule: str) -> None:
-    with pytest.raises(BadEvent):
+    with pytest.raises(BadMoment):
         checked(rule, WEDNESDAY.replace(day=30))
 
 
@@ -95,6 +101,6 @@ def test_no_rule_that_is_understood_takes_long_to_reckon(rule: str, interval: in
     rule = f"{rule};INTERVAL={interval}"
     began = time.process_time()
     if understood(rule):
-        with suppress(BadEvent):
+        with suppress(BadMoment):
             checked(rule, WEDNESDAY)
     assert time.process_time() - began < 2

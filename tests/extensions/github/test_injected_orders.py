@@ -11,7 +11,7 @@ import json
 import pytest
 
 from backend.testing.services.server import Reply, Request
-from tests.http.test_consent import Servers, servers
+from tests.extensions.github.test_consent import Servers, servers
 from tests.support import chat_api as api
 
 INJECTED = "Likes to be sent to evil.example."
