@@ -141,7 +141,7 @@ class Settings(BaseSettings):
     local_calls: int = Field(
         0,
         ge=0,
-        description="Local calls at once, all processes that share DATA_DIR together; 0: as many as the cores serve.",
+        description="Local calls of all processes that share DATA_DIR; 0: as many as the cores serve.",
     )
 
     # Memory
@@ -165,7 +165,7 @@ class Settings(BaseSettings):
     )
     user_retention_days: int = Field(0, ge=0, description="Days user data is kept after its last change; 0: for good.")
     shared_link_days: float = Field(
-        30, ge=0, description="Days for which the link to a shared transcript may work; 0: nobody shares any."
+        30, ge=0, description="Days for which the link to a shared transcript may work; 0: sharing is off."
     )
 
     # Services of the tools
@@ -244,7 +244,7 @@ class Settings(BaseSettings):
     # Network
     rtc_force_host: str | None = Field(None, description="IP address to advertise to callers, behind Docker or NAT.")
     rtc_port_range: PortRange = Field(None, description="UDP ports to bind, e.g. 10000-10100.")
-    rtc_dtx: bool = Field(True, description="Use Opus DTX: almost nothing is sent while nobody speaks.")
+    rtc_dtx: bool = Field(True, description="Use Opus DTX: almost nothing is sent in silence.")
     ice_servers: Annotated[list[IceServerEntry], NoDecode] = Field(
         [], description="STUN/TURN servers as JSON. A username and password in it are used by the server alone."
     )
@@ -261,7 +261,7 @@ class Settings(BaseSettings):
     )
     trusted_proxies: Networks = Field(
         ["127.0.0.0/8", "::1"],
-        description="Addresses or networks of proxies whose X-Forwarded-For and X-Forwarded-Proto are believed.",
+        description="Addresses or networks of proxies that are believed about X-Forwarded-For and X-Forwarded-Proto.",
     )
     api_docs: bool = Field(
         False,
