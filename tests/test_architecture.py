@@ -55,6 +55,8 @@ NAME_AN_EXTENSION: dict[str, set[str]] = {
 """Core files that still name extensions, and which: the list only gets shorter."""
 NAME_ANOTHER_EXTENSION: dict[str, set[str]] = {"rtvi": {"realtime_endpoint"}}
 """Extensions that still import others."""
+TEST_WITH_ANOTHER_EXTENSION = {("local", "calendar"), ("self_hosted", "local")}
+"""Extensions whose tests still import another one, or its tests."""
 ARROWS: dict[str, set[str]] = {
     "turns": set(),
     "runtime": set(),
@@ -62,8 +64,7 @@ ARROWS: dict[str, set[str]] = {
     "observability": {"turns", "runtime"},
     "settings": set(),
     "storage": {"runtime"},
-    "budgets": {"models", "observability", "runtime", "settings", "storage"},
-    "access": {"settings", "storage"},
+    "access": {"models", "observability", "runtime", "settings", "storage"},
     "media": {"turns", "runtime", "settings"},
     "responders": {"turns", "media", "runtime", "settings"},
     "transports": {"turns", "media", "runtime"},
@@ -155,7 +156,6 @@ ARROWS: dict[str, set[str]] = {
     },
     "http": {
         "access",
-        "budgets",
         "chat",
         "turns",
         "coordinator",
@@ -289,6 +289,22 @@ def test_no_extension_imports_another_one() -> None:
         if room_of(name) == EXTENSIONS and (others := extensions_used(name)):
             used.setdefault(name.split(".")[1], set()).update(others)
     assert used == NAME_ANOTHER_EXTENSION
+
+
+def test_the_tests_of_an_extension_stand_on_no_other_one() -> None:
+    tests = Path(__file__).resolve().parent / EXTENSIONS
+    used = {
+        (path.relative_to(tests).parts[0], parts[2])
+        for path in tests.rglob("*.py")
+        for name in _imported(path)
+        if (parts := name.split("."))[1:2] == [EXTENSIONS] and parts[2:]
+    }
+    assert {(one, other) for one, other in used if one not in (other, "__init__.py")} == TEST_WITH_ANOTHER_EXTENSION
+
+
+def _imported(path: Path) -> set[str]:
+    nodes = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.ImportFrom)]
+    return {node.module or "" for node in nodes}
 
 
 def test_every_arrow_leads_down() -> None:

@@ -14,13 +14,13 @@ from functools import partial
 from aiortc import RTCIceServer
 from prometheus_client import generate_latest
 
+from backend.access.budgets import Budgets
+from backend.access.metered import CallMeter
+from backend.access.permits import PermitKind
+from backend.access.prices import load_prices
 from backend.app.foundation import Foundation
 from backend.app.stores import Stores
 from backend.app.tasks import TaskSubsystem
-from backend.budgets.budgets import Budgets
-from backend.budgets.metered import CallMeter
-from backend.budgets.permits import PermitKind
-from backend.budgets.prices import load_prices
 from backend.call.dependencies import CallDependencies
 from backend.call.engine import CallEngine
 from backend.call.prompts import CallerBackground, brief

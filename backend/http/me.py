@@ -15,8 +15,8 @@ import msgspec
 from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-from backend.budgets.permits import PermitKind
-from backend.budgets.usage import WRITE
+from backend.access.permits import PermitKind
+from backend.access.usage import WRITE
 from backend.errors import MemoryUnavailable, VoiceError
 from backend.http.bodies import documented, read_body
 from backend.http.budgets import holding, payer_of, spend, take_permit

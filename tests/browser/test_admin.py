@@ -15,8 +15,8 @@ import pytest_asyncio
 from fakeredis import FakeAsyncRedis
 from playwright.async_api import Browser
 
-from backend.budgets.budgets import Budgets
-from backend.budgets.usage import TURN, Payer, Resource
+from backend.access.budgets import Budgets
+from backend.access.usage import TURN, Payer, Resource
 from backend.errors import OverBudget
 from backend.observability.call_metrics import RecentMetrics
 from backend.settings.budgets import BudgetSettings

@@ -21,7 +21,7 @@ def peer() -> Iterator[OfflinePeer]:
 
 @pytest.fixture(scope="module")
 def server(peer: OfflinePeer) -> Iterator[RunningServer]:
-    with running_server(peer) as running:
+    with running_server(OFFLINE_URL=peer.url) as running:
         yield running
 
 

@@ -74,7 +74,7 @@ async def answered(call: PlacedCall, text: str) -> str:
 ACKNOWLEDGED = ("Let me check.", "One moment, please.", "I will look that up.", "Let me see.")
 
 
-async def test_with_no_key_it_is_remembered_held_to_forgotten_and_erased_by_text_and_by_voice() -> None:
+async def test_without_a_model_it_is_remembered_kept_forgotten_and_erased_by_text_and_by_voice() -> None:
     with running_server() as running:
         async with a_browser(running) as browser, a_browser(running) as stranger:
             for http in (browser, stranger):
@@ -83,8 +83,8 @@ async def test_with_no_key_it_is_remembered_held_to_forgotten_and_erased_by_text
                 "I will remember: Your sister's name is Anna."
             )
             await _by_voice(running, browser)
-            assert await say(browser, "What's my sister's name?") == "You told me: Your sister's name is Anna, captain."
-            assert await say(browser, "Forget that.") == "I have forgotten this: Your sister's name is Anna, captain."
+            assert await say(browser, "What's my sister's name?") == "You told me: Your sister's name is Anna."
+            assert await say(browser, "Forget that.") == "I have forgotten this: Your sister's name is Anna."
             assert await say(stranger, "What are my standing instructions?") == (
                 "You have given me no standing instructions."
             )

@@ -44,7 +44,7 @@ async def test_a_conversation_survives_a_restart_an_outage_and_a_call_and_stays_
                 await Signalling(ana).config()
                 before = await say(ana, "My name is Ana.", message_id="m1")
                 assert before["history"] == "kept"
-                assert (await say(bob, "What is my name?"))["text"] == "You have not told me your name yet."
+                assert (await say(bob, "What is my name?"))["text"] == "You have not told me anything about that."
                 cookies = ana.cookies
         finally:
             await stop(first)
@@ -53,8 +53,8 @@ async def test_a_conversation_survives_a_restart_an_outage_and_a_call_and_stays_
             url = (await address_of(second)).replace("localhost", "127.0.0.1")
             async with client(url, _moved(cookies)) as ana:
                 assert await say(ana, "My name is Ana.", message_id="m1") == before
-                assert (await say(ana, "What is my name?"))["text"] == "Your name is Ana."
-                assert await _heard_in_a_call(ana, "What did I just ask?") == "You said: What is my name?"
+                assert (await say(ana, "What is my name?"))["text"] == "You told me: Your name is Ana."
+                assert await _heard_in_a_call(ana, "What did you say?") == "You told me: Your name is Ana."
                 await until(lambda: _knows(ana, 6))
                 await _outage(ana, second.pid)
         finally:
@@ -90,8 +90,8 @@ async def _outage(ana: httpx2.AsyncClient, server: int) -> None:
     redis.send_signal(signal.SIGSTOP)
     try:
         asked_at = time.monotonic()
-        reply = await say(ana, "Why is the sky blue?")
-        assert reply["history"] == "unavailable" and "blue" in reply["text"]
+        reply = await say(ana, "What is 17 times 24?")
+        assert reply["history"] == "unavailable" and "408" in reply["text"]
         assert time.monotonic() - asked_at < 10
     finally:
         redis.send_signal(signal.SIGCONT)

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Query, Request, WebSocket
 from pydantic import BaseModel, Field
 
-from backend.budgets.usage import WRITE
+from backend.access.usage import WRITE
 from backend.errors import Forbidden, VoiceError
 from backend.extensions.realtime_endpoint.call_routes import follow_call
 from backend.extensions.realtime_endpoint.sessions import MODEL_LIMIT, PROTOCOL, new_session

@@ -8,15 +8,15 @@ from fastapi import APIRouter, Request, WebSocket
 from pydantic import BaseModel, Field, StrictBool
 from starlette.requests import ClientDisconnect
 
+from backend.access.addresses import address_key
+from backend.access.credentials import Identity
 from backend.errors import NotFound, VoiceError
 from backend.extensions.rtvi.webrtc import accept_rtvi_offer
 from backend.extensions.rtvi.websocket import RtviSocket
 from backend.http.bodies import documented, read_body
 from backend.http.client_calls import admit_client, reserve_for
 from backend.http.context import Caller, Context, Here, context_of
-from backend.http.credentials import Identity
 from backend.http.identity import refuse
-from backend.http.limits import address_key
 from backend.http.signalling import admit_call
 from backend.runtime.json_objects import Json
 from backend.sessions.offers import CallerLeft, connect_offer

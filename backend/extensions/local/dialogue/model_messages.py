@@ -7,23 +7,18 @@ first and last.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from backend.extensions.local.realtime.items import Item
 from backend.extensions.local.realtime.response import Order
+from backend.models.tagged import as_text
 from backend.runtime.json_objects import Json
 
 HISTORY_CHARACTERS = 8_000
 """Of the conversation, the newest, so that it fits the small contexts that local servers begin with (Ollama: 4,096
 tokens) beside the instructions and the tools."""
 STILL_AT_WORK = '{"status": "still at work; the result will come later"}'
-TOOLS_AS_TEXT = """\
-You can call these functions (JSON Schemas of their arguments):
-{tools}
-To call one, write exactly this: <tool_call>{{"name": "…", "arguments": {{…}}}}</tool_call>
-Then stop. The result comes with the next message."""
 
 
 def messages_of(order: Order) -> list[Json]:
@@ -53,10 +48,8 @@ def tools_of(order: Order) -> list[Json]:
 
 def with_tools_as_text(messages: Sequence[Json], tools: Sequence[Json]) -> list[Json]:
     """Return the messages for a server that knows no tools: they are described, and calls and results are text."""
-    system, *rest = [_as_text(message) for message in messages]
-    described = "\n".join(json.dumps(tool["function"], ensure_ascii=False) for tool in tools)
-    text = f"{system['content']}\n\n{TOOLS_AS_TEXT.format(tools=described)}" if tools else system["content"]
-    return [{"role": "system", "content": text}, *_merged(rest)]
+    written: Any = as_text(cast(Any, messages), tools)
+    return _merged(written)
 
 
 def _messages(item: Item, calls: Mapping[str, Item], outputs: set[str]) -> Iterator[Json]:
@@ -101,14 +94,3 @@ def _newest(messages: Sequence[Json]) -> list[Json]:
             break
         kept.insert(0, {**message, "content": str(message["content"])[-HISTORY_CHARACTERS:]})
     return kept
-
-
-def _as_text(message: Json) -> Json:
-    if message["role"] == "tool":
-        return {"role": "user", "content": f"<tool_response>{message['content']}</tool_response>"}
-    calls: list[Any] = message.get("tool_calls") or []
-    written = [
-        f'<tool_call>{{"name": "{call["function"]["name"]}", "arguments": {call["function"]["arguments"]}}}</tool_call>'
-        for call in calls
-    ]
-    return {"role": message["role"], "content": "\n".join([str(message["content"]), *written]).strip()}

@@ -22,7 +22,7 @@ from operator import itemgetter
 
 from redis.asyncio import Redis
 
-from backend.budgets.usage import EVERYBODY, Resource, Scope, Subject, Usage
+from backend.access.usage import EVERYBODY, Resource, Scope, Subject, Usage
 from backend.errors import MemoryUnavailable
 from backend.storage.client import Pipe, RedisStore
 

@@ -10,10 +10,10 @@ from contextlib import aclosing, asynccontextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 
-from backend.budgets.budgets import Budgets
-from backend.budgets.payers import current_payer
-from backend.budgets.prices import PriceTable, ReplyPrice, TokensByKind
-from backend.budgets.usage import CALL, Payer, Resource
+from backend.access.budgets import Budgets
+from backend.access.payers import current_payer
+from backend.access.prices import PriceTable, ReplyPrice, TokensByKind
+from backend.access.usage import CALL, Payer, Resource
 from backend.models.base import ChatMessage, ChatModel, Delta, Finished, TextDelta, ToolCall
 from backend.models.embedding import Embedder
 from backend.observability.work_metrics import WorkMetrics

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from redis.asyncio import Redis
 
-from backend.budgets.new_users import LOOK_EVERY_S, NewUsers
+from backend.access.new_users import LOOK_EVERY_S, NewUsers
 from backend.users.memories import Memories
-from tests.budgets.test_two_processes import STRANGER, browser, soon
+from tests.access.test_two_processes import STRANGER, browser, soon
 from tests.support.offline_peer import running_peer
 from tests.support.redis_server import RedisProcess
 from tests.support.running_server import running_server

@@ -17,11 +17,11 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from backend.budgets.day_counts import DayCounts
-from backend.budgets.new_users import NewUsers
-from backend.budgets.payers import Payers
-from backend.budgets.permits import Permits
-from backend.budgets.usage import (
+from backend.access.day_counts import DayCounts
+from backend.access.new_users import NewUsers
+from backend.access.payers import Payers
+from backend.access.permits import Permits
+from backend.access.usage import (
     EVERYBODY,
     Excess,
     Payer,

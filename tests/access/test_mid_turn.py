@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.budgets.test_two_processes import STRANGER, browser
+from tests.access.test_two_processes import STRANGER, browser
 from tests.support.offline_peer import OfflinePeer, running_peer
 from tests.support.running_server import RunningServer, placed_call, running_server
 from tests.support.speech import silence, speech

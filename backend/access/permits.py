@@ -22,7 +22,7 @@ from typing import Any, Self
 
 from redis.asyncio import Redis
 
-from backend.budgets.usage import Payer, Scope, Subject
+from backend.access.usage import Payer, Scope, Subject
 from backend.errors import MemoryUnavailable, Overloaded, TooMany
 from backend.observability.security_log import SecurityEvent, security_event
 from backend.runtime.supervisor import start_among

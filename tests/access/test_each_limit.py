@@ -11,7 +11,7 @@ import pytest
 
 from backend.access.keys import ApiKeys
 from backend.testing.services.server import Reply, Request, json_reply, serving
-from tests.budgets.test_two_processes import OTHER, STRANGER, browser, soon
+from tests.access.test_two_processes import OTHER, STRANGER, browser, soon
 from tests.support.offline_peer import OfflinePeer, running_peer
 from tests.support.running_server import running_server
 

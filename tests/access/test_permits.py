@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from fakeredis import FakeAsyncRedis, FakeServer
 
-from backend.budgets.permits import HANDSHAKES, Permit, PermitKind, Permits
-from backend.budgets.usage import Payer
+from backend.access.permits import HANDSHAKES, Permit, PermitKind, Permits
+from backend.access.usage import Payer
 from backend.errors import Overloaded, TooMany
 from backend.settings.budgets import BudgetSettings
 

@@ -10,7 +10,7 @@ import pytest
 from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
 
-from tests.budgets.test_two_processes import OTHER, STRANGER, browser
+from tests.access.test_two_processes import OTHER, STRANGER, browser
 from tests.support.offline_peer import running_peer
 from tests.support.running_server import RunningServer, placed_call, running_server
 

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from starlette.requests import HTTPConnection
 
 from backend.access.access import Access
+from backend.access.addresses import address_key, is_from_here
 from backend.access.keys import ApiKeys, Signed, looks_signed
 from backend.access.oidc import OIDC_USER
 from backend.access.principal import USER_GRANTS, Grant, Principal, Tier
-from backend.http.auth import KnownUser, OpenedSession, Signatures, new_user
-from backend.http.limits import address_key, is_from_here
-from backend.http.token_sockets import token_socket
+from backend.access.signatures import KnownUser, OpenedSession, Signatures, new_user
+from backend.access.token_sockets import token_socket
 from backend.runtime.json_objects import Json
 
 KEY_PROTOCOL = "openai-insecure-api-key."

@@ -16,8 +16,8 @@ from contextvars import ContextVar
 import msgspec
 from redis.asyncio import Redis
 
-from backend.budgets.new_users import mark_key
-from backend.budgets.usage import Payer
+from backend.access.new_users import mark_key
+from backend.access.usage import Payer
 from backend.runtime.faults import decode_or_skip
 from backend.storage.client import RedisStore
 from backend.storage.memory import briefly

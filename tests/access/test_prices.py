@@ -9,7 +9,7 @@ from typing import Any, get_args
 import pytest
 from openai.types.realtime import RealtimeSessionCreateRequest
 
-from backend.budgets.prices import load_prices
+from backend.access.prices import load_prices
 from backend.errors import SettingsError
 from backend.responders.openai_models import capabilities_of
 from backend.settings.settings import load_settings
