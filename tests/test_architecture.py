@@ -18,7 +18,7 @@ import pytest
 BACKEND = Path(__file__).resolve().parent.parent / "backend"
 ARCHITECTURE = BACKEND.parent / "docs" / "architecture.md"
 
-GROUND = {"citations", "errors"}
+GROUND = {"citations", "errors", "page_events"}
 """What every room may import."""
 TOP = "app"
 """The composition root, which imports every room and which no room imports."""
@@ -61,20 +61,18 @@ ARROWS: dict[str, set[str]] = {
     "tools": {
         "observability",
         "access",
-        "turns",
         "runtime",
         "settings",
         "storage",
         "users",
     },
-    "agent": {"access", "turns", "models", "observability", "runtime", "storage", "tools", "users"},
+    "agent": {"access", "models", "observability", "runtime", "storage", "tools", "users"},
     "mcp": {"access", "runtime", "settings", "tools"},
     "middleware": {"agent", "models", "notifications", "runtime", "storage", "tools", "users"},
-    "reasoning": {"agent", "turns", "models", "observability", "runtime", "settings", "tools"},
+    "reasoning": {"agent", "models", "observability", "runtime", "settings", "tools"},
     "thinkers": {
         "access",
         "agent",
-        "turns",
         "middleware",
         "models",
         "observability",
@@ -88,7 +86,6 @@ ARROWS: dict[str, set[str]] = {
     "tasks": {
         "tools",
         "access",
-        "turns",
         "models",
         "notifications",
         "observability",
@@ -116,7 +113,6 @@ ARROWS: dict[str, set[str]] = {
     },
     "coordinator": {
         "agent",
-        "turns",
         "models",
         "notifications",
         "observability",

@@ -62,7 +62,7 @@ class VoiceSession:
         self._fed_at = 0.0
         """When sound was last handed to it, on the steady clock; 0: never."""
         self._early = ""
-        """Words of the utterance that the client got before its commit."""
+        """Words of the utterance that the client has before its commit."""
         self._transcribed: dict[str, asyncio.Event] = {}
         self._sounds_until = 0.0
         """When the replies made so far have been played to their end, on the steady clock."""

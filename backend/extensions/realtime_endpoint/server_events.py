@@ -27,6 +27,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from backend import page_events as page
 from backend.extensions.realtime_endpoint.responses import ClientResponse, OutputItem, status_details, usage_shown
 from backend.realtime.conversation import Conversation
 from backend.realtime.events import audio_committed, heard_for, transcription, truncated
@@ -36,7 +37,6 @@ from backend.realtime.items import Item
 from backend.runtime.json_objects import Json
 from backend.turns import commands as do
 from backend.turns import events as ev
-from backend.turns import page_events as page
 from backend.turns.commands import Purpose
 
 ASKED_FOR = (Purpose.ANSWER, Purpose.RESULT)

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
+from backend import page_events as page
 from backend.extensions.realtime_endpoint.protocol import HANDLERS, ClientProtocol
 from backend.realtime.client_events import CLIENT_EVENTS
 from backend.sessions.client_session import ClientSession
 from backend.turns import commands as do
 from backend.turns import events as ev
-from backend.turns import page_events as page
 from backend.turns.call_options import CallOptions
 from backend.turns.commands import Purpose
 from tests.support.realtime_events import check_server_event

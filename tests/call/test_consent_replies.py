@@ -6,7 +6,7 @@ import asyncio
 
 from backend.access.principal import Tier
 from backend.access.reach import PUBLIC, Reach
-from backend.call.answers import WAITING_LIMIT, AnswerListener
+from backend.call.consent_replies import WAITING_LIMIT, ConsentReplies
 from backend.errors import MemoryUnavailable
 from backend.sessions.registry import Session
 from backend.tools.confirmations import HEARD_AFTER_S
@@ -32,7 +32,7 @@ class Answers:
 
 async def test_utterances_are_taken_in_order_and_one_that_fails_costs_itself_only() -> None:
     answers, session = Answers(), Session("ada", "fake", "c1")
-    listener = AnswerListener(session, answers.take)
+    listener = ConsentReplies(session, answers.take)
     for words in ("first", "lost", "last"):
         listener.on_words(words)
     await until(lambda: len(answers.taken) == 2)
@@ -42,10 +42,10 @@ async def test_utterances_are_taken_in_order_and_one_that_fails_costs_itself_onl
 
 async def test_no_more_wait_than_its_bound_and_none_after_the_call() -> None:
     answers = Answers()
-    listener = AnswerListener(Session("ada", "fake", "c1"), answers.take)
+    listener = ConsentReplies(Session("ada", "fake", "c1"), answers.take)
     for _ in range(3 * WAITING_LIMIT):
         listener.on_words("first")
-    assert repr(listener) == f"AnswerListener({WAITING_LIMIT} waiting)"
+    assert repr(listener) == f"ConsentReplies({WAITING_LIMIT} waiting)"
     await listener.close()
     assert answers.taken == []
 

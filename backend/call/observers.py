@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from functools import partial
 
+from backend import page_events as page
 from backend.call.call_trace import CallTrace
 from backend.call.caller import Caller
 from backend.call.dependencies import CallDependencies
@@ -17,39 +17,39 @@ from backend.call.post_turn import PostTurnHook
 from backend.call.record import CallRecord
 from backend.call.usage import CallUsage
 from backend.observability.call_metrics import VAD_DECISIONS
-from backend.responders.failover import ResponderInfo
-from backend.runtime.faults import call_listener
+from backend.page_events import Role
 from backend.sessions.registry import Session
+from backend.storage.outbox import Enqueue
 from backend.turns import events as ev
-from backend.turns import page_events as page
-from backend.turns.page_events import Role
 from backend.users.profile import UserProfile
 from backend.users.profile_learner import ProfileLearner
 
 log = logging.getLogger(__name__)
 
 
-class CallListeners:
-    """The listeners of one call."""
+class CallObservers:
+    """The observers of one call."""
 
     def __init__(
         self,
         dependencies: CallDependencies,
         session: Session,
         caller: Caller,
-        about: Callable[[], ResponderInfo],
-        publish: Callable[[page.PageEvent], None],
+        record: CallRecord,
+        history: CallHistory,
+        usage: CallUsage,
+        enqueue: Enqueue,
         refresh: Callable[[UserProfile], None],
     ) -> None:
-        """`about` names the Responder of the moment; `refresh` learns that the caller's profile has changed."""
+        """`refresh` is called when the caller's profile has changed."""
         self._session = session
         self._metrics = dependencies.metrics
-        self._enqueue = partial(call_listener, "memory writes", dependencies.enqueue)
+        self._enqueue = enqueue
         owner, conversation_id = session.owner, session.conversation_id
         self.trace = CallTrace(dependencies.tracer, session)
-        self.record = CallRecord(dependencies.ledger, session, lambda: about().model)
-        self.history = CallHistory(owner, conversation_id, self._enqueue, self.record.on_message)
-        self.usage = CallUsage(session.id, about, dependencies.spent, dependencies.metrics, publish)
+        self.record = record
+        self.history = history
+        self.usage = usage
         self._learner = ProfileLearner(dependencies.learning, session.id, owner, self._enqueue, refresh)
         self._post_turn = PostTurnHook(
             dependencies.thinkers.registry.dependencies.pipeline,
@@ -61,7 +61,7 @@ class CallListeners:
         )
 
     def __repr__(self) -> str:
-        return f"CallListeners({self.trace!r}, {self.history!r}, {self.usage!r}, {self._post_turn!r})"
+        return f"CallObservers({self.trace!r}, {self.history!r}, {self.usage!r}, {self._post_turn!r})"
 
     def begin(self) -> None:
         """Take part in the call, which begins now."""

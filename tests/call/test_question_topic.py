@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from backend.call.topic import topic_of
+from backend.call.question_topic import topic_of
 
 
 @pytest.mark.parametrize(

@@ -17,12 +17,15 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
+from backend.page_events import ReplyFailed, ReplyRemedy
 from backend.turns import commands as do
 from backend.turns.commands import Clip, Purpose
+from backend.turns.limits import RETRY_AFTER_S
+from backend.turns.machine.floor.playback import heard_out
+from backend.turns.machine.floor.state import Floor
 from backend.turns.machine.moves import apologise, leave_mute, play_clip
-from backend.turns.machine.playback import heard_out
-from backend.turns.machine.state import Floor, Reply, State
-from backend.turns.page_events import ReplyFailed, ReplyRemedy
+from backend.turns.machine.reply.state import Reply
+from backend.turns.machine.state import State
 from backend.turns.promises import is_promise
 
 MAX_ATTEMPTS = 2
@@ -53,7 +56,9 @@ class Failure:
 def came_to_nothing(s: State, reply: Reply, failure: Failure, now: float) -> None:
     """Retry, apologise or say goodbye ourselves for a reply of which neither sound nor tool call came."""
     _report(s, reply, failure, _replace(s, reply, failure, now))
-    if not s.playing and s.floor is Floor.ASSISTANT:  # what was said while it was waited for has been heard
+    if (
+        not s.floor.playing and s.floor.holder is Floor.ASSISTANT
+    ):  # what was said while it was waited for has been heard
         heard_out(s, now)
 
 
@@ -69,7 +74,7 @@ def broke_off(s: State, reply: Reply, failure: Failure, now: float) -> None:
 
 def broke_promise(s: State, reply: Reply) -> bool:
     """Return whether a reply that is complete has only announced work, of which none is under way."""
-    if reply.called or reply.purpose not in ASKED_FOR or s.calls.running(s.turn):
+    if reply.called or reply.purpose not in ASKED_FOR or s.calls.running(s.floor.turn):
         return False
     return is_promise(list(reply.messages.values())[-1] if reply.messages else "")
 
@@ -89,16 +94,16 @@ def _replace(s: State, reply: Reply, failure: Failure, now: float) -> ReplyRemed
         return "none"
     if leave_mute(s, reply.purpose, now):
         return "asked_again"
-    if 0 < failure.retry_after_s <= LONGEST_WAIT_S and s.waits < MAX_WAITS:
-        s.waits += 1
-        s.not_before = now + failure.retry_after_s
-        s.want(reply.purpose, reply.attempt)
+    if 0 < failure.retry_after_s <= LONGEST_WAIT_S and s.replies.waits < MAX_WAITS:
+        s.replies.waits += 1
+        s.replies.not_before = now + failure.retry_after_s
+        s.replies.want(reply.purpose, reply.attempt)
         if failure.retry_after_s >= MOMENT_FROM_S:
             play_clip(s, Clip.MOMENT)
         return "asked_again"
     if reply.attempt < MAX_ATTEMPTS:
-        s.not_before = now + s.limits.retry_after_s
-        s.want(reply.purpose, reply.attempt + 1)
+        s.replies.not_before = now + RETRY_AFTER_S
+        s.replies.want(reply.purpose, reply.attempt + 1)
         return "asked_again"
     apologise(s, failure.reason)
     return "apologised"
@@ -110,14 +115,16 @@ def _go_on(s: State, reply: Reply, note: str, failure: Failure, now: float) -> R
         apologise(s, failure.reason)
         return "apologised"
     s.commands.append(do.AddNote(note))
-    s.not_before = now + failure.retry_after_s
-    s.want(reply.purpose, reply.attempt + 1)
+    s.replies.not_before = now + failure.retry_after_s
+    s.replies.want(reply.purpose, reply.attempt + 1)
     return "continued"
 
 
 def _report(s: State, reply: Reply, failure: Failure, remedy: ReplyRemedy) -> None:
     s.publish(
-        ReplyFailed(s.turn, reply.purpose.value, failure.status, failure.reason or "unknown", reply.sounded, remedy)
+        ReplyFailed(
+            s.floor.turn, reply.purpose.value, failure.status, failure.reason or "unknown", reply.sounded, remedy
+        )
     )
 
 

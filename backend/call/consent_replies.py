@@ -17,7 +17,7 @@ WAITING_LIMIT = 16
 """Utterances that wait to be noted; of more, the newest are dropped, so that the caller is asked again."""
 
 
-class AnswerListener:
+class ConsentReplies:
     """Takes each utterance of one call as a possible answer. Without `take_answer`, nobody is asked anything."""
 
     def __init__(self, session: Session, take_answer: TakeAnswer | None) -> None:
@@ -27,7 +27,7 @@ class AnswerListener:
         self._waiting: set[asyncio.Task[None]] = set()
 
     def __repr__(self) -> str:
-        return f"AnswerListener({len(self._waiting)} waiting)"
+        return f"ConsentReplies({len(self._waiting)} waiting)"
 
     def on_words(self, words: str) -> None:
         """Take what the caller has said or typed. Returns at once."""

@@ -1,81 +1,83 @@
-"""A piece of the caller's turn takes the floor, and ends at the first moment of the turn."""
+"""A segment of the caller's turn takes the floor, and ends at the first moment of the turn."""
 
 from __future__ import annotations
 
 from backend.turns import events as ev
 from backend.turns.commands import Purpose
 from backend.turns.machine.connection import admit_missing
+from backend.turns.machine.floor.state import Floor
 from backend.turns.machine.moves import stop_reply
-from backend.turns.machine.open_turn import (
+from backend.turns.machine.pending_turn.state import TurnStage
+from backend.turns.machine.pending_turn.waiting import (
     assess,
     can_reopen,
     close_turn,
-    commit_piece,
-    join_overlap,
+    commit_segment,
+    join_candidate,
     only_hesitated,
     open_turn,
     reopen,
     reopen_answered,
 )
-from backend.turns.machine.state import IDLE, Floor, State
+from backend.turns.machine.state import IDLE, State
 from backend.turns.machine.thinkers import overtake
 
 
 def take_over(s: State, now: float, onset: float) -> None:
     """Give the floor to the caller, who speaks since `onset`: the reply is cut, or had not sounded and is forgotten."""
-    if s.leaving == IDLE:
-        s.leaving = None
+    if s.farewell.reason == IDLE:
+        s.farewell.reason = None
     if can_reopen(s, now):
         reopen(s, now)
         return
-    stop_reply(s, now, park=True)
-    utterance = s.utterance
+    stop_reply(s, now, suspend=True)
+    utterance = s.floor.voice
     if reopen_answered(s, onset):
-        s.owed_since = None
-        if s.parked:
-            s.parked.false_start = True
+        s.silence.owed_since = None
+        if s.barge_in.suspended:
+            s.barge_in.suspended.false_start = True
     else:
         turn = open_turn(s)
         if utterance:
             turn.quiet_since, turn.reading = utterance.paused_at or 0.0, utterance.reading
-    join_overlap(s)
+    join_candidate(s)
     s.pass_floor(Floor.USER)
 
 
-def end_piece(s: State, event: ev.SpeechStopped, now: float) -> None:
+def end_segment(s: State, event: ev.SpeechStopped, now: float) -> None:
     """End an utterance: the first moment of the turn, which may be over."""
-    turn = s.open or open_turn(s)
+    turn = s.pending.open or open_turn(s)
     turn.voiced_ms += event.voiced_ms
     turn.quiet_since = now - event.hangover_ms / 1000
     turn.ending = event.ending
-    if s.missed or s.lost_at is not None:
-        s.missed = True
-        s.open = None
+    if s.line.missed or s.line.lost_at is not None:
+        s.line.missed = True
+        s.pending.open = None
         s.pass_floor(Floor.LISTENING)
         begin_turn(s, now, event.hangover_ms)
         admit_missing(s, now)
         return
-    commit_piece(s)
+    commit_segment(s)
     if only_hesitated(s, turn):
         assess(s, now)
         s.pass_floor(Floor.PAUSING)
         return
     if turn.begun:
-        s.owed_since = now
+        s.silence.owed_since = now
         s.note_caller(now)
-        s.clock.begin(s.turn, now, event.hangover_ms)
+        s.clock.begin(s.floor.turn, now, event.hangover_ms)
     else:
-        turn.begun = True
+        turn.stage = TurnStage.BEGUN
         begin_turn(s, now, event.hangover_ms)
-    if s.answers:
-        s.want(Purpose.ANSWER)
+    if s.limits.answers:
+        s.replies.want(Purpose.ANSWER)
     else:
-        s.owed_since = None
+        s.silence.owed_since = None
     assess(s, now)
-    if s.floor is Floor.ASSISTANT:
+    if s.floor.holder is Floor.ASSISTANT:
         turn.over_at = now
     if turn.over_at <= now:
-        floor = s.floor
+        floor = s.floor.holder
         close_turn(s, now)
         if floor is Floor.ASSISTANT:
             s.pass_floor(floor)
@@ -85,20 +87,20 @@ def end_piece(s: State, event: ev.SpeechStopped, now: float) -> None:
 
 def answer_hesitation(s: State, now: float) -> None:
     """Take for a turn what was read as "um": its transcript says otherwise, or does not come."""
-    turn = s.open
+    turn = s.pending.open
     if turn:
         turn.reading = None
-        end_piece(s, ev.SpeechStopped(0, round((now - turn.quiet_since) * 1000), turn.ending), now)
+        end_segment(s, ev.SpeechStopped(0, round((now - turn.quiet_since) * 1000), turn.ending), now)
 
 
 def begin_turn(s: State, now: float, hangover_ms: int) -> None:
     """Begin a new turn: what was under way for the last one is stale from here on."""
-    s.turn += 1
-    s.answered = None
-    s.opened = True
+    s.floor.turn += 1
+    s.pending.answered = None
+    s.notices.opened = True
     overtake(s)
-    s.wanted.clear()
-    s.refusals = 0
-    s.owed_since = now
+    s.replies.wanted.clear()
+    s.replies.refusals = 0
+    s.silence.owed_since = now
     s.note_caller(now)
-    s.clock.begin(s.turn, now, hangover_ms)
+    s.clock.begin(s.floor.turn, now, hangover_ms)

@@ -1,14 +1,16 @@
 """Everything the server reports while a call, a typed turn or a user's work goes on, as frozen types.
 
-The turn machine, Thinkers, tasks, notifications and typed turns publish these events. Metrics, traces, transcripts
-and hooks match on the types. How an event looks to the page (`docs/api.md`) only `sessions/page_json.py` knows.
+The turn machine, Thinkers, tasks, notifications and typed turns publish these events. Metrics, traces, transcripts and
+hooks match on the types. The tag of a type is the name under which the page receives it, and its fields are the data
+(`docs/api.md`); `sessions/page_json.py` makes JSON of them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from backend.citations import Citation
 
@@ -23,16 +25,14 @@ Problem = Literal[
 """What may go wrong in a call, for a page that says it in the reader's language."""
 
 
-@dataclass(frozen=True, slots=True)
-class PageEvent:
+class PageEvent(Struct, frozen=True, tag_field="type"):
     """The base of all events; records that only stand inside an event have another."""
 
 
 # --- a call -------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class SessionStarted(PageEvent):
+class SessionStarted(PageEvent, frozen=True, tag="session_started"):
     """The Responder is connected and the call has begun."""
 
     session_id: str
@@ -51,8 +51,7 @@ class SessionStarted(PageEvent):
     """The model sees pictures."""
 
 
-@dataclass(frozen=True, slots=True)
-class ResponderChanged(PageEvent):
+class ResponderChanged(PageEvent, frozen=True, tag="responder_changed"):
     """The connection to the Responder was lost, or stands again, perhaps with another one; lost, it names none."""
 
     state: Literal["lost", "connected"]
@@ -62,37 +61,32 @@ class ResponderChanged(PageEvent):
     """The model sees pictures."""
 
 
-@dataclass(frozen=True, slots=True)
-class SessionEnded(PageEvent):
+class SessionEnded(PageEvent, frozen=True, tag="session_ended"):
     """The session is over; nothing follows. `docs/api.md` lists the reasons."""
 
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class FloorChanged(PageEvent):
+class FloorChanged(PageEvent, frozen=True, tag="floor"):
     """The floor passed to somebody else; `floor` is a value of `Floor`."""
 
     floor: str
 
 
-@dataclass(frozen=True, slots=True)
-class KeysPressed(PageEvent):
+class KeysPressed(PageEvent, frozen=True, tag="keys_pressed"):
     """The caller pressed keys of the telephone (DTMF), one after the other."""
 
     keys: str
 
 
-@dataclass(frozen=True, slots=True)
-class UserItemAdded(PageEvent):
+class UserItemAdded(PageEvent, frozen=True, tag="transcript_delta"):
     """The provider made an item of the caller's audio: its words follow, perhaps after the reply has begun."""
 
     item_id: str
     previous_item_id: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class TranscriptDelta(PageEvent):
+class TranscriptDelta(PageEvent, frozen=True, tag="transcript_delta"):
     """More words of an item were transcribed or generated."""
 
     role: Role
@@ -100,16 +94,14 @@ class TranscriptDelta(PageEvent):
     delta: str
 
 
-@dataclass(frozen=True, slots=True)
-class ReplyWorded(PageEvent):
+class ReplyWorded(PageEvent, frozen=True, tag="transcript_done"):
     """All words of an assistant item are generated; the caller has not necessarily heard them."""
 
     item_id: str
     content: str
 
 
-@dataclass(frozen=True, slots=True)
-class TranscriptCompleted(PageEvent):
+class TranscriptCompleted(PageEvent, frozen=True, tag="transcript"):
     """An item is final: what the caller said, or what the caller heard to its end."""
 
     role: Role
@@ -117,8 +109,7 @@ class TranscriptCompleted(PageEvent):
     content: str
 
 
-@dataclass(frozen=True, slots=True)
-class TranscriptInterrupted(PageEvent):
+class TranscriptInterrupted(PageEvent, frozen=True, tag="transcript_interrupted"):
     """The caller heard only `heard` of the `content` that was generated for an assistant item."""
 
     item_id: str
@@ -126,16 +117,14 @@ class TranscriptInterrupted(PageEvent):
     content: str
 
 
-@dataclass(frozen=True, slots=True)
-class PlaybackFinished(PageEvent):
+class PlaybackFinished(PageEvent, frozen=True, tag="audio_playback_finished"):
     """Nothing is left to play after `played_ms` of assistant item `item_id`."""
 
     item_id: str
     played_ms: int
 
 
-@dataclass(frozen=True, slots=True)
-class TurnMeasured(PageEvent):
+class TurnMeasured(PageEvent, frozen=True, tag="turn_metrics"):
     """The legs of one turn in milliseconds, from the caller's last sound to the first sound of whatever is replied.
 
     The first six add up to `first_sound_ms`; `first_token_ms` is the part of `first_audio_ms` before the first word.
@@ -162,8 +151,7 @@ class TurnMeasured(PageEvent):
     """Replies prepared in those pauses and thrown away."""
 
 
-@dataclass(frozen=True, slots=True)
-class AnswerMeasured(PageEvent):
+class AnswerMeasured(PageEvent, frozen=True, tag="answer_metrics"):
     """The time to the answer of one turn, from the caller's last sound to the answer's first.
 
     What is said before the answer is not the answer: preambles, fillers, and a promise that is followed up.
@@ -173,8 +161,7 @@ class AnswerMeasured(PageEvent):
     answer_ms: int
 
 
-@dataclass(frozen=True, slots=True)
-class MurmurHeard(PageEvent):
+class MurmurHeard(PageEvent, frozen=True, tag="murmur"):
     """The caller said something that takes no turn, while a reply was spoken: it went on.
 
     `kind`: 'agreement', 'hesitation' or 'noise' as in `UtteranceKind`, or 'aside'; `words` may be empty.
@@ -184,8 +171,7 @@ class MurmurHeard(PageEvent):
     words: str
 
 
-@dataclass(frozen=True, slots=True)
-class ReplyDiscarded(PageEvent):
+class ReplyDiscarded(PageEvent, frozen=True, tag="reply_discarded"):
     """A reply prepared in a pause of the caller's was thrown away, because the caller went on.
 
     The tokens are those the provider counted for it; 0 where it did not say.
@@ -200,8 +186,7 @@ ReplyRemedy = Literal["none", "asked_again", "continued", "apologised"]
 """What is done about a reply that failed; `none` where nobody waits for more, or its tool calls bring an answer."""
 
 
-@dataclass(frozen=True, slots=True)
-class ReplyFailed(PageEvent):
+class ReplyFailed(PageEvent, frozen=True, tag="reply_failed"):
     """A reply did not come whole: `status` and `reason` are the provider's, `overdue` and `promise` ours.
 
     `sounded`: the caller has heard some of it.
@@ -215,8 +200,7 @@ class ReplyFailed(PageEvent):
     remedy: ReplyRemedy
 
 
-@dataclass(frozen=True, slots=True)
-class UsageCounted(PageEvent):
+class UsageCounted(PageEvent, frozen=True, tag="usage"):
     """The Responder has counted what a reply took; the totals are those of the call so far.
 
     `usd` and `call_usd` are None where the price of the model is not known.
@@ -235,15 +219,13 @@ class UsageCounted(PageEvent):
     call_usd: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class InterruptionsChanged(PageEvent):
+class InterruptionsChanged(PageEvent, frozen=True, tag="interruptions"):
     """Whether the caller's voice may interrupt what is spoken was changed for this call."""
 
     allowed: bool
 
 
-@dataclass(frozen=True, slots=True)
-class RecordingChanged(PageEvent):
+class RecordingChanged(PageEvent, frozen=True, tag="recording"):
     """The call is being recorded from now on, or no more; `reason` says why not: `docs/api.md` lists the reasons."""
 
     recording_id: str
@@ -251,22 +233,19 @@ class RecordingChanged(PageEvent):
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class IdleNudged(PageEvent):
+class IdleNudged(PageEvent, frozen=True, tag="session_idle_nudge"):
     """The caller was silent for `idle_s` seconds and is asked whether they are still there."""
 
     idle_s: int
 
 
-@dataclass(frozen=True, slots=True)
-class IdleDisconnected(PageEvent):
+class IdleDisconnected(PageEvent, frozen=True, tag="session_idle_disconnect"):
     """The caller was silent for `idle_s` seconds and the call ends with a goodbye."""
 
     idle_s: int
 
 
-@dataclass(frozen=True, slots=True)
-class ErrorShown(PageEvent):
+class ErrorShown(PageEvent, frozen=True, omit_defaults=True, tag="error"):
     """Something failed, with what the user can do about it."""
 
     message: str
@@ -275,8 +254,7 @@ class ErrorShown(PageEvent):
     """Empty where only the words tell."""
 
 
-@dataclass(frozen=True, slots=True)
-class EventsMissed(PageEvent):
+class EventsMissed(PageEvent, frozen=True, tag="gap"):
     """The reader came too late for `missed` events, which are not kept any more."""
 
     missed: int
@@ -285,8 +263,7 @@ class EventsMissed(PageEvent):
 # --- a Thinker's work -----------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class ThinkerWork:
+class ThinkerWork(Struct, frozen=True, omit_defaults=True):
     """One Thinker call as it stands at a moment. `turn` is the caller's turn that it serves."""
 
     domain: str
@@ -304,8 +281,7 @@ class ThinkerWork:
     error: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ToolProgress:
+class ToolProgress(Struct, frozen=True):
     """A tool call of a Thinker began or ended; `id` joins the two."""
 
     id: str
@@ -313,8 +289,7 @@ class ToolProgress:
     event: ToolStage
 
 
-@dataclass(frozen=True, slots=True)
-class ThinkerChanged(PageEvent):
+class ThinkerChanged(PageEvent, frozen=True, omit_defaults=True, rename={"stage": "event"}, tag="thinker"):
     """The work on one tool call reached another stage.
 
     The turn machine knows the call's id only; who runs the Thinkers adds `work`, None for a call that was forgotten.
@@ -331,8 +306,7 @@ class ThinkerChanged(PageEvent):
 # --- what happens to a user -----------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class NoticeContent:
+class NoticeContent(Struct, frozen=True, omit_defaults=True):
     """The words of a notice. `source` is the id of its task or reminder, or empty."""
 
     kind: str
@@ -342,8 +316,7 @@ class NoticeContent:
     """Unix time in seconds at which it arose; None where the page does not need it."""
 
 
-@dataclass(frozen=True, slots=True)
-class NoticeChanged(PageEvent):
+class NoticeChanged(PageEvent, frozen=True, omit_defaults=True, rename={"notice_id": "id"}, tag="notice"):
     """A notice waits, is being spoken, or has been delivered (`told` on the page)."""
 
     notice_id: str
@@ -352,8 +325,7 @@ class NoticeChanged(PageEvent):
     """The turn machine knows ids only; the notification subscription adds the words."""
 
 
-@dataclass(frozen=True, slots=True)
-class ReminderChanged(PageEvent):
+class ReminderChanged(PageEvent, frozen=True, omit_defaults=True, rename={"reminder_id": "id"}, tag="reminder"):
     """A reminder was set, canceled or delivered; `way` says how it was delivered (call, page, webhook)."""
 
     reminder_id: str
@@ -361,8 +333,9 @@ class ReminderChanged(PageEvent):
     way: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class DecisionMade(PageEvent):
+class DecisionMade(
+    PageEvent, frozen=True, rename={"input_ids": "inputIds", "task_summary": "taskSummary"}, tag="decision"
+):
     """The coordinator decided something; the notice `decision-{id}` says it to the user."""
 
     id: str
@@ -377,8 +350,7 @@ class DecisionMade(PageEvent):
     """The user's tasks when it was made, one a line."""
 
 
-@dataclass(frozen=True, slots=True)
-class TaskFindings:
+class TaskFindings(Struct, frozen=True):
     """The findings of a background task."""
 
     result: str
@@ -386,8 +358,7 @@ class TaskFindings:
     citations: tuple[Citation, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class TaskChanged(PageEvent):
+class TaskChanged(PageEvent, frozen=True, omit_defaults=True, tag="task"):
     """A background task moved on: queued, running, progress, retrying, done, failed or canceled."""
 
     task_id: str
@@ -398,13 +369,11 @@ class TaskChanged(PageEvent):
     result: TaskFindings | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class UserContextChanged(PageEvent):
+class UserContextChanged(PageEvent, frozen=True, tag="user_context"):
     """The profile of the user has changed; `GET /api/me` returns the new one."""
 
 
-@dataclass(frozen=True, slots=True)
-class ConfirmationAsked(PageEvent):
+class ConfirmationAsked(PageEvent, frozen=True, tag="confirmation.asked"):
     """A tool wants to do something the user must agree to first: this very call, with these arguments."""
 
     id: str
@@ -415,8 +384,7 @@ class ConfirmationAsked(PageEvent):
     """Unix time in seconds."""
 
 
-@dataclass(frozen=True, slots=True)
-class ConfirmationAnswered(PageEvent):
+class ConfirmationAnswered(PageEvent, frozen=True, tag="confirmation.answered"):
     """The user has answered such a question, or said something else, which withdraws it."""
 
     id: str
@@ -427,8 +395,7 @@ class ConfirmationAnswered(PageEvent):
 # --- a typed turn ---------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class ChatTurnStarted(PageEvent):
+class ChatTurnStarted(PageEvent, frozen=True, tag="turn"):
     """A typed message is being answered in this conversation and mode."""
 
     conversation_id: str | None
@@ -436,22 +403,19 @@ class ChatTurnStarted(PageEvent):
     mode: str
 
 
-@dataclass(frozen=True, slots=True)
-class ChatStateChanged(PageEvent):
+class ChatStateChanged(PageEvent, frozen=True, tag="state"):
     """The agent moved on; `state` is a value of `agent.events.State`."""
 
     state: str
 
 
-@dataclass(frozen=True, slots=True)
-class TokenGenerated(PageEvent):
+class TokenGenerated(PageEvent, frozen=True, tag="token"):
     """The model produced more words of the answer."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class ToolCallStarted(PageEvent):
+class ToolCallStarted(PageEvent, frozen=True, tag="tool_call"):
     """The model called a tool; `arguments` is its JSON, unchecked."""
 
     id: str
@@ -459,8 +423,7 @@ class ToolCallStarted(PageEvent):
     arguments: str
 
 
-@dataclass(frozen=True, slots=True)
-class ToolCallFinished(PageEvent):
+class ToolCallFinished(PageEvent, frozen=True, tag="tool_result"):
     """A tool answered; `content` is JSON, cut to a length, and `error` names the kind of failure."""
 
     id: str
@@ -471,8 +434,7 @@ class ToolCallFinished(PageEvent):
     elapsed_ms: int
 
 
-@dataclass(frozen=True, slots=True)
-class ChatTurnFinished(PageEvent):
+class ChatTurnFinished(PageEvent, frozen=True, tag="final"):
     """The typed message is answered; `reply` is the body that a request without a stream gets."""
 
     reply: Mapping[str, object]

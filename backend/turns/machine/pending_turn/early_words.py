@@ -1,27 +1,29 @@
 """The words of what is being said, before it is committed: shown as they come, and taken back if it was no turn.
 
-A provider that transcribes while the caller speaks names the item that the sound is to become. Whether that is a piece
-of a turn, and of which, is known once the caller has the floor: until then the words are kept, and not shown.
+A provider that transcribes while the caller speaks names the item that the sound is to become. Whether that is a
+segment of a turn, and of which, is known once the caller has the floor: until then the words are kept, and not shown.
 """
 
 from __future__ import annotations
 
-from backend.turns import page_events as page
-from backend.turns.machine.state import EarlyWords, Floor, State, TurnWords
+from backend import page_events as page
+from backend.turns.machine.floor.state import Floor
+from backend.turns.machine.pending_turn.state import EarlyWords, Standing, TurnWords
+from backend.turns.machine.state import State
 
 
 def on_grew(s: State, item: str, delta: str) -> None:
     """Note more words of an item that is not committed."""
-    if s.early_words is None or s.early_words.item != item:
+    if s.pending.early_words is None or s.pending.early_words.item != item:
         take_back(s)
-        s.early_words = EarlyWords(item)
-    s.early_words.text += delta
+        s.pending.early_words = EarlyWords(item)
+    s.pending.early_words.text += delta
 
 
 def show(s: State) -> None:
     """Show the words not shown yet, if the caller has the floor and the turn's earlier items are known."""
-    early, turn = s.early_words, s.open
-    if early is None or turn is None or s.floor is not Floor.USER or len(turn.words.items) < turn.pieces:
+    early, turn = s.pending.early_words, s.pending.open
+    if early is None or turn is None or s.floor.holder is not Floor.USER or len(turn.words.items) < turn.segments:
         return
     more = early.text[early.shown :]
     if not more:
@@ -35,11 +37,12 @@ def show(s: State) -> None:
 
 def on_committed(s: State, item: str, words: TurnWords) -> str:
     """Hand the words over to the item that was committed, one of `words`; return those that are still to be shown."""
-    early = s.early_words
-    if early is None or early.item != item or words.overlap or (early.shown and early.entry != words.id):
+    early = s.pending.early_words
+    in_doubt = words.standing is Standing.IN_DOUBT
+    if early is None or early.item != item or in_doubt or (early.shown and early.entry != words.id):
         take_back(s)
         return ""
-    s.early_words = None
+    s.pending.early_words = None
     if early.shown:
         words.shown.add(item)
     return early.text[early.shown :]
@@ -47,6 +50,6 @@ def on_committed(s: State, item: str, words: TurnWords) -> str:
 
 def take_back(s: State) -> None:
     """Forget them; an entry of the page's that holds nothing else goes."""
-    early, s.early_words = s.early_words, None
+    early, s.pending.early_words = s.pending.early_words, None
     if early and early.shown and early.entry == early.item:
         s.publish(page.TranscriptCompleted("user", early.item, ""))

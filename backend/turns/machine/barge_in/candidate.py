@@ -1,38 +1,35 @@
-"""Overlapping speech: a short utterance said over a reply, of which not all is known yet.
-
-Half a second of speech over a reply may agree with it or want the floor. The utterance reader tells at once, though not
-always rightly; the provider's transcript tells surely, some 300 ms later. So what the caller has said is committed like
-a piece of a turn, while the reply plays on:
-
-    the reader says   at once                        the transcript then says: a murmur     anything else
-    ---------------   ----------------------------   ------------------------------------   -------------------
-    a murmur          the reply comes up again       it was one: its item is deleted        the floor is theirs
-    a command         the caller has the floor       the reply goes on where it was cut     it is a turn
-    other, nothing    the reply stays turned down    the reply comes up again               the floor is theirs
-
-Without a transcript by `DECIDE_WITHIN_S`, what is in doubt is a turn. Whoever speaks longer than `interruption_min_ms`
-has the floor anyway (`murmur_max_ms` where it began like a murmur, `long_murmur_max_ms` where it goes on like one);
-but if all that was said was a murmur, the reply goes on even then.
-"""
+"""The rules of a barge-in candidate: a short utterance said over a reply, of which not all is known yet."""
 
 from __future__ import annotations
 
+from backend import page_events as page
 from backend.turns import commands as do
 from backend.turns import events as ev
-from backend.turns import page_events as page
 from backend.turns.commands import Purpose
+from backend.turns.languages import ENGLISH
+from backend.turns.limits import (
+    COMMIT_AFTER_MS,
+    DOUBT_MAX_MS,
+    LONG_MURMUR_MAX_MS,
+    MURMUR_MAX_MS,
+    READ_PARTLY_AT_MS,
+    TURN_MIN_MS,
+)
+from backend.turns.machine.barge_in.state import BargeIn, Candidate
+from backend.turns.machine.floor.playback import bring_back
+from backend.turns.machine.floor.state import Floor, Utterance
 from backend.turns.machine.moves import forget_words, release_hold, settle_words
-from backend.turns.machine.open_turn import NOT_WORDS, discard_prepared, follows_false_start
-from backend.turns.machine.pieces import end_piece, take_over
-from backend.turns.machine.playback import bring_back
-from backend.turns.machine.state import Deadlines, Floor, Overlap, State, TurnWords, Utterance
+from backend.turns.machine.pending_turn.segments import end_segment, take_over
+from backend.turns.machine.pending_turn.state import Standing, TurnWords
+from backend.turns.machine.pending_turn.waiting import NOT_WORDS, discard_prepared, follows_false_start
+from backend.turns.machine.state import Deadlines, State
 from backend.turns.utterances import UtteranceKind, kind_of
 
 MURMURS = frozenset({UtteranceKind.AGREEMENT, *NOT_WORDS})
 """What a listener utters without wanting the floor."""
-LIKE_A_MURMUR = "no"
+LIKE_A_MURMUR = tuple(ENGLISH.words("barge_in", "like_a_murmur"))
 """The command that murmurs sound like as long as only their beginning is known: "oh okay"."""
-IN_DOUBT = frozenset({"hey", "enough", "sorry"})
+IN_DOUBT = ENGLISH.words("barge_in", "in_doubt")
 """Commands that are seldom said alone, and that the reader finds in "hmm", in laughter and in "er": the transcript
 decides."""
 UNSURE_READINGS = 3
@@ -45,24 +42,31 @@ DECIDE_WITHIN_S = 0.7
 
 def commit(s: State, now: float) -> None:
     """Commit what was said over the reply, to have it transcribed."""
-    utterance = s.utterance
+    utterance = s.floor.voice
     if utterance is None or utterance.paused_at is None:
         return
     utterance.committed = True
-    if s.overlap is None:
-        s.overlap = Overlap(TurnWords(overlap=True), utterance.began)
-        s.words.append(s.overlap.words)
-    s.overlap.words.pieces += 1
-    s.overlap.quiet_since = utterance.paused_at
-    s.overlap.voiced_ms = utterance.voiced_ms
+    if s.barge_in.candidate is None:
+        s.barge_in.candidate = Candidate(TurnWords(standing=Standing.IN_DOUBT), utterance.began)
+        s.pending.words.append(s.barge_in.candidate.words)
+    s.barge_in.candidate.words.segments += 1
+    s.barge_in.candidate.quiet_since = utterance.paused_at
+    s.barge_in.candidate.voiced_ms = utterance.voiced_ms
     s.commands.append(do.CommitInput())
 
 
 def on_read(s: State, event: ev.UtteranceRead, now: float) -> None:
+    """Act on what was read of a voice over the reply."""
+    voice = s.floor.voice
+    if voice is not None and (event.partial or voice.paused_at is None):
+        _on_read_partly(s, voice, event, now)  # the voice goes on: what was read is not all of it
+    elif not event.partial:
+        _on_read_whole(s, event, now)
+
+
+def _on_read_whole(s: State, event: ev.UtteranceRead, now: float) -> None:
     """Act on what was read of the utterance under way, or of one that has just ended."""
-    utterance, floor, kind = s.utterance, s.floor, _believed(event)
-    if floor is not Floor.HELD:
-        return
+    utterance, kind = s.floor.voice, _believed(event)
     if kind in MURMURS:
         if utterance and not utterance.committed and _is_transcribed(s):
             commit(s, now)  # its transcript has the last word
@@ -72,48 +76,46 @@ def on_read(s: State, event: ev.UtteranceRead, now: float) -> None:
         release_hold(s)
     elif kind is UtteranceKind.COMMAND:
         _adopt_command(s, now)
-    elif kind is not None and s.overlap is None and not _is_transcribed(s):
+    elif kind is not None and s.barge_in.candidate is None and not _is_transcribed(s):
         adopt(s, now)
 
 
-def on_read_partly(s: State, event: ev.UtteranceRead, now: float) -> None:
+def _on_read_partly(s: State, voice: Utterance, event: ev.UtteranceRead, now: float) -> None:
     """Act on what was read of a voice that sounds on: a command takes the floor, a murmur is given longer.
 
     Other words take it where they go on with a turn whose answer has just begun.
     """
-    if s.utterance is None or s.floor is not Floor.HELD:
-        return
     kind = _believed(event)
     if kind is UtteranceKind.COMMAND:
-        if not _is_unsure(s.utterance, event.words):
+        if not _is_unsure(voice, event.words):
             _adopt_command(s, now)
-    elif kind is UtteranceKind.OTHER and follows_false_start(s, s.utterance.began):
+    elif kind is UtteranceKind.OTHER and follows_false_start(s, voice.began):
         adopt(s, now)
     elif kind is UtteranceKind.OTHER:
-        if s.utterance.sounded_like and s.utterance.sounded_like.kind in NOT_WORDS:
-            s.utterance.may_last_ms = s.limits.doubt_max_ms  # "how much ..." is "hm" at first; so are some murmurs
+        if voice.sounded_like and voice.sounded_like.kind in NOT_WORDS:
+            voice.may_last_ms = DOUBT_MAX_MS  # "how much ..." is "hm" at first; so are some murmurs
     elif kind in MURMURS:
-        last = s.utterance.partial_readings == len(s.limits.read_partly_at_ms)
-        s.utterance.may_last_ms = s.limits.long_murmur_max_ms if last else s.limits.murmur_max_ms
-    s.utterance.sounded_like = event
+        last = voice.partial_readings == len(READ_PARTLY_AT_MS)
+        voice.may_last_ms = LONG_MURMUR_MAX_MS if last else MURMUR_MAX_MS
+    voice.sounded_like = event
 
 
 def on_transcribed(s: State, words: TurnWords, now: float) -> None:
     """Let the transcript of what was said over the reply decide."""
-    overlap = s.overlap
-    if overlap is None or overlap.words is not words or not words.complete:
+    candidate = s.barge_in.candidate
+    if candidate is None or candidate.words is not words or not words.complete:
         return
-    if words.failed and s.floor is Floor.HELD and overlap.voiced_ms >= s.limits.cough_max_ms:
+    if words.failed and s.floor.holder is Floor.HELD and candidate.voiced_ms >= s.limits.cough_max_ms:
         return
     kind = kind_of(words.text)
     if kind in MURMURS:
         _forget(s)
-        if s.floor is Floor.HELD and not (s.utterance and s.utterance.running_since is not None):
+        if s.floor.holder is Floor.HELD and not (s.floor.voice and s.floor.voice.running_since is not None):
             _note_murmur(s, kind, words.text)
             release_hold(s)
-        elif not overlap.noted:
+        elif not candidate.noted:
             _note_murmur(s, kind, words.text)
-    elif s.floor is Floor.HELD or (s.floor is Floor.ASSISTANT and s.playing and s.may_interrupt):
+    elif s.floor.holder is Floor.HELD or (s.floor.holder is Floor.ASSISTANT and s.floor.playing and s.may_interrupt):
         adopt(s, now)
     else:
         _forget(s)
@@ -121,27 +123,27 @@ def on_transcribed(s: State, words: TurnWords, now: float) -> None:
 
 def on_turn_transcribed(s: State, words: TurnWords, now: float) -> bool:
     """Take back a turn that cut a reply and was nothing but a murmur; return whether that was so."""
-    turn = s.open
-    if s.parked is None or not s.parked.items:
+    turn = s.pending.open
+    if s.barge_in.suspended is None or not s.barge_in.suspended.items:
         return False  # nothing can be brought back: even "yes" is answered
-    if turn is None or turn.pieces == 0 or turn.words is not words or not words.complete:
+    if turn is None or turn.segments == 0 or turn.words is not words or not words.complete:
         return False
-    said = words.since(turn.pieces_answered)
+    said = words.since(turn.segments_answered)
     spoken = " ".join(text for text in said.values() if text)
     kind = kind_of(spoken)
-    if kind not in MURMURS or words.failed or s.utterance or s.floor not in (Floor.PAUSING, Floor.LISTENING):
+    if kind not in MURMURS or words.failed or s.floor.voice or s.floor.holder not in (Floor.PAUSING, Floor.LISTENING):
         return False
     discard_prepared(s, now)
-    s.wanted.pop(Purpose.ANSWER, None)
-    if turn.pieces_answered:  # the turn before the false start stands
+    s.replies.wanted.pop(Purpose.ANSWER, None)
+    if turn.segments_answered:  # the turn before the false start stands
         words.leave_out(said)
-        words.over = True
+        words.standing = Standing.OVER
         s.commands += [do.DeleteItem(item) for item in said]
         settle_words(s)
     else:
         forget_words(s, words)
-    s.open = None
-    s.owed_since = None
+    s.pending.open = None
+    s.silence.owed_since = None
     s.clock.drop()
     s.pass_floor(Floor.LISTENING)
     _note_murmur(s, kind, spoken)
@@ -150,19 +152,19 @@ def on_turn_transcribed(s: State, words: TurnWords, now: float) -> bool:
 
 
 def adopt(s: State, now: float, ended: ev.SpeechStopped | None = None) -> None:
-    """Give the caller the floor, with what was said and committed over the reply as the first piece of a turn.
+    """Give the caller the floor, with what was said and committed over the reply as the first segment of a turn.
 
-    Where the utterance is over already, so is the piece: with `ended`, or with what was committed.
+    Where the utterance is over already, so is the segment: with `ended`, or with what was committed.
     """
-    overlap, spoken = s.overlap, s.overlap or s.utterance
+    candidate, spoken = s.barge_in.candidate, s.barge_in.candidate or s.floor.voice
     said_ms = ended.voiced_ms + ended.hangover_ms if ended else 0
     take_over(s, now, spoken.began if spoken else now - said_ms / 1000)
-    if overlap and s.open and s.utterance is None:
-        s.open.quiet_since = overlap.quiet_since
-    if s.utterance is None:
-        if ended is None and overlap:
-            ended = ev.SpeechStopped(overlap.voiced_ms, round((now - overlap.quiet_since) * 1000))
-        end_piece(s, ended or ev.SpeechStopped(0), now)
+    if candidate and s.pending.open and s.floor.voice is None:
+        s.pending.open.quiet_since = candidate.quiet_since
+    if s.floor.voice is None:
+        if ended is None and candidate:
+            ended = ev.SpeechStopped(candidate.voiced_ms, round((now - candidate.quiet_since) * 1000))
+        end_segment(s, ended or ev.SpeechStopped(0), now)
 
 
 def _believed(event: ev.UtteranceRead) -> UtteranceKind | None:
@@ -180,42 +182,43 @@ def _is_unsure(utterance: Utterance, words: str) -> bool:
 
 def _adopt_command(s: State, now: float) -> None:
     """Give the floor to "stop" or "no": said to the reply, or where it comes at once, to correct the turn before."""
-    spoken = s.overlap or s.utterance
+    spoken = s.barge_in.candidate or s.floor.voice
     if not follows_false_start(s, spoken.began if spoken else now, REACTION_S):
-        s.answered = None
+        s.pending.answered = None
     adopt(s, now)
 
 
 def leave(s: State) -> None:
     """Leave what is not decided yet as something that was said: typed words have taken the floor."""
-    overlap, s.overlap = s.overlap, None
-    if overlap:
-        overlap.words.overlap, overlap.words.over = False, True
+    candidate, s.barge_in.candidate = s.barge_in.candidate, None
+    if candidate:
+        candidate.words.standing = Standing.OVER
 
 
 def deadlines(s: State) -> Deadlines:
     """Yield when speech over a reply is committed, and when it is decided without a transcript."""
-    utterance, overlap, limits = s.utterance, s.overlap, s.limits
-    if s.floor is not Floor.HELD or limits.endpointing != "local":
+    utterance, candidate, limits = s.floor.voice, s.barge_in.candidate, s.limits
+    if s.floor.holder is not Floor.HELD or limits.endpointing != "local":
         return
     if utterance and utterance.paused_at is not None:
         if not utterance.committed and _is_transcribed(s):
-            yield utterance.paused_at + limits.commit_after_ms / 1000, commit
-    elif utterance is None and overlap:
-        yield overlap.quiet_since + DECIDE_WITHIN_S, _decide
+            yield utterance.paused_at + COMMIT_AFTER_MS / 1000, commit
+    elif utterance is None and candidate:
+        yield candidate.quiet_since + DECIDE_WITHIN_S, _decide
 
 
 def _is_transcribed(s: State) -> bool:
     """Return whether what is said over the reply is committed in a pause: then its transcript has the last word."""
-    utterance = s.utterance
-    if utterance is None or not s.ducked or s.lost_at is not None or s.limits.endpointing != "local":
+    utterance = s.floor.voice
+    reached = s.line.lost_at is None and s.limits.endpointing == "local"
+    if utterance is None or not reached or s.barge_in.phase is not BargeIn.DUCKED:
         return False
-    return utterance.voiced_ms - utterance.murmured_ms >= s.limits.turn_min_ms
+    return utterance.voiced_ms - utterance.murmured_ms >= TURN_MIN_MS
 
 
 def _decide(s: State, now: float) -> None:
     """Decide without a transcript: it is a turn, if it was longer than a cough."""
-    if s.overlap and s.overlap.voiced_ms < s.limits.cough_max_ms:
+    if s.barge_in.candidate and s.barge_in.candidate.voiced_ms < s.limits.cough_max_ms:
         release_hold(s)
     else:
         adopt(s, now)
@@ -223,12 +226,12 @@ def _decide(s: State, now: float) -> None:
 
 def _forget(s: State) -> None:
     """Delete what was committed: it was no turn."""
-    overlap, s.overlap = s.overlap, None
-    if overlap:
-        forget_words(s, overlap.words)
+    candidate, s.barge_in.candidate = s.barge_in.candidate, None
+    if candidate:
+        forget_words(s, candidate.words)
 
 
 def _note_murmur(s: State, kind: UtteranceKind | None, words: str) -> None:
-    if s.overlap:
-        s.overlap.noted = True
+    if s.barge_in.candidate:
+        s.barge_in.candidate.noted = True
     s.publish(page.MurmurHeard(kind or "", words))
