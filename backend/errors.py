@@ -211,12 +211,6 @@ class LedgerUnavailable(PeerError):
     hint = "Try again in a moment. If it keeps failing, the operator should check DATABASE_URL."
 
 
-class RecordingsUnavailable(PeerError):
-    """The folder of recordings cannot be read or written."""
-
-    hint = "Try again in a moment. If it keeps failing, the operator should check the disk."
-
-
 class TracingUnavailable(PeerError):
     """The tracing service did not take what it was sent."""
 

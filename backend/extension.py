@@ -22,8 +22,8 @@ from fastapi import APIRouter
 from redis.asyncio import Redis
 
 from backend.access.principal import Grant
+from backend.access.token_sockets import TokenSockets
 from backend.http.context import Context, UserDataStore
-from backend.http.token_sockets import TokenSockets
 from backend.observability.call_metrics import CallMetrics
 from backend.responders.opening import OpenedProvider
 from backend.sessions.recorder import OpenRecorder

@@ -33,6 +33,8 @@ class Rules:
     """Patterns of the documents, from the root."""
     docstrings: tuple[str, ...]
     """Folders of Python whose docstrings are read."""
+    later: tuple[str, ...]
+    """Files and folders among them that are being rebuilt."""
     checks: tuple[Check, ...]
 
 
@@ -65,7 +67,7 @@ def load_rules(file: Path = RULES) -> Rules:
     own = Check(check_type=unused, path="prose.unused", message="'{1}' is not used here; {0}.")
     wanted = tuple(read["proselint"])
     taken = (each for each in checks_of_proselint if any(each.matches_partial(name) for name in wanted))
-    return Rules(tuple(read["documents"]), tuple(read["docstrings"]), (own, *taken))
+    return Rules(tuple(read["documents"]), tuple(read["docstrings"]), tuple(read["later"]), (own, *taken))
 
 
 def findings(rules: Rules, passages: Iterable[Passage]) -> Iterator[Finding]:
@@ -109,7 +111,9 @@ def files_of(rules: Rules, root: Path = ROOT) -> Iterator[Path]:
     for pattern in rules.documents:
         yield from sorted(root.glob(pattern))
     for folder in rules.docstrings:
-        yield from sorted((root / folder).rglob("*.py"))
+        for file in sorted((root / folder).rglob("*.py")):
+            if not any(file.is_relative_to(root / each) for each in rules.later):
+                yield file
 
 
 def main(arguments: list[str]) -> int:

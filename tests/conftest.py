@@ -20,12 +20,13 @@ settings.load_profile("check")
 pytest_plugins = ("tests.support.redis_fixtures",)
 
 LONGEST_FIRST = (
-    "tests/browser/test_widths.py",
+    "tests/cluster/test_two_hosts.py",
     "tests/call/test_scripted_calls.py",
     "tests/outside/test_openapi_document.py",
-    "tests/browser/test_whole_visits.py",
     "tests/outside/test_strangers.py",
+    "tests/browser/test_widths.py",
     "tests/call/test_past_conversations.py",
+    "tests/browser/test_whole_visits.py",
     "tests/browser/test_page.py",
     "tests/extensions/self_hosted/test_calls.py",
     "tests/browser/test_sharing.py",
@@ -63,7 +64,8 @@ LONGEST_FIRST = (
 )
 """Workers take whole files from the front, so the files that take longest go first, and none is left for the end.
 
-Those that keep a browser busy stand between those that wait.
+Those that keep a browser busy stand between those that wait. The very first adds hosts to this machine's network, upon
+which Chromium breaks off what it loads: it is over before the first browser is started.
 """
 
 SLOWEST_FILES = 10

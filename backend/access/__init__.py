@@ -1,1 +1,1 @@
-"""Who may do what: principals, their tiers and grants, and the modes in which the server admits them."""
+"""Who may do what, and how much of it: principals, keys, credentials, rates, permits and budgets."""

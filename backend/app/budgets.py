@@ -9,12 +9,12 @@ from typing import TypeVar
 
 from redis.asyncio import Redis
 
-from backend.budgets.budgets import Budgets
-from backend.budgets.day_counts import DayCounts
-from backend.budgets.new_users import NewUsers
-from backend.budgets.payers import Payers
-from backend.budgets.permits import Permits
-from backend.budgets.usage import TASK, Resource
+from backend.access.budgets import Budgets
+from backend.access.day_counts import DayCounts
+from backend.access.new_users import NewUsers
+from backend.access.payers import Payers
+from backend.access.permits import Permits
+from backend.access.usage import TASK, Resource
 from backend.errors import MemoryUnavailable
 from backend.runtime.supervisor import supervising
 from backend.settings.budgets import BudgetSettings

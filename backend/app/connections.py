@@ -24,8 +24,8 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from uvicorn.server import ServerState
 
+from backend.access.addresses import Networks, network_of
 from backend.access.principal import Principal, Tier
-from backend.http.limits import Networks, network_of
 from backend.observability.security_log import SecurityEvent, security_event
 
 log = logging.getLogger(__name__)

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 
+from backend.access.budgets import Budgets
 from backend.app.budgets import open_budgets
 from backend.app.endpoints import Endpoints, open_endpoints
 from backend.app.extensions import Installed, installed, open_extensions
@@ -15,7 +16,6 @@ from backend.app.notifications import Notifications, open_notifications
 from backend.app.stores import Stores, TaskStore, open_stores, open_task_store, retention_s
 from backend.app.thinkers import ThinkerSubsystem, open_thinkers
 from backend.app.tracing import Tracing, open_tracing
-from backend.budgets.budgets import Budgets
 from backend.extension import Ground, Opened
 from backend.observability.blocking import BLOCKED
 from backend.observability.call_metrics import CallMetrics

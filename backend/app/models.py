@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 import httpx2
 
+from backend.access.budgets import Budgets
+from backend.access.metered import MeteredEmbedder, MeteredModel
 from backend.app.endpoints import Endpoints
 from backend.app.local_provider import ANY_KEY
 from backend.app.stores import DAY_S, Stores
-from backend.budgets.budgets import Budgets
-from backend.budgets.metered import MeteredEmbedder, MeteredModel
 from backend.models.chat_completions import ChatCompletions, ModelLimits, Reason
 from backend.models.embedding import Embedder, EmbeddingsAPI, LocalEmbeddings, NoEmbeddings, is_installed
 from backend.models.tagged import TaggedChatModel

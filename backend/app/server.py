@@ -12,10 +12,10 @@ from types import FrameType
 import uvicorn
 from rich.console import Console
 
+from backend.access.addresses import Networks
 from backend.app.connections import Connections, LimitedConfig, raise_file_limit
 from backend.app.main import App, open_app
 from backend.app.worker_processes import bound_socket
-from backend.http.limits import Networks
 from backend.responders.warm_up import WarmUp
 from backend.runtime.supervisor import event_or_timeout, supervising
 from backend.settings.settings import Settings

@@ -8,10 +8,10 @@ from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 
+from backend.access.budgets import Budgets
 from backend.app.budgets import admit_task, paid_by
 from backend.app.foundation import Foundation
 from backend.app.stores import TaskStore
-from backend.budgets.budgets import Budgets
 from backend.coordinator.coordinator import Coordinator, CoordinatorDependencies, Decision, Digest, decide_without_model
 from backend.coordinator.decider import ModelDecider
 from backend.coordinator.service import CoordinatorService

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import httpx2
 
+from backend.access.metered import MeteredEmbedder
 from backend.agent.context import SourceMode
 from backend.agent.session import Agent
 from backend.agent.tool_router import ToolRouter
@@ -21,7 +22,6 @@ from backend.app.models import Models
 from backend.app.notifications import Notifications, webhook_of
 from backend.app.reload import PluginReloader, Swap
 from backend.app.stores import Stores, retention_s
-from backend.budgets.metered import MeteredEmbedder
 from backend.middleware.pipeline import NO_STEPS, Pipeline
 from backend.middleware.plan import discover
 from backend.models.base import ChatModel

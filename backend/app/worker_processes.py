@@ -14,10 +14,10 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 
 from backend.access.access import decide_access
+from backend.access.secret_key import secret_keys
 from backend.app.extensions import installed
 from backend.app.local_responder import LocalResponder
 from backend.errors import SetupError
-from backend.http.secret_key import secret_keys
 from backend.runtime.child_process import ChildProcess, Command, Limits, running
 from backend.settings.settings import Settings
 from backend.storage.embedded import open_memory

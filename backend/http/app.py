@@ -12,8 +12,12 @@ from starlette.middleware.gzip import DEFAULT_EXCLUDED_CONTENT_TYPES, GZipMiddle
 from starlette.routing import Route
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
+from backend.access.credentials import Credentials
 from backend.access.keys import ApiKeys
 from backend.access.rates import Buckets
+from backend.access.secret_key import secret_keys
+from backend.access.signatures import Signatures, redact_tokens_in_logs, token_age_s
+from backend.access.token_sockets import TokenSockets
 from backend.extensions.sharing.routes import LinkTokens
 from backend.http import (
     admin,
@@ -34,12 +38,10 @@ from backend.http import (
     tickets,
 )
 from backend.http.api_docs import serve_docs
-from backend.http.auth import Signatures, redact_tokens_in_logs, token_age_s
 from backend.http.bodies import BodyLimit
 from backend.http.callers import PhoneCallers
 from backend.http.client_secrets import ClientSecrets
 from backend.http.context import Context, Services
-from backend.http.credentials import Credentials
 from backend.http.errors import ErrorBoundary, install
 from backend.http.grants import GRANTS, GrantCheck, Grants
 from backend.http.headers import SecurityHeaders
@@ -49,8 +51,6 @@ from backend.http.metrics_access import MetricsPort
 from backend.http.openapi import complete_openapi
 from backend.http.origins import Origins
 from backend.http.refusals import RefusalLog
-from backend.http.secret_key import secret_keys
-from backend.http.token_sockets import TokenSockets
 from backend.observability.request_metrics import RequestMetrics
 from backend.settings.access import key_pairs
 from backend.settings.settings import Settings

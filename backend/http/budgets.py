@@ -8,12 +8,12 @@ from contextlib import aclosing
 
 from starlette.requests import HTTPConnection, Request
 
+from backend.access.addresses import is_from_here
+from backend.access.payers import current_payer
+from backend.access.permits import Permit, PermitKind
 from backend.access.principal import Principal
-from backend.budgets.payers import current_payer
-from backend.budgets.permits import Permit, PermitKind
-from backend.budgets.usage import Payer, Resource
+from backend.access.usage import Payer, Resource
 from backend.http.context import context_of, identity_of, principal_of
-from backend.http.limits import is_from_here
 
 VISITORS = frozenset({"none", "cookie", "session"})
 """Credentials that anybody is given. On the server's own machine they may reach every tool, and prove nothing yet."""

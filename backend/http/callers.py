@@ -15,8 +15,8 @@ from hashlib import sha256
 
 from itsdangerous import BadSignature
 
-from backend.budgets.usage import Payer
-from backend.http.auth import BETWEEN, Signer, new_user
+from backend.access.signatures import BETWEEN, Signer, new_user
+from backend.access.usage import Payer
 
 PHONE_USER = "phone-"
 """How the user ids of callers by telephone begin."""

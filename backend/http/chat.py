@@ -16,17 +16,17 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field, StringConstraints, model_validator
 
+from backend.access.addresses import address_key
+from backend.access.permits import PermitKind
 from backend.access.principal import Grant
 from backend.access.reach import Reach
-from backend.budgets.permits import PermitKind
-from backend.budgets.usage import TURN
+from backend.access.usage import TURN
 from backend.chat.turn import ChatRequest, ChatTurn
 from backend.citations import as_json
 from backend.errors import Forbidden, NotFound, NotTheirs
 from backend.http.bodies import ConversationId, documented, read_body
 from backend.http.budgets import spend, take_permit
 from backend.http.context import Caller, Context, Here, forget_in_stores, forgetting, identity_of, principal_of
-from backend.http.limits import address_key
 from backend.http.long_answers import json_response
 from backend.http.on_behalf import USER_LIMIT, speak_for
 from backend.http.sse import EventStream, encode_events

@@ -16,6 +16,7 @@ from dataclasses import replace
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse
 
+from backend.access.addresses import address_key
 from backend.access.reach import Reach
 from backend.chat.turn import ChatTurn
 from backend.errors import BadField, NotTheirs, VoiceError
@@ -24,7 +25,6 @@ from backend.http.chat import NO_CONVERSATION_HINT, begin_turn
 from backend.http.completion_request import MODEL, Completion, as_turn, parse
 from backend.http.completion_shapes import DONE, Shape, encode
 from backend.http.context import Context, Here, identity_of
-from backend.http.limits import address_key
 from backend.http.openai_errors import error_object
 from backend.http.sse import HEARTBEAT, EventStream
 from backend.runtime.json_objects import Json

@@ -6,14 +6,14 @@ from collections import Counter
 
 from starlette.requests import HTTPConnection
 
+from backend.access.addresses import address_key
+from backend.access.payers import current_payer
+from backend.access.permits import Permit, PermitKind
 from backend.access.reach import Reach
-from backend.budgets.payers import current_payer
-from backend.budgets.permits import Permit, PermitKind
-from backend.budgets.usage import CALL
+from backend.access.usage import CALL
 from backend.errors import Forbidden, VoiceError
 from backend.http.budgets import payer_of, take_permit
 from backend.http.context import Context, identity_of
-from backend.http.limits import address_key
 from backend.http.signalling import conversation_for
 from backend.sessions.registry import Session
 

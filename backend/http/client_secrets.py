@@ -17,12 +17,12 @@ import msgspec
 from itsdangerous import BadSignature
 from starlette.requests import HTTPConnection
 
+from backend.access.addresses import address_key
+from backend.access.credentials import Identity, bearer
 from backend.access.principal import Grant, Principal, Tier
+from backend.access.signatures import BETWEEN, Signer
 from backend.access.store import AccessStore
 from backend.errors import NotAdmitted
-from backend.http.auth import BETWEEN, Signer
-from backend.http.credentials import Identity, bearer
-from backend.http.limits import address_key
 from backend.runtime.json_objects import Json
 from backend.storage.memory import Memory
 

@@ -14,20 +14,20 @@ from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp
 
 from backend.access.access import Access
+from backend.access.budgets import Budgets
+from backend.access.credentials import Identity
 from backend.access.merges import Merges
 from backend.access.oidc import OpenIdProvider
 from backend.access.principal import Principal
 from backend.access.rates import Buckets
+from backend.access.signatures import Signatures
 from backend.access.store import AccessStore
-from backend.budgets.budgets import Budgets
 from backend.chat.chat import Chat
 from backend.coordinator.service import CoordinatorService
 from backend.errors import MemoryUnavailable
 from backend.extensions.sharing.shared_links import SharedLinks
-from backend.http.auth import Signatures
 from backend.http.callers import PhoneCallers
 from backend.http.client_secrets import ClientSecrets
-from backend.http.credentials import Identity
 from backend.http.page_streams import PageStreams
 from backend.models.embedding import Embedder
 from backend.notifications.dispatcher import NotificationDispatcher
@@ -251,7 +251,7 @@ class Services:
     embedder: Embedder
     accept_offer: AcceptOffer
     ice_config: Callable[[], IceConfig]
-    """How a WebRTC connection is made now, for whoever answers an offer by itself."""
+    """How a WebRTC connection is made now, for routes that answer an offer by themselves."""
     ice_servers: IceServers
     """The STUN and TURN servers of callers."""
     attach_socket: Callable[[WebSocket], Transport]
@@ -291,8 +291,8 @@ class Services:
     """Has a user's data erased outside this server; returns the names of the places that are asked again later."""
     loading: Callable[[], list[str]] = list
     """The parts of the local Responder that are being loaded."""
-    sip_trunks: dict[str, Callable[[], str]] = field(default_factory=dict)
-    """Address of each trunk at which this process registers → `ok`, or how the registration stands."""
+    further_states: dict[str, Mapping[str, Callable[[], str]]] = field(default_factory=dict)
+    """What extensions show in `/readyz`: a name → each of its parts → `ok`, or how it stands."""
     opened: Mapping[type[Any], Any] = field(default_factory=dict)
     """What extensions have brought, by type."""
     records: bool = False

@@ -9,7 +9,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Header, Query, Request, Response
 
-from backend.budgets.permits import PermitKind
+from backend.access.permits import PermitKind
 from backend.http.budgets import holding, take_permit
 from backend.http.context import Here, OwnSession
 from backend.http.sse import HEARTBEAT, RETRY, EventStream, encode_event, encode_events

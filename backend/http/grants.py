@@ -14,10 +14,10 @@ from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from backend.access.access import Access
+from backend.access.credentials import bearer
 from backend.access.principal import MCP_GRANTS, Grant, Principal, Tier
 from backend.errors import CallerError, Forbidden, NotAdmitted, NotFound, TooMany
 from backend.http.context import context_of, identity_of, principal_of
-from backend.http.credentials import bearer
 from backend.http.identity import refuse
 from backend.http.on_behalf import may_name_user, speak_by_header
 

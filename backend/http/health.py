@@ -29,9 +29,9 @@ async def healthz() -> dict[str, str]:
 async def readyz(response: Response, here: Here) -> dict[str, str | list[str] | dict[str, str]]:
     """Answer 200 when every check is `ok`, else 503; each check says what is wrong.
 
-    Each provider of the Responder, other tool servers, SIP trunks, and loops that fail and are started again, are shown
-    and decide nothing: the same bad record would take every process of the server out of service. Nor does what is
-    still being loaded: calls wait for it.
+    Each provider of the Responder, other tool servers, what extensions tell of themselves, and loops that fail and are
+    started again, are shown and decide nothing: the same bad record would take every process of the server out of
+    service. Nor does what is still being loaded: calls wait for it.
     """
     try:
         async with asyncio.timeout(READY_WITHIN_S):
@@ -48,8 +48,8 @@ async def readyz(response: Response, here: Here) -> dict[str, str | list[str] | 
         answer["responders"] = responders
     if servers := here.services.tool_servers():
         answer["tool_servers"] = servers
-    if trunks := here.services.sip_trunks:
-        answer["sip_trunks"] = {address: state() for address, state in trunks.items()}
+    for name, parts in here.services.further_states.items():
+        answer[name] = {part: state() for part, state in parts.items()}
     if failing := failing_loops():
         answer["failing_loops"] = failing
     return answer

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from aiortc import RTCIceServer
 from fastapi import APIRouter, Request
 
+from backend.access.addresses import address_key
 from backend.http.context import Caller, Here
-from backend.http.limits import address_key
 from backend.runtime.json_objects import Json
 from backend.settings.settings import IceServerEntry
 

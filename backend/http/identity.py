@@ -15,16 +15,16 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from backend.access.credentials import COOKIE, Credentials, Identity, cookie_name
+from backend.access.signatures import COOKIE_AGE_S
 from backend.access.store import AccessStore
+from backend.access.token_sockets import token_socket
 from backend.errors import BadRequest, Forbidden, TooMany, VoiceError
-from backend.http.auth import COOKIE_AGE_S
 from backend.http.budgets import admits_new_user
 from backend.http.client_secrets import ClientSecrets
-from backend.http.credentials import COOKIE, Credentials, Identity, cookie_name
 from backend.http.errors import note_error, refusal_response
 from backend.http.headers import with_headers
 from backend.http.tickets import identity_by_ticket
-from backend.http.token_sockets import token_socket
 from backend.storage.memory import Memory, briefly
 from backend.users.profile import UserProfile
 from backend.users.profile_updates import AssumeTimeZone, update_profile

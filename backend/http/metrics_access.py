@@ -10,10 +10,10 @@ import hmac
 from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from backend.access.addresses import is_from_here
+from backend.access.credentials import bearer
 from backend.errors import NotAdmitted, NotFound
-from backend.http.credentials import bearer
 from backend.http.errors import error_response
-from backend.http.limits import is_from_here
 from backend.settings.settings import Settings
 
 PATH = "/metrics"

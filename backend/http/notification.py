@@ -12,13 +12,13 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Request
 from pydantic import BaseModel, ConfigDict, StrictBool, StringConstraints
 
+from backend.access.credentials import bearer
 from backend.access.principal import Grant
-from backend.budgets.usage import WRITE
+from backend.access.usage import WRITE
 from backend.errors import Forbidden, NotAdmitted, NotFound, NotTheirs
 from backend.http.bodies import documented, read_body
 from backend.http.budgets import spend
 from backend.http.context import Context, Here, context_of, identity_of, principal_of
-from backend.http.credentials import bearer
 from backend.runtime.json_objects import Json
 
 ME = "me"

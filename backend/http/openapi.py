@@ -57,7 +57,6 @@ ANYWHERE = {
     421: "This server does not answer for that host.",
     422: "The request is understood, but wrong in content.",
     429: "A limit is reached; `Retry-After` says when to come back.",
-    431: "The headers are too large.",
     503: "A service this depends on does not answer, the server is full, or the day's budget is spent.",
 }
 """What any route may answer instead, and when."""

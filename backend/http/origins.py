@@ -20,15 +20,15 @@ from starlette.requests import HTTPConnection
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from backend.access.credentials import Credentials
+from backend.access.token_sockets import token_socket
 from backend.errors import NotAdmitted
 from backend.http.client_secrets import PATH, shown_secret
-from backend.http.credentials import Credentials
 from backend.http.errors import error_response
 from backend.http.headers import with_headers
 from backend.http.identity import identity_in
 from backend.http.refusals import Refusal, explain_refusal
 from backend.http.tickets import STREAMS
-from backend.http.token_sockets import token_socket
 
 PREFLIGHT_HEADERS = {
     "access-control-allow-methods": "GET, POST, PATCH, DELETE",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
-from backend.budgets.permits import PermitKind
-from backend.budgets.usage import CALL, Payer
+from backend.access.permits import PermitKind
+from backend.access.usage import CALL, Payer
 from backend.errors import VoiceError
 from backend.http.context import Context
 from backend.sessions.registry import Session

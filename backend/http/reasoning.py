@@ -13,14 +13,14 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field, StringConstraints
 
+from backend.access.addresses import address_key
+from backend.access.permits import Permit, PermitKind
 from backend.access.reach import Reach
-from backend.budgets.permits import Permit, PermitKind
-from backend.budgets.usage import TURN
+from backend.access.usage import TURN
 from backend.errors import NotFound, VoiceError
 from backend.http.bodies import documented, read_body
 from backend.http.budgets import spend, take_permit
 from backend.http.context import Caller, Here, principal_of
-from backend.http.limits import address_key
 from backend.http.sse import HEARTBEAT, EventStream, encode_event
 from backend.reasoning.base import Reasoned, ReasoningRequest, Stage, Strategy
 from backend.reasoning.reasoner import TEXT_LIMIT, Reasoner

@@ -11,12 +11,12 @@ from http import HTTPStatus
 from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from backend.http.credentials import Identity
-from backend.http.limits import address_key
+from backend.access.addresses import address_key
+from backend.access.credentials import Identity
 from backend.observability.request_metrics import route_template
 from backend.observability.security_log import Requester, SecurityEvent, security_event
 
-REFUSED = frozenset({401, 403, 421, 429, 431})
+REFUSED = frozenset({401, 403, 421, 429})
 """Statuses that are refusals whatever their reason; a 404 or 503 is one where its error says so."""
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from fastapi import APIRouter, BackgroundTasks, Request, Response
 
+from backend.access.addresses import address_key
 from backend.http.bodies import Interruptions, NewSession, ShownPicture, TypedMessage, documented, read_body
 from backend.http.context import Caller, Here, OwnSession, forget_in_stores, forgetting
-from backend.http.limits import address_key
 from backend.http.long_answers import json_response
 from backend.http.signalling import admit_call, reserve, ticket
 from backend.media.pictures import checked_picture

@@ -14,10 +14,10 @@ import msgspec
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import RedirectResponse
 
+from backend.access.credentials import cookie_name
 from backend.access.oidc import OpenIdProvider, SignIn, new_sign_in
 from backend.errors import NotFound, SignInFailed
 from backend.http.context import Caller, Context, Here
-from backend.http.credentials import cookie_name
 from backend.http.identity import set_cookie
 from backend.http.merging import merge_visitors
 from backend.observability.security_log import SecurityEvent, security_event

@@ -12,19 +12,19 @@ import msgspec
 from fastapi import APIRouter, BackgroundTasks, Request, WebSocket
 from starlette.requests import ClientDisconnect
 
+from backend.access.addresses import address_key
+from backend.access.credentials import Identity
+from backend.access.payers import current_payer
+from backend.access.permits import Permit, PermitKind
 from backend.access.principal import Principal
 from backend.access.reach import Reach
-from backend.budgets.payers import current_payer
-from backend.budgets.permits import Permit, PermitKind
-from backend.budgets.usage import CALL
+from backend.access.usage import CALL
 from backend.errors import BadRequest, Forbidden, NotFound, TooMany, VoiceError
 from backend.http.bodies import Disconnect, NewSession, Offer, documented, read_body
 from backend.http.budgets import payer_of, spend, take_permit
 from backend.http.context import Caller, Context, Here, context_of, identity_of
-from backend.http.credentials import Identity
 from backend.http.errors import note_error
 from backend.http.identity import note_fingerprint, note_time_zone, refuse, restore
-from backend.http.limits import address_key
 from backend.sessions.handles import SessionHandle
 from backend.sessions.offers import CallerLeft, connect_offer
 from backend.sessions.recorder import not_recorded

@@ -9,14 +9,14 @@ from fastapi import APIRouter, Request
 from pydantic import BaseModel, StringConstraints
 from starlette.requests import HTTPConnection
 
+from backend.access.addresses import address_key
+from backend.access.credentials import Identity
 from backend.access.principal import Grant, Principal, Tier
+from backend.access.signatures import OpenedSession
 from backend.access.store import TICKET_LIFE_S, AccessStore
 from backend.errors import NotAdmitted
-from backend.http.auth import OpenedSession
 from backend.http.bodies import documented, read_body
 from backend.http.context import Caller, Here
-from backend.http.credentials import Identity
-from backend.http.limits import address_key
 from backend.runtime.json_objects import Json
 
 STREAMS = ("/api/events/", "/api/me/events")

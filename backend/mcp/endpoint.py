@@ -42,7 +42,7 @@ async def unlimited(token: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class McpCaller:
-    """Whoever calls tools. `id` identifies the credential without revealing it; the principal's user is the one it acts
+    """A caller of tools. `id` identifies the credential without revealing it; the principal's user is the one it acts
     for."""
 
     client: Client

@@ -81,7 +81,7 @@ class BudgetSettings(BaseModel):
         description="JSON of model → input_usd_per_million_tokens, output_usd_per_million_tokens; others cost nothing.",
     )
     prices_file: Path | None = Field(
-        None, description="TOML with the prices of Responders, by model; unset: backend/budgets/prices.toml."
+        None, description="TOML with the prices of Responders, by model; unset: backend/access/prices.toml."
     )
     call_usd: float = Field(
         0, ge=0, description="US dollars that the models of one call may cost; then it ends in words."

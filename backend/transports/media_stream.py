@@ -33,7 +33,7 @@ POLICY = 1008
 
 
 class StreamOrders(Protocol):
-    """Where hanging up and transferring are ordered: the API of whoever streams. Orders raise `LineFailed`."""
+    """Where hanging up and transferring are ordered: the API of the streaming provider. Orders raise `LineFailed`."""
 
     @property
     def takes_orders(self) -> bool:

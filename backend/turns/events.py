@@ -294,9 +294,9 @@ class TokenUsage:
 
 @dataclass(frozen=True, slots=True)
 class ReplyFinished(ResponderEvent):
-    """The provider is done with `reply`; `detail` says why when it did not complete. Tokens not told count as 0.
+    """The provider is done with `reply`; `detail` says why when it did not complete. Unreported tokens count as 0.
 
-    A second one of the same reply only counts tokens that were told later.
+    A second one of the same reply only counts tokens that were reported later.
     """
 
     reply: str
@@ -355,8 +355,8 @@ class ProviderComplained(ResponderEvent):
 class ThinkerFinished(Event):
     """A Thinker answered tool call `call` with `output`, ready for the Responder to put in its own words.
 
-    The reply that speaks it cannot be interrupted unless `interruptible`. `late` is what is told of it, unasked, should
-    the caller have moved on; empty where it is then not told.
+    The reply that speaks it cannot be interrupted unless `interruptible`. `late` is what is said of it, unasked, should
+    the caller have moved on; empty where nothing is then said.
     """
 
     call: str
@@ -364,7 +364,7 @@ class ThinkerFinished(Event):
     interruptible: bool = True
     late: str = ""
     silent: bool = False
-    """The model is told, and nobody else."""
+    """For the model alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -448,7 +448,7 @@ class ResponderLost(Event):
 
 @dataclass(frozen=True, slots=True)
 class ResponderRestored(Event):
-    """A new connection stands, with the history put back; `responder` and `model` say with whom, where known."""
+    """A new connection stands, with the history put back; `responder` and `model` name it, where known."""
 
     responder: str = ""
     model: str = ""

@@ -15,9 +15,9 @@ import pytest
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed
 
+from backend.access.addresses import Networks
 from backend.app import connections
 from backend.app.connections import Connections, LimitedConfig
-from backend.http.limits import Networks
 from tests.support.http_server import serve
 from tests.support.running_server import RunningServer, a_browser, running_server
 

@@ -8,8 +8,8 @@ from typing import Any, cast
 
 import pytest
 
+from backend.access.budgets import Budgets
 from backend.app.models import open_models
-from backend.budgets.budgets import Budgets
 from backend.errors import ModelUnavailable
 from backend.settings.settings import load_settings
 from backend.testing.memory import FakeMemory

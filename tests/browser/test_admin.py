@@ -15,12 +15,12 @@ import pytest_asyncio
 from fakeredis import FakeAsyncRedis
 from playwright.async_api import Browser
 
-from backend.budgets.budgets import Budgets
-from backend.budgets.usage import TURN, Payer, Resource
+from backend.access.budgets import Budgets
+from backend.access.usage import TURN, Payer, Resource
 from backend.errors import OverBudget
 from backend.observability.call_metrics import RecentMetrics
+from backend.page_events import ReplyDiscarded, TranscriptCompleted, TurnMeasured
 from backend.settings.budgets import BudgetSettings
-from backend.turns.page_events import ReplyDiscarded, TranscriptCompleted, TurnMeasured
 from tests.http.world import World, place_call
 from tests.support.browser import Tab, launched, tab_in
 from tests.support.page import page_world

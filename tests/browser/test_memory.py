@@ -11,7 +11,7 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser
 
-from backend.http.auth import Signatures
+from backend.access.signatures import Signatures
 from backend.users.profile_updates import (
     AddFact,
     AddInstruction,

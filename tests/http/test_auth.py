@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from backend.http.auth import (
+from backend.access.signatures import (
     COOKIE_AGE_S,
     RENEW_AFTER_S,
     Signatures,

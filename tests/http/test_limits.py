@@ -6,10 +6,10 @@ import pytest
 from fakeredis import FakeAsyncRedis, FakeServer
 from starlette.requests import HTTPConnection
 
+from backend.access.addresses import Networks, address_key, is_from_here
 from backend.access.rates import Buckets
 from backend.access.store import AccessStore
 from backend.errors import TooMany
-from backend.http.limits import Networks, address_key, is_from_here
 
 
 def granted(buckets: Buckets, key: str, now: float, tries: int) -> int:

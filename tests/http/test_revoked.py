@@ -8,8 +8,8 @@ from fakeredis import FakeAsyncRedis, FakeServer
 
 from backend.access.access import Access
 from backend.access.oidc import OIDC_USER
+from backend.access.signatures import Signatures
 from backend.access.store import CACHED_S, AccessStore
-from backend.http.auth import Signatures
 from backend.testing.memory import FakeMemory
 from tests.http.world import place_call, world
 

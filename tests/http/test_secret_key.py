@@ -10,16 +10,16 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
+from backend.access.secret_key import secret_keys
+from backend.access.signatures import Signatures
 from backend.errors import SettingsError
-from backend.http.auth import Signatures
-from backend.http.secret_key import secret_keys
 from backend.settings.settings import Settings
 from tests.http.world import settings_with
 
 RACER = """
 import sys; from pathlib import Path
-from backend.http.auth import Signatures
-from backend.http.secret_key import secret_keys
+from backend.access.signatures import Signatures
+from backend.access.secret_key import secret_keys
 from backend.settings.settings import Settings
 settings = Settings(_env_file=None, secret_key=None, data_dir=Path(sys.argv[1]))
 print("ready", flush=True); sys.stdin.readline()

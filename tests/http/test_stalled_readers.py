@@ -12,8 +12,8 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.routing import Route
 
+from backend.access.addresses import Networks
 from backend.app.connections import Connections, LimitedConfig
-from backend.http.limits import Networks
 from backend.http.sse import EventStream, encode_events
 from backend.sessions.event_log import EventLog
 from backend.sessions.page_json import PageMessage

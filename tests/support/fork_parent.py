@@ -1,7 +1,7 @@
 """A process that has imported the server, and forks one that runs a command of it for each order.
 
-Importing the server takes longer than anything a test asks of it. Whoever starts this (`tests/support/forked.py`) sends
-a command with its folder, its environment, its three standard files and a file that is told how it ended, over the
+Importing the server takes longer than anything a test asks of it. Its starter (`tests/support/forked.py`) sends
+a command with its folder, its environment, its three standard files and a file that takes how it ended, over the
 socket whose number is the first argument; the answer is the pid. It ends when the socket is closed.
 
 It forks with one thread and no event loop, so a fork is as good as a start: nothing is half done in it.

@@ -1,6 +1,6 @@
 """Processes of the server for tests, forked from one that has imported it: the same at a tenth of the computing.
 
-What a start from nothing is like is told by tests that use `subprocess` itself.
+Tests that use `subprocess` itself say what a start from nothing is like.
 """
 
 from __future__ import annotations

@@ -9,8 +9,8 @@ from typing import Any
 
 from fakeredis import FakeAsyncRedis, FakeServer
 
+from backend.access.budgets import Budgets
 from backend.app.notifications import open_notifications
-from backend.budgets.budgets import Budgets
 from backend.http.page_streams import PageStreams
 from backend.settings.notifications import NotificationSettings
 from backend.storage.pubsub import PubSub

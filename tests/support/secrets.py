@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from starlette.requests import HTTPConnection
 
+from backend.access.credentials import Identity
 from backend.access.principal import USER_GRANTS, Principal, Tier
-from backend.http.credentials import Identity
 
 
 def caller(user: str) -> Identity:

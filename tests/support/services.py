@@ -8,14 +8,14 @@ from fakeredis import FakeAsyncRedis
 from redis.asyncio import Redis
 
 from backend.access.access import Access
+from backend.access.budgets import Budgets
+from backend.access.day_counts import DayCounts
 from backend.access.merges import Merges
+from backend.access.new_users import NewUsers
+from backend.access.payers import Payers
+from backend.access.permits import Permits
 from backend.access.principal import Tier
 from backend.access.store import AccessStore
-from backend.budgets.budgets import Budgets
-from backend.budgets.day_counts import DayCounts
-from backend.budgets.new_users import NewUsers
-from backend.budgets.payers import Payers
-from backend.budgets.permits import Permits
 from backend.extensions.sharing.shared_links import SharedLinks
 from backend.http.context import Services
 from backend.notifications.notices import Notice

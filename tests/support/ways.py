@@ -70,9 +70,14 @@ def files_passed_within(*roots: Callable[..., object]) -> Iterator[list[set[str]
 
 @cache
 def _file_of(code: CodeType) -> str:
-    """The file of a function, without `backend/`; empty for any other code, and for bodies of modules and classes."""
+    """The file of a function, without `backend/`; empty for doubles, other code, and bodies of modules and classes."""
     path = Path(code.co_filename)
-    inside = path.is_relative_to(BACKEND) and code.co_name != "<module>" and "__module__" not in code.co_names
+    inside = (
+        path.is_relative_to(BACKEND)
+        and not path.is_relative_to(BACKEND / "testing")
+        and code.co_name != "<module>"
+        and "__module__" not in code.co_names
+    )
     return str(path.relative_to(BACKEND)) if inside else ""
 
 

@@ -1,4 +1,4 @@
-"""Each row of the table of reasons, what holds for all of them, and how well fragments are told from whole turns."""
+"""Each row of the table of reasons, what holds for all of them, and how well fragments are recognised."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A promise is told from an answer by its words."""
+"""A promise differs from an answer by its words."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ LIMITS = TurnLimits(reader=True)
 
 
 def converse(script: bytes, limits: TurnLimits) -> None:
-    """Two bytes an action: which, and how much. Half of the conversations begin with news being told."""
+    """Two bytes an action: which, and how much. Half of the conversations begin with news."""
     world = World(limits)
     if script[0] % 2:
         world.begin_with_news(script[1])

@@ -13,16 +13,16 @@ from fastapi import APIRouter, Request, Response, WebSocket
 from starlette.datastructures import UploadFile
 from starlette.requests import ClientDisconnect
 
+from backend.access.addresses import address_key
+from backend.access.credentials import Identity
 from backend.errors import BadOffer, BadRequest, NotFound
 from backend.extensions.realtime_endpoint.event_socket import EventSocket
-from backend.extensions.realtime_endpoint.sessions import MODEL_LIMIT, PROTOCOL, new_session
+from backend.extensions.realtime_endpoint.new_session import MODEL_LIMIT, PROTOCOL, new_session
 from backend.extensions.realtime_endpoint.sideband import run_sideband
 from backend.extensions.realtime_endpoint.webrtc import accept_realtime_offer
 from backend.http.bodies import BODY_WITHIN_S
 from backend.http.client_calls import admit_client, reserve_for
 from backend.http.context import Caller, Context, Here, identity_of
-from backend.http.credentials import Identity
-from backend.http.limits import address_key
 from backend.runtime.json_objects import Json
 from backend.sessions.handles import SessionHandle
 from backend.sessions.offers import CallerLeft, connect_offer

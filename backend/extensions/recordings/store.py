@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from backend.errors import NotFound, RecordingsUnavailable
+from backend.errors import NotFound, PeerError
 from backend.extensions.recordings.journal import Begin, End, EndReason, Journal, JournalWriter, Line, read_journal
 from backend.extensions.recordings.ogg import duration_ms
 from backend.extensions.recordings.writer import ActiveRecording, Bounds, RecordingWriter
@@ -37,6 +37,12 @@ ID = re.compile(r"[A-Za-z0-9_-]{16}")
 LISTED = 500
 """Recordings listed of one user, the newest."""
 T = TypeVar("T")
+
+
+class RecordingsUnavailable(PeerError):
+    """The folder of recordings cannot be read or written."""
+
+    hint = "Try again in a moment. If it keeps failing, the operator should check the disk."
 
 
 @dataclass(frozen=True, slots=True)

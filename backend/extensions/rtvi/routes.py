@@ -8,21 +8,22 @@ from fastapi import APIRouter, Request, WebSocket
 from pydantic import BaseModel, Field, StrictBool
 from starlette.requests import ClientDisconnect
 
+from backend.access.addresses import address_key
+from backend.access.credentials import Identity
 from backend.errors import NotFound, VoiceError
 from backend.extensions.rtvi.webrtc import accept_rtvi_offer
 from backend.extensions.rtvi.websocket import RtviSocket
 from backend.http.bodies import documented, read_body
 from backend.http.client_calls import admit_client, reserve_for
 from backend.http.context import Caller, Context, Here, context_of
-from backend.http.credentials import Identity
 from backend.http.identity import refuse
-from backend.http.limits import address_key
 from backend.http.signalling import admit_call
 from backend.runtime.json_objects import Json
 from backend.sessions.offers import CallerLeft, connect_offer
 from backend.transports.base import Transport
 
 CANDIDATES_LIMIT = 64
+SOCKET = "/api/rtvi"
 
 router = APIRouter(tags=["rtvi"])
 
@@ -44,7 +45,7 @@ class RtviCandidates(BaseModel):
     candidates: Annotated[list[Json], Field(max_length=CANDIDATES_LIMIT)] = []
 
 
-@router.websocket("/api/rtvi")
+@router.websocket(SOCKET)
 async def rtvi(websocket: WebSocket) -> None:
     """Carry a call of an RTVI client; returns when it is over."""
     here = context_of(websocket)

@@ -15,14 +15,14 @@ from itsdangerous import BadSignature, Signer
 from pydantic import BaseModel, Field
 from starlette.responses import FileResponse
 
-from backend.budgets.usage import WRITE
+from backend.access.addresses import address_key
+from backend.access.usage import WRITE
 from backend.citations import as_json
 from backend.errors import BadRequest, CallerError, Forbidden, Gone, NotFound
 from backend.extensions.sharing.shared_links import SharedLink
 from backend.http.bodies import documented, read_body
 from backend.http.budgets import spend
 from backend.http.context import Context, Here, principal_of
-from backend.http.limits import address_key
 from backend.http.long_answers import json_response
 from backend.runtime.json_objects import Json
 from backend.storage.ledger.recall import recall_until

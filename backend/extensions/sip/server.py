@@ -17,8 +17,10 @@ from dataclasses import dataclass
 
 from aiosipua.auth import SipDigestAuth
 
+from backend.access.addresses import network_of
+from backend.access.permits import PermitKind
 from backend.access.rates import Buckets
-from backend.budgets.permits import PermitKind
+from backend.access.secret_key import secret_keys
 from backend.errors import BadOffer, SetupError, TooMany, VoiceError
 from backend.extensions.sip.agent import AgentConfig, UserAgent
 from backend.extensions.sip.call import CallLimits, SipCall, ringing
@@ -28,14 +30,14 @@ from backend.extensions.sip.registration import Registration, Trunk
 from backend.extensions.sip.sdp import CodecName
 from backend.extensions.sip.settings import SipSettings
 from backend.http.context import Context
-from backend.http.limits import network_of
 from backend.http.phone_calls import PHONE, reserve_phone_call
-from backend.http.secret_key import secret_keys
 from backend.runtime.supervisor import supervising
 from backend.settings.settings import Settings
 
 log = logging.getLogger(__name__)
 
+TRUNKS = "sip_trunks"
+"""The name in `/readyz` under which it says how registrations at trunks stand."""
 TAKE_OVER_S = 2.0
 """Seconds between two looks whether the port has become free."""
 FAILURES_PER_MINUTE = 20
@@ -113,12 +115,12 @@ async def _agent(here: Context, sip: Sip) -> AsyncIterator[None]:
             if options.trunk:
                 sip.registration = registration = Registration(agent, Trunk.named(options.trunk))
                 stack.push_async_callback(registration.close)
-                here.services.sip_trunks[options.trunk] = lambda: registration.state
+                here.services.further_states[TRUNKS] = {options.trunk: lambda: registration.state}
                 await stack.enter_async_context(supervising("sip registration", registration.run))
             yield
     finally:
         await agent.close()
-        here.services.sip_trunks.clear()
+        here.services.further_states.pop(TRUNKS, None)
         sip.agent = sip.registration = None
 
 

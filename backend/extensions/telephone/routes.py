@@ -12,7 +12,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from fastapi import APIRouter, Request, Response, WebSocket
 
-from backend.budgets.permits import PermitKind
+from backend.access.permits import PermitKind
 from backend.errors import BadRequest, Forbidden, NotFound, TooMany, VoiceError
 from backend.extensions.telephone.provider import Telephone, TelephoneProvider, WebhookRequest
 from backend.http.budgets import take_permit

@@ -11,9 +11,9 @@ import pytest
 from openai.types.realtime import ClientSecretCreateResponse
 from websockets.exceptions import InvalidStatus
 
+from backend.access.credentials import Identity
 from backend.access.store import AccessStore
 from backend.http.client_secrets import ClientSecrets
-from backend.http.credentials import Identity
 from backend.testing.memory import FakeMemory
 from tests.extensions.realtime_endpoint.test_websocket import write
 from tests.http.test_keys import PAGE, keyed, shown, token

@@ -12,7 +12,7 @@ import psutil
 import pytest
 from websockets.exceptions import InvalidStatus
 
-from tests.budgets.test_two_processes import two_servers
+from tests.access.test_two_processes import two_servers
 from tests.extensions.realtime_endpoint.sidebands import SCRIPT, act_beside, following, refusal
 from tests.extensions.realtime_endpoint.test_webrtc import with_secret
 from tests.support.offline_peer import OfflinePeer, running_peer

@@ -12,9 +12,9 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, expect
 
+from backend.access.signatures import Signatures
 from backend.extensions.recordings.store import RecordingStore
 from backend.extensions.recordings.writer import ASSISTANT, CALLER
-from backend.http.auth import Signatures
 from tests.browser.test_audit import LOOKS, NARROW
 from tests.browser.test_widths import outside
 from tests.extensions.recordings.recorded import add_tone, recorded, said, store_in

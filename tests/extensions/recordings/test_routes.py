@@ -89,7 +89,7 @@ async def test_consent_is_given_by_the_owner_of_a_live_call_where_calls_are_reco
             assert (await browser.post(route, json=unclear)).status_code == 422
         async with here.browser(headers={"authorization": f"Bearer {placed['token']}"}) as shared:
             assert (await shared.post(route, json={"on": True})).status_code == 403
-    async with recording_world(tmp_path / "off", records=False) as (here, _), here.browser() as browser:
+    async with recording_world(tmp_path, records=False) as (here, _), here.browser() as browser:
         route = f"/api/sessions/{(await place_call(browser))['session_id']}/recording"
         refused = await browser.post(route, json={"on": True})
         assert refused.status_code == 422 and message_of(refused) == "Calls are not recorded on this server."

@@ -18,8 +18,8 @@ from backend.extensions.sip.sdp import CodecName
 from backend.media.resample import resample
 from tests.extensions.sip.sip_load import CALLER, Holdings, Load, free_port, place, settled, stuck
 from tests.extensions.sip.sip_phone import HERE, sip_phone
-from tests.extensions.telephone.test_whole_calls import ADMIN, ANSWER, sessions
 from tests.support.offline_peer import OfflinePeer, running_peer
+from tests.support.operator import ADMIN, sessions
 from tests.support.running_server import RunningServer, running_server
 from tests.support.speech import samples_of, speech
 from tests.support.tones import pitch
@@ -31,6 +31,7 @@ PASSWORD = "a-long-password"
 NUMBER = "+15550198765"
 LINGERING = ("transactions",)
 """What outlasts its call by 32 s."""
+ANSWER = {"text": "It is sunny.", "tone": {"hz": 880, "ms": 600}}
 ASKED: dict[str, Any] = {"turns": [{"hear": "What is the weather in Seattle?", "reply": ANSWER}]}
 HOWTO = Path("docs/howto/telephone.md").read_text()
 """The guide: its settings, its account and its command are used as they stand, but for the address."""

@@ -8,7 +8,6 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-import httpx2
 import numpy as np
 import pytest
 
@@ -16,6 +15,7 @@ from backend.testing.services.twilio import TOKEN
 from tests.extensions.telephone.announcing import CALLER, announce, phone_call
 from tests.extensions.telephone.media_streams import TwilioStream
 from tests.support.offline_peer import OfflinePeer, running_peer
+from tests.support.operator import ADMIN, sessions
 from tests.support.running_server import RunningServer, running_server
 from tests.support.speech import samples_of, speech
 from tests.support.tones import pitch
@@ -23,7 +23,6 @@ from tests.support.waiting import until
 
 pytestmark = pytest.mark.realtime
 
-ADMIN = "an-admin-token-of-24-characters"
 ANSWER: dict[str, Any] = {"text": "It is sunny.", "tone": {"hz": 880, "ms": 600}}
 STORY: dict[str, Any] = {"text": "Once upon a time.", "tone": {"hz": 440, "ms": 9000}}
 
@@ -46,15 +45,6 @@ async def called(server: RunningServer, **options: Any) -> AsyncIterator[TwilioS
     async with phone_call(server.url, **options) as stream:
         await asyncio.sleep(0.8)
         yield stream
-
-
-async def sessions(server: RunningServer) -> list[dict[str, Any]]:
-    """The sessions as an operator sees them, newest first."""
-    async with httpx2.AsyncClient(trust_env=False, headers={"Authorization": f"Bearer {ADMIN}"}) as http:
-        answer = await http.get(f"{server.url}/api/admin/overview")
-        answer.raise_for_status()
-        found: list[dict[str, Any]] = answer.json()["sessions"]
-        return found
 
 
 async def test_a_question_is_heard_and_its_answer_comes_at_8_khz(peer: OfflinePeer, server: RunningServer) -> None:

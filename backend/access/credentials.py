@@ -1,0 +1,162 @@
+"""Who makes a request, by what its headers show: a token of an API key, a session's token, or a visitor's cookie.
+
+A token that is none of ours counts as none here. A JSON Web Token that is not valid is refused here, so that its maker
+learns why.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from starlette.requests import HTTPConnection
+
+from backend.access.access import Access
+from backend.access.addresses import address_key, is_from_here
+from backend.access.keys import ApiKeys, Signed, looks_signed
+from backend.access.oidc import OIDC_USER
+from backend.access.principal import USER_GRANTS, Grant, Principal, Tier
+from backend.access.signatures import KnownUser, OpenedSession, Signatures, new_user
+from backend.access.token_sockets import token_socket
+from backend.runtime.json_objects import Json
+
+KEY_PROTOCOL = "openai-insecure-api-key."
+"""What a subprotocol begins with that carries a key."""
+COOKIE = "caller"
+OVER_TLS = "__Host-"
+"""A cookie whose name begins so browsers take from this very host only, over TLS, and send it to no other."""
+
+
+@dataclass(slots=True)
+class Identity:
+    """The caller, and what the answer has to tell their browser."""
+
+    principal: Principal
+    known: bool
+    """Whether a valid cookie or a token came along; else the user id is new."""
+    announce: bool
+    """Whether the answer carries a cookie."""
+    age_s: float = 0.0
+    """Seconds since the cookie that came along was signed."""
+    opened: OpenedSession | None = None
+    """The session that the request's token opens."""
+    epoch: int = 0
+    """How often the user's cookies were revoked."""
+    shown_epoch: int = 0
+    """The same, when the cookie that came along was made."""
+    origin: str = ""
+    """The origin whose pages alone may show the token; empty: none was claimed."""
+    realtime: Json | None = None
+    """The session of the Realtime protocol that the client secret names; None: the credential is another."""
+
+    @property
+    def user(self) -> str:
+        """The user id under which the caller's data is stored."""
+        return self.principal.user
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """Reads the credentials of requests."""
+
+    signatures: Signatures
+    access: Access
+    keys: ApiKeys | None = None
+    """None: tokens of API keys are not taken."""
+    signed_in_s: int = 0
+    """Seconds for which a user who has signed in stays so; 0: nobody signs in here."""
+
+    def identify(self, connection: HTTPConnection) -> Identity:
+        """Return who makes the request. Raises `NotAdmitted` for a JSON Web Token that is not valid."""
+        token, address = bearer(connection), address_key(connection)
+        if token is None:
+            return self._visitor(connection, address)
+        if self.keys is not None and looks_signed(token):
+            signed = self.keys.read(token)
+            principal = _key_principal(signed, address)
+            return Identity(principal, known=True, announce=False, origin=signed.claims.origin or "")
+        visitor, opened = self._visitor(connection, address), self.signatures.opened(token)
+        if opened is not None:
+            visitor.opened, visitor.origin = opened, opened.origin
+            if not visitor.known:
+                visitor.announce, visitor.principal = False, _session_principal(address)
+        return visitor
+
+    def _visitor(self, connection: HTTPConnection, address: str, *, stranger: bool = False) -> Identity:
+        """Return the principal of a browser, by its cookie if it has one and is no `stranger` all the same."""
+        cookie = None if stranger else connection.cookies.get(cookie_name(connection.url.scheme))
+        known = self.signatures.user(cookie)
+        if known is not None and known.user.startswith(OIDC_USER):
+            if self.signed_in_s and known.age_s < self.signed_in_s:
+                return _signed_in(known, address)
+            known = None
+        principal = Principal(
+            user=known.user if known else new_user(),
+            tier=self.access.visitor_tier(here=is_from_here(connection)),
+            grants=self.access.visitor_grants,
+            tools=None,
+            address=address,
+            credential="cookie" if known else "none",
+        )
+        identity = Identity(principal, known=known is not None, announce=known is None or known.ageing)
+        if known is not None:
+            identity.epoch = identity.shown_epoch = known.epoch
+            identity.age_s = known.age_s
+        return identity
+
+    def forget_cookie(self, connection: HTTPConnection, identity: Identity) -> None:
+        """Take the caller for somebody new: their cookie was revoked."""
+        address = identity.principal.address
+        identity.principal = self._visitor(connection, address, stranger=True).principal
+        identity.known, identity.announce, identity.epoch = False, identity.opened is None, 0
+        if identity.opened is not None:
+            identity.principal = _session_principal(address)
+
+
+def cookie_name(scheme: str, name: str = COOKIE) -> str:
+    """Return the name that the cookie has in requests of `scheme`."""
+    return f"{OVER_TLS}{name}" if scheme in ("https", "wss") else name
+
+
+def bearer(connection: HTTPConnection) -> str | None:
+    """Return the token of an `Authorization: Bearer` header, or of a WebSocket's subprotocol or address.
+
+    A page cannot choose the headers of a WebSocket. Clients of the Realtime protocol name their key in a subprotocol,
+    others put it into the address (`token_sockets`).
+    """
+    scheme, _, token = connection.headers.get("authorization", "").partition(" ")
+    if scheme.lower() == "bearer":
+        return token.strip()
+    named = (name for name in connection.scope.get("subprotocols", ()) if name.startswith(KEY_PROTOCOL))
+    if token_socket(connection.scope):
+        return connection.query_params.get("token")
+    return next(named, "").removeprefix(KEY_PROTOCOL) or None
+
+
+def _signed_in(known: KnownUser, address: str) -> Identity:
+    """Return the user who has signed in at the OpenID provider."""
+    tier = Tier.OPERATOR if known.admin else Tier.SIGNED_IN
+    grants = USER_GRANTS | {Grant.ADMIN} if known.admin else USER_GRANTS
+    principal = Principal(known.user, tier, grants, None, address, "oidc")
+    identity = Identity(principal, known=True, announce=False, age_s=known.age_s)
+    identity.epoch = identity.shown_epoch = known.epoch
+    return identity
+
+
+def _key_principal(signed: Signed, address: str) -> Principal:
+    """Return the principal of a token. It may use the tools it names, whatever their tier."""
+    named = signed.tools is not None or Grant.ADMIN in signed.grants
+    return Principal(
+        user=signed.user,
+        tier=Tier.OPERATOR if named else Tier.SIGNED_IN,
+        grants=signed.grants,
+        tools=signed.tools,
+        address=address,
+        credential=f"key {signed.key}",
+        conversation=signed.claims.conversation,
+        budget=signed.claims.budget,
+    )
+
+
+def _session_principal(address: str) -> Principal:
+    """Return the principal of one who holds a session's token only: it opens the call, not its owner's life."""
+    return Principal(new_user(), Tier.ANONYMOUS, frozenset({Grant.CALL}), frozenset(), address, "session")

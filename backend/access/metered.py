@@ -1,0 +1,210 @@
+"""Metering charges what models and calls use to the payer, and stops them when a budget is used up."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from contextlib import aclosing, asynccontextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+
+from backend.access.budgets import Budgets
+from backend.access.payers import current_payer
+from backend.access.prices import PriceTable, ReplyPrice, TokensByKind
+from backend.access.usage import CALL, Payer, Resource
+from backend.models.base import ChatMessage, ChatModel, Delta, Finished, TextDelta, ToolCall
+from backend.models.embedding import Embedder
+from backend.observability.work_metrics import WorkMetrics
+from backend.runtime.json_objects import Json
+from backend.settings.budgets import ModelPrice
+from backend.storage.ledger.work import current_work
+
+NEEDS = frozenset({Resource.MODEL_TOKENS, Resource.MICRO_USD})
+MONEY = frozenset({Resource.MICRO_USD})
+CHARACTERS_PER_TOKEN = 4
+"""For an estimate, where an answer was broken off before its usage was reported."""
+LOOK_EVERY_S = 5.0
+"""Seconds between two charges of a call's time."""
+
+
+@dataclass(frozen=True, slots=True)
+class MeteredModel:
+    """This `ChatModel` charges the current payer for every answer, by the usage that the API reports.
+
+    An answer that is broken off is charged by an estimate. Without a current payer nothing is charged.
+    """
+
+    model: ChatModel
+    budgets: Budgets
+    metrics: WorkMetrics | None = None
+
+    async def stream(
+        self, messages: Sequence[ChatMessage], *, model: str, tools: Sequence[Json] = ()
+    ) -> AsyncGenerator[Delta, None]:
+        """Stream from the model; see `ChatModel.stream`. Raises `OverBudget` or `CeilingReached` before it asks."""
+        payer = current_payer.get()
+        if payer:
+            self.budgets.check(payer, NEEDS)
+        characters, finished, begun = 0, None, False
+        began = time.perf_counter()
+        try:
+            async with aclosing(self.model.stream(messages, model=model, tools=tools)) as deltas:
+                async for delta in deltas:
+                    begun = True
+                    match delta:
+                        case TextDelta(text):
+                            characters += len(text)
+                        case ToolCall(_, name, arguments):
+                            characters += len(name) + len(arguments)
+                        case Finished():
+                            finished = delta
+                    yield delta
+        finally:
+            if finished and self.metrics:
+                seconds = time.perf_counter() - began
+                self.metrics.model_answered(finished.model or model, finished.tokens_in, finished.tokens_out, seconds)
+            if finished and (work := current_work.get()):
+                answered, tokens = finished.model or model, (finished.tokens_in, finished.tokens_out)
+                work.model_answered(answered, sum(tokens), self.budgets.cost_of(answered, *tokens))
+            if payer and finished and finished.tokens_in + finished.tokens_out:
+                self._charge(payer, finished.model or model, finished.tokens_in, finished.tokens_out)
+            elif payer and begun:
+                sent = sum(len(message["content"]) for message in messages)
+                self._charge(payer, model, sent // CHARACTERS_PER_TOKEN, characters // CHARACTERS_PER_TOKEN)
+
+    def _charge(self, payer: Payer, model: str, tokens_in: int, tokens_out: int) -> None:
+        """Charge the payer, and the call for which the model was asked."""
+        self.budgets.charge_tokens(payer, model, tokens_in, tokens_out)
+        if call := current_call.get():
+            call.cost(self.budgets.cost_of(model, tokens_in, tokens_out) or 0)
+
+
+@dataclass(frozen=True, slots=True)
+class MeteredEmbedder:
+    """This `Embedder` charges the current payer for every request, by an estimate of its tokens."""
+
+    embedder: Embedder
+    budgets: Budgets
+
+    @property
+    def model(self) -> str:
+        """The model's name."""
+        return self.embedder.model
+
+    async def embed(self, texts: Sequence[str]) -> list[list[float]]:
+        """Return the vectors; see `Embedder.embed`. Raises `OverBudget` or `CeilingReached` before it asks."""
+        payer = current_payer.get()
+        if payer:
+            self.budgets.check(payer, NEEDS)
+        vectors = await self.embedder.embed(texts)
+        if payer:
+            characters = sum(map(len, texts))
+            self.budgets.charge_tokens(payer, self.model, -(-characters // CHARACTERS_PER_TOKEN), 0)
+        return vectors
+
+
+@dataclass(eq=False)
+class MeteredCall:
+    """A live call, and what its models have cost so far."""
+
+    payer: Payer
+    hang_up: Callable[[str], None]
+    """Ends the call for a reason: `call_budget` or `budget`."""
+    charged_to: float
+    most_micro_usd: int
+    """Millionths of a dollar that it may cost; 0: any."""
+    micro_usd: int = 0
+    stopped: bool = False
+
+    def cost(self, micro_usd: int) -> None:
+        """Add what a model has cost; at the limit of a call, end it."""
+        self.micro_usd += micro_usd
+        if self.most_micro_usd and self.micro_usd >= self.most_micro_usd:
+            self.stop("call_budget")
+
+    def stop(self, reason: str) -> None:
+        """End the call, once."""
+        if not self.stopped:
+            self.stopped = True
+            self.hang_up(reason)
+
+
+current_call: ContextVar[MeteredCall | None] = ContextVar("metered call", default=None)
+"""The call for which models are asked now."""
+
+
+@dataclass(eq=False)
+class CallMeter:
+    """Charges live calls for their time and their models' tokens, and ends those whose budget is used up.
+
+    Nothing happens per frame: money is looked at after each reply, everything else every five seconds by `run`.
+    """
+
+    budgets: Budgets
+    prices: PriceTable = field(default_factory=dict)
+    now: Callable[[], float] = time.monotonic
+    _calls: dict[str, MeteredCall] = field(default_factory=dict, init=False)
+
+    def __repr__(self) -> str:
+        return f"CallMeter({len(self._calls)} calls)"
+
+    @asynccontextmanager
+    async def metering(self, session_id: str, payer: Payer, hang_up: Callable[[str], None]) -> AsyncIterator[None]:
+        """Charge the call within the block; `hang_up` is called once, with a reason, when a budget is used up."""
+        most = round(self.budgets.settings.call_usd * 1_000_000)
+        call = self._calls[session_id] = MeteredCall(payer, hang_up, self.now(), most)
+        token = current_call.set(call)
+        try:
+            yield
+        finally:
+            current_call.reset(token)
+            del self._calls[session_id]
+            self._charge_time(call)
+
+    def prices_of(self, model: str) -> ModelPrice | ReplyPrice | None:
+        """Return what a Responder's model costs; BUDGETS__PRICES goes before the table. None: nobody has said."""
+        return self.budgets.settings.prices.get(model) or self.prices.get(model)
+
+    def spent(self, session_id: str, model: str, tokens: TokensByKind) -> int | None:
+        """Charge the tokens of a reply, and return their price in millionths of a dollar; None: none is known.
+
+        Ends the call when money is used up: its own, or a payer's. Returns at once.
+        """
+        tokens_in = tokens["text_in"] + tokens["audio_in"] + tokens["image_in"]
+        tokens_out = tokens["text_out"] + tokens["audio_out"]
+        price, cost = self.prices_of(model), None
+        if isinstance(price, ModelPrice):
+            cost = price.micro_usd(tokens_in, tokens_out)
+        elif price:
+            cost = price.micro_usd(tokens)
+        if call := self._calls.get(session_id):
+            used = Counter({Resource.MODEL_TOKENS: tokens_in + tokens_out, Resource.MICRO_USD: cost or 0})
+            self.budgets.charge(call.payer, used)
+            call.cost(cost or 0)
+            self._stop_over_budget(call, MONEY)
+        return cost
+
+    async def run(self) -> None:
+        """Charge time, and end calls over budget, until cancelled."""
+        while True:
+            await asyncio.sleep(LOOK_EVERY_S)
+            self.look()
+
+    def look(self) -> None:
+        """Charge the time of every call until now, and end those over budget."""
+        for call in list(self._calls.values()):
+            self._charge_time(call)
+            self._stop_over_budget(call, CALL)
+
+    def _stop_over_budget(self, call: MeteredCall, needs: frozenset[Resource]) -> None:
+        if not call.stopped and (found := self.budgets.excess(call.payer, needs)):
+            self.budgets.stop(call.payer, found)
+            call.stop("budget")
+
+    def _charge_time(self, call: MeteredCall) -> None:
+        seconds = round(self.now() - call.charged_to)
+        if seconds > 0:
+            call.charged_to += seconds
+            self.budgets.charge(call.payer, Counter({Resource.VOICE_SECONDS: seconds}))

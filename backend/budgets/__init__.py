@@ -1,1 +1,0 @@
-"""What callers may use up: counts of each day, limits at once, and who pays."""

@@ -1,0 +1,56 @@
+"""What a new user writes expires soon; a user who returns keeps it; nobody else's data is touched."""
+
+from __future__ import annotations
+
+from redis.asyncio import Redis
+
+from backend.access.new_users import LOOK_EVERY_S, NewUsers
+from backend.users.memories import Memories
+from tests.access.test_two_processes import STRANGER, browser, soon
+from tests.support.offline_peer import running_peer
+from tests.support.redis_server import RedisProcess
+from tests.support.running_server import running_server
+
+HOUR_S = 3600
+
+
+async def test_a_new_users_memory_expires_and_is_kept_once_they_have_returned(redis: Redis) -> None:
+    memories = Memories(redis)
+    new_users = NewUsers(redis, new_s=24 * HOUR_S, keep_s=72 * HOUR_S, retention_s=None)
+    await new_users.mark("new")
+    await memories.add("new", "likes tea")
+    await memories.add("known", "likes coffee")
+    new_users.touch("new")
+    new_users.touch("known")
+    await new_users.look()
+    assert 0 < await redis.ttl("user:new:memories") <= 72 * HOUR_S
+    assert await redis.ttl("user:known:memories") == -1
+    await redis.delete("user:new:new")  # a day later
+    await new_users.look()
+    assert await redis.ttl("user:new:memories") == -1
+    assert [one.text for one in await memories.all("new")] == ["likes tea"]
+
+
+async def test_a_returning_users_memory_is_kept_as_long_as_the_settings_say(redis: Redis) -> None:
+    new_users = NewUsers(redis, new_s=24 * HOUR_S, keep_s=72 * HOUR_S, retention_s=30 * 24 * HOUR_S)
+    await Memories(redis, ttl_s=72 * HOUR_S).add("back", "likes tea")
+    new_users.touch("back")
+    await new_users.look()
+    assert await redis.ttl("user:back:memories") > 72 * HOUR_S
+
+
+async def test_what_a_stranger_writes_over_http_expires_and_what_one_at_home_writes_does_not(
+    server: RedisProcess, redis: Redis
+) -> None:
+    change = {"changes": [{"op": "add_fact", "text": "likes tea"}]}
+    env = {"REDIS_URL": server.url, "SECRET_KEY": "k" * 32, "BACKGROUND__WORKER": "off"}
+    with running_peer() as peer, running_server(peer, **env) as running:
+        async with browser(running, STRANGER) as stranger, browser(running, {}) as at_home:
+            for client in (stranger, at_home):
+                assert (await client.patch("/api/me", json=change)).status_code == 200
+
+            async def one_expires() -> bool:
+                left = sorted([await redis.ttl(key) for key in await redis.keys("user:*:context")])
+                return len(left) == 2 and left[0] == -1 and 0 < left[1] <= 72 * HOUR_S
+
+            await soon(one_expires, within_s=LOOK_EVERY_S + 10)

@@ -1,0 +1,81 @@
+"""Permits of a machine and of addresses: as many as there are, whichever process takes them."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from fakeredis import FakeAsyncRedis, FakeServer
+
+from backend.access.permits import HANDSHAKES, Permit, PermitKind, Permits
+from backend.access.usage import Payer
+from backend.errors import Overloaded, TooMany
+from backend.settings.budgets import BudgetSettings
+
+ADA, BEN, HOME = Payer("ada", "192.0.2.1"), Payer("ben", "192.0.2.2"), Payer("cleo", "127.0.0.1", exempt=True)
+SETTINGS = BudgetSettings.model_validate({"live_calls": 0})
+
+
+def permits(server: FakeServer, machine: str = "one", calls: int = 2) -> Permits:
+    """The permits of a process."""
+    made = Permits(FakeAsyncRedis(server=server), SETTINGS, machine=machine)
+    made.machine_calls = calls
+    return made
+
+
+async def call(of: Permits, payer: Payer) -> Permit:
+    return await of.take(PermitKind.CALLS, payer)
+
+
+async def test_the_processes_of_a_machine_share_its_calls_and_another_machine_has_its_own() -> None:
+    server = FakeServer()
+    one, two, elsewhere = permits(server), permits(server), permits(server, "two")
+    first, _ = await call(one, ADA), await call(two, HOME)
+    with pytest.raises(Overloaded) as refused:
+        await call(one, BEN)
+    assert "LOCAL_CALLS" in refused.value.hint and refused.value.retry_after_s
+    await call(elsewhere, BEN)
+    await first.release()
+    await first.release()
+    await call(two, BEN)
+
+
+async def test_a_call_that_ends_before_it_began_is_free_for_the_next() -> None:
+    of = permits(FakeServer(), calls=1)
+    of.free(PermitKind.CALLS, (await call(of, ADA)).id)
+    await asyncio.gather(*of.writing)
+    await call(of, BEN)
+
+
+async def test_without_a_bound_a_machine_takes_any_number_of_calls() -> None:
+    unbound = permits(FakeServer(), calls=0)
+    for _ in range(50):
+        await call(unbound, ADA)
+
+
+async def test_a_call_that_goes_on_in_another_process_still_counts() -> None:
+    server = FakeServer()
+    one, two = permits(server, calls=1), permits(server, calls=1)
+    taken = await call(one, ADA)
+    async with two.hold(PermitKind.CALLS, ADA, taken.id):
+        with pytest.raises(Overloaded):
+            await call(one, BEN)
+
+
+async def test_without_redis_each_process_counts_its_own() -> None:
+    server = FakeServer()
+    server.connected = False
+    one, two = permits(server, calls=1), permits(server, calls=1)
+    await call(one, ADA)
+    with pytest.raises(Overloaded):
+        await call(one, BEN)
+    await call(two, BEN)
+
+
+async def test_an_address_has_so_many_sockets_without_a_token_whoever_they_are_of() -> None:
+    of = permits(FakeServer())
+    for number in range(HANDSHAKES):
+        await of.take(PermitKind.HANDSHAKES, Payer(f"user {number}", "192.0.2.1", exempt=True))
+    with pytest.raises(TooMany, match="WebSockets"):
+        await of.take(PermitKind.HANDSHAKES, ADA)
+    await of.take(PermitKind.HANDSHAKES, BEN)

@@ -1,0 +1,56 @@
+"""Documents lead somewhere, all stand in the index, and they stay as short as one person can read."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+FOLDERS = (".", "docs", "docs/howto", "examples", "benchmarks")
+DOCUMENTS = sorted(path for folder in FOLDERS for path in (ROOT / folder).glob("*.md"))
+NOT_COUNTED = {"CHANGELOG.md", "NOTES.md", "settings.md", "testing-record.md", "world.md"}
+"""History, and what is generated."""
+MOST_WORDS = {"docs/performance.md": 2_000, "docs/architecture.md": 4_000, "CHANGELOG.md": 600}
+MOST_WORDS_TOGETHER = 48_000
+
+
+def prose(path: Path) -> str:
+    """The document without blocks of code and generated tables."""
+    return re.sub(
+        r"^ *```.*?^ *```|<!-- thinkers:begin -->.*?<!-- thinkers:end -->", "", path.read_text(), flags=re.S | re.M
+    )
+
+
+def anchors(path: Path) -> set[str]:
+    """The addresses of a document's headings, as hosts of repositories make them."""
+    headings = re.findall(r"^#+ (.+)$", prose(path), re.M)
+    return {re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-") for heading in headings}
+
+
+def links(path: Path) -> list[str]:
+    """The links to other places of the repository."""
+    return [link for link in re.findall(r"\]\(([^)\s]+)\)", prose(path)) if not link.startswith(("http:", "https:"))]
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_every_link_leads_to_a_file_and_a_heading(path: Path) -> None:
+    for link in links(path):
+        name, _, anchor = link.partition("#")
+        target = (path.parent / name).resolve() if name else path
+        assert target.exists(), link
+        assert not anchor or anchor in anchors(target), link
+
+
+def test_the_index_lists_every_document() -> None:
+    index = ROOT / "docs" / "README.md"
+    listed = {(index.parent / link.partition("#")[0]).resolve() for link in links(index)}
+    assert [str(path.relative_to(ROOT)) for path in DOCUMENTS if path not in {*listed, index}] == []
+
+
+def test_documents_stay_within_their_words() -> None:
+    for name, most in MOST_WORDS.items():
+        assert len((ROOT / name).read_text().split()) <= most, name
+    counted = [path for path in DOCUMENTS if path.name not in NOT_COUNTED]
+    assert sum(len(prose(path).split()) for path in counted) <= MOST_WORDS_TOGETHER
