@@ -29,6 +29,8 @@ PLAIN = -0.5
 """The score from which a sentence is small talk."""
 LIKELY = 0.3
 """The score from which a sentence that asks for nothing is a question for the one who takes all others."""
+ASIDE = 0.0
+"""The score from which a sentence is for somebody else in the room: a question must not go unanswered."""
 NAMED = 0.2
 """What it adds that a sentence holds a word of the domain's name."""
 SURENESS, WORDING = 1.0, 0.4
