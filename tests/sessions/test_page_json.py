@@ -308,7 +308,7 @@ def test_only_the_end_of_a_session_ends_its_messages() -> None:
 # --- nothing else in the server builds or matches them ---------------------------------------------------
 
 OTHERS = ("responders", "extensions", "testing")
-"""A provider's events have names of their own, and so have those of the Realtime protocol; a client reads what it is sent."""
+"""A provider's events have names of their own, and so have those of the Realtime protocol that clients speak."""
 ORDINARY = {"error", "floor", "gap", "notice", "reminder", "decision", "task", "turn", "state", "token", "final"}
 ORDINARY |= {"thinker", "transcript", "tool_call", "interruptions", "recording", "usage"}
 """Names that are also ordinary words of other JSON: only where they are published or matched do they mean events."""
