@@ -102,7 +102,8 @@ class TurnMachine:
         elif isinstance(event, ev.PlaybackFlushed):
             playback.on_flushed(state, event, now)
             replies.settle_notices(state, now)
-        return _taken(state)
+        commands, state.commands = state.commands, []
+        return commands
 
     def deadline(self) -> float | None:
         """Return when `expire` wants to be called next, if nothing else happens."""
@@ -118,7 +119,8 @@ class TurnMachine:
         if state.floor.holder is not Floor.CLOSED:
             early_words.show(state)
             replies.ask_next(state, now)
-        return _taken(state)
+        commands, state.commands = state.commands, []
+        return commands
 
     # --- what may be asked of it ----------------------------------------------------------------------
 
@@ -145,12 +147,6 @@ class TurnMachine:
     def turn_age_ms(self, now: float) -> int:
         """Return the milliseconds since the caller's last sound of this turn; of a typed one, since it came."""
         return self._state.clock.age_ms(now)
-
-
-def _taken(s: State) -> list[Command]:
-    """Return the commands collected so far, once."""
-    commands, s.commands = s.commands, []
-    return commands
 
 
 def _on_interruptions_switched(s: State, event: ev.InterruptionsSwitched, now: float) -> None:

@@ -118,26 +118,31 @@ def _may_speak_unasked(s: State) -> bool:
 
 def on_audio(s: State, event: ev.ReplyAudio, now: float) -> None:
     """Play sound of the reply in flight; drop that of any other, and keep back that of one that is prepared."""
-    if s.floor.holder is Floor.PAUSING and defer(s, event, now):
+    floor, replies = s.floor, s.replies
+    if floor.holder is Floor.PAUSING and defer(s, event, now):
         return
-    reply = s.replies.streaming(event.reply)
-    if reply is None or not event.pcm:
+    reply = replies.in_flight  # 50 times a second and call: without the call of `streaming`
+    if reply is None or reply.phase is not Phase.STREAMING or reply.id != event.reply or not event.pcm:
         return
     if reply.first_item is None:
-        reply.first_item = event.item
-        s.silence.waits_said = s.replies.unanswered = 0
-        s.barge_in.suspended = None
-        s.floor.playback = Playback.PLAYING if reply.interruptible else Playback.READING_OUT
-        s.commands += s.notices.sounded(reply.request)
-        s.clock.reach("first_audio_ms", now)
-        s.clock.reach("patience_ms", now)
+        _on_first_audio(s, reply, event, now)
     reply.since = now
-    s.replies.items.get(event.item, reply.purpose).audio_bytes += len(event.pcm)
-    if s.floor.playback is Playback.SILENT:
-        s.floor.playback = Playback.PLAYING
-    if s.floor.holder is Floor.LISTENING:
+    replies.items.get(event.item, reply.purpose).audio_bytes += len(event.pcm)
+    if floor.playback is Playback.SILENT:
+        floor.playback = Playback.PLAYING
+    if floor.holder is Floor.LISTENING:
         s.pass_floor(Floor.ASSISTANT)
     s.commands.append(do.Play(event.item, event.pcm))
+
+
+def _on_first_audio(s: State, reply: Reply, event: ev.ReplyAudio, now: float) -> None:
+    reply.first_item = event.item
+    s.silence.waits_said = s.replies.unanswered = 0
+    s.barge_in.suspended = None
+    s.floor.playback = Playback.PLAYING if reply.interruptible else Playback.READING_OUT
+    s.commands += s.notices.sounded(reply.request)
+    s.clock.reach("first_audio_ms", now)
+    s.clock.reach("patience_ms", now)
 
 
 def on_text(s: State, event: ev.ReplyText, now: float) -> None:
