@@ -62,7 +62,7 @@ ARROWS: dict[str, set[str]] = {
     "responders": {"turns", "media", "runtime", "settings"},
     "transports": {"turns", "media", "runtime"},
     "sessions": {"access", "turns", "media", "observability", "runtime", "storage", "transports"},
-    "users": {"models", "observability", "responders", "runtime", "storage"},
+    "users": {"language", "models", "observability", "responders", "runtime", "storage"},
     "notifications": {"turns", "language", "runtime", "settings", "storage", "users"},
     "tools": {
         "language",
@@ -123,6 +123,7 @@ ARROWS: dict[str, set[str]] = {
     },
     "coordinator": {
         "agent",
+        "language",
         "turns",
         "models",
         "notifications",
