@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from backend.turns.page_events import PageEvent, Role
+from backend.page_events import PageEvent, Role
 
 
 class Purpose(StrEnum):

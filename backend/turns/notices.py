@@ -19,8 +19,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from math import inf
 
+from backend.page_events import NoticeChanged, NoticeState, ThinkerChanged
 from backend.turns.commands import AddNote, Command, NoticeDelivered, Publish
-from backend.turns.page_events import NoticeChanged, NoticeState, ThinkerChanged
 from backend.turns.spoken import SpokenItem
 
 HEARD_SHARE = 0.6
@@ -90,6 +90,10 @@ class Notices:
 
     def __init__(self) -> None:
         self._waiting: dict[str, Pending] = {}
+        self.opened = False
+        """The caller was greeted, or has said something: notices may be spoken."""
+        self.not_before = 0.0
+        """No notice is spoken earlier."""
         self.parked: dict[str, Pending] = {}
         """The notices that are not tried again in this call, by id."""
         self._done: dict[str, None] = {}

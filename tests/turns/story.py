@@ -8,7 +8,7 @@ from backend.turns import commands as do
 from backend.turns import events as ev
 from backend.turns.commands import Command, Purpose
 from backend.turns.limits import TurnLimits
-from backend.turns.machine.state import Floor
+from backend.turns.machine.floor.state import Floor
 from backend.turns.patience import EndpointingStyle
 from backend.turns.turn import TurnMachine
 

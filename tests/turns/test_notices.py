@@ -6,11 +6,11 @@ import json
 
 import pytest
 
+from backend.page_events import NoticeChanged, ThinkerChanged
 from backend.turns import commands as do
 from backend.turns import events as ev
 from backend.turns.commands import Purpose
-from backend.turns.machine.state import Floor
-from backend.turns.page_events import NoticeChanged, ThinkerChanged
+from backend.turns.machine.floor.state import Floor
 from tests.turns.story import Story, purposes
 
 NEWS = ev.NoticeArrived("n1", "The research is done: bees dance.")

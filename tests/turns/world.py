@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from backend.page_events import ThinkerChanged
 from backend.turns import commands as do
 from backend.turns import events as ev
-from backend.turns.machine.open_turn import SUSPECTED_S
-from backend.turns.machine.state import Floor
-from backend.turns.page_events import ThinkerChanged
+from backend.turns.machine.floor.state import Floor
+from backend.turns.machine.pending_turn.waiting import HINTED_S
 from backend.turns.utterances import UtteranceKind
 from tests.turns.surroundings import MS, ProviderReply, Surroundings
 
@@ -48,7 +48,7 @@ class World(Surroundings):
             self.suspected = suspected
             after = self.machine.deadline()
             if before is not None and after is not None:
-                longer = SUSPECTED_S if suspected else 0.0
+                longer = HINTED_S if suspected else 0.0
                 assert after <= before + longer + 1e-9, "a suspicion kept something back for too long"
 
     def pause(self, amount: int) -> None:
