@@ -75,6 +75,7 @@ case "$mode" in
     export FUZZ_SECONDS=${FUZZ_SECONDS:-8}
     step "types, tests" types_of python -m pytest "${workers[@]}" --hypothesis-profile everything -m "not alone"
     step "tests that compare times" python -m pytest -m alone
+    step "without each extension" python -m scripts.without --all
     ;;
 esac
 

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
+from backend.app.extensions import installed
 from backend.thinkers.base import Manifest
 from backend.tools.discovery import package_modules
 from scripts.settings_table import between
@@ -18,8 +19,8 @@ MARKS = ("<!-- thinkers:begin -->\n", "<!-- thinkers:end -->")
 
 
 def manifests() -> list[Manifest]:
-    """Return the manifest of every Thinker of the package, sorted by domain."""
-    modules = package_modules("backend.thinkers")
+    """Return the manifest of every Thinker of the core and its extensions, sorted by domain."""
+    modules = (*package_modules("backend.thinkers"), *installed().modules("thinkers"))
     found = [module.MANIFEST for module in modules if hasattr(module, "MANIFEST")]
     return sorted(found, key=lambda manifest: manifest.domain)
 

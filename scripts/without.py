@@ -21,6 +21,8 @@ from pathlib import Path
 from urllib.request import ProxyHandler, build_opener
 
 ROOT = Path(__file__).resolve().parent.parent
+WRITTEN = ("scripts.settings_table", "scripts.thinkers_table")
+"""What writes parts of documents from the extensions there are; they are run after one is deleted."""
 ACROSS = ("tests/benchmarks",)
 """Tests of what measures several extensions."""
 READY_WITHIN_S = 60.0
@@ -53,6 +55,7 @@ def copy_without(name: str, target: Path) -> None:
 def starts(tree: Path) -> bool:
     """Start the server of `tree`, and return whether it says that it is ready."""
     environment = {"PATH": os.environ["PATH"], "HOME": str(tree), "DATA_DIR": str(tree / "var"), "COLUMNS": "200"}
+    environment |= _path(tree)
     command = [sys.executable, "-m", "backend.app.cli", "serve", "--port", "0"]
     server = subprocess.Popen(command, cwd=tree, env=environment, stdout=subprocess.PIPE, text=True)
     timer = threading.Timer(READY_WITHIN_S, server.terminate)
@@ -86,12 +89,19 @@ def holds_without(name: str, pytest_options: Sequence[str]) -> bool:
     with tempfile.TemporaryDirectory(prefix=f"without-{name}-") as folder:
         tree = Path(folder)
         copy_without(name, tree)
+        for page in WRITTEN:
+            subprocess.run([sys.executable, "-m", page], cwd=tree, check=True, stdout=subprocess.DEVNULL)
         if not starts(tree):
             print(f"without {name}: the server does not start", file=sys.stderr)
             return False
         ignored = [f"--ignore={each}" for each in ACROSS]
         command = [sys.executable, "-m", "pytest", "--quick", "-q", *ignored, *pytest_options]
-        return subprocess.run(command, cwd=tree, check=False).returncode == 0
+        return subprocess.run(command, cwd=tree, env=os.environ | _path(tree), check=False).returncode == 0
+
+
+def _path(tree: Path) -> dict[str, str]:
+    """Return the variable by which children that do not look in their working folder import from `tree`, too."""
+    return {"PYTHONPATH": str(tree)}
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -154,6 +154,11 @@ class Permits(RedisStore):
             start_among(self.writing, "permit", self._write_quietly(permit))
         return permit
 
+    def free(self, kind: PermitKind, id_: str) -> None:
+        """Free the permit of that id if this process has it. Never waits."""
+        if permit := self._held.get((kind, id_)):
+            start_among(self.writing, "permit release", self.release(permit))
+
     async def release(self, permit: Permit) -> None:
         """Free a permit. Never raises."""
         self._held.pop((permit.kind, permit.id), None)

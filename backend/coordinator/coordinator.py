@@ -42,11 +42,11 @@ from backend.coordinator.store import (
 )
 from backend.errors import CallerError, MemoryUnavailable, VoiceError
 from backend.notifications.notices import Notice, NoticeKind
+from backend.page_events import DecisionMade
 from backend.runtime.supervisor import cancel_all, event_or_timeout
 from backend.settings.tasks import CoordinatorSettings
 from backend.tasks.service import TaskService
 from backend.tasks.task import Task, TaskState
-from backend.turns.page_events import DecisionMade
 
 log = logging.getLogger(__name__)
 

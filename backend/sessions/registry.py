@@ -16,15 +16,7 @@ from msgspec import convert, to_builtins
 from backend.access.reach import PUBLIC, Reach
 from backend.errors import BadRequest, NotFound, NotTheirs, Overloaded, TooMany
 from backend.media.endpointing import Levels
-from backend.runtime.supervisor import cancel_all
-from backend.sessions.event_log import EventLog
-from backend.sessions.page_json import LoggedEvent, PageMessage
-from backend.sessions.transcript import Transcript
-from backend.transports.base import Transport
-from backend.turns.call_options import CallOptions
-from backend.turns.commands import CancelReply, Command, DeleteItem, TruncateItem
-from backend.turns.events import Event
-from backend.turns.page_events import (
+from backend.page_events import (
     ErrorShown,
     PageEvent,
     ReplyWorded,
@@ -33,6 +25,14 @@ from backend.turns.page_events import (
     TranscriptCompleted,
     TranscriptInterrupted,
 )
+from backend.runtime.supervisor import cancel_all
+from backend.sessions.event_log import EventLog
+from backend.sessions.page_json import LoggedEvent, PageMessage
+from backend.sessions.transcript import Transcript
+from backend.transports.base import Transport
+from backend.turns.call_options import CallOptions
+from backend.turns.commands import CancelReply, Command, DeleteItem, TruncateItem
+from backend.turns.events import Event
 
 log = logging.getLogger(__name__)
 
@@ -245,11 +245,16 @@ class SessionRegistry:
         responder: str,
         interruptions: bool = True,
         on_lapse: Callable[[], None] = lambda: None,
+        on_ended: Callable[[str], None] = lambda session_id: None,
         admit: Callable[[], None] = lambda: None,
     ) -> None:
-        """`on_lapse` is called for every reserved session that never got its call; `admit` may raise `TooMany`."""
+        """`on_lapse` is called for every reserved session that never got its call, `on_ended` with each that is over.
+
+        `admit` may raise `TooMany`.
+        """
         self._run_call = run_call
         self._on_lapse = on_lapse
+        self._on_ended = on_ended
         self._admit = admit
         self.watcher = Watcher()
         """Learns of all sessions."""
@@ -444,6 +449,7 @@ class SessionRegistry:
         session.state = SessionState.ENDED
         session.ended_at = time.time()
         session.ended_reason = reason
+        self._on_ended(session.id)
         session.event_log.publish(SessionEnded(reason))
         session.event_log.close()
         self.watcher.on_change(session)

@@ -15,8 +15,8 @@ from typing import Any, Literal
 from backend.agent.context import SourceMode
 from backend.citations import Citation
 from backend.errors import BadPlugin
+from backend.page_events import ToolProgress
 from backend.tools.base import ToolRights
-from backend.turns.page_events import ToolProgress
 from backend.users.context_update import ContextUpdate
 from backend.users.modes import Mode
 

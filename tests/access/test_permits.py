@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 from fakeredis import FakeAsyncRedis, FakeServer
 
@@ -36,6 +38,13 @@ async def test_the_processes_of_a_machine_share_its_calls_and_another_machine_ha
     await first.release()
     await first.release()
     await call(two, BEN)
+
+
+async def test_a_call_that_ends_before_it_began_is_free_for_the_next() -> None:
+    of = permits(FakeServer(), calls=1)
+    of.free(PermitKind.CALLS, (await call(of, ADA)).id)
+    await asyncio.gather(*of.writing)
+    await call(of, BEN)
 
 
 async def test_without_a_bound_a_machine_takes_any_number_of_calls() -> None:

@@ -14,8 +14,8 @@ from backend.extensions.local.dialogue.routing import Specialist
 from backend.extensions.local.dialogue.small_talk import Talk
 from backend.extensions.local.dialogue.understanding import Question, understand
 from backend.extensions.local.dialogue.without_model import complete
-from backend.extensions.local.realtime.items import Item
-from backend.extensions.local.realtime.response import Order
+from backend.realtime.items import Item
+from backend.realtime.serving.reply_stream import Order
 from backend.thinkers.base import Manifest
 from backend.thinkers.registry import described
 from backend.tools.discovery import package_modules
