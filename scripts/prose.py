@@ -33,8 +33,6 @@ class Rules:
     """Patterns of the documents, from the root."""
     docstrings: tuple[str, ...]
     """Folders of Python whose docstrings are read."""
-    later: tuple[str, ...]
-    """Files and folders among them that are being rebuilt."""
     checks: tuple[Check, ...]
     in_documents: tuple[Check, ...]
     """Further ones for documents."""
@@ -70,7 +68,6 @@ def load_rules(file: Path = RULES) -> Rules:
     return Rules(
         tuple(read["documents"]),
         tuple(read["docstrings"]),
-        tuple(read["later"]),
         (_unused(read["unused"]), *taken),
         (_unused(read["unused_in_documents"]),),
     )
@@ -118,9 +115,7 @@ def files_of(rules: Rules, root: Path = ROOT) -> Iterator[Path]:
     for pattern in rules.documents:
         yield from sorted(root.glob(pattern))
     for folder in rules.docstrings:
-        for file in sorted((root / folder).rglob("*.py")):
-            if not any(file.is_relative_to(root / each) for each in rules.later):
-                yield file
+        yield from sorted((root / folder).rglob("*.py"))
 
 
 def _unused(items: dict[str, str]) -> Check:

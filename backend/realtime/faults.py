@@ -1,6 +1,6 @@
 """What a client did wrong, in the words of the Realtime API.
 
-Whoever carries out client events answers a `Fault` with an `error` event, and the session goes on.
+The one that carries out client events answers a `Fault` with an `error` event, and the session goes on.
 """
 
 from __future__ import annotations

@@ -37,10 +37,10 @@ _VALUE_PLACED = re.compile(r"\bpreposition (determiner |quantifier )?(adjective 
 """A place or a person: "on the wrong train"."""
 _WISH = ENGLISH.pattern("grammar", "wish")
 _ARRANGING = ENGLISH.words("grammar", "arranging")
-"""What "could you" asks to be done, not to be told."""
+"""What "could you" asks to be done, not to be said."""
 _OWN_NAME = ENGLISH.pattern("grammar", "own_name")
 _EXPLAINING = ENGLISH.words("grammar", "explaining")
-"""Requests to be told something; what they end in is the assistant's to say."""
+"""Requests to hear something; what they end in is the assistant's to say."""
 _TAKEN_BACK = ENGLISH.pattern("grammar", "taken_back")
 _SHORT_STATEMENT = 7
 """Words. To wait after each longer statement that ends in a value would make most answers late."""

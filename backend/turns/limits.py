@@ -39,10 +39,10 @@ RETRY_AFTER_S = 0.25
 MOMENT_AFTER_S = 1.5
 """A reconnection longer than this is spoken about."""
 SILENCE_MOST_S = 3.1
-"""Silence a caller hears at most whom the Responder owes something. Four seconds are the most that may pass; the
+"""The longest silence of a caller who is owed something. Four seconds are the most that may pass; the
 way to the caller's ear takes some of them."""
 FIRST_TRY_S = 0.6
-"""A reply has this long at least to begin to sound before the caller is told that it takes a moment."""
+"""A reply has this long at least to begin to sound before the caller hears that it takes a moment."""
 NOTICE_RETRY_S = 2.0
 """Pause before a notice is repeated of which nothing was heard."""
 GOODBYE_WITHIN_S = 10
@@ -74,7 +74,7 @@ class TurnLimits:
     filler_after_s: float = 2.8
     """The silence a Thinker may leave before a filler covers it, and the next one after that; 0: none does."""
     late_answer_max_s: float = 120
-    """An answer that comes when the caller has moved on is told unasked this long after its question; 0: never."""
+    """An answer that comes when the caller has moved on is spoken unasked this long after its question; 0: never."""
     notice_after_s: float = 1.0
     """The quiet that a notice waits for."""
     other_providers: int = 0

@@ -22,11 +22,11 @@ What happens to a Thinker's answer is this, and nothing else:
     ------------------------------------------   ------------------------------------------------------------------
     while the caller has taken no new turn       fresh: submitted, and spoken when the floor is free, all calls of
                                                  one reply together
-    later                                        stale: submitted for the model to know, and told unasked as a notice
+    later                                        stale: submitted for the model to know, and spoken unasked as a notice
                                                  when the floor is free and quiet, until `late_answer_max_s` after its
-                                                 question; where it has no words for that, it is not told
-    later, and the same was asked again          stale, and not told: the other answer is
-    later, and the caller has said "never mind"  stale, and not told
+                                                 question; where it has no words for that, it is not spoken
+    later, and the same was asked again          stale, and not spoken: the other answer is
+    later, and the caller has said "never mind"  stale, and not spoken
     later, and the caller asks for it            spoken as soon as the floor is free, after the answer to what the
                                                  caller is just saying; a further turn makes it stale again
     never: the caller has dismissed the call     answered with just that, when the call is dismissed

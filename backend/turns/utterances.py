@@ -1,4 +1,4 @@
-"""Short utterances: what kind of remark a few words are, told from the words alone. Pure.
+"""Short utterances: what kind of remark a few words are, by the words alone. Pure.
 
 While a reply plays, "yeah" agrees with it and "wait" ends it, and both last half a second: duration cannot tell them
 apart, words can. `kind_of` serves every source of words: the utterance reader (`media/utterance_reader.py`), whose
@@ -21,7 +21,7 @@ from backend.turns.languages import ENGLISH
 
 
 class UtteranceKind(StrEnum):
-    """The kinds of short utterances, told apart because a reply that is playing reacts differently to each."""
+    """The kinds of short utterances: a reply that is playing reacts differently to each."""
 
     AGREEMENT = "agreement"
     """A backchannel ("yeah", "I see", "mm-hmm"): the listener follows and wants to hear more."""

@@ -21,7 +21,7 @@ def apologies(story: Story) -> int:
 
 
 def change(story: Story) -> None:
-    """The link does as it is told."""
+    """The link does as it is asked."""
     story.tell(ev.ResponderLost("mute"), ev.ResponderRestored("the other", "m"))
 
 

@@ -1,4 +1,4 @@
-"""What is told unasked, and when: each rule as a short story."""
+"""What is said unasked, and when: each rule as a short story."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Each rule of turn-taking, told as a short story. Time is a number; nothing waits."""
+"""Each rule of turn-taking, as a short story. Time is a number; nothing waits."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ class ClientResponse(Response):
 
 
 def usage_shown(finished: ReplyFinished | None) -> Json | None:
-    """Return the tokens of a response; None while the provider has not told them."""
+    """Return the tokens of a response; None while the provider has not reported them."""
     if finished is None:
         return None
     tokens = finished.usage

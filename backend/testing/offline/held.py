@@ -1,4 +1,4 @@
-"""A conversation that is only told what a schema knows."""
+"""A conversation that only gets what a schema knows."""
 
 from __future__ import annotations
 

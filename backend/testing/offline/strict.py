@@ -51,7 +51,7 @@ def _unknown(value: Any, at: str) -> Iterator[str]:
 
 
 class StrictRealtime(HeldRealtime):
-    """A conversation that is only told what is right by the types."""
+    """A conversation that only gets what is right by the types."""
 
     def faults(self, event: Any) -> list[str]:
         return faults(event)

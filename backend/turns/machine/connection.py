@@ -94,7 +94,7 @@ def admit_missing(s: State, now: float) -> None:
 
 
 def deadlines(s: State) -> Deadlines:
-    """Yield when a caller who waits for something is told, and told again, that it takes a moment."""
+    """Yield when a caller who waits for something hears, again and again, that it takes a moment."""
     kept = s.farewell.reason or s.floor.playing or not s.floor.may_speak
     if s.line.lost_at is None or kept or not _owes(s):
         return

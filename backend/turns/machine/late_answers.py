@@ -24,7 +24,7 @@ _NEVER_MIND = ENGLISH.pattern("dismissal", "never_mind", re.IGNORECASE)
 
 
 def announce_later(s: State, call: ToolCallEntry, event: ev.ThinkerFinished) -> bool:
-    """Have a late answer told when the floor is free; return False where it is not to be told."""
+    """Have a late answer spoken when the floor is free; return False where it is not to be spoken."""
     expires_at = call.since + s.limits.late_answer_max_s
     asked_again = any(later.since > call.since and _ask_the_same(call, later) for later in s.calls.entries.values())
     if not event.late or not s.limits.late_answer_max_s or asked_again:
@@ -62,7 +62,7 @@ def dismiss(s: State, call: ToolCallEntry) -> None:
 
 
 def note_told(s: State) -> None:
-    """Show the answers that were told late as told."""
+    """Show the answers that were spoken late as spoken."""
     for told in s.notices.take_told_answers():
         call = s.calls.entries.get(told)
         if call:
@@ -71,7 +71,7 @@ def note_told(s: State) -> None:
 
 
 def _asked_in(arguments: str) -> frozenset[str]:
-    """Return the words by which the question of a tool call is told from another; none for unreadable arguments."""
+    """Return the words by which the question of a tool call differs from another; none for unreadable arguments."""
     try:
         given = json.loads(arguments)
     except ValueError:

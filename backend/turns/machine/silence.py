@@ -43,7 +43,7 @@ def deadlines(s: State) -> Deadlines:
 
 
 def waiting_deadlines(s: State) -> Deadlines:
-    """Yield when a caller who is owed a sound is told that it takes a moment: the provider is late, or the filler."""
+    """Yield when a caller who is owed a sound hears that it takes a moment: the provider is late, or the filler."""
     kept = s.floor.playing or not s.floor.may_speak or (s.farewell.reason and not s.farewell.last_word)
     if s.line.lost_at is not None or kept:
         return

@@ -20,7 +20,7 @@ OVERTAKEN = json.dumps({"error": "cancelled: the caller took the floor"})
 
 
 TOLD_LATER = json.dumps({"status": "The caller has moved on. Say nothing about it until you are asked to tell it."})
-"""The result of a call whose answer comes too late, and is told by and by."""
+"""The result of a call whose answer comes too late, and is spoken by and by."""
 WAITING = json.dumps({"status": "waiting for the caller"})
 """The result for `wait_for_user`."""
 NOT_WAITING = json.dumps({"error": "The caller waits for your answer: give it."})
@@ -76,7 +76,7 @@ def _stay_silent(s: State, now: float) -> None:
 
 
 def on_finished(s: State, event: ev.ThinkerFinished, now: float, outcome: page.ThinkerStage = "complete") -> None:
-    """Submit a Thinker's answer; it is spoken if it came in time, and otherwise told when the floor is free."""
+    """Submit a Thinker's answer; it is spoken if it came in time, and otherwise when the floor is free."""
     call = s.calls.answer(event.call)
     if call is None:
         return

@@ -1,4 +1,4 @@
-"""A client's events as they are carried out on a call, and a call's steps as the client is told of them: no server."""
+"""A client's events as they are carried out on a call, and a call's steps as the client learns of them: no server."""
 
 from __future__ import annotations
 

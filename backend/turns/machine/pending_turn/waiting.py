@@ -295,7 +295,7 @@ def _drop_hesitation(s: State, turn: PendingTurn) -> None:
 
 
 def on_hint(s: State, event: ev.VoiceSuspected, now: float) -> None:
-    """Keep the prepared reply back for a moment longer while a voice may be beginning."""
+    """Hold the prepared reply for a moment longer while a voice may be beginning."""
     if s.pending.open:
         s.pending.open.hinted = event.suspected and s.floor.holder is Floor.PAUSING
 

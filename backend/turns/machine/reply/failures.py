@@ -5,9 +5,9 @@ what happened                           sounded   remedy
 refused, overdue, failed, incomplete    no        asked again once, then an apology
 ... overdue a second time               no        asked again of another provider, where there is one
 ... for a rate limit                    no        asked again after the time the provider names, with a word
-failed, cut at the token limit          yes       continued once: the model is told where it stopped, if that is known
+failed, cut at the token limit          yes       continued once, where the model stopped, if that is known
 ... a second time, or by a filter       yes       an apology
-a promise, and no call of a tool        yes       asked again once: the model is told what it promised
+a promise, and no call of a tool        yes       asked again once: the model is reminded of its promise
 any of these, but a tool was called     either    none: the tool's answer follows
 any of these, nobody had asked for it   either    none
 """
