@@ -141,7 +141,7 @@ class Settings(BaseSettings):
     local_calls: int = Field(
         0,
         ge=0,
-        description="Local calls at once, all processes that share DATA_DIR together; 0: as many as the cores serve.",
+        description="Local calls of all processes that share DATA_DIR; 0: as many as the cores serve.",
     )
 
     # Memory
@@ -236,7 +236,7 @@ class Settings(BaseSettings):
     # Network
     rtc_force_host: str | None = Field(None, description="IP address to advertise to callers, behind Docker or NAT.")
     rtc_port_range: PortRange = Field(None, description="UDP ports to bind, e.g. 10000-10100.")
-    rtc_dtx: bool = Field(True, description="Use Opus DTX: almost nothing is sent while nobody speaks.")
+    rtc_dtx: bool = Field(True, description="Use Opus DTX: almost nothing is sent in silence.")
     ice_servers: Annotated[list[IceServerEntry], NoDecode] = Field(
         [], description="STUN/TURN servers as JSON. A username and password in it are used by the server alone."
     )
@@ -253,7 +253,7 @@ class Settings(BaseSettings):
     )
     trusted_proxies: Networks = Field(
         ["127.0.0.0/8", "::1"],
-        description="Addresses or networks of proxies whose X-Forwarded-For and X-Forwarded-Proto are believed.",
+        description="Addresses or networks of proxies that are believed about X-Forwarded-For and X-Forwarded-Proto.",
     )
     api_docs: bool = Field(
         False,

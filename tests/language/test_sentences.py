@@ -1,4 +1,4 @@
-"""Sentences are told apart, and as many are taken as fit."""
+"""Sentences are found, and as many are taken as fit."""
 
 from __future__ import annotations
 

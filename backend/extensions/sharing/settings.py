@@ -11,5 +11,5 @@ class SharingSettings(PluginSettings, env_prefix="SHARING__"):
     """For how long transcripts are shared."""
 
     days: float = Field(
-        30, ge=0, description="Days for which the link to a shared transcript may work; 0: nobody shares any."
+        30, ge=0, description="Days for which the link to a shared transcript may work; 0: sharing is off."
     )
