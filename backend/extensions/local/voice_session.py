@@ -103,7 +103,7 @@ class VoiceSession:
         if utterance:
             utterance.cancel()
 
-    def hear(self, item: Item, pcm: bytes) -> AsyncIterator[HearingPart]:
+    def transcribe(self, item: Item, pcm: bytes) -> AsyncIterator[HearingPart]:
         """Finish the utterance."""
         utterance, self._utterance = self._utterance, None
         known = self._transcribed[item.id] = asyncio.Event()

@@ -29,7 +29,7 @@ class Handler(Protocol):
         """The utterance was none."""
         ...
 
-    def hear(self, item: Item, pcm: bytes) -> AsyncIterator[HearingPart]:
+    def transcribe(self, item: Item, pcm: bytes) -> AsyncIterator[HearingPart]:
         """What the caller said in user item `item`; `pcm` is the utterance, whole."""
         ...
 

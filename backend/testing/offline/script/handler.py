@@ -89,7 +89,7 @@ class ScriptedHandler:
     def discard(self) -> None:
         """Nor does its end."""
 
-    def hear(self, item: Item, pcm: bytes) -> AsyncIterator[HearingPart]:
+    def transcribe(self, item: Item, pcm: bytes) -> AsyncIterator[HearingPart]:
         """Take the next turn, or a further piece of this one, and say what it heard."""
         turn = self._turn if self._turn and self._goes_on(self._turn.hear, pcm) else self._take_turn()
         self._voice_began, self._voice_ended = 0.0, self._voice_at
