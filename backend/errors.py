@@ -219,6 +219,12 @@ class ToolFailed(PeerError):
     """A tool could not do its work."""
 
 
+class BadMoment(ToolFailed):
+    """A date, a time or a rule to repeat by that cannot be understood, or is not possible."""
+
+    retryable = False
+
+
 class NoAnswer(PeerError):
     """A Thinker produced no answer."""
 

@@ -20,7 +20,7 @@ import httpx2
 import msgspec
 
 from backend.errors import VoiceError
-from backend.extensions.local import parent
+from backend.runtime import parent
 from backend.testing.microphone import spoken
 from benchmarks import speech
 from benchmarks.caller import CONNECT_WITHIN_S, MeasuredCaller

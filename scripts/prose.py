@@ -33,9 +33,9 @@ class Rules:
     """Patterns of the documents, from the root."""
     docstrings: tuple[str, ...]
     """Folders of Python whose docstrings are read."""
-    later: tuple[str, ...]
-    """Files and folders among them that are being rebuilt."""
     checks: tuple[Check, ...]
+    in_documents: tuple[Check, ...]
+    """Further ones for documents."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,18 +63,22 @@ class Finding:
 def load_rules(file: Path = RULES) -> Rules:
     """Read the rule file."""
     read = tomllib.loads(file.read_text())
-    unused = PreferredFormsSimple(items=read["unused"])
-    own = Check(check_type=unused, path="prose.unused", message="'{1}' is not used here; {0}.")
     wanted = tuple(read["proselint"])
     taken = (each for each in checks_of_proselint if any(each.matches_partial(name) for name in wanted))
-    return Rules(tuple(read["documents"]), tuple(read["docstrings"]), tuple(read["later"]), (own, *taken))
+    return Rules(
+        tuple(read["documents"]),
+        tuple(read["docstrings"]),
+        (_unused(read["unused"]), *taken),
+        (_unused(read["unused_in_documents"]),),
+    )
 
 
 def findings(rules: Rules, passages: Iterable[Passage]) -> Iterator[Finding]:
     """Yield what the checks find, passage by passage."""
     for passage in passages:
         text = f"\n{passage.text}\n"
-        found: list[CheckResult] = [result for check in rules.checks for result in check.check_with_flags(text)]
+        checks = rules.checks if passage.file.suffix == ".py" else (*rules.checks, *rules.in_documents)
+        found: list[CheckResult] = [result for check in checks for result in check.check_with_flags(text)]
         for result in sorted(found, key=lambda each: each.span):
             begins = result.span[0] + len(text[result.span[0] :]) - len(text[result.span[0] :].lstrip())
             yield Finding(passage.file, passage.line + text.count("\n", 1, begins), result.message)
@@ -111,9 +115,13 @@ def files_of(rules: Rules, root: Path = ROOT) -> Iterator[Path]:
     for pattern in rules.documents:
         yield from sorted(root.glob(pattern))
     for folder in rules.docstrings:
-        for file in sorted((root / folder).rglob("*.py")):
-            if not any(file.is_relative_to(root / each) for each in rules.later):
-                yield file
+        yield from sorted((root / folder).rglob("*.py"))
+
+
+def _unused(items: dict[str, str]) -> Check:
+    return Check(
+        check_type=PreferredFormsSimple(items=items), path="prose.unused", message="'{1}' is not used here; {0}."
+    )
 
 
 def main(arguments: list[str]) -> int:

@@ -22,7 +22,7 @@ from urllib.request import ProxyHandler, build_opener
 
 ROOT = Path(__file__).resolve().parent.parent
 WRITTEN = ("scripts.settings_table", "scripts.thinkers_table")
-"""What writes parts of documents from the extensions there are; to delete one, run them."""
+"""What writes parts of documents from the extensions there are; they are run after one is deleted."""
 ACROSS = ("tests/benchmarks",)
 """Tests of what measures several extensions."""
 READY_WITHIN_S = 60.0

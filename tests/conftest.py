@@ -45,7 +45,6 @@ LONGEST_FIRST = (
     "tests/extensions/",
     "tests/contracts/",
     "tests/call/",
-    "tests/http/test_consent.py",
     "tests/app/",
     "tests/test_plugins.py",
     "tests/mcp/",

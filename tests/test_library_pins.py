@@ -104,7 +104,7 @@ INSIDE = {
     r"numpy\.fft\._": "media/vad_silero.py",
 }
 """Modules of a library that are not its public API → the one file of `backend/` that imports them."""
-OTHER_SERVERS = {"extensions/local/server.py"}
+OTHER_SERVERS = {"responders/serving/server.py"}
 """Files that serve another application by uvicorn, in a process of their own."""
 
 

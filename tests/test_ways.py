@@ -12,7 +12,7 @@ from tests.support.waiting import until
 from tests.support.ways import documented, files_passed_within
 
 MICROPHONE_MOST = 21
-REPLY_MOST = 16
+REPLY_MOST = 15
 TURN_MACHINE = "turns/turn.py"
 RECEIVING = "media/receive.py"
 

@@ -86,7 +86,6 @@ def _credentials(settings: Settings, further: Iterable[str]) -> list[str]:
         "NEWSAPI_API_KEY": settings.newsapi_api_key,
         "BRAVE_API_KEY": settings.brave_api_key,
         "NCBI_API_KEY": settings.ncbi_api_key,
-        "CALDAV_URL": settings.caldav_url,
         "MCP__SERVERS": settings.mcp.entries,
     }
     return [*(name for name, value in held.items() if value), *further]

@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from backend.citations import Citation
 from backend.models.base import ChatMessage, ToolCall
-from backend.turns.page_events import TokenGenerated, ToolCallFinished, ToolCallStarted
+from backend.page_events import TokenGenerated, ToolCallFinished, ToolCallStarted
 from backend.users.context_update import ContextUpdate
 
 

@@ -21,12 +21,12 @@ from backend.agent.trace import AgentTrace
 from backend.agent.turn import ROUND_LIMIT, Turn, TurnMetrics
 from backend.errors import BadRequest, PeerError
 from backend.models.base import ChatModel
+from backend.page_events import TokenGenerated, ToolCallFinished, ToolCallStarted
 from backend.runtime.json_objects import Json
 from backend.runtime.supervisor import leave_behind
 from backend.storage.messages import ClientRound, Message
 from backend.tools.base import Client, ToolContext, ToolRights
 from backend.tools.runner import Toolbox
-from backend.turns.page_events import TokenGenerated, ToolCallFinished, ToolCallStarted
 
 log = logging.getLogger(__name__)
 

@@ -9,9 +9,9 @@ import asyncio
 
 from backend.agent.events import AgentEvent, ModelAnswered, ModelAsked, StateChanged, TurnState
 from backend.observability.tracing import NO_SPAN, Outcome, Span, current_span
+from backend.page_events import TokenGenerated, ToolCallFinished, ToolCallStarted
 from backend.tools.base import ToolContext
 from backend.tools.runner import Toolbox, ToolResult
-from backend.turns.page_events import TokenGenerated, ToolCallFinished, ToolCallStarted
 
 UNKNOWN_TOOL = "unknown_tool"
 """A name the model made up stays out of the trace."""

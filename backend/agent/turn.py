@@ -33,10 +33,10 @@ from backend.agent.speech import speakable
 from backend.citations import as_texts
 from backend.errors import ModelUnavailable, NoAnswer
 from backend.models.base import ChatMessage, Finished, TextDelta, ToolCall
+from backend.page_events import TokenGenerated, ToolCallFinished, ToolCallStarted
 from backend.storage.messages import ClientRound, Message, StoredCall
 from backend.tools.base import ToolContext
 from backend.tools.runner import ToolResult, failure
-from backend.turns.page_events import TokenGenerated, ToolCallFinished, ToolCallStarted
 from backend.users.context_update import merged
 
 if TYPE_CHECKING:

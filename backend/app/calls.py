@@ -21,8 +21,8 @@ from backend.access.prices import load_prices
 from backend.app.foundation import Foundation
 from backend.app.stores import Stores
 from backend.app.tasks import TaskSubsystem
-from backend.call.dependencies import CallDependencies
-from backend.call.engine import CallEngine
+from backend.call.dependencies import CallDependencies, CallerKnowledge, CallTimes
+from backend.call.factory import open_call
 from backend.call.prompts import CallerBackground, brief
 from backend.errors import SetupError
 from backend.http.page_streams import PageStreams
@@ -30,6 +30,7 @@ from backend.media.echo import load_canceller, open_echo_guard
 from backend.media.endpointing import detector, load_stand_in, open_endpointing
 from backend.media.utterance_reader import UtteranceReader, open_utterance_reader
 from backend.observability.logs import log_ids
+from backend.page_events import PageEvent
 from backend.responders.base import Endpointer
 from backend.responders.failover import Providers
 from backend.runtime.supervisor import supervising
@@ -52,7 +53,6 @@ from backend.transports.webrtc.ice import IceConfig
 from backend.transports.webrtc.ice_servers import IceServers
 from backend.transports.webrtc.transport import accept_offer
 from backend.turns.limits import TurnLimits
-from backend.turns.page_events import PageEvent
 from backend.turns.patience import EndpointingStyle
 from backend.users.profile import UserProfile, load_profile, watch_profile
 from backend.users.profile_learner import LearnerDependencies
@@ -175,7 +175,7 @@ async def _run_call(
             meter.metering(session.id, payer, hang_up),
             budgets.permits.hold(PermitKind.CALLS, payer, session.id),
         ):
-            return await CallEngine(dependencies, session, transport).run()
+            return await open_call(dependencies, session, transport).run()
 
 
 def _dependencies(
@@ -191,18 +191,20 @@ def _dependencies(
     limits = _limits(settings, endpointing, reads=reader is not None, others=len(providers.monitored) - 1)
     return CallDependencies(
         providers=providers,
-        brief=lambda caller, options: brief(
-            thinkers.registry,
-            caller,
-            options=options,
-            mode=modes.chosen(caller.profile),
-            endpointing=endpointing,
-            greeting=settings.greeting,
-            wake_name=settings.wake_name,
+        knowledge=CallerKnowledge(
+            brief=lambda caller, options: brief(
+                thinkers.registry,
+                caller,
+                options=options,
+                mode=modes.chosen(caller.profile),
+                endpointing=endpointing,
+                greeting=settings.greeting,
+                wake_name=settings.wake_name,
+            ),
+            mode=modes.chosen,
+            background=partial(_background, stores.memory, foundation.task_store.queries),
+            earlier=partial(_earlier, stores),
         ),
-        mode=modes.chosen,
-        background=partial(_background, stores.memory, foundation.task_store.queries),
-        earlier=partial(_earlier, stores),
         ledger=stores.ledger,
         open_recorder=foundation.open_recorder or no_recorder,
         thinkers=thinkers.dispatcher.with_handoff(tasks.handoff),
@@ -213,9 +215,7 @@ def _dependencies(
         open_endpointing=partial(open_endpointing, settings.vad),
         open_echo_guard=partial(open_echo_guard, settings.echo_cancellation),
         limits=limits,
-        max_s=settings.session_max_minutes * 60,
-        line_patience_s=settings.line_patience_s,
-        connection_max_s=settings.connection_max_s,
+        times=CallTimes(settings.session_max_minutes * 60, settings.line_patience_s, settings.connection_max_s),
         metrics=foundation.metrics,
         tracer=foundation.tracing.tracer,
         spent=meter.spent,

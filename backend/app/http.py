@@ -25,7 +25,6 @@ from backend.app.tasks import TaskSubsystem
 from backend.chat.chat import Chat
 from backend.chat.profile_updater import ChatProfileUpdater
 from backend.chat.turn_runner import ChatDependencies
-from backend.extensions.calendar.calendars import open_calendars
 from backend.http.app import build_app
 from backend.http.context import PageConfig, ResponderChoice, Services, UserDataStore
 from backend.http.ice_servers import listed
@@ -74,7 +73,6 @@ async def open_http(
             memory=stores.memory,
             ledger=stores.ledger,
             records=foundation.open_recorder is not None,
-            links=stores.links,
             budgets=foundation.budgets,
             chat=chat,
             embedder=foundation.models.embedder,
@@ -186,14 +184,12 @@ def user_data_stores(
         "tasks": tasks.service,
         "memory": _MemoryData(foundation, chat),
         "ledger": stores.ledger,
-        "shared links": stores.links,
         "coordinator": tasks.coordinator,
         "reminders": notifications.reminders,
         "notices": notifications.notices,
         "memories": stores.memories,
         "notes": stores.notes,
         "confirmations": stores.confirmations,
-        "calendar": open_calendars(foundation.settings, models.http),
         "payer": foundation.budgets.payers,
         "model attempts": models.model_calls,
         **{name: store for each in foundation.extensions.values() for name, store in each.user_data.items()},
@@ -249,7 +245,6 @@ def _page_config(foundation: Foundation, calls: CallSubsystem) -> PageConfig:
         responders=[_choice(each.provider) for each in calls.providers.monitored],
         endpointing=settings.endpointing if calls.finds_turns else None,
         interruptions=settings.interruptions,
-        sharing={"days": settings.shared_link_days} if settings.shared_link_days else None,
         extensions={name: each.page for name, each in foundation.extensions.items() if each.page is not None},
     )
 

@@ -8,7 +8,6 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 
 from backend.coordinator.store import Channels
-from backend.extensions.sharing.shared_links import SharedLinks
 from backend.notifications.dispatcher import NotificationDispatcher
 from backend.sessions.page_json import shown_by
 from backend.settings.settings import Settings
@@ -43,7 +42,6 @@ class Stores:
     """Calls and typed turns write to memory through it."""
     memories: Memories
     notes: Notes
-    links: SharedLinks
     turns: TurnClaims
     """Which process runs which typed turn."""
     pubsub: PubSub
@@ -63,7 +61,6 @@ async def open_stores(opened: OpenedMemory, settings: Settings, *, serves: bool)
         stack.push_async_callback(outbox.drain, DRAIN_WITHIN_S)
         memories = Memories(opened.redis, ttl_s=retention_s(settings))
         notes = Notes(opened.redis, ttl_s=retention_s(settings))
-        links = SharedLinks(opened.redis, ttl_s=retention_s(settings))
         pubsub = PubSub(opened.redis, opened.waiting)
         turns = TurnClaims(opened.redis, secrets.token_hex(8), pubsub)
         confirmations = Confirmations(opened.redis, shown_by(pubsub.publish_page_event))
@@ -75,7 +72,7 @@ async def open_stores(opened: OpenedMemory, settings: Settings, *, serves: bool)
                 writes=serves,
             )
         )
-        yield Stores(opened, opened.memory, outbox, memories, notes, links, turns, pubsub, confirmations, ledger)
+        yield Stores(opened, opened.memory, outbox, memories, notes, turns, pubsub, confirmations, ledger)
 
 
 @dataclass(frozen=True, slots=True)

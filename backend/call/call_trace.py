@@ -8,12 +8,14 @@ A Thinker opens its own spans under the one that `thinker` puts around it.
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 
+from msgspec import structs
+
+from backend import page_events as page
 from backend.observability.tracing import Outcome, Span, Tracer, within
 from backend.sessions.registry import Session
 from backend.turns import events as ev
-from backend.turns import page_events as page
 
 FAULTS = frozenset({"error", "responder_gone", "responder_refused"})
 """Reasons for a call's end that count as failures."""
@@ -101,7 +103,7 @@ class CallTrace:
             case page.ThinkerChanged():
                 self._thinker_changed(event)
             case page.TurnMeasured():
-                turn.span.note(**asdict(event))
+                turn.span.note(**structs.asdict(event))
                 turn.heard = True
                 turn.touch()
             case page.AnswerMeasured(_, answer_ms):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 from backend.call.dependencies import CallDependencies
 from backend.call.prompts import CallerBackground
 from backend.call.uplink import TurnFinder
-from backend.responders.base import Briefing, Endpointer
+from backend.responders.base import Briefing
+from backend.responders.failover import ProviderChoice
 from backend.runtime.json_objects import Json
 from backend.sessions.registry import Session
 from backend.thinkers.base import Question
@@ -24,17 +24,15 @@ STYLES = frozenset(EndpointingStyle)
 class Caller:
     """The caller of one call. Nothing is known of one who takes part with the session's token alone."""
 
-    def __init__(
-        self, dependencies: CallDependencies, session: Session, endpointer: Callable[[Endpointer], Endpointer]
-    ) -> None:
-        """`endpointer` tells who can find turns with the model that serves the call now."""
+    def __init__(self, dependencies: CallDependencies, session: Session, choice: ProviderChoice) -> None:
+        """`choice` knows who can find turns with the model that serves the call now."""
         self._dependencies = dependencies
         self._session = session
-        self._endpointer = endpointer
+        self._choice = choice
         self._background = CallerBackground()
         self.options: CallOptions | None = session.options
         """What the caller's program has chosen; None: there is none, and the caller's own preferences count."""
-        self.mode = dependencies.mode(UserProfile())
+        self.mode = dependencies.knowledge.mode(UserProfile())
 
     def __repr__(self) -> str:
         return f"Caller({'a program' if self.options else 'a person'}, mode {self.mode.name})"
@@ -62,7 +60,7 @@ class Caller:
         if options:
             limits = options.limits(limits)
         if options is None or options.detects_turns:
-            limits = replace(limits, endpointing=self._endpointer(limits.endpointing))
+            limits = replace(limits, endpointing=self._choice.capabilities.endpointer(limits.endpointing))
         if options:
             return limits
         chosen = self.preferences.turn_patience
@@ -76,13 +74,13 @@ class Caller:
     async def load(self) -> None:
         """Find out what is known of the caller, within half a second. A profile that changes meanwhile is the newer."""
         before = self._background.profile
-        background = await self._dependencies.background(self._session.owner)
+        background = await self._dependencies.knowledge.background(self._session.owner)
         now = self._background.profile
         self._background = background if now is before else replace(background, profile=now)
 
     def use_mode(self) -> None:
         """Go by the mode in the profile."""
-        self.mode = self._dependencies.mode(self._background.profile)
+        self.mode = self._dependencies.knowledge.mode(self._background.profile)
 
     def learn(self, profile: UserProfile) -> None:
         """Take a profile that has changed."""
@@ -91,13 +89,13 @@ class Caller:
 
     def briefing(self) -> Briefing:
         """Return the Responder's briefing: what is known of the caller, and their program's wishes."""
-        return self._dependencies.brief(self._background, self.options)
+        return self._dependencies.knowledge.brief(self._background, self.options)
 
     def is_client_tool(self, name: str) -> bool:
         """Return whether the caller's program carries out the tool of that name."""
         return self.options is not None and self.options.is_client_tool(name)
 
-    def question(self, domain: str, query: str, *, untrusted: bool, unsure: bool) -> Question:
+    def question(self, domain: str, query: str, untrusted: bool, unsure: bool) -> Question:
         """Return a question of the caller's, with their rights; see `ToolRights` for the flags."""
         session = self._session
         rights = ToolRights(session.reach, untrusted=untrusted, unsure=unsure)

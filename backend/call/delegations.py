@@ -16,17 +16,18 @@ from dataclasses import replace
 from functools import partial
 
 import msgspec
+from msgspec import structs
 
 from backend.agent.context import STRANGER, Situation
 from backend.agent.events import TurnState
 from backend.errors import BadRequest, NoAnswer, TookTooLong
 from backend.models.base import quoted
+from backend.page_events import ThinkerChanged
 from backend.responders.base import PastMessage
 from backend.storage.memory import briefly
 from backend.thinkers.base import Answer, Question, Source
 from backend.thinkers.dispatcher import ThinkerCall, ThinkerDispatcher
 from backend.thinkers.routing import SLACK_S, ThinkerRouting
-from backend.turns.page_events import ThinkerChanged
 from backend.users.profile import load_profile
 
 LABEL = "Assistant"
@@ -188,4 +189,4 @@ def _show(call: ThinkerCall, event: ThinkerChanged) -> None:
     call.label = event.work.label
     call.question = replace(call.question, domain=event.work.domain, query=event.work.query)
     shown = call.changed("working")
-    call.on_change(replace(shown, detail=event.detail, tool=event.tool))
+    call.on_change(structs.replace(shown, detail=event.detail, tool=event.tool))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from backend.call.answers import TakeAnswer
+from backend.call.consent_replies import TakeAnswer
 from backend.call.prompts import CallerBackground
 from backend.call.utterance_tap import Reader
 from backend.media.echo import EchoGuard, NoEchoGuard
@@ -30,6 +30,8 @@ from backend.users.profile_learner import LearnerDependencies
 
 Agree = Callable[[ToolContext, str, Json], Awaitable[str]]
 """(circumstances, tool, arguments) → why a call is not made; empty where the caller has agreed to it."""
+Earlier = Callable[[str, str], Awaitable[Sequence[Message] | None]]
+"""(user, conversation) → the messages of that conversation, within half a second; None when memory is slow."""
 Spend = Callable[[str, str, Mapping[str, int]], int | None]
 """(session, model, tokens by kind as in `TokenUsage`) → charges them; returns their price in millionths of a dollar."""
 
@@ -39,27 +41,44 @@ async def _nobody_agrees(context: ToolContext, tool: str, arguments: Json) -> st
 
 
 @dataclass(frozen=True, slots=True)
-class CallDependencies:
-    """The services and settings that all calls of this server share."""
+class CallerKnowledge:
+    """What is known of a caller, and what follows from it."""
 
-    providers: Providers
     brief: Callable[[CallerBackground, CallOptions | None], Briefing]
     """Makes the briefing for a caller from what is known of them and what their program has chosen."""
     mode: Callable[[UserProfile], Mode]
     """Returns the mode that the user has chosen."""
     background: Callable[[str], Awaitable[CallerBackground]]
     """Returns what is known of the user with that id, within half a second; nothing when memory is slow."""
-    earlier: Callable[[str, str], Awaitable[Sequence[Message] | None]]
-    """Returns the messages of a user's conversation, within half a second; None when memory is slow."""
+    earlier: Earlier
+
+
+@dataclass(frozen=True, slots=True)
+class CallTimes:
+    """How long calls and their connections last, in seconds."""
+
+    max_s: float = 0
+    """A call lasts so long at most; 0: any time."""
+    line_patience_s: float = 90
+    """A call waits so long for a Responder that cannot be reached before it ends with a word."""
+    connection_max_s: float = 0
+    """A connection to a Responder lasts so long at most; 0: as long as the provider lets it."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallDependencies:
+    """The services and settings that all calls of this server share."""
+
+    providers: Providers
+    knowledge: CallerKnowledge
     thinkers: ThinkerDispatcher
     enqueue: Enqueue
     learning: LearnerDependencies
     open_endpointing: Callable[[], LocalEndpointing]
     """Opens our own endpointing. Raises `MissingLibrary` where no detector can run."""
     limits: TurnLimits
-    max_s: float
-    """Seconds a call may last; 0: any."""
     metrics: CallMetrics
+    times: CallTimes = CallTimes()
     tracer: Tracer = NO_TRACER
     spent: Spend = lambda session_id, model, tokens: None
     """Takes the session, the model and the tokens by kind of each reply; returns their price, where it is known."""
@@ -72,10 +91,6 @@ class CallDependencies:
     """Keeps what was said for longer than memory; None: nothing does."""
     open_recorder: OpenRecorder = no_recorder
     """Makes the recorder of each call."""
-    line_patience_s: float = 90
-    """Seconds a call waits for a Responder that cannot be reached before it ends with a word."""
-    connection_max_s: float = 0
-    """Seconds a connection to a Responder lasts at most; 0: as long as the provider lets it."""
     transfers: Mapping[str, str] = field(default_factory=dict)
     """Where calls by telephone may be transferred to: a name → a number or a SIP address."""
     take_answer: TakeAnswer | None = None

@@ -10,12 +10,12 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable
 
+from backend.page_events import Role
 from backend.responders.base import PastMessage
 from backend.sessions.registry import Session
 from backend.storage.memory import Memory
 from backend.storage.messages import Message
 from backend.storage.outbox import Enqueue
-from backend.turns.page_events import Role
 from backend.users.profile_updates import CountSession, update_profile
 
 TAIL = 30

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 import msgspec
 
+from backend import page_events as page
 from backend.call.keys import KeyCollector, key_words
 from backend.errors import LineFailed
 from backend.responders.base import Briefing, ToolSchema
@@ -20,7 +21,6 @@ from backend.runtime.supervisor import cancel_all
 from backend.runtime.timer import Alarm
 from backend.transports.base import Transport
 from backend.transports.phone_line import KEYS, LineAbility, PhoneLine, phone_line
-from backend.turns import page_events as page
 from backend.turns.commands import RunThinker
 from backend.turns.events import Event, ThinkerFailed, ThinkerFinished, TransportClosed
 

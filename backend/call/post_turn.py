@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 
 from backend.middleware.base import Asked, WholeTurn
 from backend.middleware.pipeline import Pipeline
+from backend.page_events import Role, ThinkerChanged
 from backend.runtime.timer import Alarm
 from backend.storage.memory import Memory
 from backend.storage.outbox import Enqueue
-from backend.turns.page_events import Role, ThinkerChanged
 from backend.users.modes import Mode
 
 QUIET_S = 5.0

@@ -61,9 +61,8 @@ class ProviderCalls:
         """Return whether that tool call is the provider's: no Thinker works on it."""
         return call in self._known
 
-    @property
     def untrusted(self) -> bool:
-        """Whether text of others has entered the caller's latest turn, with the result of a call."""
+        """Return whether text of others has entered the caller's latest turn, with the result of a call."""
         return self._ran_in == self._turn()
 
     def run(self, command: RunThinker) -> None:

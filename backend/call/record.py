@@ -7,13 +7,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from backend.page_events import AnswerMeasured, NoticeChanged, TurnMeasured, UsageCounted
 from backend.sessions.registry import Session
 from backend.storage.ledger.entries import Entry, Kind, of_message
 from backend.storage.ledger.ledger import Ledger
 from backend.storage.messages import Message
 from backend.thinkers.dispatcher import ThinkerCall
 from backend.thinkers.record import entries_of
-from backend.turns.page_events import AnswerMeasured, NoticeChanged, TurnMeasured, UsageCounted
 
 
 class CallRecord:

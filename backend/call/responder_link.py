@@ -9,10 +9,11 @@ from tenacity import AsyncRetrying, retry_if_exception, stop_after_delay, wait_c
 
 from backend.call.history import CallHistory
 from backend.errors import ResponderUnavailable
-from backend.responders.base import Briefing, Endpointer, PastMessage, Responder, ResponderFactory
-from backend.responders.failover import MUTE, ProviderChoice, Providers, ResponderInfo
+from backend.responders.base import Briefing, PastMessage, Responder, ResponderFactory
+from backend.responders.failover import MUTE, ProviderChoice, ResponderInfo
 from backend.turns import commands as do
 from backend.turns import events as ev
+from backend.turns.commands import ResponderCommand
 
 PAUSES_S = (0.3, 0.6, 1.0)
 """Pauses between attempts to connect; the last one is kept to. A provider that is back is found within two seconds."""
@@ -40,14 +41,13 @@ class ResponderLink:
 
     def __init__(
         self,
-        providers: Providers,
+        choice: ProviderChoice,
         history: CallHistory,
-        on_event: Callable[[ev.Event], None],
         at_rest: Callable[[], bool],
         patience_s: float,
         connection_max_s: float = 0,
     ) -> None:
-        self._choice = ProviderChoice(providers)
+        self._choice = choice
         self._at_rest = at_rest
         self._patience_s = patience_s
         self._connection_max_s = connection_max_s
@@ -55,7 +55,7 @@ class ResponderLink:
         self._moving: asyncio.Task[None] | None = None
         self._receiving: asyncio.Timeout | None = None  # without a time: it ends when the provider is left
         self._history = history
-        self._on_event = on_event
+        self._on_event: Callable[[ev.Event], None] = lambda event: None
         self.connection: Responder | None = None
         """The connection that stands; None while one is being made."""
         self.briefing: Briefing | None = None
@@ -74,10 +74,6 @@ class ResponderLink:
         """Whether the model that serves the call understands pictures, or the one that would be tried first."""
         return self._choice.capabilities.images
 
-    def endpointer(self, wanted: Endpointer) -> Endpointer:
-        """Return who decides that the caller has finished, with the model that serves the call: see `Capabilities`."""
-        return self._choice.capabilities.endpointer(wanted)
-
     def prefer(self, provider: str) -> None:
         """Have the call served by the provider of that name wherever it can be; before `run`."""
         self._choice.prefer(provider)
@@ -89,11 +85,17 @@ class ResponderLink:
             if self.connection:
                 self.connection.brief(briefing)
 
-    async def run(self, on_connected: Callable[[], None]) -> None:
-        """Connect, call `on_connected`, then pass on the provider's events; reconnect whenever the connection breaks.
+    def send(self, command: ResponderCommand) -> None:
+        """Send what the model that serves the call can do of `command`; without a connection, nothing."""
+        if (responder := self.connection) and (fitting := responder.capabilities.fit(command)):
+            responder.send(fitting)
+
+    async def run(self, on_connected: Callable[[], None], on_event: Callable[[ev.Event], None]) -> None:
+        """Connect, call `on_connected`, then pass the provider's events to `on_event`; reconnect whenever it breaks.
 
         Raises `ResponderUnavailable` when no connection could be made for the seconds of patience.
         """
+        self._on_event = on_event
         was_late = await self._connect_first()
         on_connected()
         if was_late:

@@ -16,17 +16,17 @@ from typing import Protocol
 from msgspec import Struct
 
 from backend.call.delegations import ALREADY, Delegations, read_task
+from backend.call.question_topic import topic_of
 from backend.call.record import CallRecord
-from backend.call.topic import topic_of
 from backend.citations import as_json
 from backend.errors import BadRequest, NotFound
 from backend.observability.call_metrics import CallMetrics
+from backend.page_events import ThinkerChanged, ThinkerStage
 from backend.responders.base import PastMessage
 from backend.thinkers.base import Answer, Manifest, Question
 from backend.thinkers.dispatcher import ThinkerCall, ThinkerDispatcher
 from backend.turns.commands import DELEGATE, RunThinker
 from backend.turns.events import ThinkerFailed, ThinkerFinished
-from backend.turns.page_events import ThinkerChanged, ThinkerStage
 
 CALL_LIMIT = 16
 """Thinkers working for one call at the same time; more are refused with a sentence the model can act on."""
@@ -58,8 +58,8 @@ class ToolCallRunner(Protocol):
 class CallView(Struct, frozen=True):
     """The parts of a voice call that its tool calls need, read at the moment they are needed."""
 
-    question: Callable[[str, str, bool], Question]
-    """Makes the question of a domain and a query; the words behind it may have been misheard (True)."""
+    question: Callable[[str, str, bool, bool], Question]
+    """(domain, query, untrusted, unsure) → a question of the caller's; see `ToolRights` for the flags."""
     turn: Callable[[], int]
     """The number of the caller's latest turn: a Thinker that serves an earlier one is late."""
     turn_age_ms: Callable[[], int]
@@ -70,6 +70,8 @@ class CallView(Struct, frozen=True):
     """Shows an event on the page."""
     record: CallRecord
     """Keeps calls and their outcomes."""
+    untrusted: Callable[[], bool] = bool
+    """Whether text of others has entered the latest turn by another way than a Thinker."""
     history: Callable[[], Sequence[PastMessage]] = tuple
     """Returns what was said in the call so far."""
     traced: Callable[[str], AbstractContextManager[object]] = nullcontext
@@ -114,7 +116,7 @@ class ToolCallDispatcher:
     def _run(self, call_id: str, name: str, arguments: str, unsure: bool) -> None:
         call = ThinkerCall(
             call_id,
-            self._call.question("", "", unsure),
+            self._question("", "", unsure),
             name[:64],
             self._call.publish,
             self._on_end,
@@ -132,13 +134,16 @@ class ToolCallDispatcher:
         except BadRequest as error:
             self._refuse(call, str(error))
             return
-        call.question = self._call.question(route.manifest.domain, route.query, unsure)
+        call.question = self._question(route.manifest.domain, route.query, unsure)
         call.label, call.background = route.manifest.label, route.background
         if is_full:
             self._call.publish(call.changed("routed"))
             self._refuse(call, TOO_MANY)
             return
         self._thinkers.start(call).add_done_callback(lambda task: self._count_cancelled(call, task))
+
+    def _question(self, domain: str, query: str, unsure: bool) -> Question:
+        return self._call.question(domain, query, self.untrusted or self._call.untrusted(), unsure)
 
     def _delegate(self, call: ThinkerCall, arguments: str, *, is_full: bool) -> None:
         """Work on what the model has handed over, unless that is done already."""

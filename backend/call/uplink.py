@@ -21,7 +21,7 @@ from backend.responders.base import Endpointer
 from backend.sessions.recorder import Recorder
 from backend.sessions.registry import Session
 from backend.turns import events as ev
-from backend.turns.machine.state import Floor
+from backend.turns.machine.floor.state import Floor
 
 DURING_REPLY = frozenset({Floor.ASSISTANT, Floor.HELD})
 TurnFinder = Endpointer | Literal["client"]

@@ -7,9 +7,9 @@ from dataclasses import asdict
 
 from backend.call.dependencies import Spend
 from backend.observability.call_metrics import CallMetrics
+from backend.page_events import UsageCounted
 from backend.responders.failover import ResponderInfo
 from backend.turns.events import ReplyFinished
-from backend.turns.page_events import UsageCounted
 
 MICRO = 1_000_000
 CACHED = ("cached_text_in", "cached_audio_in", "cached_image_in")

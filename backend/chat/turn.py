@@ -18,11 +18,11 @@ from backend.access.reach import PUBLIC, Reach
 from backend.citations import Citation
 from backend.errors import VoiceError
 from backend.models.base import ToolCall
+from backend.page_events import ChatTurnFinished, ErrorShown
 from backend.sessions.event_log import EventLog
 from backend.sessions.page_json import LoggedEvent
 from backend.storage.messages import ClientRound, new_message_id
 from backend.turns.call_options import ClientTool
-from backend.turns.page_events import ChatTurnFinished, ErrorShown
 
 EVENT_LIMIT = 8_000
 """Events kept of one turn: an answer of the longest kind makes about half as many."""

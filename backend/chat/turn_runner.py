@@ -11,6 +11,8 @@ import time
 from dataclasses import dataclass, replace
 from functools import partial
 
+from msgspec import structs
+
 from backend.agent.context import Situation
 from backend.agent.events import AgentEvent, StateChanged, ThinkerResponse, TurnState
 from backend.agent.session import ThinkerSession
@@ -23,6 +25,13 @@ from backend.errors import NoAnswer
 from backend.middleware.base import Asked
 from backend.middleware.pipeline import Pipeline, Prepared
 from backend.observability.tracing import NO_TRACER, Tracer, rooted
+from backend.page_events import (
+    ChatStateChanged,
+    ChatTurnStarted,
+    TokenGenerated,
+    ToolCallFinished,
+    ToolCallStarted,
+)
 from backend.storage.ledger.ledger import Ledger
 from backend.storage.ledger.work import working
 from backend.storage.memory import Memory, briefly
@@ -35,13 +44,6 @@ from backend.thinkers.run import ThinkerDependencies
 from backend.tools.base import ToolRights
 from backend.tools.confirmations import Confirmations
 from backend.tools.runner import Toolbox
-from backend.turns.page_events import (
-    ChatStateChanged,
-    ChatTurnStarted,
-    TokenGenerated,
-    ToolCallFinished,
-    ToolCallStarted,
-)
 from backend.users.modes import Mode
 from backend.users.profile import UserProfile, load_profile
 
@@ -287,4 +289,4 @@ class TurnRunner:
                 self._tools.append(name)
                 self._turn.publish(event)
             case ToolCallFinished(content=content):
-                self._turn.publish(replace(event, content=content[:RESULT_SHOWN]))
+                self._turn.publish(structs.replace(event, content=content[:RESULT_SHOWN]))

@@ -41,12 +41,13 @@ from backend.coordinator.store import (
     SummarizeTaskResult,
 )
 from backend.errors import CallerError, MemoryUnavailable, VoiceError
+from backend.language.sentences import first_sentences
 from backend.notifications.notices import Notice, NoticeKind
+from backend.page_events import DecisionMade
 from backend.runtime.supervisor import cancel_all, event_or_timeout
 from backend.settings.tasks import CoordinatorSettings
 from backend.tasks.service import TaskService
 from backend.tasks.task import Task, TaskState
-from backend.turns.page_events import DecisionMade
 
 log = logging.getLogger(__name__)
 
@@ -340,15 +341,7 @@ def _plain_result(task: Task) -> str:
     subject = task.instruction.strip().rstrip(".?!")
     if task.state is not TaskState.DONE:
         return f"I could not finish this: {subject}. {task.error}".strip()
-    return f"I have an answer to this: {subject}. {_first_sentences(task.result, FALLBACK_CHARS)}"
-
-
-def _first_sentences(text: str, chars: int) -> str:
-    """Return as many whole sentences as fit; a piece of the first when none does."""
-    if len(text) <= chars:
-        return text
-    cut = text.rfind(". ", 0, chars)
-    return text[: cut + 1] if cut > 0 else text[:chars].rsplit(" ", 1)[0] + " …"
+    return f"I have an answer to this: {subject}. {first_sentences(task.result, FALLBACK_CHARS)}"
 
 
 def outcome_of(task: Task) -> str:

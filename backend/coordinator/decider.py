@@ -32,12 +32,12 @@ from backend.coordinator.store import (
 from backend.errors import BadRequest, NoAnswer
 from backend.models.base import ChatModel
 from backend.observability.tracing import NO_TRACER, Tracer, rooted
+from backend.page_events import ToolCallFinished
 from backend.runtime.prompts import Prompts
 from backend.settings.tasks import CoordinatorSettings
 from backend.tasks.task import INSTRUCTION_LIMIT
 from backend.tools.base import Result, Tool, tool
 from backend.tools.runner import Toolbox
-from backend.turns.page_events import ToolCallFinished
 
 ACTIONS_LIMIT = 8
 """Actions of one digest."""

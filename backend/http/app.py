@@ -18,7 +18,6 @@ from backend.access.rates import Buckets
 from backend.access.secret_key import secret_keys
 from backend.access.signatures import Signatures, redact_tokens_in_logs, token_age_s
 from backend.access.token_sockets import TokenSockets
-from backend.extensions.sharing.routes import LinkTokens
 from backend.http import (
     admin,
     chat,
@@ -59,8 +58,6 @@ MESSAGES_PER_MINUTE = 60
 """Typed messages one session may take."""
 PICTURES_PER_MINUTE = 10
 """Pictures one session may be shown: each costs about as much as a minute of speech."""
-READS_PER_MINUTE = 60
-"""Requests for shared transcripts one address may make; the page makes two."""
 ATTEMPTS_PER_MINUTE = 10
 """Wrong admin tokens one address may try."""
 HEARTBEAT_S = 15.0
@@ -155,8 +152,6 @@ def build_app(
         offers=rate(settings.offers_per_minute, "new calls", "offers"),
         messages=rate(MESSAGES_PER_MINUTE, "messages", "messages"),
         pictures=rate(PICTURES_PER_MINUTE, "pictures", "pictures"),
-        link_tokens=LinkTokens(keys),
-        readers=rate(READS_PER_MINUTE, "requests for shared transcripts", "readers"),
         attempts=rate(ATTEMPTS_PER_MINUTE, "wrong tokens", "attempts"),
         turns=rate(settings.chat_turns_per_minute, "messages", "turns"),
         reasoning=rate(settings.reasoning.per_minute, "tasks to reason about", "reasoning"),

@@ -191,9 +191,8 @@ async def delete_conversation(request: Request, here: Here, conversation_id: str
         shown = await session.describe()
         if shown["conversation_id"] == conversation_id and shown["state"] != "ended":
             await session.end("deleted")
-    await forget_in_stores(services, user, conversation_id)
     async with forgetting("The conversation could not be erased yet."):
-        await services.links.forget(user, conversation_id)
+        await forget_in_stores(services, user, conversation_id)
         await services.memory.forget_conversation(user, conversation_id)
         if services.ledger:
             await services.ledger.forget(user, conversation_id)

@@ -15,11 +15,11 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from backend.chat.turn import ChatRequest
 from backend.errors import BadField
-from backend.extensions.realtime_endpoint.session import OUR_TOOLS, TOOLS_LIMIT
+from backend.realtime.session import TOOLS_LIMIT
 from backend.runtime.json_objects import Json
 from backend.storage.messages import ClientRound, StoredCall
 from backend.tools.schema_arguments import schema_problem
-from backend.turns.call_options import ClientTool
+from backend.turns.call_options import OUR_TOOLS, ClientTool
 
 QUESTION_LIMIT = 8_000
 """Characters of the question."""

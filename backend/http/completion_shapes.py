@@ -14,9 +14,9 @@ from typing import Any
 import msgspec
 
 from backend.chat.turn import ChatReply
+from backend.page_events import ChatStateChanged, TokenGenerated
 from backend.runtime.json_objects import Json
-from backend.sessions.page_json import NAMES
-from backend.turns.page_events import ChatStateChanged, TokenGenerated
+from backend.sessions.page_json import name_of
 
 DONE = b"data: [DONE]\n\n"
 """The end of a stream."""
@@ -61,9 +61,9 @@ class Shape:
 
     def on_event(self, type_: str, data: Mapping[str, Any]) -> list[Json]:
         """Return the chunks for an event of the turn that is under way."""
-        if type_ == NAMES[ChatStateChanged] and data["state"] == "tool_calling":
+        if type_ == name_of(ChatStateChanged) and data["state"] == "tool_calling":
             self._apart, self._round = self._apart or bool(self._round.strip()), ""
-        if type_ != NAMES[TokenGenerated]:
+        if type_ != name_of(TokenGenerated):
             return []
         words = str(data["text"])
         apart = "\n\n" if self._apart and not self._round else ""

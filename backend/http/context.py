@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeVar, cast, runtime_checkable
+from typing import Annotated, Any, Protocol, TypeVar, cast, runtime_checkable
 
 from fastapi import Depends, Request, WebSocket
 from starlette.requests import HTTPConnection
@@ -25,7 +25,6 @@ from backend.access.store import AccessStore
 from backend.chat.chat import Chat
 from backend.coordinator.service import CoordinatorService
 from backend.errors import MemoryUnavailable
-from backend.extensions.sharing.shared_links import SharedLinks
 from backend.http.callers import PhoneCallers
 from backend.http.client_secrets import ClientSecrets
 from backend.http.page_streams import PageStreams
@@ -48,9 +47,6 @@ from backend.transports.base import Transport
 from backend.transports.webrtc.ice import IceConfig
 from backend.transports.webrtc.ice_servers import IceServers
 
-if TYPE_CHECKING:
-    from backend.extensions.sharing.routes import LinkTokens
-
 T = TypeVar("T")
 SESSION_ID_LIMIT = 64
 """Characters of a session id that are looked at."""
@@ -71,10 +67,6 @@ class Context:
     offers: Buckets
     messages: Buckets
     pictures: Buckets
-    link_tokens: LinkTokens
-    """Signs shared links."""
-    readers: Buckets
-    """Those who read what was shared."""
     attempts: Buckets
     """Wrong tokens for the admin page."""
     turns: Buckets
@@ -222,8 +214,6 @@ class PageConfig:
     """How long pauses may be where callers have not chosen; None: the provider decides about that."""
     interruptions: bool = True
     """Whether the voices of callers who have not chosen otherwise may interrupt replies."""
-    sharing: dict[str, float] | None = None
-    """The most `days` that the link to a shared transcript works; None: nobody shares any."""
     extensions: dict[str, Any] = field(default_factory=dict)
     """The extensions that the page may show something of, by name, each with what it needs to know."""
 
@@ -244,8 +234,6 @@ class Services:
     memory: Memory
     ledger: Ledger | None
     """Keeps conversations for longer than memory; None: nothing does."""
-    links: SharedLinks
-    """The addresses at which transcripts are shared."""
     budgets: Budgets
     chat: Chat
     embedder: Embedder

@@ -26,9 +26,9 @@ from backend.http.long_answers import json_response
 from backend.http.page_streams import PageStream
 from backend.http.sse import RETRY, EventStream, encode_events
 from backend.observability.security_log import SecurityEvent, security_event
+from backend.page_events import NoticeChanged, NoticeContent, UserContextChanged
 from backend.runtime.json_objects import Json
 from backend.sessions.handles import SessionHandle
-from backend.turns.page_events import NoticeChanged, NoticeContent, UserContextChanged
 from backend.users.profile import INSTRUCTION_CHARS, UserProfile, load_profile
 from backend.users.profile_updates import (
     FACT_CHARS,

@@ -80,12 +80,10 @@ async def delete_session(here: Here, caller: Caller, session: OwnSession) -> Jso
     """End the call and forget it; for its owner, the conversation, too. 503 when memory is out of reach: ask again."""
     conversation_id = (await session.describe())["conversation_id"]
     await session.end("deleted")
-    if session.owner == caller.user:
-        await forget_in_stores(here.services, session.owner, conversation_id)
     async with forgetting("The call has ended, but its conversation could not be erased yet."):
         await here.services.memory.forget_session(session.id)
         if session.owner == caller.user:  # a token opens the call, not what was said before it
-            await here.services.links.forget(session.owner, conversation_id)
+            await forget_in_stores(here.services, session.owner, conversation_id)
             await here.services.memory.forget_conversation(session.owner, conversation_id)
             if here.services.ledger:
                 await here.services.ledger.forget(session.owner, conversation_id)

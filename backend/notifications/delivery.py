@@ -24,9 +24,9 @@ from backend.notifications.dispatcher import NotificationDispatcher
 from backend.notifications.reminders import CALL_TRIES, Reminder, Way, begun, delivered, notice_of, tried
 from backend.notifications.repository import ReminderRepository
 from backend.notifications.webhooks import WebhookClient
+from backend.page_events import NoticeChanged, NoticeContent, PageEvent, ReminderChanged
 from backend.runtime.supervisor import cancel_all, start_among
 from backend.settings.notifications import NotificationSettings
-from backend.turns.page_events import NoticeChanged, NoticeContent, PageEvent, ReminderChanged
 
 log = logging.getLogger(__name__)
 

@@ -13,20 +13,20 @@ import contextlib
 import logging
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from itertools import chain
 from typing import Literal
 
+from msgspec import structs
 from tenacity import AsyncRetrying, retry_if_exception_type, wait_fixed
 
 from backend.errors import MemoryUnavailable
 from backend.notifications.notices import LEASE_S, Notice, NoticeRepository, spoken_text
+from backend.page_events import NoticeChanged, NoticeContent
 from backend.runtime.faults import call_listener
 from backend.runtime.supervisor import cancel_all, event_or_timeout, start_among, supervised
 from backend.storage.client import Lease
 from backend.storage.pubsub import PubSub
 from backend.turns.events import NoticeArrived, NoticeWithdrawn
-from backend.turns.page_events import NoticeChanged, NoticeContent
 
 log = logging.getLogger(__name__)
 
@@ -76,7 +76,9 @@ class Subscription:
     def shown(self, event: NoticeChanged) -> NoticeChanged:
         """Return `event` with the words of its notice, of which the turn machine knows the id only."""
         notice = self._known.get(event.notice_id)
-        return replace(event, content=NoticeContent(notice.kind, notice.text, notice.source)) if notice else event
+        return (
+            structs.replace(event, content=NoticeContent(notice.kind, notice.text, notice.source)) if notice else event
+        )
 
     def close(self) -> None:
         """End the subscription with its call. Returns at once; what was not delivered waits for another call."""

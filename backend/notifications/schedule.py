@@ -17,10 +17,10 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import msgspec
 from dateutil.rrule import rrulestr
 
-from backend.errors import BadRequest
-from backend.extensions.calendar.base import BadEvent
-from backend.extensions.calendar.rules import WORDS, checked
-from backend.extensions.calendar.when import WEEKDAYS, parse_when, plain, settled
+from backend.errors import BadMoment, BadRequest
+from backend.language.dates import WEEKDAYS, parse_when, plain
+from backend.language.moments import settled
+from backend.language.repeats import WORDS, checked
 
 LATE_S = 5.0
 """Seconds a time may have passed on its way here."""
@@ -112,7 +112,7 @@ def _moment(text: str, here: datetime, zone: tzinfo | None) -> datetime:
         return ahead
     try:
         moment = parse_when(text, here, zone)
-    except (BadEvent, OverflowError) as error:
+    except (BadMoment, OverflowError) as error:
         raise BadRequest(str(error) or "There is no such time.", hint=HINT) from None
     if not isinstance(moment, datetime):
         raise BadRequest("The time of day is missing.", hint="Ask at what hour." if zone else HINT)
@@ -146,7 +146,7 @@ def _repeating(moment: datetime, repeat: str, now: float, zone: ZoneInfo | None)
         raise BadRequest("It repeats, and the user's time zone is not known.", hint=NO_ZONE)
     try:
         rule, first = checked(repeat, moment.astimezone(zone))
-    except BadEvent as error:
+    except BadMoment as error:
         words = ", ".join(WORDS)
         raise BadRequest(str(error), hint=f"Send none, {words}, or an RRULE such as FREQ=WEEKLY;BYDAY=MO.") from None
     assert isinstance(first, datetime)

@@ -22,10 +22,10 @@ from prometheus_client.process_collector import ProcessCollector
 from prometheus_client.registry import Collector
 
 from backend.observability.security_log import security_events
+from backend.page_events import AnswerMeasured, MurmurHeard, ReplyDiscarded, ReplyFailed, TurnMeasured
 from backend.runtime.faults import listener_failures, skipped_records
 from backend.runtime.supervisor import restarts
 from backend.turns import events as ev
-from backend.turns.page_events import AnswerMeasured, MurmurHeard, ReplyDiscarded, ReplyFailed, TurnMeasured
 from backend.turns.patience import Reason
 from backend.turns.utterances import UtteranceKind
 

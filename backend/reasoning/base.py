@@ -13,9 +13,9 @@ from backend.agent.turn import say_sample
 from backend.citations import Citation
 from backend.errors import NoAnswer
 from backend.models.tags import THINK, THINK_END
+from backend.page_events import ToolCallFinished, ToolCallStarted
 from backend.runtime.prompts import Prompts
 from backend.tools.base import ToolContext, ToolRights
-from backend.turns.page_events import ToolCallFinished, ToolCallStarted
 
 Strategy = Literal["mono", "dual", "metacognitive", "metacognitive_dual"]
 ROUND_LIMIT = 20

@@ -18,9 +18,9 @@ from dataclasses import dataclass, field
 
 from backend.agent.speech import speakable
 from backend.models.base import quoted
+from backend.page_events import ToolCallFinished
 from backend.reasoning.base import Reasoned, ReasoningRun
 from backend.reasoning.strategies import BEGIN, BEST_LIMIT, CLOSE, OPEN, deliverable
-from backend.turns.page_events import ToolCallFinished
 
 TASK_DONE = "TASK_DONE"
 GO_ON = "Go on."

@@ -17,6 +17,10 @@ import msgspec
 
 from backend.errors import ResponderRejected, ResponderUnavailable
 from backend.media.frame import milliseconds
+from backend.realtime.faults import EXPIRED, NOTHING_TO_CANCEL, NOTHING_TO_COMMIT
+from backend.realtime.fields import ITEM_ID_LIMIT
+from backend.realtime.items import DIRECTION
+from backend.realtime.session import LOGPROBS, PCM
 from backend.responders.base import Briefing, Capabilities, PastMessage
 from backend.responders.limits_and_usage import RateLimits, usage_of
 from backend.responders.mcp_items import UNLISTED, McpItems, McpServer, approval_item, tools_of
@@ -29,9 +33,7 @@ from backend.turns.events import ReplyStatus, ResponderEvent
 
 FATAL = frozenset({"insufficient_quota", "invalid_api_key", "account_deactivated", "billing_hard_limit_reached"})
 """Error codes after which no connection of this key will work."""
-EXPIRED = "session_expired"
-"""The provider ends a connection after an hour; a new one goes on."""
-BENIGN = frozenset({"response_cancel_not_active", "input_audio_buffer_commit_empty"})
+BENIGN = frozenset({NOTHING_TO_CANCEL, NOTHING_TO_COMMIT})
 """Races that are nobody's fault and cost nothing: both sides were right when they sent."""
 QUIET_PURPOSES = frozenset({Purpose.NOTICE, Purpose.FILLER, Purpose.NUDGE, Purpose.GOODBYE, Purpose.GREETING})
 """Replies that must not call a tool."""
@@ -40,10 +42,6 @@ CALL_NOTHING = "Do not call a tool in this reply."
 
 OUT_OF_BAND = "out_of_band"
 """The purpose of responses outside of the conversation, and the beginning of their requests."""
-ITEM_ID_LIMIT = 32
-"""Characters that an item's id of ours may have; one of a longer id gets its id there."""
-DIRECTION = "direction_"
-"""What the ids of messages begin with that direct one reply."""
 SILENCES_KEPT = 8
 """Items that the provider made of a caller's silence: nobody has said them."""
 
@@ -140,7 +138,7 @@ class RealtimeCodec:
             session |= {"model": self._voice.model, "output_modalities": ["audio"], "audio": self._audio(briefing)}
             session |= self._model_settings()
             if self.capabilities.tells_certainty and self._voice.transcript_model.startswith(SURE_MODELS):
-                session["include"] = ["item.input_audio_transcription.logprobs"]
+                session["include"] = [LOGPROBS]
         tools = [*msgspec.to_builtins(briefing.tools), *tools_of(self._voice.mcp_servers)]
         session |= {"tools": tools, "tool_choice": briefing.tool_choice if tools else "none"}
         return self._event("session.update", session=session)
@@ -255,7 +253,6 @@ class RealtimeCodec:
         return settings
 
     def _audio(self, briefing: Briefing) -> Json:
-        pcm = {"type": "audio/pcm", "rate": 24000}
         # Only an explicit null switches the provider's own turn detection off; left out, it stays on.
         detection = None
         if briefing.endpointing == "provider":
@@ -266,13 +263,13 @@ class RealtimeCodec:
         speed = self.capabilities.speed_of(briefing.speed, voice.speed)
         return {
             "input": {
-                "format": pcm,
+                "format": PCM,
                 "transcription": {"model": voice.transcript_model, **language},
                 "turn_detection": detection,
                 **noise,
             },
             "output": {
-                "format": pcm,
+                "format": PCM,
                 "voice": self.capabilities.voice_of(briefing.voice, voice.name),
                 **({"speed": speed} if speed != 1.0 else {}),
             },

@@ -17,9 +17,9 @@ from typing import NamedTuple
 
 import msgspec
 
+from backend.page_events import EventsMissed, PageEvent
 from backend.runtime.timer import Alarm
 from backend.sessions.page_json import LoggedEvent, PageMessage, page_message
-from backend.turns.page_events import EventsMissed, PageEvent
 
 LOG_LIMIT = 2_000
 """Events kept of one session; an hour's call makes a few thousand, and a reader is seldom seconds behind."""

@@ -12,10 +12,9 @@ from typing import Protocol, TypedDict
 
 from backend.access.reach import PUBLIC, Reach
 from backend.errors import BadRequest
-from backend.extensions.realtime_endpoint.protocol import ClientProtocol, Send
-from backend.extensions.realtime_endpoint.sideband import LocalSideband, Sideband
 from backend.sessions.page_json import LoggedEvent
 from backend.sessions.registry import Session, SessionDescription, SessionRegistry, SessionState, no_session
+from backend.sessions.sideband import LocalSideband, Send, SharedProtocol, Sideband
 from backend.sessions.transcript import TranscriptEntry
 
 
@@ -64,7 +63,7 @@ class SessionHandle(Protocol):
     async def open_sideband(self, send: Send) -> Sideband:
         """Let a program follow the call beside its client; `send` is given the call's events from now on.
 
-        Raises `NotFound` unless the call is live and its client speaks the Realtime protocol, and `TooMany`.
+        Raises `NotFound` unless the call is live and others may follow its protocol, and `TooMany`.
         """
 
     async def end(self, reason: str) -> None:
@@ -115,8 +114,8 @@ class LocalHandle(SessionHandle):
         return self.session.live_call().record(on)
 
     async def open_sideband(self, send: Send) -> Sideband:
-        protocol = self.session.follower
-        if self.session.call is None or not isinstance(protocol, ClientProtocol):
+        protocol: object = self.session.follower
+        if self.session.call is None or not isinstance(protocol, SharedProtocol):
             raise no_session()
         return LocalSideband(protocol, send, lambda: self._registry.wait(self.session))
 

@@ -1,64 +1,22 @@
-"""The one place that knows how an event looks to the page: its name and its JSON data, as `docs/api.md` lists them.
+"""Makes JSON of the events of `backend.page_events`, as the page receives them and `docs/api.md` lists them.
 
-Everything else in the server handles the types of `conversation.page_events`. Messages of other processes arrive as
-JSON already (a `PageMessage`) and are passed to the page as they are.
+An event's name is the tag of its type, and its fields are its data; here stands what differs from that. Messages of
+other processes arrive as JSON already (a `PageMessage`) and are passed to the page as they are.
 """
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import fields
 from typing import NamedTuple
 
-from msgspec import Struct
+from msgspec import Struct, to_builtins
 
+from backend import page_events as page
 from backend.citations import as_json
 from backend.runtime.json_objects import Json
-from backend.turns import page_events as page
 
 ShowUser = Callable[[str, page.PageEvent], Awaitable[None]]
 """Shows an event on every open page of the user with that id, in every process."""
-
-NAMES: dict[type[page.PageEvent], str] = {
-    page.SessionStarted: "session_started",
-    page.ResponderChanged: "responder_changed",
-    page.SessionEnded: "session_ended",
-    page.FloorChanged: "floor",
-    page.KeysPressed: "keys_pressed",
-    page.UserItemAdded: "transcript_delta",
-    page.TranscriptDelta: "transcript_delta",
-    page.ReplyWorded: "transcript_done",
-    page.TranscriptCompleted: "transcript",
-    page.TranscriptInterrupted: "transcript_interrupted",
-    page.PlaybackFinished: "audio_playback_finished",
-    page.TurnMeasured: "turn_metrics",
-    page.AnswerMeasured: "answer_metrics",
-    page.MurmurHeard: "murmur",
-    page.ReplyDiscarded: "reply_discarded",
-    page.ReplyFailed: "reply_failed",
-    page.UsageCounted: "usage",
-    page.InterruptionsChanged: "interruptions",
-    page.RecordingChanged: "recording",
-    page.IdleNudged: "session_idle_nudge",
-    page.IdleDisconnected: "session_idle_disconnect",
-    page.ErrorShown: "error",
-    page.EventsMissed: "gap",
-    page.ThinkerChanged: "thinker",
-    page.NoticeChanged: "notice",
-    page.ReminderChanged: "reminder",
-    page.DecisionMade: "decision",
-    page.TaskChanged: "task",
-    page.UserContextChanged: "user_context",
-    page.ConfirmationAsked: "confirmation.asked",
-    page.ConfirmationAnswered: "confirmation.answered",
-    page.ChatTurnStarted: "turn",
-    page.ChatStateChanged: "state",
-    page.TokenGenerated: "token",
-    page.ToolCallStarted: "tool_call",
-    page.ToolCallFinished: "tool_result",
-    page.ChatTurnFinished: "final",
-}
-_FIELDS = {kind: tuple(field.name for field in fields(kind)) for kind in (*NAMES, page.ThinkerWork)}
 
 
 class PageMessage(NamedTuple):
@@ -77,9 +35,16 @@ class LoggedEvent(Struct, frozen=True):
     data: Json
 
 
+def name_of(kind: type[page.PageEvent]) -> str:
+    """Return the name under which the page receives events of that type."""
+    return str(kind.__struct_config__.tag)
+
+
 def page_message(event: page.PageEvent) -> PageMessage:
     """Return the name and the JSON data under which the page receives `event`."""
-    return PageMessage(NAMES[type(event)], _data(event))
+    fields: Json = to_builtins(event)
+    name: str = fields.pop("type")
+    return PageMessage(name, _data(event, fields))
 
 
 def shown_by(show: Callable[[str, str, Json], Awaitable[None]]) -> ShowUser:
@@ -91,57 +56,27 @@ def shown_by(show: Callable[[str, str, Json], Awaitable[None]]) -> ShowUser:
     return show_event
 
 
-def _data(event: page.PageEvent) -> Json:
+def _data(event: page.PageEvent, fields: Json) -> Json:
+    """Return the data of an event: its fields, but for records within it that are spread out."""
     match event:
-        case page.UserItemAdded(item_id, previous):
-            return {"role": "user", "item_id": item_id, "delta": "", "previous_item_id": previous}
-        case page.ReplyWorded(item_id, content):
-            return {"role": "assistant", "item_id": item_id, "content": content}
-        case page.ThinkerChanged():
-            return _thinker(event)
-        case page.NoticeChanged(notice_id, state, content):
-            about = {} if content is None else {"kind": content.kind, "text": content.text, "source": content.source}
-            at = {} if content is None or content.at is None else {"at": content.at}
-            return {"id": notice_id, **about, **at, "state": state}
-        case page.ReminderChanged(reminder_id, change, way):
-            return {"id": reminder_id, "event": change, **_if_any(way=way)}
-        case page.DecisionMade():
-            data = _as_fields(event)
-            return data | {"inputIds": data.pop("input_ids"), "taskSummary": data.pop("task_summary")}
-        case page.TaskChanged(task_id, change, kind, instruction, detail, result):
-            found: Json = {}
-            if result is not None:
-                found = {"result": result.result, "source": result.source, "citations": as_json(result.citations)}
-            about = {"task_id": task_id, "event": change, "kind": kind, "instruction": instruction}
-            return {**about, **_if_any(detail=detail), **found}
-        case page.ErrorShown(message, hint, problem):
-            return {"message": message, "hint": hint, **_if_any(problem=problem)}
+        case page.UserItemAdded():
+            return {"role": "user", "item_id": event.item_id, "delta": "", "previous_item_id": event.previous_item_id}
+        case page.ReplyWorded():
+            return {"role": "assistant"} | fields
+        case page.ThinkerChanged(work=work):
+            data: Json = {"call_id": fields.pop("call_id"), "event": fields.pop("event")}
+            shown: Json = fields.pop("work", {})
+            if work is not None and work.source:
+                shown = shown | {"citations": as_json(work.citations)}
+            else:
+                shown.pop("citations", None)
+            return data | shown | fields
+        case page.NoticeChanged():
+            return {"id": fields.pop("id"), **fields.pop("content", {}), **fields}
+        case page.TaskChanged():
+            found: Json = fields.pop("result", {})
+            return fields | found | ({"citations": as_json(event.result.citations)} if event.result else {})
         case page.ChatTurnFinished(reply):
             return dict(reply)
         case _:
-            return _as_fields(event)
-
-
-def _thinker(event: page.ThinkerChanged) -> Json:
-    data: Json = {"call_id": event.call_id, "event": event.stage}
-    if event.work is not None:
-        work = _as_fields(event.work)
-        ending = {name: work.pop(name) for name in ("source", "citations", "task_id", "error")}
-        data |= work
-        if ending["source"]:
-            data |= {"source": ending["source"], "citations": as_json(ending["citations"])}
-        data |= _if_any(task_id=ending["task_id"], error=ending["error"])
-    data |= _if_any(detail=event.detail)
-    if event.tool is not None:
-        data["tool"] = {"id": event.tool.id, "name": event.tool.name, "event": event.tool.event}
-    return data
-
-
-def _as_fields(event: object) -> Json:
-    """Return the fields of a dataclass by name; tuples become lists, as JSON has them."""
-    data = {name: getattr(event, name) for name in _FIELDS[type(event)]}
-    return {name: list(value) if type(value) is tuple else value for name, value in data.items()}
-
-
-def _if_any(**texts: str) -> Json:
-    return {name: text for name, text in texts.items() if text}
+            return {name: list(value) if type(value) is tuple else value for name, value in fields.items()}

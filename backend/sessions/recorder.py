@@ -11,10 +11,10 @@ from typing import Protocol
 from backend.errors import BadRequest
 from backend.media.frame import Frame
 from backend.media.playout import OnPlayed
+from backend.page_events import PageEvent
 from backend.sessions.registry import Session
 from backend.transports.base import Transport
 from backend.turns.events import Event
-from backend.turns.page_events import PageEvent
 
 
 class Recorder(Protocol):

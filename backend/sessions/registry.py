@@ -16,15 +16,7 @@ from msgspec import convert, to_builtins
 from backend.access.reach import PUBLIC, Reach
 from backend.errors import BadRequest, NotFound, NotTheirs, Overloaded, TooMany
 from backend.media.endpointing import Levels
-from backend.runtime.supervisor import cancel_all
-from backend.sessions.event_log import EventLog
-from backend.sessions.page_json import LoggedEvent, PageMessage
-from backend.sessions.transcript import Transcript
-from backend.transports.base import Transport
-from backend.turns.call_options import CallOptions
-from backend.turns.commands import CancelReply, Command, DeleteItem, TruncateItem
-from backend.turns.events import Event
-from backend.turns.page_events import (
+from backend.page_events import (
     ErrorShown,
     PageEvent,
     ReplyWorded,
@@ -33,6 +25,14 @@ from backend.turns.page_events import (
     TranscriptCompleted,
     TranscriptInterrupted,
 )
+from backend.runtime.supervisor import cancel_all
+from backend.sessions.event_log import EventLog
+from backend.sessions.page_json import LoggedEvent, PageMessage
+from backend.sessions.transcript import Transcript
+from backend.transports.base import Transport
+from backend.turns.call_options import CallOptions
+from backend.turns.commands import CancelReply, Command, DeleteItem, TruncateItem
+from backend.turns.events import Event
 
 log = logging.getLogger(__name__)
 

@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator
 from typing import NotRequired, TypedDict
 
-from backend.turns.page_events import (
+from backend.page_events import (
     PageEvent,
     TranscriptCompleted,
     TranscriptDelta,

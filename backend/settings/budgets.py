@@ -86,9 +86,9 @@ class BudgetSettings(BaseModel):
     call_usd: float = Field(
         0, ge=0, description="US dollars that the models of one call may cost; then it ends in words."
     )
-    live_calls: int = Field(2, ge=0, description="Live calls at once of one user, and of one address.")
-    running_turns: int = Field(4, ge=0, description="Typed turns at once of one user, and of one address.")
-    open_streams: int = Field(8, ge=0, description="Event streams at once of one user, and of one address.")
+    live_calls: int = Field(2, ge=0, description="Live calls in parallel of one user, and of one address.")
+    running_turns: int = Field(4, ge=0, description="Typed turns in parallel of one user, and of one address.")
+    open_streams: int = Field(8, ge=0, description="Event streams in parallel of one user, and of one address.")
     limit_loopback: bool = Field(
         False, description="Apply these limits to callers from this very machine, too, e.g. behind a proxy."
     )

@@ -60,7 +60,7 @@ class McpSettings(BaseModel):
     )
     per_minute: int = Field(300, ge=0, description="Requests to /mcp/ one token may make in a minute; 0: any number.")
     servers: SecretStr | None = Field(
-        None, description="Other servers whose tools are used: JSON by name, or a file with it (see the how-to)."
+        None, description="Other servers with tools to use: JSON by name, or a file with it (see the how-to)."
     )
 
     @field_validator("servers")

@@ -15,10 +15,10 @@ class NotificationSettings(BaseModel):
     )
     per_user: int = Field(100, ge=1, le=1_000, description="Reminders a user may have.")
     text_chars: int = Field(500, ge=1, le=2_000, description="Characters of one reminder.")
-    keep_days: float = Field(14, gt=0, description="Days a due reminder that reached nobody is kept.")
+    keep_days: float = Field(14, gt=0, description="Days a due reminder that did not reach its user is kept.")
     lease_s: float = Field(10, ge=0.5, description="Seconds after which another process takes over a begun delivery.")
     webhook_url: str = Field(
-        "", description="Address that receives a reminder whose user is on no call and no page; empty: none."
+        "", description="Address that receives a reminder for a user on no call and no page; empty: none."
     )
     webhook_hosts: str = Field(
         "", description="Hosts it may be at, comma-separated; a private address must be listed itself."

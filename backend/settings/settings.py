@@ -164,9 +164,6 @@ class Settings(BaseSettings):
         90, ge=0, description="Days that conversations are kept in the ledger; 0: for good."
     )
     user_retention_days: int = Field(0, ge=0, description="Days user data is kept after its last change; 0: for good.")
-    shared_link_days: float = Field(
-        30, ge=0, description="Days for which the link to a shared transcript may work; 0: nobody shares any."
-    )
 
     # Services of the tools
     finnhub_api_key: SecretStr | None = Field(None, description="Finnhub key, for stock quotes; unset: sample data.")
@@ -186,11 +183,6 @@ class Settings(BaseSettings):
     brave_url: str = Field("https://api.search.brave.com/res/v1", description="Brave Search's API.")
     ncbi_url: str = Field("https://eutils.ncbi.nlm.nih.gov/entrez/eutils", description="PubMed (NCBI E-utilities).")
     ncbi_api_key: SecretStr | None = Field(None, description="NCBI key, for more PubMed requests per second.")
-    caldav_url: str | None = Field(
-        None, description="CalDAV home of one account, in which each user gets a calendar; unset: files in DATA_DIR."
-    )
-    caldav_username: str = Field("", description="User name of the CalDAV account.")
-    caldav_password: SecretStr | None = Field(None, description="Password of the CalDAV account.")
     research_delay_s: Seconds = Field(
         0, description="For demonstrations: least seconds of the research Thinker; 30 shows how a slow one is covered."
     )
@@ -373,15 +365,6 @@ class Settings(BaseSettings):
     identify_by_fingerprint: bool = Field(
         False, description="For demonstrations: a browser fingerprint restores the data of a lost cookie."
     )
-
-    @field_validator("caldav_url")
-    @classmethod
-    def _caldav_url(cls, value: str | None) -> str | None:
-        if value and not re.match(r"https?://[^/\s@]+(/|$)", value):
-            raise ValueError(
-                "must start with http:// or https:// and hold no password, e.g. https://cal.example.com/me/"
-            )
-        return value
 
     @field_validator("openai_base_url", "langsmith_endpoint", "otel_exporter_otlp_endpoint")
     @classmethod

@@ -15,7 +15,7 @@ class BackgroundSettings(BaseModel):
     )
     concurrency: int = Field(3, ge=1, le=64, description="Tasks a worker does at the same time.")
     per_user: int = Field(
-        2, ge=0, description="Tasks of one user that workers do at once; users take turns. 0: no limit."
+        2, ge=0, description="Tasks of one user that workers do in parallel; users take turns. 0: no limit."
     )
     retries: int = Field(1, ge=0, le=10, description="Times a failed task is tried again.")
     retry_after_s: float = Field(5, ge=0, description="Seconds before it is tried again.")

@@ -21,6 +21,10 @@ BESIDES = frozenset({"LOG_LEVEL", "LOG_FORMAT", "HTTP_PORT", "HTTPS_PORT", "REDI
 """What else may stand in `.env`: options of the command line, and variables of the compose files."""
 
 FORMER: Mapping[str, str | None] = {
+    "CALDAV_URL": "CALENDAR__URL",
+    "CALDAV_USERNAME": "CALENDAR__USERNAME",
+    "CALDAV_PASSWORD": "CALENDAR__PASSWORD",
+    "SHARED_LINK_DAYS": "SHARING__DAYS",
     "BUDGETS__PROOF_OF_WORK_BITS": None,
     "BUDGETS__PROOF_OF_WORK_S": None,
     "MCP__INTERNAL_TOKENS": "API_KEYS",

@@ -22,7 +22,7 @@ class VadSettings(BaseModel):
         0.5, ge=0.05, le=0.99, description="The same after silence, with Silero: a first sound may be doubtful."
     )
     vad_sample_rate: int = Field(16000, description="Samples per second that the detector receives; only 16000.")
-    vad_frame_ms: Literal[10, 16, 32] = Field(32, description="Milliseconds TEN VAD scores at once; Silero always 32.")
+    vad_frame_ms: Literal[10, 16, 32] = Field(32, description="Milliseconds TEN VAD scores together; Silero always 32.")
     pre_roll_ms: int = Field(
         300, ge=0, le=1000, description="Milliseconds sent from before the onset; a soft consonant may be there."
     )

@@ -22,11 +22,11 @@ from prometheus_client.registry import Collector
 
 from backend.citations import from_texts
 from backend.errors import MemoryUnavailable
+from backend.page_events import TaskChanged, TaskFindings
 from backend.runtime.faults import decode_or_skip
 from backend.runtime.supervisor import event_or_timeout
 from backend.tasks.queue import DocketQueue
 from backend.tasks.repository import TaskChange, TaskRepository
-from backend.turns.page_events import TaskChanged, TaskFindings
 
 log = logging.getLogger(__name__)
 

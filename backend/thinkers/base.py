@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from backend.agent.context import SourceMode
 from backend.citations import Citation
 from backend.errors import BadPlugin
+from backend.page_events import ToolProgress
 from backend.tools.base import ToolRights
-from backend.turns.page_events import ToolProgress
 from backend.users.context_update import ContextUpdate
 from backend.users.modes import Mode
 
@@ -134,6 +134,35 @@ class Manifest:
                 raise BadPlugin(f"The manifest of {self.domain} has no {name}.")
         if self.deadline_s is not None and self.deadline_s <= 0:
             raise BadPlugin(f"The manifest of {self.domain} has a deadline that is not positive.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Addition:
+    """What an extension adds to a Thinker of another: tools, and the words that go with them.
+
+    A manifest lists what its Thinker cannot do without. What can be missing joins by an addition instead, the
+    `ADDITION` of a module: without the extension neither its tools nor a word about them reach the Thinker.
+    """
+
+    domain: str
+    """The Thinker's; where settings leave it out, nothing is added."""
+    tools: tuple[str, ...]
+    description: str
+    prompt: str
+    """A few sentences that are added to the Thinker's task."""
+    examples: tuple[str, ...] = ()
+    phrases: tuple[str, ...] = ()
+
+    def to(self, manifest: Manifest) -> Manifest:
+        """Return the manifest with what is added."""
+        return replace(
+            manifest,
+            tools=(*manifest.tools, *self.tools),
+            description=f"{self.description}; {manifest.description}",
+            prompt=f"{manifest.prompt} {self.prompt}",
+            examples=(*manifest.examples, *self.examples),
+            phrases=(*manifest.phrases, *self.phrases),
+        )
 
 
 @dataclass(eq=False)

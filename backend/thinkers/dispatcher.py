@@ -24,13 +24,13 @@ from backend.agent.context import local_day
 from backend.errors import NoAnswer, TookTooLong, VoiceError
 from backend.observability.logs import log_ids
 from backend.observability.tracing import current_span
+from backend.page_events import ThinkerChanged, ThinkerStage, ThinkerWork
 from backend.storage.ledger.work import Work, working
 from backend.storage.memory import Memory
 from backend.thinkers.base import Answer, Checkpoints, Manifest, OnProgress, Question, ThinkerProgress
 from backend.thinkers.cache import AnswerCache, Computed, rests_on_time, slots_for
 from backend.thinkers.registry import Thinker, ThinkerRegistry
 from backend.thinkers.run import ThinkerRun
-from backend.turns.page_events import ThinkerChanged, ThinkerStage, ThinkerWork
 from backend.users.profile_updates import update_profile
 
 log = logging.getLogger(__name__)

@@ -9,13 +9,13 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import ModuleType
 
 from backend.agent.context import SourceMode
 from backend.errors import BadPlugin, BadRequest
 from backend.runtime.json_objects import Json
-from backend.thinkers.base import Answer, Manifest
+from backend.thinkers.base import Addition, Answer, Manifest
 from backend.thinkers.run import ThinkerDependencies, ThinkerRun
 from backend.tools.discovery import check_names, file_of, package_modules, watched
 from backend.tools.registry import Registry
@@ -89,16 +89,18 @@ class ThinkerRegistry:
         """Register every module of `package`, and those of `further`, that hold a `MANIFEST`.
 
         `without_model` says in which turns no language model reads the guide. A plugin whose manifest `replaces` takes
-        the place of the package's Thinker of its domain. THINKERS names those that are kept, and one that has lost all
-        its tools by TOOLS is left out.
+        the place of the package's Thinker of its domain; an `ADDITION` joins the Thinker that it names. THINKERS names
+        those that are kept, and one that has lost all its tools by TOOLS is left out.
 
         Raises `BadPlugin` on a broken file, a domain twice, or a tool that does not exist, and `SettingsError` for a
         name in THINKERS that no Thinker has.
         """
+        further = tuple(further)
         own = [thinker_of(module) for module in package_modules(package) if hasattr(module, "MANIFEST")]
         plugins = [thinker_of(module) for module in further if hasattr(module, "MANIFEST")]
         replaced = {one.manifest.domain for one in plugins if one.manifest.replaces}
-        found = [*(one for one in own if one.manifest.domain not in replaced), *plugins]
+        kept_own = (one for one in own if one.manifest.domain not in replaced)
+        found = _with_additions([*kept_own, *plugins], _additions(further, dependencies.toolbox))
         wanted = dependencies.settings.thinkers
         check_names("THINKERS", wanted, (one.manifest.domain for one in found))
         kept = [one for one in found if not wanted or one.manifest.domain in wanted]
@@ -186,6 +188,23 @@ class ThinkerRegistry:
 
     def _names(self) -> str:
         return ", ".join(sorted(self._by_domain))
+
+
+def _additions(modules: Iterable[ModuleType], toolbox: Registry) -> list[Addition]:
+    """Return what modules add to Thinkers; not that of which the settings leave out all tools."""
+    found = (getattr(module, "ADDITION", None) for module in modules)
+    return [one for one in found if isinstance(one, Addition) and not toolbox.left_out.issuperset(one.tools)]
+
+
+def _with_additions(thinkers: list[Thinker], additions: Iterable[Addition]) -> list[Thinker]:
+    """Return the Thinkers with what is added to them. Raises `BadPlugin` for an addition to none."""
+    by_domain = {one.manifest.domain: place for place, one in enumerate(thinkers)}
+    for addition in additions:
+        if addition.domain not in by_domain:
+            raise BadPlugin(f"{', '.join(addition.tools)} would join {addition.domain}, which is no Thinker.")
+        thinker = thinkers[by_domain[addition.domain]]
+        thinkers[by_domain[addition.domain]] = replace(thinker, manifest=addition.to(thinker.manifest))
+    return thinkers
 
 
 def _can_serve(manifest: Manifest, toolbox: Registry) -> bool:

@@ -23,6 +23,7 @@ from backend.agent.trace import traced_call
 from backend.errors import NoAnswer
 from backend.middleware.base import Asked
 from backend.middleware.pipeline import NO_STEPS, Pipeline, Prepared
+from backend.page_events import ToolCallFinished, ToolCallStarted, ToolProgress
 from backend.reasoning.reasoner import Reasoner
 from backend.settings.settings import Settings
 from backend.storage.memory import HISTORY_LIMIT, Memory, briefly
@@ -31,7 +32,6 @@ from backend.thinkers.base import Answer, Checkpoints, Manifest, OnProgress, Que
 from backend.tools.base import ToolContext
 from backend.tools.registry import Registry
 from backend.tools.runner import ToolResult
-from backend.turns.page_events import ToolCallFinished, ToolCallStarted, ToolProgress
 from backend.users.context_update import ContextUpdate, merged
 from backend.users.modes import Mode, Modes
 from backend.users.profile import UserProfile, load_profile

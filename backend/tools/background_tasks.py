@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from typing import Annotated, Literal, Protocol
 
 from backend.access.principal import Tier
 from backend.citations import Citation
 from backend.errors import BadRequest
+from backend.language.sentences import sentences
 from backend.tools.base import Json, Result, ToolContext, listed, tool
 
 _STATES = {"queued": "waiting", "running": "at work", "canceled": "stopped"}
@@ -75,8 +75,7 @@ def _spoken(task: Json) -> str:
             progress = f", {task['progress']}" if task.get("progress") else ""
             return f"I am still working on this: {_about(task)}{progress}."
         case "done":
-            sentences = re.split(r"(?<=[.!?])\s+", task["result"])
-            return f"About this: {_about(task)}. {' '.join(sentences[:SENTENCES])}"
+            return f"About this: {_about(task)}. {' '.join(sentences(task['result'])[:SENTENCES])}"
     return f"Nothing came of this: {_about(task)}. {task.get('error') or 'It was stopped.'}"
 
 

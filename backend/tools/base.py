@@ -335,6 +335,11 @@ def listed(things: Sequence[str], most: int = 5) -> str:
     return "; ".join(things[:most]) + more
 
 
+def matches(text: str, query: str) -> bool:
+    """Return True if the text holds all words of the query."""
+    return all(word in text.casefold() for word in query.casefold().split())
+
+
 def first_page(pages: Sequence[tuple[str, str]]) -> str:
     """Return what is said of pages, each a title and a text, that were found: the title and beginning of the first."""
     if not pages:

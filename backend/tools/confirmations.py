@@ -23,11 +23,11 @@ from redis.asyncio import Redis
 
 from backend.errors import NotFound
 from backend.observability.security_log import SecurityEvent, hashed, security_event
+from backend.page_events import ConfirmationAnswered, ConfirmationAsked, PageEvent
 from backend.runtime.faults import decode_or_skip
 from backend.storage.client import Pipe, RedisStore
 from backend.tools.base import Json, ToolContext
 from backend.tools.consent import canonical, is_affirmative, words_of
-from backend.turns.page_events import ConfirmationAnswered, ConfirmationAsked, PageEvent
 
 OPEN_S = 300.0
 """Seconds a question stays open, and an agreement good."""

@@ -15,8 +15,8 @@ from httpx2 import AsyncClient
 from pydantic import Field, PlainSerializer
 
 from backend.citations import Citation
-from backend.extensions.calendar.base import BadEvent
-from backend.extensions.calendar.when import parse_days
+from backend.errors import BadMoment
+from backend.language.dates import parse_days
 from backend.settings.settings import Settings
 from backend.tools.base import EVERYONE, Json, Result, tool
 from backend.tools.fetch import ServiceAnswer, ServiceUnreachable, fetch_answer, refused
@@ -246,7 +246,7 @@ def _on(day: str, report: Json) -> Json | None:
     now = datetime.fromisoformat(report["current"]["local_time"]).replace(tzinfo=UTC)
     try:
         first, _ = parse_days(day, now, None)
-    except BadEvent:
+    except BadMoment:
         return None
     return next((each for each in report["daily"][1:] if each["date"] == first.isoformat()[:10]), None)
 

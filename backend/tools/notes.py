@@ -13,14 +13,13 @@ from zoneinfo import ZoneInfo
 from pydantic import Field
 
 from backend.access.principal import Tier
-from backend.errors import BadRequest
-from backend.extensions.calendar.base import BadEvent
-from backend.extensions.calendar.events import as_datetime
-from backend.extensions.calendar.when import parse_when
+from backend.errors import BadMoment, BadRequest
+from backend.language.dates import parse_when
+from backend.language.moments import as_datetime, as_said, read_moment, words, written
 from backend.storage.memory import Memory
-from backend.tools.base import OURS, Clock, Result, ToolContext, fitting, listed, tool
-from backend.tools.calendar import NO_ZONE, When, Zone, as_said, matches, read_moment, words, written, zone_for
+from backend.tools.base import OURS, Clock, Result, ToolContext, fitting, listed, matches, tool
 from backend.tools.fetch import refused
+from backend.tools.user_clock import NO_ZONE, When, Zone, zone_for
 from backend.users.notes import TEXT_LIMIT, Notes, StoredNote
 
 SPOKEN_OF_S = 1_800.0
@@ -56,7 +55,7 @@ async def notes(
     resolved: Annotated[bool, "For list: resolved ones, too."] = False,
     time_zone: Zone = "",
 ) -> Result:
-    """Raise `BadRequest` for an action that lacks something, `BadEvent` for a time, or `MemoryUnavailable`."""
+    """Raise `BadRequest` for an action that lacks something, `BadMoment` for a time, or `MemoryUnavailable`."""
     if store is None:
         raise refused("Notes cannot be kept here.")
     user, now = context.user_id, clock.now()
@@ -98,7 +97,7 @@ def _due(text: str, now: datetime, zone: ZoneInfo | None) -> str:
     else:
         past = moment < now.astimezone(zone or UTC).date()
     if past:
-        raise BadEvent(f"{words(moment, zone)} is past.", hint="Ask the user for a time to come.")
+        raise BadMoment(f"{words(moment, zone)} is past.", hint="Ask the user for a time to come.")
     return moment.isoformat()
 
 

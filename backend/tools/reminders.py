@@ -11,8 +11,9 @@ from pydantic import Field
 
 from backend.access.principal import Tier
 from backend.errors import BadRequest
+from backend.language.moments import as_said
 from backend.tools.base import Result, ToolContext, listed, tool
-from backend.tools.calendar import Zone, as_said
+from backend.tools.user_clock import Zone
 
 LISTED = 8
 """Reminders that a list shows; more would be tedious to hear."""

@@ -12,6 +12,8 @@ from typing import Any, Literal
 from backend.turns.limits import TurnLimits
 from backend.turns.patience import EndpointingStyle
 
+OUR_TOOLS = frozenset({"route_to_thinker", "wait_for_user"})
+"""Names that a client's tool cannot have."""
 AT_ONCE_MS = 60
 """Voice over a reply that takes the floor where interruptions are not decided by words."""
 

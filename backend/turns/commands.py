@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from backend.turns.page_events import PageEvent, Role
+from backend.page_events import PageEvent, Role
 
 
 class Purpose(StrEnum):
@@ -145,7 +145,7 @@ class SubmitResult:
     call: str
     output: str
     silent: bool = False
-    """It is not to be spoken: a model that speaks what it is given has to be told so."""
+    """It is not to be spoken: a model that speaks what it is given has to learn that."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,93 +1,31 @@
 """A little English grammar for transcripts: the class of a word, the kind of a sentence, and ends that ask for more.
 
-The lists hold the closed classes nearly whole and the verbs and adjectives that callers of voice agents use; every
-other word is a noun, which is right more often than not.
+The words themselves stand in `languages/en.toml`.
 """
 
 from __future__ import annotations
 
 import re
 
+from backend.turns.languages import ENGLISH
 
-def _set(words: str) -> frozenset[str]:
-    return frozenset(words.split())
-
-
-_CLASSES = {
-    "determiner": "a an the my your his our their its these those every each another",
-    "quantifier": "some any no both all several few many much more most enough other same own whole",
-    "preposition": """of in at from to with by about into onto between under for on over near since until before after
-        during without around through like as via per than against behind towards across within except""",
-    "conjunction": "and or but because if when while although though unless so that whether where",
-    "auxiliary": """is are was were am be been being have has had do does did can could will would shall should may
-        might must don't can't won't isn't doesn't didn't wouldn't couldn't aren't haven't
-        hasn't shouldn't wasn't weren't""",
-    "subject": """i we he she they i'm it's that's we're you're they're he's she's i've we've you've they've i'll we'll
-        you'll i'd we'd you'd there's let's""",
-    "object": """it me him her us them you this that something somebody someone anything anybody everything everyone
-        nothing one ones mine yours myself himself herself""",
-    "question word": "what who which why how whose what's where's who's how's when's whats",
-    "time": """today tomorrow tonight yesterday now later soon again already yet anymore morning afternoon evening
-        night noon midnight monday tuesday wednesday thursday friday saturday sunday january february march april june
-        july august september october november december week weekend month year o'clock am pm weekdays mondays tuesdays
-        wednesdays thursdays fridays saturdays sundays immediately early late ago""",
-    "place": "here there home abroad outside inside downtown upstairs",
-    "polite": "please thanks thank bye goodbye",
-    "particle": "up down off out away back along together",
-    "adverb": "not never just only also even still very really quite too almost always actually maybe perhaps",
-    "adjective": """new old first second third last next nearest best cheap cheaper cheapest small large big good
-        better great bad direct available free possible open closed ready sure wrong broken double single
-        different short long full extra nice right left total current average final certain interested
-        italian french german spanish red green blue white black american bigger smaller larger longer shorter
-        earlier faster slower higher older younger easier safer warmer colder quieter louder closer worse worst hot
-        cold warm cool dry wet dark bright heavy empty busy quick slow high low old young poor rich strong weak thick
-        thin wide narrow tight loose deep flat sharp smooth rough expensive important urgent difficult easy hard soft
-        loud quiet noisy clean dirty tired hungry thirsty sick ill healthy happy sad angry bored nervous dead alive
-        alone afraid safe dangerous strange weird beautiful pretty lovely friendly rude polite fresh spicy sweet salty
-        local private public separate special normal usual regular similar recent digital electric medical personal
-        necessary impossible vegetarian vegan allergic pregnant dizzy useful perfect terrible horrible delicious
-        cheapest fastest earliest latest biggest smallest longest oldest""",
-    "verb": """book order change cancel check send get make know tell find give take buy pay call ask reset
-        return update see move speak talk look reserve schedule reschedule transfer connect add remind put
-        bring use need want say explain show leave keep let go come try turn set play pick report open
-        close write read search arrange confirm compare visit travel fly rent hear discuss upgrade include
-        cover cost deliver recommend help stop block renew dim delete translate start repeat switch skip
-        forward increase print lock wake charge hold forget invite calculate retrieve share log sign fill
-        drop think work happen arrive believe receive miss live prefer like love understand feel wait mean
-        said told got went paid sent lost bought forgot made done gone been came took met asked answer
-        apologize apply attend begin borrow break breathe build burn carry catch choose claim clean climb
-        collect complain contact continue cook cross cut dance decide depart describe dial die dress drink
-        drive earn eat enjoy enter exchange exist expect expire extend fail fall fight finish fix follow
-        freeze grow guess hate hire hope hurt improve install join learn lend lift listen lose lower
-        manage mute notice pack pass prepare press promise pull push quit reach realize recharge refund
-        register reject remember remove repair replace reply resend rise run sail sell serve sew shut sing
-        sit sleep smell smoke solve spell spend split stand stay steal study suggest suit swim taste teach
-        throw touch treat trust unlock upload wash watch wear win wish wonder worry ate broke brought felt
-        found gave heard held kept knew learned left meant ran saw sat seen sold sounded spoke stood
-        stolen taken thought wanted won wrote written end fit own park land rain snow phone""",
-}
-_CLASS = {word: name for name, words in _CLASSES.items() for word in words.split()}
-_VERBS = frozenset(_CLASSES["verb"].split())
-_NUMBER = re.compile(
-    r"\d|^(zero|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w+teen|twenty|thirty|forty|fifty|sixty|"
-    r"seventy|eighty|ninety|hundred|thousand|half|quarter|\w+th)$"
-)
-LEADS = _set("well so and but okay ok yes no please hi hello just then also right sure yeah yep oh")
+_CLASSES = ENGLISH.words_by("grammar", "classes")
+_CLASS = {word: name for name, words in _CLASSES.items() for word in words}
+_VERBS = frozenset(_CLASSES["verb"])
+_NUMBER = ENGLISH.pattern("grammar", "number")
+LEADS = ENGLISH.words("grammar", "leads")
 """Words before a sentence proper."""
 _TOKEN = re.compile(r"[a-z0-9']+(?:[.\-:@_&+]+[a-z0-9']+)*|\+\d+")
-_SUBJECTS = _set("i we he she they it you there this that")
-_PARTICLES = _set("in on over through by around before since")
+_SUBJECTS = ENGLISH.words("grammar", "subjects")
+_PARTICLES = ENGLISH.words("grammar", "particles")
 """Prepositions that stand alone after a verb: "log in", "come over"."""
-_STRANDED = _set("for from with about to at of on like in")
+_STRANDED = ENGLISH.words("grammar", "stranded")
 """Prepositions that may end a question: "what is it for"."""
-_IS = _set(
-    """is are was were am isn't aren't i'm it's that's we're you're they're he's she's there's i've we've you've they've
-    there let's i'll we'll you'll i'd we'd you'd"""
-)
+_IS = ENGLISH.words("grammar", "is")
 _CLAUSE = frozenset(("subject", "auxiliary", "verb", "participle", "verb in -ing"))
 """Classes without which words are no statement."""
-_NEGATIONS = _set("not don't doesn't didn't never")
-_VAGUE = _set("now later soon again already yet anymore immediately early late ago")
+_NEGATIONS = ENGLISH.words("grammar", "negations")
+_VAGUE = ENGLISH.words("grammar", "vague")
 """Words of time that nobody takes back for another."""
 _PHRASE = "(determiner |quantifier )?((adjective|number|participle) )*((noun|time|number|adjective) )+"
 _VALUE = re.compile(
@@ -97,24 +35,18 @@ _VALUE = re.compile(
 """The classes that a value of the caller ends in: "tuesday", "two pizzas", "five of us", "the red car", "to Rome"."""
 _VALUE_PLACED = re.compile(r"\bpreposition (determiner |quantifier )?(adjective |participle )*(noun |adjective )+$")
 """A place or a person: "on the wrong train"."""
-_WISH = re.compile(
-    r"\b(i|we) (want|need|prefer|(would )?(rather )?(like|prefer|love|have|take))\b|\bplease\b"
-    r"|\b(i|we)'(d (rather )?(like|love|prefer|have)|ll (take|have))\b|\blet('s| us)\b"
-)
-_ARRANGING = _set(
-    """book order change move send set put call take add bring play reserve schedule reschedule transfer turn make
-    deliver wake remind switch connect forward ship deliver rent pick"""
-)
-"""What "could you" asks to be done, not to be told."""
-_OWN_NAME = re.compile(r"\bname('s| is) (\w+ ?){1,2}$")
-_EXPLAINING = _set("tell explain describe know help understand")
-"""Requests to be told something; what they end in is the assistant's to say."""
-_TAKEN_BACK = re.compile(r"\w (no|sorry|i mean|or rather|actually|make that)\b")
+_WISH = ENGLISH.pattern("grammar", "wish")
+_ARRANGING = ENGLISH.words("grammar", "arranging")
+"""What "could you" asks to be done, not to be said."""
+_OWN_NAME = ENGLISH.pattern("grammar", "own_name")
+_EXPLAINING = ENGLISH.words("grammar", "explaining")
+"""Requests to hear something; what they end in is the assistant's to say."""
+_TAKEN_BACK = ENGLISH.pattern("grammar", "taken_back")
 _SHORT_STATEMENT = 7
 """Words. To wait after each longer statement that ends in a value would make most answers late."""
-_MORE = _set("very quite almost just also even half past")
-_NEED_OBJECT = _set("want need get make find give take buy put bring set have add tell say")
-_ASKING = _set("what who which why how whose what's where's who's how's when's whats when where")
+_MORE = ENGLISH.words("grammar", "more")
+_NEED_OBJECT = ENGLISH.words("grammar", "need_object")
+_ASKING = ENGLISH.words("grammar", "asking")
 _SHORT = 4
 
 

@@ -7,75 +7,78 @@ from typing import Literal
 
 from backend.turns.patience import EndpointingStyle
 
+COMMIT_AFTER_MS = 120
+"""Silence after which a piece of a turn is committed, so that its words are known early; not when eager. Of 225
+pieces of synthetic speech 15 have a silence of 120 ms or more within, 19 one of 100, and 32 one of 80."""
+READ_AFTER_MS = 120
+"""Silence after which a short utterance is read, where there is a reader."""
+READ_OVER_REPLY_AFTER_MS = 80
+"""The same over a reply, where "stop" must not wait: 30 ms sooner in the median, as many backchannels spared."""
+READ_PARTLY_AT_MS = (300, 340, 420, 540, 960)
+"""Speech over a reply that lasts so long is read while it goes on: a command takes the floor at once, and what
+sounds like a murmur is given longer. Two readings find more than one: of 129 backchannels 85 % are spared instead
+of 74, and "stop" and "wait" end the reply 75 ms sooner (median of 54). The second finds them 20 ms sooner by
+telephone (median of 84), the fourth is for agreements of two words, the last for long ones."""
+MURMUR_MAX_MS = 1150
+"""Speech this long takes the floor even if it began as a murmur ("yeah okay, but ...")."""
+LONG_MURMUR_MAX_MS = 1400
+"""The same where it still is one when it is read for the last time: "I see, I see", laughter."""
+DOUBT_MAX_MS = 700
+"""The same where no word was found in it at first, and words then."""
+TURN_MIN_MS = 80
+"""Speech shorter than this, with nobody to interrupt, is noise and not a turn."""
+FIRST_AUDIO_WITHIN_S = 4.5
+"""A reply must begin to sound in this time, or is asked for once more, or apologised for: twice this is
+under the ten seconds in which every turn has to end in speech."""
+STALL_AFTER_S = 8
+"""A reply that began and then says nothing for this long is given up."""
+CANCEL_WITHIN_S = 3
+"""The provider should confirm a cancellation in this time; then we go on without."""
+RETRY_AFTER_S = 0.25
+"""Pause before a refused reply is asked for again."""
+MOMENT_AFTER_S = 1.5
+"""A reconnection longer than this is spoken about."""
+SILENCE_MOST_S = 3.1
+"""The longest silence of a caller who is owed something. Four seconds are the most that may pass; the
+way to the caller's ear takes some of them."""
+FIRST_TRY_S = 0.6
+"""A reply has this long at least to begin to sound before the caller hears that it takes a moment."""
+NOTICE_RETRY_S = 2.0
+"""Pause before a notice is repeated of which nothing was heard."""
+GOODBYE_WITHIN_S = 10
+"""The goodbye has this long to be heard before we hang up anyway."""
+
 
 @dataclass(frozen=True, slots=True)
 class TurnLimits:
-    """The limits that the operator can set, and those that the rules need."""
+    """The limits that an operator, a caller or a caller's program can set."""
 
     style: EndpointingStyle = EndpointingStyle.BALANCED
     """How long the caller's turn may still go on once it has paused."""
-    commit_after_ms: int = 120
-    """Silence after which a piece of a turn is committed, so that its words are known early; not when eager. Of 225
-    pieces of synthetic speech 15 have a silence of 120 ms or more within, 19 one of 100, and 32 one of 80."""
-    read_after_ms: int = 120
-    """Silence after which a short utterance is read, where there is a reader."""
-    read_over_reply_after_ms: int = 80
-    """The same over a reply, where "stop" must not wait: 30 ms sooner in the median, as many backchannels spared."""
     reader: bool = False
     """An utterance reader is there."""
     interruption_min_ms: int = 580
     """Speech this long takes the floor from a reply, whatever is said; shorter is read. Of seven voices "uh-huh",
     "right" and "I see" are voiced for 140-600 ms, and so are "stop", "wait" and "no"."""
-    read_partly_at_ms: tuple[int, ...] = (300, 340, 420, 540, 960)
-    """Speech over a reply that lasts so long is read while it goes on: a command takes the floor at once, and what
-    sounds like a murmur is given longer. Two readings find more than one: of 129 backchannels 85 % are spared instead
-    of 74, and "stop" and "wait" end the reply 75 ms sooner (median of 54). The second finds them 20 ms sooner by
-    telephone (median of 84), the fourth is for agreements of two words, the last for long ones."""
-    murmur_max_ms: int = 1150
-    """Speech this long takes the floor even if it began as a murmur ("yeah okay, but ...")."""
-    long_murmur_max_ms: int = 1400
-    """The same where it still is one when it is read for the last time: "I see, I see", laughter."""
-    doubt_max_ms: int = 700
-    """The same where no word was found in it at first, and words then."""
     interruption_onset: Literal["duck", "hold"] = "duck"
     """What the onset of a voice does to the reply that is being spoken: turn it down, or hold it."""
     interruptible: bool = True
     """The caller's voice may interrupt replies, unless it is switched for the call."""
+    answers: bool = True
+    """A spoken turn is answered; otherwise the caller's program asks for each reply."""
     cough_max_ms: int = 280
     """Speech over a reply that nobody could read is a cough if it is shorter. So is speech while a reply is on its
     way: longer goes on with the turn."""
-    turn_min_ms: int = 80
-    """Speech shorter than this, with nobody to interrupt, is noise and not a turn."""
     idle_nudge_s: float = 15
     idle_disconnect_s: float = 60
     filler_after_s: float = 2.8
     """The silence a Thinker may leave before a filler covers it, and the next one after that; 0: none does."""
-    first_audio_within_s: float = 4.5
-    """A reply must begin to sound in this time, or is asked for once more, or apologised for: twice this is
-    under the ten seconds in which every turn has to end in speech."""
     late_answer_max_s: float = 120
-    """An answer that comes when the caller has moved on is told unasked this long after its question; 0: never."""
-    stall_after_s: float = 8
-    """A reply that began and then says nothing for this long is given up."""
-    cancel_within_s: float = 3
-    """The provider should confirm a cancellation in this time; then we go on without."""
-    retry_after_s: float = 0.25
-    """Pause before a refused reply is asked for again."""
-    moment_after_s: float = 1.5
-    """A reconnection longer than this is spoken about."""
-    silence_most_s: float = 3.1
-    """Silence a caller hears at most whom the Responder owes something. Four seconds are the most that may pass; the
-    way to the caller's ear takes some of them."""
-    first_try_s: float = 0.6
-    """A reply has this long at least to begin to sound before the caller is told that it takes a moment."""
+    """An answer that comes when the caller has moved on is spoken unasked this long after its question; 0: never."""
     notice_after_s: float = 1.0
     """The quiet that a notice waits for."""
-    notice_retry_s: float = 2.0
-    """Pause before a notice is repeated of which nothing was heard."""
     other_providers: int = 0
     """Providers the call can go over to when the one it is with is mute."""
-    goodbye_within_s: float = 10
-    """The goodbye has this long to be heard before we hang up anyway."""
     last_reply_within_s: float = 30
     """A reply that is being spoken when the call reaches a limit has this long to be heard to its end."""
     endpointing: Literal["local", "provider"] = "local"

@@ -19,8 +19,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from math import inf
 
+from backend.page_events import NoticeChanged, NoticeState, ThinkerChanged
 from backend.turns.commands import AddNote, Command, NoticeDelivered, Publish
-from backend.turns.page_events import NoticeChanged, NoticeState, ThinkerChanged
 from backend.turns.spoken import SpokenItem
 
 HEARD_SHARE = 0.6
@@ -63,7 +63,7 @@ class Pending:
     expires_at: float = inf
     """The moment from which it is not worth telling."""
     asked_for: bool = False
-    """The caller asked for this late answer while it was being told already."""
+    """The caller asked for this late answer while it was being spoken already."""
 
 
 @dataclass(slots=True)
@@ -90,6 +90,10 @@ class Notices:
 
     def __init__(self) -> None:
         self._waiting: dict[str, Pending] = {}
+        self.opened = False
+        """The caller was greeted, or has said something: notices may be spoken."""
+        self.not_before = 0.0
+        """No notice is spoken earlier."""
         self.parked: dict[str, Pending] = {}
         """The notices that are not tried again in this call, by id."""
         self._done: dict[str, None] = {}
@@ -133,23 +137,23 @@ class Notices:
             spoken.withdrawn = True
 
     def ask_for(self, notice: str) -> bool:
-        """Note that the caller asks for a late answer; return whether it is being told already."""
+        """Note that the caller asks for a late answer; return whether it is being spoken already."""
         spoken = self._being_spoken(notice)
         if spoken:
             spoken.asked_for = True
         return spoken is not None
 
     def late_answers(self) -> list[str]:
-        """Return the calls whose answers wait to be told."""
+        """Return the calls whose answers wait to be spoken."""
         return [pending.notice for pending in self._waiting.values() if pending.late_answer]
 
     def take_told_answers(self) -> list[str]:
-        """Return the calls whose answers were told since this was last asked."""
+        """Return the calls whose answers were spoken since this was last asked."""
         told, self._told_answers = self._told_answers, []
         return told
 
     def drop_expired(self, now: float) -> None:
-        """Forget what is too old to be told."""
+        """Forget what is too old to be spoken."""
         if not self._waiting:  # this is asked with every event
             return
         self._waiting = {notice: pending for notice, pending in self._waiting.items() if now < pending.expires_at}

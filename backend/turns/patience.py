@@ -55,6 +55,7 @@ from backend.turns.grammar import (
     trails_off,
     words_of,
 )
+from backend.turns.languages import ENGLISH
 
 
 class EndpointingStyle(StrEnum):
@@ -194,67 +195,39 @@ UNPUNCTUATED = -0.35
 """What a transcript's last mark says, in log odds, and what its absence says where the first word has a capital. Set by
 hand: providers end most fragments with a full stop, too, so that one says little."""
 
-
-def _set(words: str) -> frozenset[str]:
-    return frozenset(words.split())
-
-
-_QUICK = re.compile(
-    r"((yes|yeah|yep|yup|sure|okay|ok|no|nope|nah|right|all right|alright|correct|exactly|absolutely|definitely|fine"
-    r"|great|perfect|wonderful|thanks( a lot)?|thank you( very much| so much)?|please|of course|that works"
-    r"|that('s| is) (right|fine|all|it|correct|great|me)|that would be (great|fine|nice)|(it )?sounds (good|great)"
-    r"|not (really|yet|now|at all|today)|i'm not|it (is|isn't)|(good)?bye|hello|hi|hey|stop|cancel|go ahead"
-    r"|(?:(?<=yes )|(?<=yep )|(?<=yeah ))i (do|did|am|would|have|can|will)|no i (don't|didn't|haven't|can't|won't)"
-    r"|i (do|think so|hope so|don't know|don't think so|guess so)|i('d| would) love to"
-    r"|never mind|no problem|help|repeat|again|pardon|none|nothing|maybe|never|neither|both"
-    r"|good (morning|evening|afternoon))( |$)){1,4}"
-)
-_FORMULA = re.compile(
-    r"(hello |hi |sorry |and )?(how are you( today| doing)?|can you (hear|help) me|are you (still )?there"
-    r"|(can|could) you (please )?(repeat that|say that again)|who am i (speaking|talking) (to|with)|what did you say"
-    r"|what('s| is) your name"
-    r"|what can you do|how much is (it|that|this)|is that (right|correct|all)|what time is it)( please)?"
-)
+_ASKS = ENGLISH.pattern("expected", "asks")
+_ASKS_SPELLING = ENGLISH.pattern("expected", "asks_spelling")
+_ASKS_NUMBER = ENGLISH.pattern("expected", "asks_number")
+_ASKS_LIST = ENGLISH.pattern("expected", "asks_list")
+_ASKS_YES_OR_NO = ENGLISH.pattern("expected", "asks_yes_or_no")
+_QUICK = ENGLISH.pattern("end_of_turn", "quick")
+_FORMULA = ENGLISH.pattern("end_of_turn", "formula")
 """Questions that callers ask whole."""
-_ASKED_WHOLE = re.compile(
-    r"(.* )?((what|how (much|many|long|far|often))( \w+)? (do|does|did|will|would|should) (it|you|they|we|i|he|she) \w+"
-    r"|when (do|does|did|will) (it|you|they|we|he|she) (open|close|start|begin|end|leave|arrive|come|finish|stop))"
-)
+_ASKED_WHOLE = ENGLISH.pattern("end_of_turn", "asked_whole")
 """Questions that end in their verb, whose object has been asked for: "how much does it cost"."""
 _SHORT = 7
 """Words: what a longer order ends in is one of several things that it says."""
 _SHORT_ANSWER = 4
 """Words: "in the morning" answers, "for the party we need coffee" begins."""
-_ORDERING = _set("order bring buy add need")
-_ASSENT = re.compile(r"(yes|yeah|yep|sure|okay|ok|of course|right|alright|all right)\b")
+_ORDERING = ENGLISH.words("end_of_turn", "ordering")
+_ASSENT = ENGLISH.pattern("end_of_turn", "assent")
 """The beginning of dictating what was asked for."""
-_HESITATION = re.compile(r"um+|uh+|erm?|uhm|hmm*|mm+|ah")
-_FILLER = re.compile(
-    rf"\b({_HESITATION.pattern}|let me (see|think|check|look)|let's see|hold on|hang on|how do i say|what was it"
-    r"|what's it called|(give me |just )?(?<!for )(a|one) (second|moment|sec|minute)( please)?|bear with me|you know"
-    r"|(and|but|because) (well|like|so))$|^(well|so|okay so|like|right so|and)$"
-)
-_CORRECTION = re.compile(
-    r"\w \w.* (no|no wait|i mean|(?<!i'm )(?<!so )sorry|actually|or rather|make that|scratch that"
-    r"|(?<!should )(?<!to )(?<!can )wait)$"
-)
+_HESITATION = ENGLISH.pattern("end_of_turn", "hesitation")
+_FILLER = ENGLISH.pattern("end_of_turn", "filler")
+_CORRECTION = ENGLISH.pattern("end_of_turn", "correction")
 _OPEN_END = re.compile(r"(,|;|:|-|\N{EN DASH}|\N{EM DASH}|\.\.\.|\N{HORIZONTAL ELLIPSIS})\s*$")
-_DOMAIN = re.compile(r"(\bdot (com|org|net|de|uk|fr|io|eu|edu|gov|it|es|nl|ch|at|info|us|ca)|@[\w-]+\.[a-z]{2,})$")
-_ADDRESS = re.compile(r"\b(e-?mail( address)? (is|it's)|dot|underscore|at sign)\b|@")
-_NUMBERED = re.compile(
-    r"\b(numbers?|phone|card|account|code|pin|reference|zip|postcode|digits?|reach me)( is| it's| at| on)*$"
-)
-_MONTH = re.compile(
-    r"\b(january|february|march|april|may|june|july|august|september|october|november|december)\b|\b\w+th of\b"
-)
-_ITEMS = re.compile(r"[^,]+, (?!(?:and|or|please|thank)\b)([^,.?!]+)[.?!]?$")
+_DOMAIN = ENGLISH.pattern("end_of_turn", "domain")
+_ADDRESS = ENGLISH.pattern("end_of_turn", "address")
+_NUMBERED = ENGLISH.pattern("end_of_turn", "numbered")
+_MONTH = ENGLISH.pattern("end_of_turn", "month")
+_ITEMS = ENGLISH.pattern("end_of_turn", "items")
 _MAY_BE_ALL = frozenset((5, 7, 8, 9, 12, 13))
 """Lengths of numbers that may be complete: a postcode, an order, a short telephone number, a long one."""
 _BEFORE_A_NUMBER = 4
 """Fewer words are only the way to the number that we asked for: "it ends in"."""
-_GIVING = _set("send give tell show buy get bring text call write offer book make find")
+_GIVING = ENGLISH.words("end_of_turn", "giving")
 """Verbs that take a person and a thing, so that two nouns in a row are no list."""
-_CORRECTING = _set("sorry no rather actually")
+_CORRECTING = ENGLISH.words("end_of_turn", "correcting")
 _BEFORE_A_WAIT = ("determiner", "adjective", "quantifier")
 """What "wait" follows as a noun: "a short wait"."""
 _LISTED = re.compile(
@@ -262,27 +235,25 @@ _LISTED = re.compile(
     r"(determiner|number|quantifier) (adjective )?(noun )*(preposition (noun )*)?noun$"
 )
 """The classes of two things in a row: "two loaves of bread some butter"."""
-_RATES = _set("day week month year hour night time bit moment minute")
+_RATES = ENGLISH.words("end_of_turn", "rates")
 """What stands after "a" without being an item: "two tablets a day"."""
-_ONES = _set("zero oh o one two three four five six seven eight nine")
-_TEENS = _set("ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen")
-_TENS = _set("twenty thirty forty fifty sixty seventy eighty ninety")
+_ONES = ENGLISH.words("end_of_turn", "ones")
+_TEENS = ENGLISH.words("end_of_turn", "teens")
+_TENS = ENGLISH.words("end_of_turn", "tens")
 
 
 def expected_answer(our_words: str) -> Expected:
     """Return the kind of answer that the assistant's last words ask for."""
     words = re.split(r"[.!?]\s+(?=\S)", our_words.lower().strip())[-1]
-    if "?" not in words and not re.search(r"\b(please|tell me|give me|spell|say|enter)\b", words):
+    if "?" not in words and not _ASKS.search(words):
         return Expected.NOTHING
-    if re.search(r"\b(spell|e-?mail|address|your (full |last |first )?name|street|surname)\b", words):
+    if _ASKS_SPELLING.search(words):
         return Expected.SPELLING
-    if re.search(r"\b(number|digits?|code|pin|zip|postcode|date of birth)\b", words):
+    if _ASKS_NUMBER.search(words):
         return Expected.NUMBER
-    if re.search(
-        r"\b(what|which)( \w+)? (do you need|should i (put|add|order|bring|write)|would you like to order)\b", words
-    ):
+    if _ASKS_LIST.search(words):
         return Expected.LIST
-    if re.match(r"\W*(is|are|do|does|did|can|could|shall|should|would|will|have|has|was|were|may)\b", words):
+    if _ASKS_YES_OR_NO.match(words):
         return Expected.YES_OR_NO
     return Expected.NOTHING
 

@@ -6,7 +6,7 @@ from collections import deque
 from itertools import pairwise
 from statistics import median_low
 
-from backend.turns.page_events import AnswerMeasured, TurnMeasured
+from backend.page_events import AnswerMeasured, TurnMeasured
 
 LEGS = ("hangover_ms", "commit_ms", "reply_started_ms", "first_audio_ms", "patience_ms", "played_ms")
 """The legs in order: until the first moment, at which the turn may be over; until the reply was asked for; until the
@@ -75,15 +75,41 @@ class TurnClock:
         self._is_measured = True
         return AnswerMeasured(self.turn, round((self._sounds[self._answer] - self._began) * 1000))
 
-    def reach(self, leg: str, now: float) -> TurnMeasured | None:
-        """Mark `leg`, and return the report if it was the last one. Legs out of order are ignored."""
+    def reach(self, leg: str, now: float) -> bool:
+        """Mark `leg`, and return True; one that is out of order is ignored."""
         position = LEGS.index(leg) + 1
         if len(self._marks) != position:
-            return None
+            return False
         self._marks.append(now)
         if leg == "first_audio_ms":
             self._replies_ms.append(round((now - self._marks[LEGS.index("commit_ms") + 1]) * 1000))
-        return self._report() if position == len(LEGS) else None
+        return True
+
+    def played(
+        self, now: float, *, wait_ms: int = 0, reason: str = "", pieces: int = 1, discarded: int = 0
+    ) -> TurnMeasured | None:
+        """Mark the last leg, and return the report of all; what is said of a spoken turn goes into it."""
+        if not self.reach(LEGS[-1], now):
+            return None
+        marks = [round((mark - self._marks[0]) * 1000) for mark in self._marks]
+        begun, sounded = (self._marks[LEGS.index(leg) + 1] for leg in ("reply_started_ms", "first_audio_ms"))
+        token_at = sounded if self._token_at is None else self._token_at
+        hangover, commit, started, audio, patience, played = (end - begin for begin, end in pairwise(marks))
+        return TurnMeasured(
+            turn=self.turn,
+            hangover_ms=hangover,
+            commit_ms=commit,
+            reply_started_ms=started,
+            first_audio_ms=audio,
+            patience_ms=patience,
+            played_ms=played,
+            first_sound_ms=marks[-1],
+            first_token_ms=round((token_at - begun) * 1000),
+            wait_ms=wait_ms,
+            reason=reason,
+            pieces=pieces,
+            discarded=discarded,
+        )
 
     def token(self, now: float) -> None:
         """Mark a word of the reply; only the first one after the reply has begun counts."""
@@ -93,11 +119,3 @@ class TurnClock:
     def drop(self) -> None:
         """Make no report of this turn."""
         self._marks = []
-
-    def _report(self) -> TurnMeasured:
-        marks = [round((mark - self._marks[0]) * 1000) for mark in self._marks]
-        hangover, commit, started, audio, patience, played = (end - begin for begin, end in pairwise(marks))
-        begun, sounded = (self._marks[LEGS.index(leg) + 1] for leg in ("reply_started_ms", "first_audio_ms"))
-        token_at = sounded if self._token_at is None else self._token_at
-        first_token_ms = round((token_at - begun) * 1000)
-        return TurnMeasured(self.turn, hangover, commit, started, audio, patience, played, marks[-1], first_token_ms)

@@ -1,13 +1,13 @@
-"""Short utterances: what kind of remark a few words are, told from the words alone. Pure.
+"""Short utterances: what kind of remark a few words are, by the words alone. Pure.
 
 While a reply plays, "yeah" agrees with it and "wait" ends it, and both last half a second: duration cannot tell them
 apart, words can. `kind_of` serves every source of words: the utterance reader (`media/utterance_reader.py`), whose
 grammar is made of this table, and a provider's transcript.
 
-To teach the server a phrase, add it to `_TABLE`; nothing else is needed. An utterance has a kind when phrases of the
-table cover it from its first word to its last ("yeah, okay", "no no, stop"); one word that no phrase covers makes it
-`OTHER` ("okay but why"). Where phrases of several kinds meet, the one that asks for the floor wins: `OTHER`, then
-`COMMAND`, `AGREEMENT`, `HESITATION`.
+To teach the server a phrase, add it to `utterances` in `languages/en.toml`; nothing else is needed. An utterance has
+a kind when phrases of the table cover it from its first word to its last ("yeah, okay", "no no, stop"); one word that
+no phrase covers makes it `OTHER` ("okay but why"). Where phrases of several kinds meet, the one that asks for the
+floor wins: `OTHER`, then `COMMAND`, `AGREEMENT`, `HESITATION`.
 """
 
 from __future__ import annotations
@@ -17,9 +17,11 @@ from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from functools import cache
 
+from backend.turns.languages import ENGLISH
+
 
 class UtteranceKind(StrEnum):
-    """The kinds of short utterances, told apart because a reply that is playing reacts differently to each."""
+    """The kinds of short utterances: a reply that is playing reacts differently to each."""
 
     AGREEMENT = "agreement"
     """A backchannel ("yeah", "I see", "mm-hmm"): the listener follows and wants to hear more."""
@@ -32,86 +34,6 @@ class UtteranceKind(StrEnum):
     OTHER = "other"
     """Real words that are none of these, or that are in doubt."""
 
-
-_TABLE: tuple[tuple[UtteranceKind, bool, str], ...] = (
-    # kind, whether it answers a question in full, the phrases: comma between them, no other punctuation
-    (
-        UtteranceKind.AGREEMENT,
-        True,
-        """
-        yes, yeah, yep, yup, yea, yah, okay, ok, right, sure, sure thing, all right, alright, of course, correct,
-        exactly, absolutely, definitely, certainly, indeed, totally, true, that is true, that's true, that's right,
-        that is right, that's correct, yes please, please do, go ahead, go on then, please, got it, i got it, i see, i
-        know, i understand, understood, i agree, agreed, fair enough, makes sense, that makes sense, sounds good, that
-        sounds good, that's fine, fine, that's good, that's great, good, very good, very nice, great, perfect,
-        excellent, wonderful, awesome, lovely, nice, cool, thanks, thank you, thanks a lot, thank you very much, no
-        problem, no worries, i think so, i guess so, i guess, why not, uh-huh, mm-hmm, mhm, me too, you're right, you
-        are right
-        """,
-    ),
-    (
-        UtteranceKind.AGREEMENT,
-        False,
-        """
-        oh, ooh, ah, aha, aw, wow, whoa, oh wow, oh my, oh my god, my god, gosh, oh boy, really, no way, no kidding,
-        you're kidding, oh dear, interesting, very interesting, that's interesting, amazing, that's amazing,
-        incredible, that's nice, that's cool, how nice, how interesting, funny, that's funny, good to know, oh i see,
-        haha, ha, hehe, he he, mm, huh
-        """,
-    ),
-    (
-        UtteranceKind.COMMAND,
-        True,
-        """
-        no, nope, nah, no thanks, no thank you, stop, stop it, stop that, stop there, stop talking, stop now,
-        please stop, stop please, cancel, cancel that, cancel it, never mind, nevermind, enough, that's enough,
-        that is enough, that will do, forget it, forget that, forget about it, not now, don't, shut up, be quiet,
-        quiet, quiet please, silence, hush
-        """,
-    ),
-    (
-        UtteranceKind.COMMAND,
-        False,
-        """
-        wait, wait a minute, wait a second, wait a moment, wait please, please wait, hold on, hold it, hold up,
-        please hold on, hold on a second, hold on a minute, hang on, hang on a second, hang on a minute, one moment,
-        one moment please, one second, one sec, one minute, just a moment, just a second, just a sec, just a minute,
-        just one moment, a moment, a moment please, a second, pause, excuse me, pardon, pardon me, sorry, i'm sorry,
-        hey, listen, but wait, time out, slow down, stay quiet, shh, can i say something, let me speak, let me talk,
-        let me finish
-        """,
-    ),
-    (
-        UtteranceKind.HESITATION,
-        False,
-        """
-        um, uhm, umm, uh, uhh, er, err, erm, eh, hm, hmm, well, so, and, like, you know, let me see, let's see,
-        let me think
-        """,
-    ),
-    (
-        UtteranceKind.OTHER,
-        True,
-        """
-        maybe, perhaps, probably, possibly, not really, not yet, never, always, i do, i don't, i did, i didn't,
-        i don't know, i do not know, i have no idea, no idea, i don't think so, i think not, i'm not sure, not sure,
-        of course not, both, neither, nothing, none, nobody, everything, that's all, that is all, that's it, hello,
-        hi, hi there, goodbye, bye, bye bye, good morning, good evening, good afternoon, good night, see you,
-        neither of them, either, i am, it is, it's not, we do, we are, he is, she is, they are, i have, i haven't,
-        i will, i won't, i can, i can't, i would
-        """,
-    ),
-    (
-        UtteranceKind.OTHER,
-        False,
-        """
-        what, why, how, when, where, who, which, which one, what else, what time, what about, how much, how many,
-        how long, how far, how come, why is that, what is it, what is that, what was that, who is it, who is that,
-        where is it, when is it, tell me more, tell me, say that again, say it again, repeat that, go back, help,
-        can you help me, i want, i need, i have a question, one more thing, another question
-        """,
-    ),
-)
 
 _PRECEDENCE = (UtteranceKind.OTHER, UtteranceKind.COMMAND, UtteranceKind.AGREEMENT, UtteranceKind.HESITATION)
 _ANNOTATION = re.compile(r"\[[^\]]*\]|\([^)]*\)|\*[^*]*\*|<[^>]*>|[♪♫]+")
@@ -156,7 +78,11 @@ def phrases(kind: UtteranceKind) -> Iterator[str]:
 
 @cache
 def _phrases() -> Mapping[Phrase, tuple[UtteranceKind, bool]]:
-    return {_normalised(phrase): (kind, answers) for kind, answers, listed in _TABLE for phrase in listed.split(",")}
+    return {
+        _normalised(phrase): (UtteranceKind(row["kind"]), row["answers"])
+        for row in ENGLISH.table("utterances")
+        for phrase in row["phrases"].split(",")
+    }
 
 
 @cache

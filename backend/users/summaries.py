@@ -18,6 +18,7 @@ from typing import Any
 import msgspec
 
 from backend.errors import PeerError, VoiceError
+from backend.language.sentences import sentences
 from backend.models.base import ChatMessage, ChatModel, Finished, TextDelta, quoted
 from backend.observability.tracing import NO_TRACER, Tracer, opened, rooted
 from backend.responders.base import PastMessage
@@ -81,8 +82,7 @@ class SummaryDraft(msgspec.Struct):
         """Leave out what only repeats the task: weak models answer with its words, which nobody should be shown."""
         found = self.facts if isinstance(self.facts, list) else []
         self.facts = tuple(fact for fact in found if isinstance(fact, str) and not _echoes(fact))[:FACT_LIMIT]
-        sentences = re.split(r"(?<=[.!?])\s+", self.summary.strip())
-        self.summary = " ".join(sentence for sentence in sentences if not _echoes(sentence))
+        self.summary = " ".join(each for each in sentences(self.summary) if not _echoes(each))
 
 
 @dataclass(eq=False, repr=False)

@@ -18,7 +18,7 @@ import httpx2
 import msgspec
 
 from backend.errors import TransportLost, VoiceError
-from backend.extensions.local import parent
+from backend.runtime import parent
 from backend.testing.microphone import Speech, Spoken
 from benchmarks.caller import MeasuredCaller
 from benchmarks.callers import LATENESS_EVERY_S, say

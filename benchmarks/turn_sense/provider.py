@@ -26,27 +26,28 @@ from starlette.responses import Response
 from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket
 
-from backend.extensions.local import parent
-from backend.extensions.local.app import MODEL
-from backend.extensions.local.chat.completions import complete
-from backend.extensions.local.realtime.core import Realtime
-from backend.extensions.local.realtime.items import Item
-from backend.extensions.local.realtime.parts import (
-    Audio,
+from backend.extensions.local.app import answered
+from backend.media.frame import SAMPLE_RATE, milliseconds
+from backend.realtime.items import Item
+from backend.realtime.serving.core import Realtime
+from backend.realtime.serving.parts import (
     Begin,
     Call,
     End,
     HearingPart,
     ReplyPart,
-    Transcript,
+    ReplySound,
     TranscriptDone,
+    TranscriptGrew,
     Trouble,
     Words,
 )
-from backend.extensions.local.realtime.response import Order
-from backend.extensions.local.realtime.shell import Connection
-from backend.extensions.local.server import ABORT, Server, listen
-from backend.media.frame import SAMPLE_RATE, milliseconds
+from backend.realtime.serving.reply_stream import Order
+from backend.responders.serving.completions import complete
+from backend.responders.serving.server import ABORT, UvicornServer, listen
+from backend.responders.serving.service import MODEL
+from backend.responders.serving.shell import Connection
+from backend.runtime import parent
 from backend.testing.offline.record import ConnectionRecord
 from backend.testing.offline.script.handler import nothing_early, words_of
 from benchmarks.turn_sense import texts
@@ -212,7 +213,7 @@ class SceneBrain:
     def silenced(self) -> None:
         """What was cut is known from the scene."""
 
-    def listen(self) -> AsyncIterator[Transcript]:
+    def listen(self) -> AsyncIterator[TranscriptGrew]:
         """No words before the commit."""
         return nothing_early()
 
@@ -252,7 +253,7 @@ class SceneBrain:
             for word in words[given:share]:
                 yield Words(word)
             given = max(given, share)
-            yield Audio(sound)
+            yield ReplySound(sound)
         for word in words[given:]:
             yield Words(word)
         yield End()
@@ -261,7 +262,7 @@ class SceneBrain:
 async def _transcribed(words: str) -> AsyncIterator[HearingPart]:
     await asyncio.sleep(TRANSCRIPT_S)
     for piece in words_of(words):
-        yield Transcript(piece)
+        yield TranscriptGrew(piece)
     yield TranscriptDone(words)
 
 
@@ -378,11 +379,11 @@ class Provider:
 
 
 async def _chat(request: Request) -> Response:
-    return await complete(await request.body(), MODEL, None)
+    return await complete(await request.body(), MODEL, answered)
 
 
 async def _serve(listening: socket.socket) -> None:
-    server = Server(Provider().app())
+    server = UvicornServer(Provider().app())
     parent.when_gone(server.stop)
     print(json.dumps({"listening": f"http://127.0.0.1:{listening.getsockname()[1]}"}), flush=True)
     await server.serve(listening)

@@ -14,8 +14,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
-from backend.turns.limits import TurnLimits
-from backend.turns.machine.open_turn import (
+from backend.turns.limits import COMMIT_AFTER_MS
+from backend.turns.machine.pending_turn.waiting import (
     CREDIT_MAX,
     CREDIT_PER_TURN,
     DISCARDED_PER_TURN,
@@ -39,7 +39,7 @@ from benchmarks.turn_sense.judge import quantile
 from benchmarks.turn_sense.plan import FINISHED, PAUSES_MS, TURNS, Call, Kind, Scene
 from scripts.train_completeness import sentence_ends
 
-WORDS_KNOWN_MS = TurnLimits().commit_after_ms + 304
+WORDS_KNOWN_MS = COMMIT_AFTER_MS + 304
 """The transcript of a piece comes about this long after its last sound."""
 ASKED_MS = 305
 """A reply is asked for so long after the last sound where its turn is likely over, else when the words are known."""

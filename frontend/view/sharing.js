@@ -26,7 +26,7 @@ export function showSharing(store, conversation) {
     dialog.open(conversation.client.conversation ?? "");
   });
   store.subscribe(({ config, transcript }) => {
-    open.hidden = !(config?.sharing && transcript.entries.length && conversation.client.conversation);
+    open.hidden = !(config?.extensions?.sharing && transcript.entries.length && conversation.client.conversation);
   });
 }
 

@@ -16,7 +16,7 @@ CREDENTIALS: list[dict[str, Any]] = [
     {"openai_api_key": "sk-of-the-operator"},
     {"finnhub_api_key": "of-the-operator"},
     {"github": {"token": "ghp_of_the_operator", "repo": "octocat/hello-world"}},
-    {"caldav_url": "https://cal.example.com/me/"},
+    {"calendar": {"url": "https://cal.example.com/me/"}},
     {"mcp": {"servers": '{"files": {"command": "files"}}'}},
 ]
 

@@ -18,11 +18,11 @@ from backend.agent.turn import say_sample
 from backend.errors import BadRequest, MemoryUnavailable, ModelUnavailable, NoAnswer
 from backend.models.base import Finished
 from backend.models.chat_completions import ChatCompletions
+from backend.page_events import ToolCallFinished, ToolCallStarted
 from backend.storage.messages import Message
 from backend.testing.model import ScriptedModel
 from backend.testing.services.server import serving
 from backend.tools.base import Result, tool
-from backend.turns.page_events import ToolCallFinished, ToolCallStarted
 from tests.agent.test_context import assert_valid
 from tests.support import chat_api as api
 from tests.support.agents import Slow, agent, call, echo, fail, kinds

@@ -11,8 +11,8 @@ import msgspec
 import numpy as np
 import pytest
 
-from backend.extensions.local.realtime.items import Item
 from backend.media.opus import OpusEncoder
+from backend.realtime.items import Item
 from backend.testing.speech import frames_of
 from backend.transports.webrtc.srtp import write_packet
 from benchmarks.heard import Heard

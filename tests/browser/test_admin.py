@@ -19,8 +19,8 @@ from backend.access.budgets import Budgets
 from backend.access.usage import TURN, Payer, Resource
 from backend.errors import OverBudget
 from backend.observability.call_metrics import RecentMetrics
+from backend.page_events import ReplyDiscarded, TranscriptCompleted, TurnMeasured
 from backend.settings.budgets import BudgetSettings
-from backend.turns.page_events import ReplyDiscarded, TranscriptCompleted, TurnMeasured
 from tests.http.world import World, place_call
 from tests.support.browser import Tab, launched, tab_in
 from tests.support.page import page_world

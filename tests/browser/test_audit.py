@@ -10,7 +10,7 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser
 
-from backend.turns.page_events import TurnMeasured
+from backend.page_events import TurnMeasured
 from tests.browser.test_memory import known_user
 from tests.browser.test_settings import offering
 from tests.http.world import place_call

@@ -10,7 +10,7 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, Route
 
-from backend.turns.page_events import Problem
+from backend.page_events import Problem
 from tests.support.browser import Tab, launched, tab_in
 from tests.support.page import FRONTEND
 from tests.support.standin import SESSION, StandIn, refusal, standing_in

@@ -135,7 +135,7 @@ async def test_everything_that_opens_stays_on_the_screen_at_every_width(browser:
 @pytest.mark.parametrize("language", ["en", "de", "fr", "ja"])
 async def test_on_no_phone_does_anything_cover_what_is_to_be_pressed(browser: Browser, language: str) -> None:
     async with standing_in() as server, tab_in(browser, size=(WIDTHS_OF_PHONES[0], 640), language=language) as tab:
-        server.config = CONFIG | {"extensions": {"recordings": RECORDED}, "sharing": {"days": 7}}
+        server.config = CONFIG | {"extensions": {"recordings": RECORDED, "sharing": {"days": 7}}}
         await tab.page.goto(f"{server.url}/?raw=1")
         await tab.page.locator("body[data-phase=ready]").wait_for()
         await nothing_is_covered(tab)

@@ -41,7 +41,7 @@ def provider(name: str, dialled: list[tuple[str, Briefing]]) -> Provider:
 
 
 def style_of(call: PlacedCall) -> EndpointingStyle:
-    return call.live._caller.limits.style
+    return call.live.parts.caller.limits.style
 
 
 def briefed(*chosen: SetPreference, options: CallOptions | None = None) -> Briefing:

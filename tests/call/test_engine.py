@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from backend import page_events as page
 from backend.media.echo import EchoGuard
 from backend.media.endpointing import LocalEndpointing
 from backend.media.frame import SILENCE, Frame
@@ -13,9 +14,8 @@ from backend.media.segmenter import Segmenter
 from backend.testing.memory import FakeMemory
 from backend.turns import commands as do
 from backend.turns import events as ev
-from backend.turns import page_events as page
 from backend.turns.limits import TurnLimits
-from backend.turns.machine.open_turn import SUSPECTED_S
+from backend.turns.machine.pending_turn.waiting import HINTED_S
 from backend.turns.patience import EndpointingStyle
 from tests.call.engine_steps import TOOL, begin_reply, finish_reply, play_out, type_and_answer
 from tests.call.world import TONE, LoudnessVad, placed_call, settle, think_at_once, thinkers
@@ -72,17 +72,17 @@ async def test_a_sound_near_the_callers_level_keeps_a_reply_back_in_a_pause_and_
     async with placed_call(limits=limits, open_endpointing=lambda: endpointing) as call:
         endpointing._near_sound = True
         await call.speak(0, then_silent=1)
-        assert not call.live._uplink._suspected, "nothing is said or prepared"
+        assert not call.live.parts.uplink._suspected, "nothing is said or prepared"
         endpointing._near_sound = False
         await call.speak(30, then_silent=3)
-        due = call.live._machine.deadline()
+        due = call.live.parts.machine.deadline()
         endpointing._near_sound = True
         await call.speak(0, then_silent=1)
         assert call.told("floor")[-1] == {"floor": "pausing"} and due is not None
-        assert call.live._machine.deadline() == pytest.approx(due + SUSPECTED_S)
+        assert call.live.parts.machine.deadline() == pytest.approx(due + HINTED_S)
         endpointing._near_sound = False
         await call.speak(0, then_silent=1)
-        assert call.live._machine.deadline() == due
+        assert call.live.parts.machine.deadline() == due
 
 
 async def test_the_first_frame_of_speech_turns_the_reply_down_at_once() -> None:
@@ -130,8 +130,8 @@ async def test_a_call_begins_with_interruptions_as_its_session_has_them_and_can_
 
 async def test_murmurs_and_discarded_replies_are_counted() -> None:
     async with placed_call() as call:
-        call.live._publish(page.MurmurHeard("agreement", "mm-hmm"))
-        call.live._publish(page.ReplyDiscarded(1, 300, 20))
+        call.live.engine.publish(page.MurmurHeard("agreement", "mm-hmm"))
+        call.live.engine.publish(page.ReplyDiscarded(1, 300, 20))
         value = call.line.metrics.registry.get_sample_value
         assert value("voice_murmurs_total", {"kind": "agreement"}) == 1
         assert value("voice_replies_discarded_tokens_total", {"direction": "input"}) == 300

@@ -162,11 +162,11 @@ async def test_a_new_conversation_asks_memory_nothing() -> None:
 async def test_every_step_of_cleaning_up_is_taken_though_others_raise(monkeypatch: pytest.MonkeyPatch) -> None:
     async with placed_call() as call:
         for owner, step in (
-            (call.live._tool_calls, "close"),
+            (call.live.parts.tool_calls, "close"),
             (call.transport, "close"),
-            (call.live._uplink, "close"),
-            (call.live._listeners._learner, "close"),
-            (call.live._listeners._post_turn, "close"),
+            (call.live.parts.uplink, "close"),
+            (call.live.parts.observers._learner, "close"),
+            (call.live.parts.observers._post_turn, "close"),
         ):
             monkeypatch.setattr(owner, step, broken)
         call.transport.finish(None)

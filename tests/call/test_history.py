@@ -8,12 +8,12 @@ from functools import partial
 import pytest
 
 from backend.call.history import TAIL, CallHistory, save_summary
+from backend.page_events import TranscriptCompleted
 from backend.responders.base import PastMessage
 from backend.runtime.faults import call_listener
 from backend.sessions.registry import Session
 from backend.storage.memory import MemoryJob
 from backend.testing.memory import FakeMemory
-from backend.turns.page_events import TranscriptCompleted
 from tests.support.summaries import summary_of
 
 

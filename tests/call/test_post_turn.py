@@ -8,6 +8,7 @@ from backend.agent.context import Note
 from backend.call.post_turn import PostTurnHook
 from backend.middleware.base import Amended, Asked, WholeTurn, step
 from backend.middleware.pipeline import Pipeline
+from backend.page_events import ThinkerChanged, ThinkerStage, ThinkerWork
 from backend.settings.settings import load_settings
 from backend.storage.memory import MemoryJob
 from backend.testing.memory import FakeMemory
@@ -16,7 +17,6 @@ from backend.thinkers.base import Manifest, Question
 from backend.thinkers.dispatcher import ThinkerDispatcher
 from backend.thinkers.registry import Thinker, ThinkerRegistry
 from backend.thinkers.run import ThinkerDependencies, ThinkerRun
-from backend.turns.page_events import ThinkerChanged, ThinkerStage, ThinkerWork
 from backend.users.modes import Mode
 from tests.call.engine_steps import type_and_answer
 from tests.call.world import placed_call

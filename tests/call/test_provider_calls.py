@@ -141,7 +141,7 @@ async def test_a_call_is_over_once_however_early_its_end_comes_and_late_where_no
     calls.on_event(ev.ProviderToolEnded("soon", error="The disk is away."))
     calls.on_event(ev.ProviderToolEnded("soon", error="The disk is away."))
     assert told == [ev.ThinkerFinished("early", "{}"), ev.ThinkerFailed("soon", "The disk is away.")]
-    assert calls.untrusted
+    assert calls.untrusted()
     monkeypatch.setattr(provider_calls, "BEGINS_WITHIN_S", 0.02)
     monkeypatch.setattr(provider_calls, "ENDS_WITHIN_S", 0.02)
     calls.run(RunThinker("never", "mcp:call:files.find", "{}"))

@@ -8,9 +8,8 @@ import httpx2
 
 from responder_thinker.signalling import Signalling
 from tests.call.test_profile_in_calls import briefings, kept
-from tests.extensions.calendar.test_calls import type_text
 from tests.support.offline_peer import OfflinePeer, running_peer
-from tests.support.running_server import PlacedCall, RunningServer, a_browser, placed_call, running_server
+from tests.support.running_server import PlacedCall, RunningServer, a_browser, placed_call, running_server, type_text
 from tests.support.speech import silence, speech
 from tests.support.waiting import until
 

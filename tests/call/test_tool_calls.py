@@ -14,13 +14,13 @@ from backend.call.record import CallRecord
 from backend.call.tool_calls import CALL_LIMIT, REMEMBERED_LIMIT, CallView, ThinkerEvent, ToolCallDispatcher
 from backend.errors import NoAnswer
 from backend.observability.call_metrics import CallMetrics
+from backend.page_events import ThinkerChanged, ToolProgress
 from backend.sessions.registry import Session
 from backend.thinkers.base import Answer, Question
 from backend.thinkers.dispatcher import ThinkerDispatcher
 from backend.thinkers.run import ThinkerRun
 from backend.turns.commands import RunThinker
 from backend.turns.events import ThinkerFailed, ThinkerFinished
-from backend.turns.page_events import ThinkerChanged, ToolProgress
 from tests.call.world import settle, think_at_once, thinkers
 
 TOOL = "route_to_thinker"
@@ -72,7 +72,7 @@ class OneCall:
     def over(self, thinkers: ThinkerDispatcher) -> ToolCallDispatcher:
         """The tool calls of this call over other Thinkers."""
         view = CallView(
-            question=lambda domain, query, _: Question(domain, query, "s1", "ada", conversation_id="c1"),
+            question=lambda domain, query, *_: Question(domain, query, "s1", "ada", conversation_id="c1"),
             turn=lambda: self.turn,
             turn_age_ms=lambda: 740,
             dispatch=self.outcomes.append,

@@ -9,9 +9,10 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from backend.call.dependencies import CallDependencies
-from backend.call.engine import CallEngine
+from backend.call.dependencies import CallDependencies, CallerKnowledge, CallTimes
+from backend.call.factory import open_call
 from backend.call.prompts import CallerBackground, brief
+from backend.call.voice_call import VoiceCall
 from backend.citations import Citation
 from backend.errors import VoiceError
 from backend.media.endpointing import LocalEndpointing
@@ -113,9 +114,9 @@ class PlacedCall:
         return self.responders[-1]
 
     @property
-    def live(self) -> CallEngine:
+    def live(self) -> VoiceCall:
         """The call as the session knows it."""
-        assert isinstance(self.session.call, CallEngine)
+        assert isinstance(self.session.call, VoiceCall)
         return self.session.call
 
     def told(self, type_: str) -> list[dict[str, Any]]:
@@ -187,22 +188,20 @@ async def placed_call(
     about = ResponderInfo("fake", "fake", offline=True)
     whole = CallDependencies(
         providers=Providers([Provider("fake", about, connect or dial, answers, capabilities_of("gpt-realtime-2"))]),
-        brief=briefed,
-        mode=lambda _profile: Mode(),
-        background=background,
-        earlier=earlier,
+        knowledge=CallerKnowledge(briefed, lambda _profile: Mode(), background, earlier),
         thinkers=thinkers,
         enqueue=jobs.append,
         learning=LearnerDependencies(partial(watch_profile, memory), Summaries(model, "fast", memory)),
         open_endpointing=loudness_endpointing,
         limits=limits or TurnLimits(style=EndpointingStyle.EAGER, idle_nudge_s=0, idle_disconnect_s=0),
-        max_s=0,
         metrics=CallMetrics(manifest.domain for manifest in thinkers.registry.manifests),
     )
-    whole = replace(whole, **line)
+    knowledge = {name: line.pop(name) for name in ("brief", "mode", "background", "earlier") if name in line}
+    times = {name: line.pop(name) for name in ("max_s", "line_patience_s", "connection_max_s") if name in line}
+    whole = replace(whole, knowledge=replace(whole.knowledge, **knowledge), times=replace(CallTimes(), **times), **line)
     session = Session(user, "fake", conversation, interruptions=interruptions)
     carrier = transport or FakeTransport()
-    task = asyncio.create_task(CallEngine(whole, session, carrier).run())
+    task = asyncio.create_task(open_call(whole, session, carrier).run())
     placed = PlacedCall(session, carrier, whole, responders, histories, jobs, task)
     reading = asyncio.create_task(_read(placed))
     try:

@@ -15,7 +15,8 @@ from websockets.asyncio.client import connect as dial
 from backend.media.frame import FRAME_BYTES, Frame
 from backend.responders.base import UNSEEN, Briefing, PastMessage, ToolSchema
 from backend.responders.limits_and_usage import UNNAMED_WAIT_S
-from backend.testing.offline.strict import STRICT, TYPES, faults
+from backend.testing.offline.held import STRICT
+from backend.testing.offline.strict import TYPES, faults
 from backend.turns import commands as do
 from backend.turns import events as ev
 from backend.turns.commands import Purpose, ResponderCommand

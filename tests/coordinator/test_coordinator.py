@@ -17,9 +17,9 @@ from backend.coordinator.coordinator import IDLE_POLL_S, POLL_S, Decision, Diges
 from backend.coordinator.decider import ModelDecider
 from backend.coordinator.store import CancelTask, CaptureFeedback, CreateTask, Plan, SummarizeTaskResult
 from backend.errors import ModelUnavailable, NoAnswer
+from backend.page_events import DecisionMade
 from backend.tasks.task import Task, TaskState
 from backend.testing.model import ScriptedModel
-from backend.turns.page_events import DecisionMade
 from tests.coordinator.world import USER, Process, World, options
 from tests.support.agents import call
 from tests.support.crashing import Crash

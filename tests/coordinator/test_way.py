@@ -7,9 +7,9 @@ from typing import Any
 
 from backend.coordinator.coordinator import Coordinator, CoordinatorDependencies, Decision
 from backend.coordinator.store import CaptureFeedback, Channels, CoordinatorState, CreateTask, SummarizeTaskResult
+from backend.page_events import DecisionMade
 from backend.storage.client import connect
 from backend.tasks.task import Task
-from backend.turns.page_events import DecisionMade
 from tests.coordinator.world import FakeNotifier, FakeTasks, ScriptedDecider, World, options
 from tests.support.crashing import Countdown
 from tests.support.redis_server import running_redis

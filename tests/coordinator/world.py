@@ -13,10 +13,10 @@ from backend.coordinator.coordinator import Coordinator, CoordinatorDependencies
 from backend.coordinator.store import Channels, CoordinatorState
 from backend.errors import VoiceError
 from backend.notifications.notices import Notice
+from backend.page_events import PageEvent
 from backend.settings.tasks import CoordinatorSettings
 from backend.tasks.service import TaskService
 from backend.tasks.task import CancelOutcome, ProgressEntry, Task, TaskState, normalised
-from backend.turns.page_events import PageEvent
 from tests.support.crashing import Countdown, CrashingRedis
 
 USER = "ada"

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel
 
-from backend.extensions.local.realtime.items import Item
+from backend.realtime.items import Item
 from backend.testing.offline.script.handler import ScriptedHandler, words_of
 from backend.testing.offline.script.schema import (
     CallSpec,

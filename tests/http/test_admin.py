@@ -8,7 +8,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from backend.turns.page_events import ErrorShown, TranscriptCompleted, TurnMeasured
+from backend.page_events import ErrorShown, TranscriptCompleted, TurnMeasured
 from tests.http.world import message_of, place_call, settings_with, world
 
 TOKEN = "correct horse battery"

@@ -10,9 +10,9 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from backend.http import health
 from backend.observability.call_metrics import CallMetrics
+from backend.page_events import MurmurHeard, ReplyDiscarded, TurnMeasured
 from backend.runtime.faults import call_listener, decode_or_skip
 from backend.runtime.supervisor import supervised
-from backend.turns.page_events import MurmurHeard, ReplyDiscarded, TurnMeasured
 from tests.http.world import SDP, place_call, world
 from tests.support.waiting import until
 

@@ -42,7 +42,7 @@ async def keyed(directory: Path, *modes: str, **options: Any) -> AsyncIterator[W
 def token(*grants: str, **claims: Any) -> str:
     granted = dict.fromkeys(grants, True)
     tools = {"tools": claims.pop("tools")} if "tools" in claims else {}
-    return ApiKeys({"shop": SECRET}).sign("shop", {"sub": "ada", "grants": granted | tools, **claims}, 60)
+    return ApiKeys({"shop": SECRET}).sign("shop", {"sub": "ada", "grants": granted | tools, **claims})
 
 
 def shown(token: str, origin: str | None = None) -> dict[str, str]:

@@ -11,11 +11,11 @@ from backend.call.history import save_summary
 from backend.http.app import MESSAGES_PER_MINUTE, PICTURES_PER_MINUTE
 from backend.http.bodies import MESSAGE_LIMIT
 from backend.media.pictures import PICTURE_LIMIT
+from backend.page_events import TranscriptCompleted, TranscriptInterrupted
 from backend.sessions.registry import Session, SessionState
 from backend.storage.memory import MemoryJob
 from backend.storage.messages import Message
 from backend.testing.memory import FakeMemory
-from backend.turns.page_events import TranscriptCompleted, TranscriptInterrupted
 from tests.http.world import message_of, place_call, world
 from tests.support.pictures import data_url, png
 from tests.support.summaries import summary_of

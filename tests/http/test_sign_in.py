@@ -15,8 +15,6 @@ import pytest
 from backend.access.access import Access
 from backend.access.oidc import OpenIdProvider, new_sign_in
 from backend.errors import SignInFailed
-from backend.extensions.calendar.calendars import Calendars
-from backend.extensions.calendar.local import LocalStore
 from backend.notifications.notices import Notice, NoticeRepository
 from backend.notifications.reminders import Reminder
 from backend.notifications.repository import ReminderRepository
@@ -60,7 +58,6 @@ async def signing(directory: Path, issuer: str, *modes: str, admin_claim: str = 
         "memory": _MovedMemory(memory),
         "notices": NoticeRepository(redis),
         "reminders": ReminderRepository(redis),
-        "calendar": Calendars(LocalStore(directory / "calendars")),
     }
     async with httpx2.AsyncClient(trust_env=False) as http:
         services: dict[str, Any] = {
@@ -154,24 +151,20 @@ async def test_what_a_visitor_left_becomes_theirs(tmp_path: Path, issuer: str) -
         assert await memory.everything_of(visitor) == {}
 
 
-async def test_what_is_to_be_delivered_and_the_calendar_become_theirs(tmp_path: Path, issuer: str) -> None:
+async def test_what_is_to_be_delivered_becomes_theirs(tmp_path: Path, issuer: str) -> None:
     async with signing(tmp_path, issuer, "open", "oidc") as here, here.browser() as browser:
         visitor = here.registry.find((await place_call(browser))["session_id"]).owner
         redis = here.used_memory._client.redis
         notices, reminders = NoticeRepository(redis), ReminderRepository(redis)
-        events = LocalStore(tmp_path / "calendars")
         await notices.add(visitor, Notice("n1", "It is done."))
         await reminders.add(Reminder("r1", visitor, "tea", 1.0, 4e9))
-        await events.create(visitor, "e1.ics", "BEGIN:VCALENDAR")
         await sign_in(browser, "ada")
         user = here.registry.find((await place_call(browser))["session_id"]).owner
         assert user != visitor
         assert [each.id for each in await notices.waiting(user)] == ["n1"]
         assert [(each.id, each.owner) for each in await reminders.all_of(user)] == [("r1", user)]
         assert await reminders.due(5e9, 9) == ([(user, "r1")], None)
-        assert [each.id for each in await events.everything(user)] == ["e1.ics"]
         assert not await notices.waiting(visitor) and not await reminders.all_of(visitor)
-        assert not await events.everything(visitor)
 
 
 async def test_a_sign_in_that_another_browser_began_is_refused(tmp_path: Path, issuer: str) -> None:

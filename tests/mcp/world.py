@@ -28,7 +28,7 @@ ADA = "shop.ada"
 def token(*grants: str, sub: str = "ada", **claims: Any) -> str:
     """A token that the key `shop` has signed."""
     granted = dict.fromkeys(grants, True) | {name: claims.pop(name) for name in ("tools",) if name in claims}
-    return ApiKeys({"shop": SECRET}).sign("shop", {"sub": sub, "grants": granted, **claims}, 60)
+    return ApiKeys({"shop": SECRET}).sign("shop", {"sub": sub, "grants": granted, **claims})
 
 
 INNER, COPILOT, STRANGERS = token("mcp", "on_behalf", sub="desk"), token("mcp_copilot"), token("mcp_external")

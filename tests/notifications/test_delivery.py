@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from backend.errors import TooMany
 from backend.notifications.notices import Notice, spoken_text
 from backend.notifications.reminders import CALL_S, DESERTED_S
-from backend.turns.page_events import NoticeChanged, NoticeContent, ReminderChanged
+from backend.page_events import NoticeChanged, NoticeContent, ReminderChanged
 from tests.notifications.world import KEEP_S, LEASE_S, NOW, USER, Process, World
 from tests.support.crashing import Crash
 from tests.support.examples import examples

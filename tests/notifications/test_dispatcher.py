@@ -10,10 +10,10 @@ import pytest
 
 from backend.notifications.dispatcher import NotificationDispatcher, Subscription
 from backend.notifications.notices import NOTICES_LIMIT, Notice, NoticeRepository
+from backend.page_events import NoticeChanged, NoticeContent
 from backend.storage.client import connect
 from backend.storage.pubsub import PubSub
 from backend.turns.events import NoticeArrived, NoticeWithdrawn
-from backend.turns.page_events import NoticeChanged, NoticeContent
 from tests.support.redis_server import RedisProcess, running_redis
 from tests.support.waiting import until
 

@@ -17,8 +17,8 @@ from backend.notifications.repository import ReminderRepository
 from backend.notifications.schedule import planned
 from backend.notifications.service import ReminderScheduler
 from backend.notifications.webhooks import WebhookClient, WebhookFailed
+from backend.page_events import NoticeChanged, PageEvent
 from backend.settings.notifications import NotificationSettings
-from backend.turns.page_events import NoticeChanged, PageEvent
 from tests.support.crashing import Countdown, CrashingRedis
 
 USER = "ada"

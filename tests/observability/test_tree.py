@@ -8,6 +8,7 @@ from typing import Any
 
 from opentelemetry.semconv._incubating.attributes import gen_ai_attributes as conventions
 
+from backend import page_events as page
 from backend.agent.session import Agent
 from backend.call.call_trace import CallTrace
 from backend.errors import ModelUnavailable
@@ -17,7 +18,6 @@ from backend.sessions.registry import Session
 from backend.testing.model import ScriptedModel
 from backend.testing.tracer import FakeTracer, TracedSpan
 from backend.turns import events as ev
-from backend.turns import page_events as page
 from tests.observability.world import (
     SPOKEN,
     CollectorTracer,

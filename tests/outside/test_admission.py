@@ -17,7 +17,7 @@ SECRET = "s" * 32
 CREDENTIALS = {
     "OPENAI_API_KEY": "test-key",
     "GITHUB__TOKEN": "test-token",
-    "CALDAV_URL": "http://127.0.0.1:9/",
+    "CALENDAR__URL": "http://127.0.0.1:9/",
     "MCP__SERVERS": '{"peer": {"url": "http://127.0.0.1:9/mcp"}}',
 }
 
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.slow
 def test_an_open_server_with_credentials_does_not_start_where_others_reach_it(setting: str, workers: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         env = {"DATA_DIR": f"{folder}/var", "WORKERS": workers, setting: CREDENTIALS[setting]}
-        env |= {"CALDAV_USERNAME": "ana", "CALDAV_PASSWORD": "of the tests"} if setting == "CALDAV_URL" else {}
+        env |= {"CALENDAR__PASSWORD": "of the tests"} if setting == "CALENDAR__URL" else {}
         started = subprocess.run(
             [COMMAND, "serve", "--host", "0.0.0.0", "--port", "0"],
             cwd=folder,

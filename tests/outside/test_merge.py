@@ -14,7 +14,6 @@ import pytest
 from redis.asyncio import Redis
 
 from backend.coordinator.store import CoordinatorState, Feedback, HistoryEntry, Plan
-from backend.extensions.calendar.local import LocalStore
 from backend.notifications.notices import Notice, NoticeRepository
 from backend.storage.client import connect
 from backend.users.memories import Memories
@@ -71,7 +70,6 @@ async def fill(browser: httpx2.AsyncClient, server: RunningServer, redis: Redis)
     visitor = await user_of(browser)
     said = await browser.post("/api/multiturn", json={"message": "Hello.", "conversation_id": "c1"}, timeout=30)
     assert said.status_code == 200
-    assert (await browser.post("/api/conversations/c1/links", json={})).status_code == 201
     changes = [{"op": "add_fact", "text": "has a dog"}, {"op": "set_preference", "name": "name", "value": "Ada"}]
     assert (await browser.patch("/api/me", json={"changes": changes})).status_code == 200
     begun = await browser.post("/api/tasks", json={"instruction": "Why is the sky blue?"})
@@ -91,8 +89,7 @@ async def fill(browser: httpx2.AsyncClient, server: RunningServer, redis: Redis)
     await state.add_feedback(visitor, "1-0", Feedback("pleased"))
     await state.finish(visitor, Plan("1-0", 1.0, ("1-0",), decision="told"))
     for module in of_extensions("filling"):
-        await module.fill(server.folder / "var", visitor)
-    await LocalStore(server.folder / "var" / "calendars").create(visitor, "e1.ics", "BEGIN:VCALENDAR")
+        await module.fill(server.folder / "var", redis, visitor)
     return visitor
 
 
@@ -123,26 +120,6 @@ async def test_everything_that_is_exported_is_moved(issuer: str, redis_server: R
             ]
             assert after["coordinator"] == before["coordinator"]
             assert await left_of(redis, visitor) == []
-
-
-async def test_a_store_that_fails_stops_neither_the_sign_in_nor_the_others_and_is_moved_at_the_next(
-    issuer: str, redis_server: RedisProcess
-) -> None:
-    with server_for(issuer, redis_server) as server:
-        calendars = server.folder / "var" / "calendars"
-        async with looking_at(redis_server) as redis, a_browser(server) as browser:
-            visitor = await user_of(browser)
-            await Notes(redis).add(visitor, "buy milk")
-            await LocalStore(calendars).create(visitor, "e1.ics", "BEGIN:VCALENDAR")
-            (calendars / "lock").unlink()
-            (calendars / "lock").mkdir()
-            await sign_in(browser, "ada")
-            after = await exported(browser)
-            assert [note["text"] for note in after["notes"]] == ["buy milk"] and not after["calendar"]
-            (calendars / "lock").rmdir()
-            async with a_browser(server) as elsewhere:
-                await sign_in(elsewhere, "ada")
-                assert list((await exported(elsewhere))["calendar"]) == ["e1.ics"]
 
 
 async def test_the_visitors_cookie_opens_nothing_after_the_merge(issuer: str, redis_server: RedisProcess) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from backend.page_events import TranscriptCompleted, TranscriptDelta, TranscriptInterrupted, UserItemAdded
 from backend.sessions.transcript import Transcript
-from backend.turns.page_events import TranscriptCompleted, TranscriptDelta, TranscriptInterrupted, UserItemAdded
 
 
 def lines(transcript: Transcript) -> list[tuple[str, str]]:

@@ -8,20 +8,14 @@ import json
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any, get_args
+from typing import Any
 
-from openai.types.realtime import RealtimeServerEvent
-from pydantic import BaseModel
 from websockets.asyncio.client import ClientConnection, connect
 
+from tests.support.realtime_events import check_server_event
 from tests.support.waiting import until
 
 Json = dict[str, Any]
-SERVER_EVENTS: dict[str, type[BaseModel]] = {
-    get_args(kind.model_fields["type"].annotation)[0]: kind
-    for kind in get_args(get_args(RealtimeServerEvent)[0])
-    if kind.model_fields.get("type") and get_args(kind.model_fields["type"].annotation)
-}
 SILENCE_20_MS = bytes(960)
 
 
@@ -82,7 +76,7 @@ class RealtimeClient:
     def collect(self, text: str | bytes) -> None:
         """Take one event."""
         event = json.loads(text)
-        SERVER_EVENTS[event["type"]].model_validate(event)
+        check_server_event(event)
         self.events.append(event)
         self.at.append(time.monotonic())
         if event["type"] == "response.output_audio.delta":

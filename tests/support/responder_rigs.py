@@ -13,11 +13,11 @@ from backend.extensions.gemini.responder import GeminiEndpoint, connect_gemini
 from backend.extensions.gpt_live.responder import LiveEndpoint, connect_live
 from backend.extensions.qwen.codec import QwenCodec
 from backend.extensions.self_hosted.codecs import CODECS
+from backend.extensions.self_hosted.scripted import REFUSALS
 from backend.extensions.xai.codec import XaiCodec
 from backend.responders.base import Briefing, PastMessage, Responder
 from backend.responders.codec import Voice
 from backend.responders.realtime import RealtimeEndpoint, connect_realtime
-from backend.testing.offline.self_hosted import REFUSALS
 from backend.turns import events as ev
 from tests.support.offline_peer import OfflinePeer
 

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import httpx2
 
@@ -133,3 +134,13 @@ def placed_call(
 def a_browser(server: RunningServer) -> httpx2.AsyncClient:
     """Return a client with a cookie jar of its own, to be used and closed with `async with`."""
     return browser_of(server.url)
+
+
+async def type_text(call: PlacedCall, text: str) -> dict[str, Any]:
+    """Type into a call, and wait for the specialist's part in the answer."""
+    headers = {"authorization": f"Bearer {call.ticket.token}"}
+    answer = await call.http.post(
+        f"/api/sessions/{call.ticket.session_id}/messages", json={"text": text}, headers=headers
+    )
+    assert answer.status_code == 202, answer.text
+    return (await call.told("thinker", within_s=20.0, event="complete")).data

@@ -16,7 +16,6 @@ from backend.access.payers import Payers
 from backend.access.permits import Permits
 from backend.access.principal import Tier
 from backend.access.store import AccessStore
-from backend.extensions.sharing.shared_links import SharedLinks
 from backend.http.context import Services
 from backend.notifications.notices import Notice
 from backend.observability.call_metrics import CallMetrics
@@ -59,7 +58,6 @@ def services_of(**given: Any) -> Services:
         "ice_servers": IceServers([]),
         "confirmations": confirmations(),
         "access": Access(default_tier=Tier.OPERATOR),  # as `make run` on this machine
-        "links": SharedLinks(FakeAsyncRedis()),
         "metrics": CallMetrics(),
         "access_store": AccessStore(FakeAsyncRedis()),
         "merges": Merges(FakeAsyncRedis()),

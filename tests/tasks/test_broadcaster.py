@@ -11,13 +11,13 @@ from typing import Any
 from prometheus_client import CollectorRegistry, generate_latest
 
 from backend.citations import Citation
+from backend.page_events import TaskChanged, TaskFindings
 from backend.storage.client import connect
 from backend.storage.pubsub import PubSub
 from backend.tasks.broadcaster import TaskBroadcaster, TaskMetrics
 from backend.tasks.repository import EVENTS, TaskRepository
 from backend.tasks.service import TaskService
 from backend.tasks.task import TaskResult
-from backend.turns.page_events import TaskChanged, TaskFindings
 from tests.support.redis_server import RedisProcess, running_redis
 from tests.support.tasks import FakeQueue, add_to_stream
 from tests.support.waiting import until

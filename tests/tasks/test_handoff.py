@@ -12,6 +12,7 @@ from fakeredis import FakeAsyncRedis
 from backend.call.record import CallRecord
 from backend.call.tool_calls import CallView, ThinkerEvent, ToolCallDispatcher
 from backend.observability.call_metrics import CallMetrics
+from backend.page_events import ThinkerChanged
 from backend.sessions.registry import Session
 from backend.tasks.handoff import BackgroundHandoff
 from backend.tasks.repository import TaskRepository
@@ -22,7 +23,6 @@ from backend.thinkers.dispatcher import GOES_ON, STARTED
 from backend.thinkers.run import ThinkerRun
 from backend.turns.commands import RunThinker
 from backend.turns.events import ThinkerFailed, ThinkerFinished
-from backend.turns.page_events import ThinkerChanged
 from tests.call.world import settle, think_at_once, thinkers
 from tests.support.tasks import FakeQueue, add_to_stream
 
@@ -52,7 +52,7 @@ class OneCall:
             weather=think_at_once,
         )
         view = CallView(
-            question=lambda domain, query, _: Question(domain, query, "s1", self.user_id, conversation_id="c1"),
+            question=lambda domain, query, *_: Question(domain, query, "s1", self.user_id, conversation_id="c1"),
             turn=lambda: 1,
             turn_age_ms=lambda: 0,
             dispatch=self.outcomes.append,

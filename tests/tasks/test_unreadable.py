@@ -13,6 +13,7 @@ import msgspec
 import pytest
 from redis.asyncio import Redis
 
+from backend.page_events import TaskChanged
 from backend.runtime.faults import skipped_records
 from backend.runtime.supervisor import restarts, supervised
 from backend.settings.tasks import BackgroundSettings
@@ -35,7 +36,6 @@ from backend.tasks.service import TaskService
 from backend.tasks.task import Superseded, Task, TaskResult, TaskState
 from backend.tasks.worker import TaskRun, Worker
 from backend.testing.memory import FakeMemory
-from backend.turns.page_events import TaskChanged
 from tests.support.redis_server import RedisProcess
 from tests.support.tasks import FakeQueue, add_to_stream
 from tests.support.waiting import until

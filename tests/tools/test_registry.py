@@ -180,10 +180,10 @@ def test_a_manifest_may_name_another_servers_tool_before_it_is_there() -> None:
 async def test_the_tools_that_come_with_the_server_are_for_outsiders_only_where_harmless() -> None:
     async with world() as here:
         registry = here.thinkers.registry.dependencies.toolbox
-        assert {each.name for each in registry.offered("external")} == {
+        core = {tool.name for module in package_modules("backend.tools") for tool in tools_of(module)}
+        assert core & {each.name for each in registry.offered("external")} == {
             "calculate",
             "get_current_weather",
-            "medical_calculator",
             "pubmed_search",
         }
         assert {each.name for each in registry.offered("external")} < {

@@ -1,4 +1,4 @@
-"""Stories told to a turn machine: what happens, time that goes by, and what it says. Nothing waits."""
+"""Stories for a turn machine: what happens, time that goes by, and what it says. Nothing waits."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from backend.turns import commands as do
 from backend.turns import events as ev
 from backend.turns.commands import Command, Purpose
 from backend.turns.limits import TurnLimits
-from backend.turns.machine.state import Floor
+from backend.turns.machine.floor.state import Floor
 from backend.turns.patience import EndpointingStyle
 from backend.turns.turn import TurnMachine
 
@@ -82,7 +82,7 @@ def purposes(story: Story) -> list[Purpose]:
 
 
 def waits_told(story: Story, seconds: int, clip_s: float = 1.2) -> list[float]:
-    """The seconds at which the caller was told to wait, by clips of that length, over so many seconds."""
+    """The seconds at which the caller was asked to wait, by clips of that length, over so many seconds."""
     began, heard = story.now, []
     while story.now - began < seconds:
         if clips := [each for each in story.wait(0.1) if isinstance(each, do.PlayClip)]:

@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
+from backend.page_events import ThinkerChanged
 from backend.turns import commands as do
 from backend.turns import events as ev
 from backend.turns.commands import Clip, Purpose
 from backend.turns.limits import TurnLimits
-from backend.turns.machine.state import Floor
+from backend.turns.machine.floor.state import Floor
 from backend.turns.machine.thinkers import WAITING
 from backend.turns.notices import HEARD_SHARE
-from backend.turns.page_events import ThinkerChanged
 from backend.turns.turn import TurnMachine
 
 MS = 48

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from backend.turns import commands as do
 from backend.turns import events as ev
-from backend.turns.machine.state import Floor
+from backend.turns.machine.floor.state import Floor
 from tests.turns.talk import Talk, replying
 
 

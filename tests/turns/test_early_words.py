@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from backend.page_events import TranscriptCompleted, TranscriptDelta, UserItemAdded
 from backend.turns import commands as do
 from backend.turns import events as ev
-from backend.turns.page_events import TranscriptCompleted, TranscriptDelta, UserItemAdded
 from backend.turns.patience import EndpointingStyle
 from tests.turns.story import Story
 

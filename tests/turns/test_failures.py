@@ -6,12 +6,12 @@ from itertools import pairwise
 
 import pytest
 
+from backend.page_events import ReplyFailed, TranscriptCompleted, TranscriptInterrupted
 from backend.turns import commands as do
 from backend.turns import events as ev
 from backend.turns.commands import Clip, Purpose
-from backend.turns.machine.failures import LONGEST_WAIT_S
-from backend.turns.machine.state import Floor
-from backend.turns.page_events import ReplyFailed, TranscriptCompleted, TranscriptInterrupted
+from backend.turns.machine.floor.state import Floor
+from backend.turns.machine.reply.failures import LONGEST_WAIT_S
 from tests.turns.story import MS, Story, purposes, waits_told
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from backend.page_events import IdleNudged
 from backend.turns import commands as do
 from backend.turns import events as ev
 from backend.turns.commands import Purpose
-from backend.turns.page_events import IdleNudged
 from tests.turns.story import Story, purposes
 
 

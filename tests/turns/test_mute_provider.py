@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from backend.page_events import ReplyFailed
 from backend.turns import commands as do
 from backend.turns import events as ev
 from backend.turns.commands import Clip, Purpose
-from backend.turns.page_events import ReplyFailed
 from tests.turns.story import Story, purposes, waits_told
 
 
@@ -21,7 +21,7 @@ def apologies(story: Story) -> int:
 
 
 def change(story: Story) -> None:
-    """The link does as it is told."""
+    """The link does as it is asked."""
     story.tell(ev.ResponderLost("mute"), ev.ResponderRestored("the other", "m"))
 
 

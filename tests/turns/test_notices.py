@@ -1,4 +1,4 @@
-"""What is told unasked, and when: each rule as a short story."""
+"""What is said unasked, and when: each rule as a short story."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import json
 
 import pytest
 
+from backend.page_events import NoticeChanged, ThinkerChanged
 from backend.turns import commands as do
 from backend.turns import events as ev
 from backend.turns.commands import Purpose
-from backend.turns.machine.state import Floor
-from backend.turns.page_events import NoticeChanged, ThinkerChanged
+from backend.turns.machine.floor.state import Floor
 from tests.turns.story import Story, purposes
 
 NEWS = ev.NoticeArrived("n1", "The research is done: bees dance.")

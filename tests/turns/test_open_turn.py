@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from backend.page_events import ReplyDiscarded, TranscriptCompleted, TranscriptInterrupted, TurnMeasured
 from backend.turns import commands as do
 from backend.turns import events as ev
-from backend.turns.machine.open_turn import CREDIT_PER_TURN, SUSPECTED_S
-from backend.turns.machine.state import Floor
-from backend.turns.page_events import ReplyDiscarded, TranscriptCompleted, TranscriptInterrupted, TurnMeasured
+from backend.turns.machine.floor.state import Floor
+from backend.turns.machine.pending_turn.waiting import CREDIT_PER_TURN, HINTED_S
 from backend.turns.utterances import UtteranceKind
 from tests.turns.talk import Talk, replying
 
@@ -70,7 +70,7 @@ def test_a_suspicion_that_stands_keeps_the_reply_back_for_a_tenth_of_a_second() 
     talk.stop()
     talk.answer()
     talk.tell(ev.VoiceSuspected(True))
-    talk.wait(0.384 + SUSPECTED_S)
+    talk.wait(0.384 + HINTED_S)
     assert not talk.all(do.Play)
     talk.wait(0.002)
     assert talk.all(do.Play)

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from backend.page_events import MurmurHeard, TranscriptCompleted
 from backend.turns import commands as do
 from backend.turns import events as ev
-from backend.turns.machine.state import Floor
-from backend.turns.page_events import MurmurHeard, TranscriptCompleted
+from backend.turns.machine.floor.state import Floor
 from backend.turns.utterances import UtteranceKind
 from tests.turns.talk import replying
 

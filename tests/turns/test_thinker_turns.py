@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+from backend.page_events import ThinkerChanged
 from backend.turns import commands as do
 from backend.turns import events as ev
 from backend.turns.commands import Clip, Purpose
-from backend.turns.page_events import ThinkerChanged
 from tests.turns.story import MS, Story, purposes, waits_told
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from backend.page_events import AnswerMeasured, TurnMeasured
 from backend.turns import events as ev
-from backend.turns.page_events import AnswerMeasured, TurnMeasured
 from tests.turns.story import MS, Story
 
 SOUND = bytes(500 * MS)

@@ -1,12 +1,12 @@
-"""Each rule of turn-taking, told as a short story. Time is a number; nothing waits."""
+"""Each rule of turn-taking, as a short story. Time is a number; nothing waits."""
 
 from __future__ import annotations
 
+from backend.page_events import ErrorShown, TranscriptInterrupted, TurnMeasured
 from backend.turns import commands as do
 from backend.turns import events as ev
 from backend.turns.commands import Clip, Purpose
-from backend.turns.machine.state import Floor
-from backend.turns.page_events import ErrorShown, TranscriptInterrupted, TurnMeasured
+from backend.turns.machine.floor.state import Floor
 from tests.turns.story import MS, Story, purposes
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from backend.page_events import TranscriptCompleted
 from backend.turns import commands as do
 from backend.turns import events as ev
 from backend.turns.commands import Purpose
-from backend.turns.machine.typed import WAITING_LIMIT
-from backend.turns.page_events import TranscriptCompleted
+from backend.turns.machine.floor.typed import WAITING_LIMIT
 from tests.turns.story import Story, purposes
 
 

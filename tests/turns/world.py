@@ -1,4 +1,4 @@
-"""Whoever acts on the turn machine: a fickle caller, a faulty provider, Thinkers, a broken line.
+"""What acts on the turn machine: a fickle caller, a faulty provider, Thinkers, a broken line.
 
 The rules of `surroundings` have to hold whatever they do, and in whatever order.
 """
@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from backend.page_events import ThinkerChanged
 from backend.turns import commands as do
 from backend.turns import events as ev
-from backend.turns.machine.open_turn import SUSPECTED_S
-from backend.turns.machine.state import Floor
-from backend.turns.page_events import ThinkerChanged
+from backend.turns.machine.floor.state import Floor
+from backend.turns.machine.pending_turn.waiting import HINTED_S
 from backend.turns.utterances import UtteranceKind
 from tests.turns.surroundings import MS, ProviderReply, Surroundings
 
@@ -48,7 +48,7 @@ class World(Surroundings):
             self.suspected = suspected
             after = self.machine.deadline()
             if before is not None and after is not None:
-                longer = SUSPECTED_S if suspected else 0.0
+                longer = HINTED_S if suspected else 0.0
                 assert after <= before + longer + 1e-9, "a suspicion kept something back for too long"
 
     def pause(self, amount: int) -> None:
@@ -262,7 +262,7 @@ class World(Surroundings):
         assert self.closed or self.machine.floor is Floor.LISTENING
 
     def begin_with_news(self, amount: int) -> None:
-        """The caller has been answered, and something unasked is being told: what random actions seldom lead to."""
+        """The caller has been answered, and something unasked is being said: what random actions seldom lead to."""
         self.type_text(0)
         self.start_reply(1)
         self.send_audio(1)
@@ -276,7 +276,7 @@ class World(Surroundings):
             self.finish_reply(0)
 
     def settle_notices(self) -> None:
-        """Whatever can still be told is told, once somebody has said something."""
+        """Whatever can still be said is said, once somebody has said something."""
         self.type_text(0)
         for _ in range(30):
             if self.closed or self.is_all_told():

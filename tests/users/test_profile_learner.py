@@ -123,7 +123,7 @@ async def test_a_profile_that_changes_while_an_older_one_is_being_loaded_stays()
         await briefed_anew(call)
         loaded.set()
         await settle()
-        assert call.live._caller.preferences.name == "Ana"
+        assert call.live.parts.caller.preferences.name == "Ana"
 
 
 async def test_a_call_that_cannot_be_built_leaves_nobody_who_is_told() -> None:
@@ -156,8 +156,8 @@ async def test_questions_put_to_thinkers_are_counted_by_topic() -> None:
         return Answer("Yes.", "model")
 
     async with placed_call(thinkers=thinkers(chess=think), remembering=memory) as call:
-        call.live._tool_calls.run(RunThinker("c1", "route_to_thinker", '{"domain": "chess", "query": "why"}'))
-        call.live._tool_calls.run(RunThinker("c2", "route_to_thinker", '{"domain": "chess", "query": ""}'))
+        call.live.parts.tool_calls.run(RunThinker("c1", "route_to_thinker", '{"domain": "chess", "query": "why"}'))
+        call.live.parts.tool_calls.run(RunThinker("c2", "route_to_thinker", '{"domain": "chess", "query": ""}'))
         await settle()
         await written(call, memory)
     assert (await load_profile(memory, "ada")).signals.topics == {"chess": 1}

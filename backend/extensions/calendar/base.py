@@ -1,20 +1,17 @@
 """The parts of a calendar: events, the store that keeps them, and the errors it raises.
 
-A moment is a `date` (all day), an aware `datetime`, or a naive one: a *floating* time of RFC 5545, "three o'clock
-wherever I am", which is all that can be said for a user whose time zone nobody knows. Ends are exclusive, as in
-iCalendar: an all-day event of the 24th ends on the 25th.
+Ends are exclusive, as in iCalendar: an all-day event of the 24th ends on the 25th.
 """
 
 from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Protocol
 
 from backend.errors import ToolFailed
-
-Moment = date | datetime
+from backend.language.moments import Moment
 
 TITLE_LIMIT = 200
 """Characters of a title or a place."""
@@ -32,7 +29,7 @@ class EventDraft:
     location: str = ""
     notes: str = ""
     repeats: str = ""
-    """An RRULE as `rules.checked` gives it; empty for an event that happens once."""
+    """An RRULE as `repeats.checked` gives it; empty for an event that happens once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,10 +118,6 @@ class EventChanged(_Final):
     """Somebody else changed the event at the same time; nothing was changed."""
 
     hint = "List the events again and tell the user how it stands now."
-
-
-class BadEvent(_Final):
-    """The request makes no event: an unreadable date, an end before the start, a rule that never happens."""
 
 
 def calendar_name(user_id: str) -> str:

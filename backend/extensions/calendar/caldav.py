@@ -155,7 +155,7 @@ def _refuse(status: int) -> NoReturn:
         case 401 | 403:
             raise CalendarRefused(
                 "The calendar server does not let this service in.",
-                hint="The operator should look at CALDAV_URL, CALDAV_USERNAME and CALDAV_PASSWORD.",
+                hint="The operator should look at CALENDAR__URL, CALENDAR__USERNAME and CALENDAR__PASSWORD.",
             )
         case 404 | 410:
             raise NoSuchEvent("There is no such event.")

@@ -21,14 +21,15 @@ from backend.extensions.calendar.base import (
     EventChanges,
     EventDraft,
     EventStore,
-    Moment,
     NoSuchEvent,
     Occurrence,
     Stored,
 )
 from backend.extensions.calendar.caldav import CalDavStore
 from backend.extensions.calendar.local import LocalStore
-from backend.extensions.calendar.rules import checked
+from backend.extensions.calendar.settings import CalendarSettings
+from backend.language.moments import Moment, as_datetime
+from backend.language.repeats import checked
 from backend.settings.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -112,10 +113,10 @@ class Calendars:
 
 def open_calendars(settings: Settings, http: httpx2.AsyncClient) -> Calendars:
     """Return the calendars on the operator's CalDAV server, or in files without one. They need not be closed."""
-    if settings.caldav_url is None:
+    account = settings.of(CalendarSettings)
+    if account.url is None:
         return Calendars(LocalStore(settings.data_dir / "calendars"))
-    password = settings.caldav_password.get_secret_value() if settings.caldav_password else ""
-    return Calendars(CalDavStore(http, settings.caldav_url, settings.caldav_username, password))
+    return Calendars(CalDavStore(http, account.url, account.username, account.password.get_secret_value()))
 
 
 def _on_its_rule(draft: EventDraft) -> EventDraft:
@@ -132,5 +133,5 @@ def _listing(stored: list[Stored], start: datetime, end: datetime) -> Listing:
             found += events.occurrences(one, start, end)
         except (*events.UNREADABLE, CalendarRefused):
             unreadable += 1
-    found.sort(key=lambda one: events.as_datetime(one.start, start.tzinfo).astimezone(UTC))
+    found.sort(key=lambda one: as_datetime(one.start, start.tzinfo).astimezone(UTC))
     return Listing(tuple(found), unreadable)

@@ -13,21 +13,23 @@ from typing import Any
 import recurring_ical_events
 from icalendar import Calendar, Event
 
+from backend.errors import BadMoment
 from backend.extensions.calendar import events
-from backend.extensions.calendar.base import BadEvent, CalendarRefused, EventChanges, Moment, NoSuchEvent
-from backend.extensions.calendar.rules import checked, names_days, understood
+from backend.extensions.calendar.base import CalendarRefused, EventChanges, NoSuchEvent
+from backend.language.moments import Moment, as_datetime
+from backend.language.repeats import checked, names_days, understood
 
 HOUR = timedelta(hours=1)
 
 
 def changed(text: str, changes: EventChanges, original: Moment | None, now: datetime) -> str:
-    """Return the event with `changes`; with `original`, only that occurrence. Raises `BadEvent` or `NoSuchEvent`."""
+    """Return the event with `changes`; with `original`, only that occurrence. Raises `BadMoment` or `NoSuchEvent`."""
     calendar, master = _opened(text)
     if original is None:
         _change_all(calendar, master, changes)
     else:
         if changes.repeats is not None:
-            raise BadEvent("Only a whole series can repeat in another way.", hint="Leave out the occurrence.")
+            raise BadMoment("Only a whole series can repeat in another way.", hint="Leave out the occurrence.")
         event = _exception(calendar, original) or _new_exception(calendar, master, original)
         _retime(event, changes.start, changes.end, changes.length)
         _describe(event, changes)
@@ -92,7 +94,7 @@ def _happening(master: Event, original: Moment) -> Moment:
     """Return the moment of that occurrence on the series' own clock. Raises `NoSuchEvent`."""
     if not events.is_series(master) or ("RRULE" in master and not understood(events.rule_of(master))):
         raise _no_series()
-    around = events.as_datetime(original)
+    around = as_datetime(original)
     for when in _starts(master, around - 2 * events.DAY, around + 2 * events.DAY):
         if _same(when, original):
             return when
@@ -139,7 +141,7 @@ def _move_series(calendar: Calendar, master: Event, start: Moment, changes: Even
     same_day = _same_day(master, new)
     if same_day is None:
         if changes.repeats is None and names_days(events.rule_of(master)):
-            raise BadEvent("The series happens on set days.", hint="To move it to other days, send repeats as well.")
+            raise BadMoment("The series happens on set days.", hint="To move it to other days, send repeats as well.")
         _forget_exceptions(calendar, master)
         _retime(master, new, end, changes.length)
         return
@@ -218,7 +220,7 @@ def _describe(event: Event, changes: EventChanges) -> None:
 def _retime(
     event: Event, start: Moment | None = None, end: Moment | None = None, length: timedelta | None = None
 ) -> None:
-    """Change the times: another start keeps the length; another end, or length, keeps the start. Raises `BadEvent`."""
+    """Change the times: another start keeps the length; another end, or length, keeps the start. Raises `BadMoment`."""
     if start is None and end is None and length is None:
         return
     if length is None:
@@ -241,15 +243,15 @@ def after(start: Moment, length: timedelta) -> Moment:
 
 
 def check_span(start: Moment, end: Moment) -> None:
-    """Raise `BadEvent` unless start and end are of the same kind and in order."""
+    """Raise `BadMoment` unless start and end are of the same kind and in order."""
     if isinstance(start, datetime) is not isinstance(end, datetime):
-        raise BadEvent("The start is a day and the end a time, or the other way round.", hint="Send both alike.")
+        raise BadMoment("The start is a day and the end a time, or the other way round.", hint="Send both alike.")
     zone = start.tzinfo if isinstance(start, datetime) else None
-    if events.as_datetime(end, zone) <= events.as_datetime(start, zone):
-        raise BadEvent("The end is not after the start.")
+    if as_datetime(end, zone) <= as_datetime(start, zone):
+        raise BadMoment("The end is not after the start.")
 
 
 def length_of(start: Moment, end: Moment) -> timedelta:
     """Return the time between both, as time passes and not as clocks show."""
     zone = start.tzinfo if isinstance(start, datetime) else None
-    return events.as_datetime(end, zone).astimezone(UTC) - events.as_datetime(start, zone).astimezone(UTC)
+    return as_datetime(end, zone).astimezone(UTC) - as_datetime(start, zone).astimezone(UTC)

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from datetime import UTC, date, datetime, time, timedelta, tzinfo
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 import recurring_ical_events
 from icalendar import Calendar, Event, vDDDTypes
 
-from backend.extensions.calendar.base import CalendarRefused, EventDraft, Moment, Occurrence, Stored
-from backend.extensions.calendar.rules import understood
+from backend.extensions.calendar.base import CalendarRefused, EventDraft, Occurrence, Stored
+from backend.language.moments import Moment, as_datetime
+from backend.language.repeats import understood
 
 DAY = timedelta(days=1)
 UNREADABLE = (ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError)
@@ -132,13 +133,6 @@ def may_touch(text: str, start: datetime, end: datetime) -> bool:
     if min(days) > f"{end + DAY:%Y%m%d}":
         return False
     return "\nRRULE" in text or "\nRDATE" in text or max(days) >= f"{start - DAY:%Y%m%d}"
-
-
-def as_datetime(moment: Moment, zone: tzinfo | None = UTC) -> datetime:
-    """Return a moment as an aware time: midnight for a date, in `zone` for a floating time; None: UTC."""
-    if not isinstance(moment, datetime):
-        return datetime.combine(moment, time(), zone or UTC)
-    return moment if moment.tzinfo else moment.replace(tzinfo=zone or UTC)
 
 
 def set_property(event: Event, name: str, value: Any) -> None:

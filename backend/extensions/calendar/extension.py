@@ -2,19 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from typing import Any
 
 import httpx2
 
-from backend.extension import Extension
+from backend.extension import Extension, Ground, Opened
 from backend.extensions.calendar.calendars import Calendars, open_calendars
+from backend.extensions.calendar.settings import CalendarSettings
 from backend.settings.settings import Settings
 
 
 def services(settings: Settings, http: httpx2.AsyncClient) -> Mapping[type[Any], Any]:
-    """Return the calendars, for the tool."""
+    """Return the calendars, for the tools."""
     return {Calendars: open_calendars(settings, http)}
 
 
-EXTENSION = Extension(name="calendar", title="Calendar", services=services)
+@asynccontextmanager
+async def open_calendar(ground: Ground) -> AsyncIterator[Opened]:
+    """Have users' events exported, erased and moved."""
+    yield Opened(user_data={"calendar": open_calendars(ground.settings, ground.http)})
+
+
+EXTENSION = Extension(
+    name="calendar",
+    title="Calendar",
+    settings=(CalendarSettings,),
+    open=open_calendar,
+    services=services,
+    tools=("backend.extensions.calendar.tools",),
+    thinkers=("backend.extensions.calendar.assistant",),
+    secrets=("CALENDAR__URL",),
+)

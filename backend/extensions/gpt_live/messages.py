@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator
 
 import msgspec
 from msgspec import Struct
 
+from backend.language.sentences import sentences
 from backend.responders.base import PastMessage
 from backend.runtime.json_objects import Json
 
@@ -21,7 +21,6 @@ HISTORY_LIMIT = 60
 HISTORY_BYTES = 12_000
 INSTRUCTIONS_BYTES = 32_000
 """The instructions may have 16,384 tokens."""
-_SENTENCE = re.compile(r"(?<=[.!?…。！？])\s*(?=\S)|\n+")
 
 
 class Delegation(Struct):
@@ -121,7 +120,7 @@ def parts_of(text: str) -> list[str]:
 
 def _pieces(text: str) -> Iterator[str]:
     """Yield sentences; of one that is too long its words, of a word that is too long its beginning and rest."""
-    for sentence in filter(None, map(str.strip, _SENTENCE.split(text))):
+    for sentence in sentences(text):
         if len(sentence.encode()) <= PART_BYTES:
             yield sentence
             continue

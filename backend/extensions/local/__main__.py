@@ -5,18 +5,18 @@ from __future__ import annotations
 import argparse
 import json
 import logging
-import os
 import sys
 from functools import partial
 
 import uvloop
 
 from backend.errors import SetupError
-from backend.extensions.local.app import About, Service, create_app
+from backend.extensions.local.app import About, LocalService
 from backend.extensions.local.engines import open_engines
 from backend.extensions.local.recognition.choose import cores, usual_calls
-from backend.extensions.local.server import run
 from backend.extensions.local.voice_session import VoiceSession
+from backend.responders.serving.server import command_line, run
+from backend.responders.serving.service import create_app
 
 
 def main() -> int:
@@ -42,7 +42,7 @@ async def _serve(options: argparse.Namespace) -> None:
             names = engines.recognizer.name, engines.synthesizer.name, engines.dialogue.name
             return About(*names, calls, engines.loading)
 
-        service = Service(partial(VoiceSession, engines), options.require_key, engines.model, about)
+        service = LocalService(partial(VoiceSession, engines), options.require_key, engines.model, about)
         await run(create_app(service), options)
 
 
@@ -53,18 +53,6 @@ def _explain(error: SetupError, options: argparse.Namespace) -> None:
         sys.stdout.flush()
     else:
         sys.stderr.write(f"{error}\n{error.hint}\n")
-
-
-def command_line(program: str, description: str) -> argparse.ArgumentParser:
-    """The options that the local Responder and the scripted peer share."""
-    parser = argparse.ArgumentParser(prog=program, description=description)
-    parser.add_argument("--host", default="127.0.0.1", help="address to listen on")
-    parser.add_argument("--port", type=int, default=0, help="0: any free port")
-    parser.add_argument("--exit-with-parent", action="store_true", help="end when standard input is closed")
-    parser.add_argument(
-        "--require-key", default=os.environ.get("OFFLINE_REQUIRE_KEY"), help="accept this API key only (for tests)"
-    )
-    return parser
 
 
 if __name__ == "__main__":

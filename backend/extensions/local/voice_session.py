@@ -14,25 +14,25 @@ from time import monotonic
 
 from backend.extensions.local.dialogue.base import Sentence
 from backend.extensions.local.engines import Engines
-from backend.extensions.local.realtime.items import Item
-from backend.extensions.local.realtime.parts import (
-    Audio,
+from backend.extensions.local.recognition.base import RecognitionFailed, Utterance
+from backend.extensions.local.synthesis.base import Piece, SynthesisFailed
+from backend.media.frame import BYTES_PER_MS
+from backend.realtime.items import Item
+from backend.realtime.serving.parts import (
     Begin,
     Call,
     End,
     HearingPart,
     ReplyPart,
-    Transcript,
+    ReplySound,
     TranscriptDone,
     TranscriptFailed,
+    TranscriptGrew,
     Trouble,
     Words,
 )
-from backend.extensions.local.realtime.response import Order
-from backend.extensions.local.realtime.shell import closing
-from backend.extensions.local.recognition.base import RecognitionFailed, Utterance
-from backend.extensions.local.synthesis.base import Piece, SynthesisFailed
-from backend.media.frame import BYTES_PER_MS
+from backend.realtime.serving.reply_stream import Order
+from backend.responders.serving.shell import closing
 from backend.turns.utterances import UtteranceKind, phrases
 
 log = logging.getLogger(__name__)
@@ -62,7 +62,7 @@ class VoiceSession:
         self._fed_at = 0.0
         """When sound was last handed to it, on the steady clock; 0: never."""
         self._early = ""
-        """Words of the utterance that the client got before its commit."""
+        """Words of the utterance that the client has before its commit."""
         self._transcribed: dict[str, asyncio.Event] = {}
         self._sounds_until = 0.0
         """When the replies made so far have been played to their end, on the steady clock."""
@@ -82,7 +82,7 @@ class VoiceSession:
 
     # --- what the caller says -----------------------------------------------------------------------
 
-    def listen(self) -> AsyncIterator[Transcript]:
+    def listen(self) -> AsyncIterator[TranscriptGrew]:
         """Begin an utterance; its words come as soon as no more sound is likely to change them."""
         self.discard()
         self._utterance, self._fed_at, self._early = self._engines.recognizer.start(), 0.0, ""
@@ -110,7 +110,7 @@ class VoiceSession:
         assert utterance, "the core opens an utterance before it commits one"
         return self._finish(utterance, self._early, known)
 
-    async def _settled(self, utterance: Utterance) -> AsyncIterator[Transcript]:
+    async def _settled(self, utterance: Utterance) -> AsyncIterator[TranscriptGrew]:
         """All words but the last of each partial transcript, as long as they only add to what was sent."""
         async for partial in utterance.partials():
             if self._utterance is not utterance:
@@ -118,7 +118,7 @@ class VoiceSession:
             certain = partial.rpartition(" ")[0].rstrip(PUNCTUATION)
             if len(certain) > len(self._early) and certain.startswith(self._early):
                 more, self._early = certain[len(self._early) :], certain
-                yield Transcript(more)
+                yield TranscriptGrew(more)
 
     async def _finish(self, utterance: Utterance, early: str, known: asyncio.Event) -> AsyncIterator[HearingPart]:
         try:
@@ -126,7 +126,7 @@ class VoiceSession:
             if utterance.others:
                 words = await asyncio.to_thread(self._engines.dialogue.likeliest, [(words, 0.0), *utterance.others])
             if words.startswith(early) and words != early:
-                yield Transcript(words[len(early) :])
+                yield TranscriptGrew(words[len(early) :])
             yield TranscriptDone(words, utterance.log_probability)
         except RecognitionFailed as error:
             log.warning("an utterance was not recognized: %s", error)
@@ -168,8 +168,8 @@ class VoiceSession:
         """Nothing of the replies sounds any more."""
         self._sounds_until = 0.0
 
-    def _note_sound(self, part: Words | Audio) -> None:
-        if isinstance(part, Audio):
+    def _note_sound(self, part: Words | ReplySound) -> None:
+        if isinstance(part, ReplySound):
             self._sounds_until = max(monotonic(), self._sounds_until) + len(part.pcm) / BYTES_PER_MS / 1000
 
     async def _pieces(self, sentence: Sentence, speed: float) -> AsyncIterator[Piece]:
@@ -179,13 +179,13 @@ class VoiceSession:
                 yield piece
 
 
-def with_pause(piece: Piece, pause_ms: int) -> Iterator[Words | Audio]:
+def with_pause(piece: Piece, pause_ms: int) -> Iterator[Words | ReplySound]:
     """The words of a piece, then its sound after `pause_ms` of silence; without a sound there is no silence either."""
     pause_ms = pause_ms if piece.pcm else 0
     text = piece.text if piece.text.endswith(" ") else piece.text + " "
     yield Words(text, tuple(start + pause_ms for start in piece.word_starts_ms))
     for chunk in chunks(bytes(pause_ms * BYTES_PER_MS) + piece.pcm):
-        yield Audio(chunk)
+        yield ReplySound(chunk)
 
 
 def chunks(pcm: bytes) -> Iterator[bytes]:

@@ -17,7 +17,7 @@ from backend.access.addresses import address_key
 from backend.access.credentials import Identity
 from backend.errors import BadOffer, BadRequest, NotFound
 from backend.extensions.realtime_endpoint.event_socket import EventSocket
-from backend.extensions.realtime_endpoint.sessions import MODEL_LIMIT, PROTOCOL, new_session
+from backend.extensions.realtime_endpoint.new_session import MODEL_LIMIT, PROTOCOL, new_session
 from backend.extensions.realtime_endpoint.sideband import run_sideband
 from backend.extensions.realtime_endpoint.webrtc import accept_realtime_offer
 from backend.http.bodies import BODY_WITHIN_S

@@ -10,16 +10,17 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from backend.extensions.realtime_endpoint.client_events import REFERENCE, ClientFault
-from backend.extensions.realtime_endpoint.items import ItemList
-from backend.extensions.realtime_endpoint.session import RealtimeSession, read_modality, read_tools
+from backend.realtime.conversation import Conversation
+from backend.realtime.faults import Fault, error_event, invalid
+from backend.realtime.fields import required_text
+from backend.realtime.items import Item, is_reference, read_item
 from backend.runtime.json_objects import Json
+from backend.sessions.client_session import ClientSession
 from backend.turns import events as ev
 
 PASSED = ("instructions", "max_output_tokens", "tool_choice", "parallel_tool_calls", "reasoning")
 """Fields that the Responder gets as the client has sent them."""
-INPUT = frozenset({"message", "function_call", "function_call_output"})
-NamedThere = Callable[[Json], str | None]
+NamedThere = Callable[[Item], str | None]
 """Returns the Responder's name of an item that it has made."""
 INPUT_LIMIT = 100
 """Items that one response may be asked about."""
@@ -36,26 +37,24 @@ class _Asked:
 class OutOfBand:
     """The responses of one client that are under way."""
 
-    items: ItemList
+    items: Conversation
     _asked: dict[str, _Asked] = field(default_factory=dict)
     _numbers: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
 
     def ask(
-        self, asked: Json, event_id: str | None, session: RealtimeSession, named_there: NamedThere
+        self, asked: Json, event_id: str | None, session: ClientSession, named_there: NamedThere
     ) -> ev.OutOfBandRequested:
-        """Return what the call is asked for. Raises `ClientFault`."""
-        if asked.get("prompt"):
-            raise ClientFault("'response.prompt' is not supported.", param="response.prompt")
-        given = asked.get("output_modalities")
-        modality = session.modality if given is None else read_modality(given, "response.output_modalities")
+        """Return what the call is asked for, in the fields of a `response.create`. Raises `Fault`."""
+        if "prompt" in asked:
+            raise invalid("response.prompt", "it is not supported.")
+        (modality,) = asked.get("output_modalities", [session.modality])
         if modality == "audio" and session.output_law is not None:
-            message = "Outside of the conversation audio is sent as audio/pcm only: ask for ['text']."
-            raise ClientFault(message, param="response.output_modalities")
-        tools = asked.get("tools")
-        shown = session.shown()["tools"] if tools is None else read_tools(tools, "response.tools")
-        response: Json = {name: asked[name] for name in PASSED if asked.get(name) is not None}
-        response |= {"conversation": "none", "output_modalities": [modality], "tools": shown}
-        if asked.get("input") is not None:
+            why = "outside of the conversation audio is sent as audio/pcm only: ask for ['text']."
+            raise invalid("response.output_modalities", why)
+        response: Json = {name: asked[name] for name in PASSED if name in asked}
+        response |= {"conversation": "none", "output_modalities": [modality]}
+        response["tools"] = asked.get("tools", session.tools)
+        if "input" in asked:
             response["input"] = self._input(asked["input"], named_there)
         request = f"out_of_band-{next(self._numbers)}"
         self._asked[request] = _Asked(asked.get("metadata"), event_id)
@@ -79,8 +78,7 @@ class OutOfBand:
         asked = self._asked.pop(event.request, None)
         if asked is None:
             return None
-        error = {"type": "invalid_request_error", "code": event.code, "message": event.message, "param": None}
-        return {"type": "error", "error": error | {"event_id": asked.event_id}}
+        return error_event(event.message, code=event.code, client_event_id=asked.event_id)
 
     def is_under_way(self, response_id: str) -> bool:
         """Return whether a response of that id is one of these."""
@@ -88,20 +86,18 @@ class OutOfBand:
 
     def _input(self, given: list[Any], named_there: NamedThere) -> list[Json]:
         if len(given) > INPUT_LIMIT:
-            raise ClientFault(f"At most {INPUT_LIMIT} items are taken.", param="response.input")
+            raise invalid("response.input", f"at most {INPUT_LIMIT} items are taken.")
         return [self._item(item, f"response.input[{number}]", named_there) for number, item in enumerate(given)]
 
-    def _item(self, item: Json, at: str, named_there: NamedThere) -> Json:
-        kind = item.get("type")
-        if kind == REFERENCE:
-            known = self.items.find(str(item.get("id")))
-            if known is None:
-                raise ClientFault(f"'{at}.id' names no item.", code="item_not_found", param=f"{at}.id")
+    def _item(self, item: Any, at: str, named_there: NamedThere) -> Json:
+        if is_reference(item):
+            known = self.items.referred(required_text(item, "id", f"{at}."), f"{at}.id")
             if name := named_there(known):
-                return {"type": REFERENCE, "id": name}
-            return {field: value for field, value in known.items() if field not in ("id", "object", "status")}
-        if kind not in INPUT:
-            raise ClientFault(f"Items of the type {str(kind)[:64]!r} are not supported.", param=f"{at}.type")
-        if any(part.get("type") == "input_image" for part in item.get("content") or ()):
-            raise ClientFault("Images are not supported.", param=f"{at}.content")
+                return {"type": item["type"], "id": name}
+            return {field: value for field, value in known.shown().items() if field not in ("id", "object", "status")}
+        read = read_item(item, "", at)
+        if read.type == "mcp_approval_response":
+            raise Fault("Approvals are not supported.", code="invalid_value", param=f"{at}.type")
+        if read.pictures:
+            raise invalid(f"{at}.content", "pictures are not supported.")
         return {name: value for name, value in item.items() if name not in ("object", "status")}

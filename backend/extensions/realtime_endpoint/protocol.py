@@ -6,32 +6,46 @@ is given each server event by `send`.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, Protocol
+from typing import Protocol
+
+import msgspec
 
 from backend.errors import CallerError, VoiceError
-from backend.extensions.realtime_endpoint.client_events import APPEND, ClientFault, audio_of, parse
-from backend.extensions.realtime_endpoint.items import ItemList
 from backend.extensions.realtime_endpoint.out_of_band import OutOfBand
-from backend.extensions.realtime_endpoint.responses import new_id
-from backend.extensions.realtime_endpoint.server_events import CallTranslator
-from backend.extensions.realtime_endpoint.session import RealtimeSession
+from backend.extensions.realtime_endpoint.server_events import CallTranslator, shorten
 from backend.media.frame import milliseconds
 from backend.media.pictures import checked_picture
+from backend.realtime.client_events import checked
+from backend.realtime.conversation import Conversation
+from backend.realtime.events import item_put_in, truncated
+from backend.realtime.faults import (
+    EXPIRED,
+    Fault,
+    active_response,
+    error_event,
+    invalid,
+    no_event,
+    not_json,
+    nothing_to_cancel,
+    nothing_to_commit,
+)
+from backend.realtime.fields import MIN_COMMIT_MS, audio_of
+from backend.realtime.ids import random_id
+from backend.realtime.items import Item, read_item
 from backend.runtime.json_objects import Json
+from backend.sessions.client_session import ClientSession
+from backend.sessions.sideband import Send
 from backend.turns import commands as do
 from backend.turns import events as ev
 from backend.turns.call_options import CallOptions
 
-COMMIT_LEAST_MS = 100
-"""Milliseconds of audio that a turn needs that a client hands in."""
+ITEMS_LIMIT = 1_000
+"""Items remembered; the oldest are forgotten first."""
 TEXT_LIMIT = 64_000
 """Characters of a message, or of a tool's output."""
 PICTURES_LIMIT = 4
 """Pictures of one message."""
-ACTIVE = "conversation_already_has_active_response"
-DUPLICATE = "item_create_duplicate_item_id"
 IN_CONVERSATION = {
     "input": "it is for responses outside of the conversation",
     "tools": "set them in the session",
@@ -39,16 +53,12 @@ IN_CONVERSATION = {
 }
 """Fields of a `response.create` that a response within the conversation cannot have, and what to do instead."""
 LIMITS: Mapping[str, tuple[str, str]] = {
-    "max_minutes": ("session_expired", "Your session hit the maximum duration."),
+    "max_minutes": (EXPIRED, "Your session hit the maximum duration."),
     "budget": ("insufficient_quota", "You exceeded your current quota."),
     "responder_gone": ("responder_unavailable", "The Responder cannot be reached."),
     "responder_refused": ("responder_unavailable", "The Responder cannot be reached."),
 }
 """Reasons for a call's end that its client gets as an `error` event."""
-
-
-Send = Callable[[Json], None]
-"""Sends an event to one program."""
 
 
 class CallControl(Protocol):
@@ -80,7 +90,7 @@ class AudioInput(Protocol):
 class ClientProtocol:
     """The protocol's side of one call."""
 
-    def __init__(self, session: RealtimeSession, send: Send, audio: AudioInput | None) -> None:
+    def __init__(self, session: ClientSession, send: Send, audio: AudioInput | None) -> None:
         """`audio` is None where the caller's audio does not come by events."""
         self.session = session
         self._listeners = [send]
@@ -91,7 +101,7 @@ class ClientProtocol:
         """Called when the session has changed."""
         self.on_ready: Callable[[], None] = lambda: None
         """Called when the client has configured its session, or begun without: the Responder may be connected."""
-        self.items = ItemList()
+        self.items = Conversation(ITEMS_LIMIT, forgets=True)
         self.out_of_band = OutOfBand(self.items)
         self.heard_bytes = 0
         """24 kHz PCM16 that has come from the client."""
@@ -99,8 +109,8 @@ class ClientProtocol:
         self._early: list[ev.Event] = []
         self.translator = CallTranslator(
             self.items,
-            new_id("conv"),
-            audio=self._output_audio,
+            random_id("conv"),
+            audio=lambda: self.session.output_audio,
             is_client_tool=lambda name: self.session.options.is_client_tool(name),
             heard_ms=lambda: milliseconds(self.heard_bytes),
         )
@@ -160,27 +170,24 @@ class ClientProtocol:
                 self._uncommitted_ms = 0
             elif isinstance(command, do.HangUp) and command.reason in LIMITS:
                 code, message = LIMITS[command.reason]
-                self._send_error(message, code, kind="server_error")
+                self.send(error_event(message, code=code, kind="server_error"))
 
     def receive(self, text: str | bytes, answer: Send | None = None) -> None:
         """Carry out a client event; one that cannot be is answered with an `error` event, and the session goes on.
 
         `answer` sends the error to the sender of the event, if that is one who has joined.
         """
-        event_id = None
+        event = None
         try:
-            event, fields = parse(text)
-            event_id = event.event_id
-            if event.type == APPEND:
-                self._append(audio_of(event.audio))
-            else:
-                HANDLERS[event.type](self, fields)
+            event = _decoded(text)
+            kind, fields = checked(event, HANDLERS)
+            if HANDLERS[kind](self, fields):
                 self.on_ready()
-        except ClientFault as fault:
-            event_id = event_id or fault.event_id
-            self._send_error(str(fault), fault.code, param=fault.param, event_id=event_id, answer=answer)
+        except Fault as fault:
+            (answer or self.send)(_stamped(fault.event(event)))
         except VoiceError as error:
-            self._send_error(f"{error} {error.hint}".strip(), "invalid_value", event_id=event_id, answer=answer)
+            refusal = Fault(f"{error} {error.hint}".strip(), code="invalid_value")
+            (answer or self.send)(_stamped(refusal.event(event)))
 
     def refuse_binary(self) -> None:
         """Answer a message that is no text."""
@@ -188,29 +195,13 @@ class ClientProtocol:
 
     def report_too_large(self, kind: str) -> None:
         """Tell the client of an event that is larger than what it takes."""
-        self._send_error(f"A {kind} event was larger than your data channel takes.", "event_too_large")
-
-    def _send_error(
-        self,
-        message: str,
-        code: str,
-        *,
-        kind: str = "invalid_request_error",
-        param: str | None = None,
-        event_id: str | None = None,
-        answer: Send | None = None,
-    ) -> None:
-        (answer or self.send)(error_event(message, code, kind=kind, param=param, event_id=event_id))
+        self.send(error_event(f"A {kind} event was larger than your data channel takes.", code="event_too_large"))
 
     def _submit(self, event: ev.Event) -> None:
         if self.control is None:
             self._early.append(event)
         else:
             self.control.submit(event)
-
-    def _output_audio(self) -> Json:
-        output = self.session.shown()["audio"]["output"]
-        return {"format": output["format"], "voice": output["voice"]}
 
     def _adapt(self) -> None:
         translator, session = self.translator, self.session
@@ -223,9 +214,9 @@ class ClientProtocol:
             return self.out_of_band.on_progress(event)
         return self.out_of_band.on_refused(event)
 
-    # --- client events --------------------------------------------------------------------------------------
+    # --- client events: each handler returns whether the Responder may be connected now -------------------------
 
-    def _on_session_update(self, fields: Json) -> None:
+    def _on_session_update(self, fields: Json) -> bool:
         interruptions = self.session.interruptions
         self.session.update(fields["session"])
         self._adapt()
@@ -235,104 +226,95 @@ class ClientProtocol:
                 self.control.allow_interruptions(self.session.interruptions)
         self.on_update()
         self.send({"type": "session.updated", "session": self.session.shown()})
+        return True
 
-    def _append(self, audio: bytes) -> None:
+    def _on_append(self, fields: Json) -> bool:
+        audio = audio_of(fields["audio"])
         if self._audio is None:
-            raise ClientFault("This call's audio comes over WebRTC.", code="invalid_event")
+            raise no_event("This call's audio comes over WebRTC.")
         taken = self._audio.append(audio)
         self.count_audio(taken)
-        if taken:
-            self.on_ready()
+        return taken > 0
 
-    def _on_commit(self, fields: Json) -> None:
-        if self._uncommitted_ms < COMMIT_LEAST_MS:
-            raise ClientFault(
-                f"Error committing input audio buffer: buffer too small. Expected at least {COMMIT_LEAST_MS}ms of "
-                f"audio, but buffer only has {self._uncommitted_ms}ms of audio.",
-                code="input_audio_buffer_commit_empty",
-            )
+    def _on_commit(self, fields: Json) -> bool:
+        if self._uncommitted_ms < MIN_COMMIT_MS:
+            raise nothing_to_commit(MIN_COMMIT_MS, self._uncommitted_ms)
         self._uncommitted_ms = 0
         self._submit(ev.InputHandedIn() if self.session.turn_detection is None else ev.InputCommitWanted())
+        return True
 
-    def _on_clear(self, fields: Json) -> None:
+    def _on_clear(self, fields: Json) -> bool:
         self._uncommitted_ms = 0
         if self._audio is not None:
             self._audio.drop()
         self._submit(ev.InputDropped())
         self.send({"type": "input_audio_buffer.cleared"})
+        return True
 
-    def _on_item_create(self, fields: Json) -> None:
-        item: Json = dict(fields["item"])
-        item_id = item.get("id") or new_id("item")
-        if self.items.find(item_id) is not None:
-            raise ClientFault(f"There is an item {item_id!r} already.", code=DUPLICATE, param="item.id")
-        event = _event_of(item | {"id": item_id})
-        previous = self.items.last
-        item |= {"id": item_id, "object": "realtime.item", "status": "completed"}
-        if isinstance(event, ev.MessageAdded) and event.pictures:
-            item["content"] = [_without_picture(part) for part in item["content"]]
-        self.items.add(item)
-        self.send({"type": "conversation.item.added", "previous_item_id": previous, "item": item})
-        if event is not None:
-            self._submit(event)
-        self.send({"type": "conversation.item.done", "previous_item_id": previous, "item": item})
+    def _on_item_create(self, fields: Json) -> bool:
+        item = read_item(fields["item"], random_id("item"))
+        event = _event_of(item)
+        item.without_pictures()
+        for shown in item_put_in(item, self.items.append(item)):
+            self.send(shown)
+        self._submit(event)
+        return True
 
-    def _on_item_retrieve(self, fields: Json) -> None:
-        self.send({"type": "conversation.item.retrieved", "item": self._item(fields, "retrieve")})
+    def _on_item_retrieve(self, fields: Json) -> bool:
+        item = self.items.find(fields["item_id"], "retrieve")
+        self.send({"type": "conversation.item.retrieved", "item": item.shown()})
+        return True
 
-    def _on_item_delete(self, fields: Json) -> None:
-        item = self._item(fields, "delete")
-        if item.get("type") != "message":
-            raise ClientFault("Only messages can be deleted: calls and their results belong together.", param="item_id")
+    def _on_item_delete(self, fields: Json) -> bool:
+        item = self.items.find(fields["item_id"], "delete")
+        if item.type != "message":
+            raise invalid("item_id", "only messages can be deleted: calls and their results belong together.")
         if self.control is not None:
-            self.control.correct(do.DeleteItem(self.translator.provider_id(item["id"])))
-        self.items.delete(item["id"])
-        self.send({"type": "conversation.item.deleted", "item_id": item["id"]})
+            self.control.correct(do.DeleteItem(self.translator.provider_id(item.id)))
+        self.items.remove(item)
+        self.send({"type": "conversation.item.deleted", "item_id": item.id})
+        return True
 
-    def _on_item_truncate(self, fields: Json) -> None:
-        item, heard_ms = self._item(fields, "truncate"), fields["audio_end_ms"]
-        if item.get("role") != "assistant":
-            raise ClientFault("Only model output audio messages can be truncated.", param="item_id")
-        if heard_ms < 0:
-            raise ClientFault("'audio_end_ms' must not be negative.", param="audio_end_ms")
-        if self.items.truncate(item["id"], heard_ms) and self.control is not None:
-            self.control.correct(do.TruncateItem(self.translator.provider_id(item["id"]), heard_ms))
-        self.send(
-            {
-                "type": "conversation.item.truncated",
-                "item_id": item["id"],
-                "content_index": 0,
-                "audio_end_ms": heard_ms,
-            }
-        )
+    def _on_item_truncate(self, fields: Json) -> bool:
+        item, heard_ms = self.items.find(fields["item_id"], "truncate"), fields["audio_end_ms"]
+        if item.role != "assistant":
+            raise invalid("item_id", "Only model output audio messages can be truncated.")
+        if shorten(item, heard_ms) and self.control is not None:
+            self.control.correct(do.TruncateItem(self.translator.provider_id(item.id), heard_ms))
+        self.send(truncated(item.id, heard_ms))
+        return True
 
-    def _on_response_create(self, fields: Json) -> None:
-        asked: Json = fields.get("response") or {}
+    def _on_response_create(self, fields: Json) -> bool:
+        asked = self.session.read_response(fields.get("response"))
         if asked.get("conversation") == "none":
             self._submit(self.out_of_band.ask(asked, fields.get("event_id"), self.session, self._named_there))
-            return
+            return True
         for name, instead in IN_CONVERSATION.items():
             if asked.get(name):
-                raise ClientFault(f"'response.{name}' is not supported here: {instead}.", param=f"response.{name}")
+                raise invalid(f"response.{name}", f"it is not supported here: {instead}.")
         if self.translator.is_replying:
-            raise ClientFault("Conversation already has an active response in progress.", code=ACTIVE)
+            raise active_response()
         self.translator.metadata = asked.get("metadata")
         self._submit(ev.ReplyRequested(asked.get("instructions") or ""))
+        return True
 
-    def _on_response_cancel(self, fields: Json) -> None:
+    def _on_response_cancel(self, fields: Json) -> bool:
         named = fields.get("response_id")
         if named and self.control is not None and self.out_of_band.is_under_way(named):
             self.control.correct(do.CancelReply(named))
-            return
+            return True
         if not self.translator.is_busy:
-            raise ClientFault("Cancellation failed: no active response found", code="response_cancel_not_active")
+            raise nothing_to_cancel()
         self._call_off()
+        return True
 
-    def _on_output_clear(self, fields: Json) -> None:
+    def _on_output_clear(self, fields: Json) -> bool:
         if self._audio is not None:
-            raise ClientFault("'output_audio_buffer.clear' is for calls over WebRTC: your client plays the audio here.")
+            message = "'output_audio_buffer.clear' is for calls over WebRTC: your client plays the audio here."
+            raise Fault(message, code="invalid_value")
         if self.translator.is_busy:
             self._call_off()
+        return True
 
     def _call_off(self) -> None:
         self.translator.cut_by = "client_cancelled"
@@ -341,20 +323,15 @@ class ClientProtocol:
         finally:
             self.translator.cut_by = "turn_detected"
 
-    def _named_there(self, item: Json) -> str | None:
+    def _named_there(self, item: Item) -> str | None:
         """Return the Responder's name of an item that it has made; None for another."""
-        return self.translator.provider_id(item["id"]) if _is_the_providers(item) else None
-
-    def _item(self, fields: Json, what: Literal["retrieve", "delete", "truncate"]) -> Json:
-        item = self.items.find(fields["item_id"])
-        if item is None:
-            message = f"Item with item_id not found: {fields['item_id'][:64]}."
-            raise ClientFault(message, code=f"item_{what}_invalid_item_id", param="item_id")
-        return item
+        is_theirs = item.type == "message" and item.kind in _MADE_THERE
+        return self.translator.provider_id(item.id) if is_theirs else None
 
 
-HANDLERS: Mapping[str, Callable[[ClientProtocol, Json], None]] = {
+HANDLERS: Mapping[str, Callable[[ClientProtocol, Json], bool]] = {
     "session.update": ClientProtocol._on_session_update,
+    "input_audio_buffer.append": ClientProtocol._on_append,
     "input_audio_buffer.commit": ClientProtocol._on_commit,
     "input_audio_buffer.clear": ClientProtocol._on_clear,
     "conversation.item.create": ClientProtocol._on_item_create,
@@ -365,89 +342,70 @@ HANDLERS: Mapping[str, Callable[[ClientProtocol, Json], None]] = {
     "response.cancel": ClientProtocol._on_response_cancel,
     "output_audio_buffer.clear": ClientProtocol._on_output_clear,
 }
-"""What is done about each client event; `input_audio_buffer.append` has a way of its own."""
+"""What is done about each client event."""
 
 
-def error_event(
-    message: str,
-    code: str,
-    *,
-    kind: str = "invalid_request_error",
-    param: str | None = None,
-    event_id: str | None = None,
-) -> Json:
-    """Return an `error` event; `event_id` is that of the client event it is about."""
-    error = {"type": kind, "code": code, "message": message, "param": param, "event_id": event_id}
-    return _stamped({"type": "error", "error": error})
+def _decoded(text: str | bytes) -> object:
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError):
+        raise not_json() from None
+
+
+def refused(error: VoiceError, code: str, kind: str) -> Json:
+    """Return an `error` event that says what `error` does."""
+    return _stamped(error_event(f"{error} {error.hint}".strip(), code=code, kind=kind))
 
 
 def binary_refusal() -> Json:
     """Return the answer to a message that is no text."""
-    return error_event("Events are JSON text: audio is sent in base64, in input_audio_buffer.append.", "invalid_event")
+    why = "Events are JSON text: audio is sent in base64, in input_audio_buffer.append."
+    return _stamped(no_event(why).event())
 
 
 def _stamped(event: Json) -> Json:
-    return {"event_id": new_id("event"), **event}
+    return {"event_id": random_id("event"), **event}
 
 
-def _event_of(item: Json) -> ev.Event | None:
-    """Return what an item of the client's means for the call; None: nothing. Raises `ClientFault`."""
-    match item.get("type"):
+def _event_of(item: Item) -> ev.Event:
+    """Return what an item of the client's means for the call. Raises `Fault`."""
+    match item.type:
         case "message":
             return _message_of(item)
         case "function_call_output":
-            output = item.get("output")
-            text = output if isinstance(output, str) else json.dumps(output, ensure_ascii=False)
-            return ev.ToolAnswered(item["call_id"], _short(text, "item.output"))
+            return ev.ToolAnswered(item.call_id, _short(item.output, "item.output"))
         case "function_call":
-            words = f"{item.get('name')}({item.get('arguments')})"
-            return ev.MessageAdded(
-                "system", f"Earlier in this conversation you called the tool {_short(words, 'item')}"
-            )
+            words = _short(f"{item.name}({item.arguments})", "item")
+            return ev.MessageAdded("system", f"Earlier in this conversation you called the tool {words}")
         case kind:
-            raise ClientFault(f"Items of the type {str(kind)[:64]!r} are not supported.", param="item.type")
+            raise invalid("item.type", f"items of the type {kind!r} are not supported.")
 
 
-def _message_of(item: Json) -> ev.MessageAdded:
+def _message_of(item: Item) -> ev.MessageAdded:
     """Return a message with its words and pictures; a recording counts by its transcript."""
-    words, pictures = list[str](), list[str]()
-    for number, part in enumerate(item.get("content") or ()):
-        if part.get("type") == "input_image":
-            pictures.append(_picture(part, f"item.content[{number}].image_url"))
-            continue
-        text: Any = part.get("text") or part.get("transcript")
-        if not text:
-            hint = "audio is taken by input_audio_buffer.append, and in messages by its transcript"
-            raise ClientFault(f"'item.content[{number}]' has no text: {hint}.", param=f"item.content[{number}]")
-        words.append(text)
-    if not words and not pictures:
-        raise ClientFault("The message is empty.", code="missing_required_parameter", param="item.content")
+    for number, part in enumerate(item.parts):
+        if part["type"] != "input_image" and not (part.get("text") or part.get("transcript")):
+            why = "it has no text: audio is taken by input_audio_buffer.append, and in messages by its transcript."
+            raise invalid(f"item.content[{number}]", why)
+    pictures = tuple(_picture(url, f"item.content[{at}].image_url") for at, url in item.pictures)
     if len(pictures) > PICTURES_LIMIT:
-        raise ClientFault(f"A message has at most {PICTURES_LIMIT} pictures.", param="item.content")
-    return ev.MessageAdded(item["role"], _short("\n".join(words), "item.content"), tuple(pictures), item["id"])
+        raise invalid("item.content", f"a message has at most {PICTURES_LIMIT} pictures.")
+    assert item.role is not None, "a message has a role"
+    return ev.MessageAdded(item.role, _short(item.words, "item.content"), pictures, item.id)
 
 
-def _picture(part: Json, param: str) -> str:
+def _picture(url: str, param: str) -> str:
     try:
-        return checked_picture(part.get("image_url") or "")
+        return checked_picture(url)
     except CallerError as error:
-        raise ClientFault(f"{error} {error.hint}", param=param) from None
-
-
-def _without_picture(part: Json) -> Json:
-    """Return a part of a message as it is shown again: a picture is passed on, and not kept."""
-    return {name: value for name, value in part.items() if name != "image_url"}
+        raise invalid(param, f"{error} {error.hint}") from None
 
 
 def _short(text: str, param: str) -> str:
     if len(text) > TEXT_LIMIT:
-        raise ClientFault(f"'{param}' is longer than {TEXT_LIMIT} characters.", param=param)
+        raise invalid(param, f"it is longer than {TEXT_LIMIT} characters.")
     return text
 
 
-def _is_the_providers(item: Json) -> bool:
-    """Return whether the Responder knows the item by a name that we know."""
-    return bool(item.get("type") == "message" and item["content"] and item["content"][0].get("type") in _MADE_THERE)
-
-
 _MADE_THERE = frozenset({"input_audio", "output_audio", "output_text"})
+"""Kinds of messages that the Responder knows by a name that we know."""

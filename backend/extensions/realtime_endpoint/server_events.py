@@ -25,21 +25,18 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
-from backend.extensions.realtime_endpoint.items import ItemList
-from backend.extensions.realtime_endpoint.responses import (
-    Modality,
-    OutputItem,
-    Response,
-    close_item,
-    new_id,
-    open_item,
-    status_details,
-)
+from backend import page_events as page
+from backend.extensions.realtime_endpoint.responses import ClientResponse, OutputItem, status_details, usage_shown
+from backend.realtime.conversation import Conversation
+from backend.realtime.events import audio_committed, heard_for, transcription, truncated
+from backend.realtime.faults import error_event
+from backend.realtime.ids import random_id
+from backend.realtime.items import Item
 from backend.runtime.json_objects import Json
 from backend.turns import commands as do
 from backend.turns import events as ev
-from backend.turns import page_events as page
 from backend.turns.commands import Purpose
 
 ASKED_FOR = (Purpose.ANSWER, Purpose.RESULT)
@@ -47,12 +44,24 @@ NAMES_LIMIT = 500
 """Items whose other name is remembered."""
 
 
+@dataclass(frozen=True, slots=True)
+class Sounding:
+    """The item that audio belongs to."""
+
+    response: ClientResponse
+    item: OutputItem
+
+    def event(self, audio: str | bytes) -> Json:
+        """Return the event that brings the audio."""
+        return self.response.sound(self.item.id, self.response.place(self.item), audio)
+
+
 class CallTranslator:
     """Translates the steps of one call, in order."""
 
     def __init__(
         self,
-        items: ItemList,
+        items: Conversation,
         conversation: str,
         *,
         audio: Callable[[], Json],
@@ -61,7 +70,7 @@ class CallTranslator:
     ) -> None:
         """`audio` describes what is sent; `heard_ms` is how much audio has come from the client."""
         self.items = items
-        self.modality: Modality = "audio"
+        self.modality = "audio"
         self.paced = True
         self.transcribes = True
         self.buffers = False
@@ -78,9 +87,9 @@ class CallTranslator:
         self._speaking = False
         self._asked: Purpose | None = None
         self._asked_metadata: Json | None = None
-        self._begun: Response | None = None  # the reply that the provider is giving
+        self._begun: ClientResponse | None = None  # the reply that the provider is giving
         self._deferred: ev.ReplyFinished | None = None
-        self._open: list[Response] = []
+        self._open: list[ClientResponse] = []
         self._shown_as: OrderedDict[str, str] = OrderedDict()  # our name of an item → the client's
         self._reserved = ""  # the id of the user's item that will come of what is being said
         self._spoken_from_ms = 0
@@ -105,7 +114,7 @@ class CallTranslator:
         self._out = []
         match event:
             case ev.ReplyStarted(reply) if do.CancelReply(reply) not in commands:
-                self._begun = Response(reply, self.modality, self._asked_metadata)
+                self._begun = self._new_response(reply, self._asked_metadata)
             case ev.ReplyRefused():
                 self._asked = None
             case ev.InputCommitted(item):
@@ -121,8 +130,7 @@ class CallTranslator:
             case ev.PlaybackDrained(item):
                 self._on_playback(item, started=False)
             case ev.ProviderComplained(code, message):
-                error = {"type": "invalid_request_error", "code": code, "message": message, "param": None}
-                self._out.append({"type": "error", "error": error | {"event_id": None}})
+                self._out.append(error_event(message, code=code))
         floor = self._floor
         for command in commands:
             self._on_command(command)
@@ -141,11 +149,11 @@ class CallTranslator:
             self._say("output_audio_buffer.started", response_id=self._sounds)
         return self._out
 
-    def sound(self, name: str) -> tuple[str, str, int] | None:
-        """Return the ids of the response and the item that audio of `name` belongs to, and the item's index."""
+    def sound(self, name: str) -> Sounding | None:
+        """Return the response and the item that audio of `name` belongs to."""
         for response in reversed(self._open):
             if item := response.items.get(name):
-                return response.id, item.id, item.index
+                return Sounding(response, item)
         return None
 
     def provider_id(self, item_id: str) -> str:
@@ -158,67 +166,53 @@ class CallTranslator:
         before, self._floor = self._floor, floor
         if floor == "user" and not self._speaking:
             self._speaking = True
-            self._reserved = self._reserved or new_id("item")
+            self._reserved = self._reserved or random_id("item")
             self._spoken_from_ms = self._heard_ms()
             self._say("input_audio_buffer.speech_started", audio_start_ms=self._spoken_from_ms, item_id=self._reserved)
         elif before == "user" and floor != "user":
             self._speaking = False
-            item = self._reserved or new_id("item")
+            item = self._reserved or random_id("item")
             self._say("input_audio_buffer.speech_stopped", audio_end_ms=self._heard_ms(), item_id=item)
 
     def _on_committed(self, name: str) -> None:
-        item_id, self._reserved = self._reserved or new_id("item"), ""
+        item_id, self._reserved = self._reserved or random_id("item"), ""
         self._rename(name, item_id)
         self._commit(item_id)
 
-    def _commit(self, item_id: str) -> None:
+    def _commit(self, item_id: str) -> Item:
         """Show an item of the client's audio."""
-        previous = self.items.last
-        self._say("input_audio_buffer.committed", previous_item_id=previous, item_id=item_id)
-        content = [{"type": "input_audio", "transcript": None}]
-        self._add_item(
-            {
-                "id": item_id,
-                "object": "realtime.item",
-                "type": "message",
-                "status": "completed",
-                "role": "user",
-                "content": content,
-            }
-        )
+        item = Item(item_id, "message", role="user", kind="input_audio")
+        self._out += audio_committed(item, self._put(item))
+        return item
 
     def _on_nothing_said(self) -> None:
         """Show an item without words: the client has committed audio in which the Responder was passed nothing."""
-        item_id = new_id("item")
-        self._commit(item_id)
-        self.items.note_transcript(item_id, "")
+        item = self._commit(random_id("item"))
+        item.transcribed = True
         if self.transcribes:
-            usage = {"type": "duration", "seconds": 0}
-            self._transcription("completed", item_id, transcript="", usage=usage)
+            self._out.append(transcription("completed", item.id, transcript="", usage=heard_for(0)))
 
     def _on_silence(self, idle_ms: int) -> None:
         """Show that the client has been silent for so long: it is asked whether it is still there."""
-        item_id, end_ms = new_id("item"), self._heard_ms()
+        item_id, end_ms = random_id("item"), self._heard_ms()
         spoken = {"audio_start_ms": max(0, end_ms - idle_ms), "audio_end_ms": end_ms}
         self._say("input_audio_buffer.timeout_triggered", item_id=item_id, **spoken)
         self._commit(item_id)
 
     def _on_transcribed(self, event: ev.UserTranscribed) -> None:
-        item_id = self._shown_as.get(event.item, event.item)
-        self.items.note_transcript(item_id, event.text)
+        if item := self.items.get(self._shown_as.get(event.item, event.item)):
+            item.words, item.transcribed = event.text, True
         if not self.transcribes:
             return
         if event.failed:
             error = {"type": "server_error", "code": "transcription_failed", "message": "It could not be transcribed."}
             self._transcription("failed", event.item, error=error)
             return
-        seconds = round(max(0, self._heard_ms() - self._spoken_from_ms) / 1000, 2)
-        usage = {"type": "duration", "seconds": seconds}
+        usage = heard_for(round(max(0, self._heard_ms() - self._spoken_from_ms) / 1000, 2))
         self._transcription("completed", event.item, transcript=event.text, usage=usage)
 
     def _transcription(self, what: str, name: str, **fields: object) -> None:
-        item_id = self._shown_as.get(name, name)
-        self._say(f"conversation.item.input_audio_transcription.{what}", item_id=item_id, content_index=0, **fields)
+        self._out.append(transcription(what, self._shown_as.get(name, name), **fields))
 
     # --- what is said to them -----------------------------------------------------------------------------
 
@@ -250,92 +244,77 @@ class CallTranslator:
             case do.FlushPlayback():
                 self._cut(self._open)
             case do.TruncateItem(name, heard_ms):
-                item_id = self._shown_as.get(name, name)
-                if self.items.truncate(item_id, heard_ms):
-                    self._say("conversation.item.truncated", item_id=item_id, content_index=0, audio_end_ms=heard_ms)
+                item = self.items.get(self._shown_as.get(name, name))
+                if item and shorten(item, heard_ms):
+                    self._out.append(truncated(item.id, heard_ms))
             case do.DeleteItem(name):
-                item_id = self._shown_as.get(name, name)
-                if self.items.delete(item_id):
-                    self._say("conversation.item.deleted", item_id=item_id)
+                if item := self.items.get(self._shown_as.get(name, name)):
+                    self.items.remove(item)
+                    self._say("conversation.item.deleted", item_id=item.id)
 
-    def _created(self) -> Response:
+    def _new_response(self, response_id: str = "", metadata: Json | None = None) -> ClientResponse:
+        response_id = response_id or random_id("resp")
+        return ClientResponse(response_id, self.modality, self._audio(), self._conversation, metadata)
+
+    def _created(self) -> ClientResponse:
         """Return the response of the reply that the provider is giving, created by now."""
         response = self._begun
         if response is None:
-            response = self._begun = Response(new_id("resp"), self.modality)
-        if not response.created:
+            response = self._begun = self._new_response()
+        if not response.begun:
             self._create(response)
         return response
 
-    def _create(self, response: Response) -> None:
-        response.created = True
+    def _create(self, response: ClientResponse) -> None:
+        response.begun = True
         self._open.append(response)
-        shown = response.shown("in_progress", self._conversation, self._audio())
-        self._say("response.created", response=shown)
+        self._out.append(response.created())
 
-    def _item(self, response: Response, name: str, item_id: str = "") -> OutputItem:
+    def _item(self, response: ClientResponse, name: str, item_id: str = "") -> OutputItem:
         item = response.items.get(name)
         if item is None:
-            item = OutputItem(item_id or name, len(response.items))
+            item = OutputItem(item_id or name, "message", role="assistant", status="in_progress")
             response.items[name] = item
-            self._out += open_item(response, item, self.items.last)
-            self.items.add(item.shown(response.modality, "in_progress"))
+            self._out += response.open(item, self._put(item))
         return item
 
     def _on_words(self, name: str, delta: str) -> None:
         response = self._created()
-        item = self._item(response, name)
-        item.text += delta
-        kind = "output_text" if response.modality == "text" else "output_audio_transcript"
-        self._out.append(response.event(f"response.{kind}.delta", item, content_index=0, delta=delta))
+        self._out.append(response.words(self._item(response, name), delta))
 
     def _on_worded(self, name: str, content: str) -> None:
         for response in self._open:
             if item := response.items.get(name):
-                item.text, item.worded = content or item.text, True
+                item.words, item.worded = content or item.words, True
 
     def _on_clip(self, name: str, words: str) -> None:
         """Show one of the server's own recordings as a response of its own."""
-        response = Response(new_id("resp"), self.modality)
+        response = self._new_response()
         self._create(response)
-        item = self._item(response, name, new_id("item"))
-        item.text, item.worded = words, True
-        kind = "output_text" if response.modality == "text" else "output_audio_transcript"
-        self._out.append(response.event(f"response.{kind}.delta", item, content_index=0, delta=words))
+        item = self._item(response, name, random_id("item"))
+        self._out.append(response.words(item, words))
+        item.worded = True
         response.finished = ev.ReplyFinished("", "completed")
 
     def _on_restored(self, name: str) -> None:
         """Show the rest of a reply that was cut, and goes on after all, as another response."""
-        response = Response(new_id("resp"), self.modality)
+        response = self._new_response()
         self._create(response)
-        item_id = new_id("item")
+        item_id = random_id("item")
         self._rename(name, item_id)
         self._item(response, name, item_id).worded = True
         response.finished = ev.ReplyFinished("", "completed")
 
     def _on_client_call(self, call: str, name: str, arguments: str) -> None:
         response = self._created()
-        item = OutputItem(new_id("item"), len(response.items))
-        item.call = {
-            "id": item.id,
-            "object": "realtime.item",
-            "type": "function_call",
-            "status": "in_progress",
-            "name": name,
-            "call_id": call,
-            "arguments": "",
-        }
+        item = OutputItem(random_id("item"), "function_call", status="in_progress", name=name, call_id=call, done=True)
         response.items[call] = item
-        previous = self.items.last
-        self._out += open_item(response, item, previous)
-        item.call["arguments"] = arguments
-        self._out += close_item(response, item, previous, "completed")
-        self.items.add(item.shown(response.modality, "completed"))
+        self._out += response.call(item, self._put(item), arguments, max(1, len(arguments)))
 
     def _on_playback(self, name: str, *, started: bool) -> None:
         """Note that the items before `name` were sent, or that it was."""
-        if started and self.buffers and (place := self.sound(name)) and place[0] != self._sounds:
-            self._starts = place[0]
+        if started and self.buffers and (place := self.sound(name)) and place.response.id != self._sounds:
+            self._starts = place.response.id
         for response in self._open:
             for each, item in response.items.items():
                 if started and each == name:
@@ -355,10 +334,10 @@ class CallTranslator:
     def _on_cancelled(self) -> None:
         """The provider is to stop: what was created of its reply ends here."""
         begun, self._begun, self._asked = self._begun, None, None
-        if begun is not None and begun.created:
+        if begun is not None and begun.begun:
             self._cut([begun])
 
-    def _cut(self, responses: Sequence[Response]) -> None:
+    def _cut(self, responses: Sequence[ClientResponse]) -> None:
         for response in list(responses):
             for item in response.items.values():
                 if not item.done:
@@ -375,28 +354,27 @@ class CallTranslator:
             if response.complete:
                 self._end(response, "")
 
-    def _close(self, response: Response, item: OutputItem, status: str) -> None:
-        self._out += close_item(response, item, self.items.before(item.id), status)
-        self.items.replace(item.shown(response.modality, status))
+    def _close(self, response: ClientResponse, item: OutputItem, status: str) -> None:
+        item.done = True
+        self._out += response.close(item, self.items.before(item), status)
 
-    def _end(self, response: Response, cut_by: str) -> None:
-        response.done = True
+    def _end(self, response: ClientResponse, cut_by: str) -> None:
         self._open.remove(response)
         if self._begun is response:
             self._begun = None
         status, details = status_details(response.finished, cut_by)
-        self._say("response.done", response=response.shown(status, self._conversation, self._audio(), details))
+        self._out.append(response.done(status, details, usage_shown(response.finished)))
         if response.id == self._sounds:
             self._sounds = ""
             self._say(f"output_audio_buffer.{'cleared' if cut_by else 'stopped'}", response_id=response.id)
 
     # --- small moves ----------------------------------------------------------------------------------------
 
-    def _add_item(self, item: Json) -> None:
-        previous = self.items.last
-        self.items.add(item)
-        self._say("conversation.item.added", previous_item_id=previous, item=item)
-        self._say("conversation.item.done", previous_item_id=previous, item=item)
+    def _put(self, item: Item) -> str | None:
+        """Put an item last, in the place of one of the same id; return the id of the one before it."""
+        if known := self.items.get(item.id):
+            self.items.remove(known)
+        return self.items.append(item)
 
     def _rename(self, name: str, item_id: str) -> None:
         self._shown_as[name] = item_id
@@ -405,3 +383,11 @@ class CallTranslator:
 
     def _say(self, type_: str, **fields: object) -> None:
         self._out.append({"type": type_, **fields})
+
+
+def shorten(item: Item, heard_ms: int) -> bool:
+    """Note that only so much of an item was heard; return False where less was noted before."""
+    if item.heard_ms is not None and item.heard_ms <= heard_ms:
+        return False
+    item.heard_ms = heard_ms
+    return True

@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field
 from backend.access.usage import WRITE
 from backend.errors import Forbidden, VoiceError
 from backend.extensions.realtime_endpoint.call_routes import follow_call
-from backend.extensions.realtime_endpoint.sessions import MODEL_LIMIT, PROTOCOL, new_session
+from backend.extensions.realtime_endpoint.new_session import MODEL_LIMIT, PROTOCOL, new_session
 from backend.extensions.realtime_endpoint.websocket import RealtimeSocket
 from backend.http.bodies import documented, read_body
 from backend.http.budgets import spend

@@ -15,10 +15,10 @@ from aiortc import RTCDataChannel
 from backend.errors import TransportLost
 from backend.extensions.realtime_endpoint.event_socket import LAST_WITHIN_S, encode_event
 from backend.extensions.realtime_endpoint.protocol import ClientProtocol
-from backend.extensions.realtime_endpoint.session import RealtimeSession
 from backend.extensions.realtime_endpoint.websocket import READY_WITHIN_S
 from backend.media.frame import Frame
 from backend.runtime.json_objects import Json
+from backend.sessions.client_session import ClientSession
 from backend.transports.base import OnFrame
 from backend.transports.webrtc.ice import IceConfig
 from backend.transports.webrtc.offer import asks_for_data, sanitise_offer
@@ -31,7 +31,7 @@ WAITING_BYTES = 1_000_000
 """Bytes of events that wait for a client that does not read; then it is given up."""
 
 
-async def accept_realtime_offer(sdp: str, config: IceConfig, session: RealtimeSession) -> tuple[str, RealtimeCall]:
+async def accept_realtime_offer(sdp: str, config: IceConfig, session: ClientSession) -> tuple[str, RealtimeCall]:
     """Answer a client's offer; return the SDP answer and the transport of the call that now begins.
 
     Raises `BadOffer` for an offer that cannot be answered and `TooMany` when no port is left; nothing stays open then.
@@ -42,7 +42,7 @@ async def accept_realtime_offer(sdp: str, config: IceConfig, session: RealtimeSe
 class RealtimeCall(WebRTCTransport):
     """One call; `protocol` is what is spoken over its channel. See `transports.base.Transport`."""
 
-    def __init__(self, config: IceConfig, session: RealtimeSession) -> None:
+    def __init__(self, config: IceConfig, session: ClientSession) -> None:
         self._channel: RTCDataChannel | None = None
         self._sent = asyncio.Event()
         self._patience: asyncio.TimerHandle | None = None
@@ -129,5 +129,5 @@ class RealtimeCall(WebRTCTransport):
         self._configured = True
         if self._patience is not None:
             self._patience.cancel()
-        self.protocol.session.started = True
+        self.protocol.session.begun = True
         self._queue.arrive()

@@ -17,7 +17,6 @@ from starlette.websockets import WebSocket
 from backend.errors import MediaFailed, TransportLost, VoiceError
 from backend.extensions.realtime_endpoint.event_socket import NORMAL, EventSocket, encode_event
 from backend.extensions.realtime_endpoint.protocol import ClientProtocol
-from backend.extensions.realtime_endpoint.session import RealtimeSession
 from backend.media import g711
 from backend.media.clock import SlotStream, current_media_clock
 from backend.media.frame import FRAME_BYTES, Frame
@@ -26,6 +25,7 @@ from backend.media.receive import DtxSilence
 from backend.runtime.json_objects import Json
 from backend.runtime.supervisor import cancel_all
 from backend.runtime.timer import Alarm
+from backend.sessions.client_session import ClientSession
 from backend.transports.base import OnPlayback, ReceiveQueue
 from backend.turns.events import PlaybackEvent, PlaybackStarted
 
@@ -44,7 +44,7 @@ ORDERLY = frozenset({1000, 1001, 1005})
 class RealtimeSocket:
     """One call over an accepted WebSocket; `protocol` is what is spoken over it. See `transports.base.Transport`."""
 
-    def __init__(self, socket: WebSocket, session: RealtimeSession) -> None:
+    def __init__(self, socket: WebSocket, session: ClientSession) -> None:
         self._socket = socket
         self.protocol = ClientProtocol(session, self._enqueue, self)
         self.protocol.on_update, self.protocol.on_ready = self._adapt, self._arrive
@@ -191,17 +191,7 @@ class RealtimeSocket:
         place = self.protocol.translator.sound(name)
         if place is None or self.protocol.session.modality == "text":
             return
-        response_id, item_id, index = place
-        self.protocol.send(
-            {
-                "type": "response.output_audio.delta",
-                "response_id": response_id,
-                "item_id": item_id,
-                "output_index": index,
-                "content_index": 0,
-                "delta": self._encoder.encode(Frame(pcm)) if self._encoder else pcm,
-            }
-        )
+        self.protocol.send(place.event(self._encoder.encode(Frame(pcm)) if self._encoder else pcm))
 
     async def _play_slots(self) -> None:
         while not self._queue.ended:
@@ -234,7 +224,7 @@ class RealtimeSocket:
 
     def _arrive(self) -> None:
         self._arriving.cancel()
-        self.protocol.session.started = True
+        self.protocol.session.begun = True
         self._queue.arrive()
 
     def _end(self, error: VoiceError | None) -> None:

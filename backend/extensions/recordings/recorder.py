@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from backend import page_events as page
 from backend.errors import Forbidden
 from backend.extensions.recordings.journal import EndReason, Line
 from backend.extensions.recordings.side_clock import PlayedClock, ReceivedClock
@@ -20,7 +21,6 @@ from backend.media.vad import level
 from backend.sessions.registry import Session
 from backend.transports.base import Transport
 from backend.turns import events as ev
-from backend.turns import page_events as page
 
 QUIET_DBFS = -55.0
 """The level below which a frame may be left out when a caller sends more of them than time passes."""

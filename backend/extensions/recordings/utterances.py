@@ -12,10 +12,10 @@ import re
 from dataclasses import dataclass, field
 from typing import TypedDict
 
+from backend import page_events as page
 from backend.media.frame import BYTES_PER_MS, FRAME_MS
+from backend.page_events import Role
 from backend.turns import events as ev
-from backend.turns import page_events as page
-from backend.turns.page_events import Role
 
 ONSET_MS = 120
 """Milliseconds after which an onset is reported: the voice began so much earlier."""

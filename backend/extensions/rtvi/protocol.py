@@ -11,12 +11,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from backend.errors import VoiceError
-from backend.extensions.realtime_endpoint.client_events import ClientFault, parse
-from backend.extensions.realtime_endpoint.session import RealtimeSession
 from backend.extensions.rtvi import messages as said
 from backend.extensions.rtvi.messages import ClientMessage, MessageFault, data_of, error, message
 from backend.extensions.rtvi.translator import RtviTranslator
+from backend.realtime.faults import Fault
 from backend.runtime.json_objects import Json
+from backend.sessions.client_session import ClientSession
 from backend.transports.phone_line import KEYS
 from backend.turns import commands as do
 from backend.turns import events as ev
@@ -51,7 +51,7 @@ class RtviProtocol:
 
     def __init__(self, send: Callable[[Json], None]) -> None:
         self._send = send
-        self._session = RealtimeSession("", "", voice="", transcription="", expires_at=0)
+        self._session = ClientSession("", "")
         self._control: RtviControl | None = None
         self._early: list[ClientMessage] = []
         self._client_ready = self._call_started = self._greeted = False
@@ -95,7 +95,7 @@ class RtviProtocol:
             if handle is None:
                 raise MessageFault(f"Messages of the type {received.type[:64]!r} are not supported.")
             handle(self, received)
-        except (MessageFault, ClientFault) as fault:
+        except (MessageFault, Fault) as fault:
             self._refuse(received, str(fault))
         except VoiceError as fault:
             self._refuse(received, f"{fault} {fault.hint}".strip())
@@ -174,9 +174,7 @@ class RtviProtocol:
         """Take the client's own instructions and functions, and return what the session is now."""
         if not isinstance(chosen, dict) or not chosen.keys() <= set(SESSION_FIELDS):
             raise MessageFault(f"A session has these fields: {', '.join(SESSION_FIELDS)}.")
-        update = {"type": "session.update", "session": {"type": "realtime", **chosen}}
-        _, fields = parse(json.dumps(update))
-        self._session.update(fields["session"])
+        self._session.update({"type": "realtime", **chosen})
         self._call.choose(self._session.options)
         shown = self._session.shown()
         return {name: shown[name] for name in SESSION_FIELDS}

@@ -23,6 +23,7 @@ from backend.sessions.offers import CallerLeft, connect_offer
 from backend.transports.base import Transport
 
 CANDIDATES_LIMIT = 64
+SOCKET = "/api/rtvi"
 
 router = APIRouter(tags=["rtvi"])
 
@@ -44,7 +45,7 @@ class RtviCandidates(BaseModel):
     candidates: Annotated[list[Json], Field(max_length=CANDIDATES_LIMIT)] = []
 
 
-@router.websocket("/api/rtvi")
+@router.websocket(SOCKET)
 async def rtvi(websocket: WebSocket) -> None:
     """Carry a call of an RTVI client; returns when it is over."""
     here = context_of(websocket)

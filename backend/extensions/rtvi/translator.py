@@ -24,12 +24,12 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from backend import page_events as page
 from backend.extensions.rtvi.messages import error, message
 from backend.extensions.rtvi.spoken_words import SpokenWords
 from backend.runtime.json_objects import Json
 from backend.turns import commands as do
 from backend.turns import events as ev
-from backend.turns import page_events as page
 
 SPEAKING = frozenset({"assistant", "held"})
 """Floors during which a reply is spoken."""

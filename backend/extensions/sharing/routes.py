@@ -6,12 +6,7 @@ no id, no user, no time but when it was shared, and no cookie.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
-from hashlib import sha256
-
 from fastapi import APIRouter, Request, Response
-from itsdangerous import BadSignature, Signer
 from pydantic import BaseModel, Field
 from starlette.responses import FileResponse
 
@@ -20,6 +15,7 @@ from backend.access.usage import WRITE
 from backend.citations import as_json
 from backend.errors import BadRequest, CallerError, Forbidden, Gone, NotFound
 from backend.extensions.sharing.shared_links import SharedLink
+from backend.extensions.sharing.sharing import ID, Sharing
 from backend.http.bodies import documented, read_body
 from backend.http.budgets import spend
 from backend.http.context import Context, Here, principal_of
@@ -29,9 +25,6 @@ from backend.storage.ledger.recall import recall_until
 from backend.storage.messages import Message, without_retried
 
 USUAL_DAYS = 7.0
-TOKEN_LIMIT = 128
-"""Characters of a token that are looked at."""
-ID = re.compile(r"[A-Za-z0-9_-]{22}")
 UNLISTED = {"x-robots-tag": "noindex, nofollow, noarchive", "cache-control": "no-store"}
 """Headers that keep a shared transcript out of search engines and caches."""
 
@@ -45,38 +38,16 @@ class NewLink(BaseModel):
     """For how long the link works; left out: a week, or as long as the server allows."""
 
 
-class LinkTokens:
-    """Signs the ids of links. Reading never raises: what is not ours is None."""
-
-    def __init__(self, keys: Sequence[bytes]) -> None:
-        """`keys`: the first signs, all are read."""
-        self._signer = Signer(list(reversed(keys)), "shared-link", key_derivation="hmac", digest_method=sha256)
-
-    def sign(self, link: SharedLink) -> str:
-        """Return the token that opens `link`."""
-        return self._signer.sign(link.id).decode()
-
-    def read(self, token: str) -> str | None:
-        """Return the id of the link that `token` was made for."""
-        if len(token) > TOKEN_LIMIT or not token.isascii():
-            return None
-        try:
-            link_id = self._signer.unsign(token).decode()
-        except BadSignature:
-            return None
-        return link_id if ID.fullmatch(link_id) else None
-
-
 # --- the owner ------------------------------------------------------------------------------------------
 
 
 @router.post("/api/conversations/{conversation_id}/links", status_code=201, openapi_extra=documented(NewLink))
 async def share_conversation(request: Request, here: Here, conversation_id: str) -> Json:
     """Make a link at which anybody reads what was said so far. 404 when there is nothing, 422 for too long or many."""
-    owner, longest = _owner(request), here.services.settings.shared_link_days
+    owner, longest = _owner(request), here.of(Sharing).days
     await here.messages.take(f"links {owner}", here.now())
     if not longest:
-        hint = "The operator can allow it: SHARED_LINK_DAYS."
+        hint = "The operator can allow it: SHARING__DAYS."
         raise BadRequest("Conversations cannot be shared on this server.", hint=hint)
     days = (await read_body(request, NewLink)).days or min(USUAL_DAYS, longest)
     if days > longest:
@@ -84,20 +55,20 @@ async def share_conversation(request: Request, here: Here, conversation_id: str)
     if not await _said(here, owner, conversation_id):
         raise NotFound("No such conversation.", hint="It may have expired, or been deleted.")
     await spend(request, WRITE)
-    return _shown(here, await here.services.links.share(owner, conversation_id, days=days))
+    return _shown(here, await here.of(Sharing).links.share(owner, conversation_id, days=days))
 
 
 @router.get("/api/links")
 async def list_links(request: Request, here: Here) -> Json:
     """List the caller's links that work, the newest first. `days`: the longest a new one may work; 0: none is made."""
-    links = await here.services.links.of(_owner(request))
-    return {"days": here.services.settings.shared_link_days, "links": [_shown(here, link) for link in links]}
+    links = await here.of(Sharing).links.of(_owner(request))
+    return {"days": here.of(Sharing).days, "links": [_shown(here, link) for link in links]}
 
 
 @router.delete("/api/links/{link_id}")
 async def revoke_link(request: Request, here: Here, link_id: str) -> Json:
     """Revoke a link: from now on it shows nothing. 404 when the caller has no such link."""
-    if not (ID.fullmatch(link_id) and await here.services.links.revoke(_owner(request), link_id)):
+    if not (ID.fullmatch(link_id) and await here.of(Sharing).links.revoke(_owner(request), link_id)):
         raise NotFound("No such link.", hint="It may have expired, or been revoked.")
     return {"ok": True}
 
@@ -127,11 +98,11 @@ async def show_shared(request: Request, here: Here, token: str) -> Response:
 
 async def _shared(request: Request, here: Context, token: str) -> tuple[SharedLink, list[Message]]:
     """Return the link of a token, and what it shows. Raises `NotFound`, `Gone`, `TooMany`."""
-    await here.readers.take(address_key(request), here.now())
-    link_id = here.link_tokens.read(token)
+    await here.of(Sharing).readers.take(address_key(request), here.now())
+    link_id = here.of(Sharing).tokens.read(token)
     if link_id is None:
         raise NotFound("There is no such page.", hint="Check that you have the whole address.")
-    found = await here.services.links.find(link_id)
+    found = await here.of(Sharing).links.find(link_id)
     messages = await _said(here, found[0], found[1].conversation_id, found[1].shared_at) if found else []
     if found is None or not messages:
         hint = "The link has expired or was revoked. Ask the person who sent it for a new one."
@@ -160,7 +131,7 @@ def _shown(here: Context, link: SharedLink) -> Json:
     return {
         "id": link.id,
         "conversation_id": link.conversation_id,
-        "path": f"/shared/{here.link_tokens.sign(link)}",
+        "path": f"/shared/{here.of(Sharing).tokens.sign(link)}",
         "shared_at": link.shared_at,
         "expires_at": link.expires_at,
     }

@@ -76,7 +76,7 @@ class SharedLinks(UserLists[SharedLink]):
         await self.change(user_id, lambda kept: [one for one in kept if one.id != link_id])
         return known
 
-    async def forget(self, user_id: str, conversation_id: str) -> None:
+    async def forget_conversation(self, user_id: str, conversation_id: str) -> None:
         """Revoke every link to a conversation."""
         await self.change(user_id, lambda kept: [one for one in kept if one.conversation_id != conversation_id])
 

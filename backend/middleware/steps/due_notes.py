@@ -5,26 +5,26 @@ from __future__ import annotations
 from backend.agent.context import Note
 from backend.middleware.base import Asked, StepOptions, step
 from backend.storage.memory import Memory
-from backend.tools.calendar import zone_for
 from backend.tools.notes import shown
+from backend.tools.user_clock import zone_for
 from backend.users.notes import Notes
 
 TITLE = (
     "Notes of the user's that are due: answer what was asked first, then bring each of these up in one short sentence"
 )
+MANY_ROUNDS = frozenset({"reason", "research"})
+"""Thinkers that work in several rounds, or for long: their answers may leave out what their prompts hold."""
 
 
 @step(
     "due_notes",
     stage="pre",
-    # Not Thinkers that work in several rounds, or for long: their answers may leave out what their prompts hold.
-    domains=("assistant", "engineering", "knowledge", "medical", "memory", "news", "stocks", "tasks", "weather"),
     options={"limit": 3},
     deadline_s=0.5,
 )
 async def due_notes(asked: Asked, notes: Notes | None, memory: Memory, options: StepOptions) -> Note | None:
     """Mention up to `limit` due notes; the others wait for the next turn. Raises `MemoryUnavailable`."""
-    if notes is None or not asked.user_id or not asked.conversation_id:
+    if notes is None or not asked.user_id or not asked.conversation_id or asked.domain in MANY_ROUNDS:
         return None
     if not any(note.open and note.due for note in await notes.all(asked.user_id)):
         return None

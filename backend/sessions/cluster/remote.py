@@ -9,18 +9,17 @@ from contextlib import aclosing
 from typing import Any
 
 from backend.errors import MemoryUnavailable, VoiceError
-from backend.extensions.realtime_endpoint.protocol import Send
-from backend.extensions.realtime_endpoint.sideband import Sideband
+from backend.page_events import SessionEnded
 from backend.runtime.faults import decode_or_skip
 from backend.sessions.cluster.cluster_registry import ClusterRegistry, SessionEntry, decode_event, events_key
 from backend.sessions.cluster.rpc import Rpc
 from backend.sessions.cluster.sidebands import RemoteSideband
 from backend.sessions.event_log import EventLog
 from backend.sessions.handles import SessionHandle
-from backend.sessions.page_json import NAMES, LoggedEvent
+from backend.sessions.page_json import LoggedEvent, name_of
 from backend.sessions.registry import END_WITHIN_S, SessionDescription, SessionState
+from backend.sessions.sideband import Send, Sideband
 from backend.sessions.transcript import TranscriptEntry
-from backend.turns.page_events import SessionEnded
 
 log = logging.getLogger(__name__)
 
@@ -77,7 +76,7 @@ class RemoteEventLog:
         if event is None:
             return
         self._log.restore(LoggedEvent(number, event.type, event.at, event.data))
-        if event.type == NAMES[SessionEnded]:
+        if event.type == name_of(SessionEnded):
             self._log.close()
 
 

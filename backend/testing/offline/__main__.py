@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import argparse
 import sys
-from functools import partial
 from pathlib import Path
 
 import uvloop
 
 from backend.errors import SetupError
-from backend.extensions.local.__main__ import command_line
-from backend.extensions.local.engines import open_engines
-from backend.extensions.local.realtime.core import Realtime
-from backend.extensions.local.server import run
-from backend.extensions.local.synthesis.voice import speak
-from backend.extensions.local.voice_session import VoiceSession
+from backend.realtime.serving.core import Realtime
+from backend.responders.serving.server import command_line, run
 from backend.testing.offline.app import ScriptedPeer, create_app
 from backend.testing.offline.script.schema import Script, load
+from backend.testing.offline.unscripted import open_unscripted, peer_of
+
+OWN = "openai"
+"""The provider whose schema the peer knows without an extension."""
 
 
 def main() -> int:
@@ -29,8 +28,8 @@ def main() -> int:
     parser.add_argument(
         "--strict",
         nargs="?",
-        const="openai",
-        choices=["openai", "xai", "qwen", "gemini", "gpt_live", "speech_to_speech", "localai", "vllm_omni"],
+        const=OWN,
+        metavar="PROVIDER",
         help="refuse what a provider's schema does not know: without a name, that of the openai package",
     )
     parser.add_argument("--load-when-used", action="store_true", help="load the speech models when they are first used")
@@ -44,45 +43,22 @@ def main() -> int:
 
 
 async def _serve(script: Script | None, options: argparse.Namespace) -> None:
-    # A script needs no engine until it says so.
-    async with open_engines(at_once=script is None and not options.load_when_used) as engines:
-        peer = ScriptedPeer(
-            partial(VoiceSession, engines),
-            speak,
-            script,
-            required_key=options.require_key,
-            conversation=_conversation(options.strict),
-            load=engines.loaded,
-        )
+    conversation = _conversation(options.strict)
+    async with open_unscripted(
+        at_once=script is None and not options.load_when_used
+    ) as unscripted:  # a script needs no engine until it says so
+        peer = ScriptedPeer(unscripted, script, required_key=options.require_key, conversation=conversation)
         await run(create_app(peer), options)
 
 
 def _conversation(strict: str | None) -> type[Realtime]:
-    if strict == "xai":
-        from backend.testing.offline.xai import XaiRealtime
+    if not strict:
+        return Realtime
+    if strict != OWN:
+        return peer_of(strict)
+    from backend.testing.offline.strict import StrictRealtime  # the openai package takes a second to import
 
-        return XaiRealtime
-    if strict == "qwen":
-        from backend.testing.offline.qwen import QwenRealtime
-
-        return QwenRealtime
-    if strict == "gemini":
-        from backend.testing.offline.gemini import GeminiRealtime
-
-        return GeminiRealtime
-    if strict == "gpt_live":
-        from backend.testing.offline.gpt_live import LiveRealtime
-
-        return LiveRealtime
-    if strict == "openai":
-        from backend.testing.offline.strict import StrictRealtime  # the openai package takes a second to import
-
-        return StrictRealtime
-    if strict:
-        from backend.testing.offline.self_hosted import SERVERS
-
-        return SERVERS[strict]
-    return Realtime
+    return StrictRealtime
 
 
 if __name__ == "__main__":

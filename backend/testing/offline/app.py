@@ -1,4 +1,4 @@
-"""The scripted peer's HTTP surface: the local Responder's routes, and `/debug` for tests."""
+"""The scripted peer's HTTP surface: the routes of the API it plays, and `/debug` for tests."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 import ipaddress
 import json
 import time
-from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 
 from starlette.applications import Starlette
 from starlette.requests import HTTPConnection, Request
@@ -14,51 +14,52 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket
 
-from backend.extensions.local import app as local
-from backend.extensions.local.chat.completions import Pace, complete
-from backend.extensions.local.dialogue.calls import Thought
-from backend.extensions.local.realtime.core import Knobs, Realtime
-from backend.extensions.local.realtime.handler import Handler
-from backend.extensions.local.realtime.parts import Call
-from backend.extensions.local.realtime.shell import Connection
-from backend.extensions.local.server import ABORT
+from backend.realtime.serving.core import Knobs, Realtime
+from backend.realtime.serving.parts import Call
+from backend.responders.serving import service as serving
+from backend.responders.serving.completions import Pace, complete
+from backend.responders.serving.server import ABORT
+from backend.responders.serving.shell import Connection
 from backend.testing.offline.record import Records
 from backend.testing.offline.script.handler import ScriptedHandler
 from backend.testing.offline.script.schema import ChatReply, ConnectionScript, Script, ScriptError, parse
+from backend.testing.offline.unscripted import Unscripted
 
 MAX_SCRIPT_BYTES = 1024 * 1024
 
 
-class ScriptedPeer(local.Service):
-    """Follows a script while there is one; without, it is the local Responder with a log."""
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What a script says a chat completion answers."""
+
+    text: str
+    calls: tuple[Call, ...]
+
+
+class ScriptedPeer(serving.Service):
+    """Follows a script while there is one."""
 
     def __init__(
         self,
-        new_handler: Callable[[], Handler],
-        speak: Callable[[str], bytes],
+        unscripted: Unscripted,
         script: Script | None = None,
         *,
         required_key: str | None = None,
         conversation: type[Realtime] = Realtime,
-        load: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
-        """`new_handler` serves connections without a script; `speak` makes 24 kHz mono PCM16 of words.
-
-        `conversation` is what stands behind each connection; `load` returns once the speech models are loaded.
-        """
-        super().__init__(new_handler, required_key=required_key)
+        """`unscripted` serves connections without a script; `conversation` is what stands behind each connection."""
+        super().__init__(required_key)
         self.records = Records()
-        self._speak = speak
+        self._unscripted = unscripted
         self._conversation = conversation
         self._script = script
-        self._load = load
         self._handshakes = self._accepted = self._chats = 0
         """Each since the script was set."""
 
     async def take_script(self, script: Script | None) -> None:
         """Follow another script from the next connection on, with an empty log; without one, load the speech models."""
-        if script is None and self._load:
-            await self._load()
+        if script is None:
+            await self._unscripted.load()
         self._script = script
         self._handshakes = self._accepted = self._chats = 0
         self.records.clear()
@@ -68,7 +69,9 @@ class ScriptedPeer(local.Service):
         self._handshakes += 1
         refusal = self.wrong_key(connection)
         if refusal is None and self._script and self._handshakes <= self._script.refuse_connections:
-            refusal = local.failure(self._script.refuse_status, "The server is overloaded (scripted).", "server_error")
+            refusal = serving.failure(
+                self._script.refuse_status, "The server is overloaded (scripted).", "server_error"
+            )
         if refusal is not None:
             self.records.refused += 1
         return refusal
@@ -80,23 +83,22 @@ class ScriptedPeer(local.Service):
         script = self._script and self._script.for_connection(self._accepted, query.get("script"))
         record = self.records.open(query)
         knobs = _knobs(script) if script else Knobs()
-        core = self._conversation(local.MODEL, connection=record.number, now=time.monotonic(), knobs=knobs)
-        handler = ScriptedHandler(script, self._speak) if script else self.new_handler()
+        core = self._conversation(serving.MODEL, connection=record.number, now=time.monotonic(), knobs=knobs)
+        handler = ScriptedHandler(script, self._unscripted.speak) if script else self._unscripted.new_handler()
         return Connection(socket, core, handler, record, abort=socket.scope["extensions"][ABORT])
 
     async def complete(self, body: bytes) -> Response:
-        """The script's next chat answer; without one, the local Responder's."""
+        """Answer as the script says next; without one, as extensions do."""
         replies = self._script.chat if self._script else None
         if not replies:
-            return await super().complete(body)
+            return await self._unscripted.complete(body)
         self._chats += 1
         reply = replies[min(self._chats, len(replies)) - 1]
         await asyncio.sleep(reply.delay_ms / 1000)
         if reply.status != 200:
-            return local.failure(reply.status, "Scripted failure.", "server_error")
-        return await complete(
-            body, local.MODEL, _thought(reply), Pace(reply.token_delay_ms / 1000, reply.drop_after_tokens)
-        )
+            return serving.failure(reply.status, "Scripted failure.", "server_error")
+        given, pace = _given(reply), Pace(reply.token_delay_ms / 1000, reply.drop_after_tokens)
+        return await complete(body, serving.MODEL, lambda *_: given, pace)
 
 
 def create_app(peer: ScriptedPeer) -> Starlette:
@@ -105,8 +107,8 @@ def create_app(peer: ScriptedPeer) -> Starlette:
         Route("/debug/connections", debug_connections),
         Route("/debug/script", debug_script, methods=["POST"]),
     ]
-    azure = WebSocketRoute("/openai/v1/realtime", local.realtime)
-    return local.create_app(peer, [*debug, azure])
+    azure = WebSocketRoute("/openai/v1/realtime", serving.realtime)
+    return serving.create_app(peer, [*debug, azure])
 
 
 async def debug_connections(request: Request) -> Response:
@@ -118,7 +120,7 @@ async def debug_connections(request: Request) -> Response:
 
 
 async def debug_script(request: Request) -> Response:
-    """Replace the script; an empty body goes back to the local Responder."""
+    """Replace the script; an empty body: follow none."""
     if not _is_local(request):
         return Response(status_code=404)
     body = await request.body()
@@ -140,12 +142,12 @@ def _knobs(script: ConnectionScript) -> Knobs:
     return knobs
 
 
-def _thought(reply: ChatReply) -> Thought:
+def _given(reply: ChatReply) -> Given:
     calls = (
         Call(call.name, call.arguments if isinstance(call.arguments, str) else json.dumps(call.arguments))
         for call in reply.calls
     )
-    return Thought(reply.text, tuple(calls))
+    return Given(reply.text, tuple(calls))
 
 
 def _is_local(request: Request) -> bool:

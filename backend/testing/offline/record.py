@@ -13,8 +13,9 @@ from typing import Any
 
 import msgspec
 
-from backend.extensions.local.realtime.conversation import Conversation
 from backend.media.frame import BYTES_PER_MS
+from backend.realtime.conversation import Conversation
+from backend.realtime.serving.wire_log import WireLog
 
 MAX_CONNECTIONS = 200
 """Older connections are forgotten first."""
@@ -30,7 +31,7 @@ AUDIO_FIELDS = dict.fromkeys(APPENDS, "audio") | dict.fromkeys(
 )
 
 
-class ConnectionRecord:
+class ConnectionRecord(WireLog):
     """One connection's two logs. Times are seconds since it was opened."""
 
     def __init__(self, number: int, query: dict[str, str]) -> None:

@@ -13,12 +13,8 @@ import msgspec
 from openai.types.realtime import RealtimeClientEvent
 from pydantic import BaseModel, ValidationError
 
-from backend.extensions.local.realtime.core import Realtime
-from backend.extensions.local.realtime.effects import Effect, Send
-from backend.extensions.local.realtime.faults import error_event
+from backend.testing.offline.held import HeldRealtime
 
-STRICT = "not_in_the_schema"
-"""The code of the `error` event that answers what the types do not know."""
 TYPES: dict[str, type[BaseModel]] = {
     get_args(kind.model_fields["type"].annotation)[0]: kind for kind in get_args(get_args(RealtimeClientEvent)[0])
 }
@@ -54,12 +50,8 @@ def _unknown(value: Any, at: str) -> Iterator[str]:
                 yield from _unknown(each, f"{at}{number}.")
 
 
-class StrictRealtime(Realtime):
+class StrictRealtime(HeldRealtime):
     """A conversation that only gets what is right by the types."""
 
-    def receive(self, event: Any) -> list[Effect]:
-        """Carry out a client event, or refuse it with an `error` event that says what is wrong with it."""
-        if found := faults(event):
-            event_id = event.get("event_id") if isinstance(event, dict) else None
-            return self._stamped([Send(error_event("; ".join(found), code=STRICT, client_event_id=event_id))])
-        return super().receive(event)
+    def faults(self, event: Any) -> list[str]:
+        return faults(event)

@@ -1,10 +1,20 @@
-"""Every service behind one address, and the settings that point at it."""
+"""Every service behind one address, and the settings that point at it.
+
+An extension that asks a service of its own has a module `stand_in` with a function `as_service`.
+"""
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from importlib.util import find_spec
 from typing import Any
 
-from backend.testing.services import finnhub, github, newsapi, open_meteo, search_apis
+from backend import extensions
+from backend.testing.services import finnhub, newsapi, open_meteo, search_apis
 from backend.testing.services.server import Reply, Request
 
 SERVICES = {
@@ -13,16 +23,26 @@ SERVICES = {
     "news": newsapi.answering,
     "web": search_apis.searxng,
     "pubmed": search_apis.pubmed,
-    "github": github.seeded().answering,
 }
-"""By the first part of the path."""
+"""Those of the core, by the first part of the path."""
+
+
+@dataclass(frozen=True, slots=True)
+class StandIn:
+    """The service that an extension asks."""
+
+    name: str
+    """The first part of the path, and the extension's group of settings."""
+    answering: Callable[[Request], Reply]
+    settings: Callable[[str], dict[str, Any]]
+    """Its address → the extension's settings that point at it."""
 
 
 def every_service(request: Request) -> Reply:
     """All of them, by the first part of the path."""
     prefix, _, rest = request.path.removeprefix("/").partition("/")
     request.path = f"/{rest}"
-    return SERVICES[prefix](request)
+    return (SERVICES | {each.name: each.answering for each in stand_ins()})[prefix](request)
 
 
 def pointing_at(url: str) -> dict[str, Any]:
@@ -36,5 +56,17 @@ def pointing_at(url: str) -> dict[str, Any]:
         "newsapi_api_key": newsapi.KEY,
         "searxng_url": f"{url}/web",
         "ncbi_url": f"{url}/pubmed",
-        "github": {"base_url": f"{url}/github", "token": github.TOKEN, "repo": github.REPO},
+        **{each.name: each.settings(f"{url}/{each.name}") for each in stand_ins()},
     }
+
+
+@cache
+def stand_ins() -> tuple[StandIn, ...]:
+    """Return the stand-ins of the extensions that are there, each made once."""
+    return tuple(importlib.import_module(name).as_service() for name in _modules())
+
+
+def _modules() -> Iterator[str]:
+    for info in pkgutil.iter_modules(extensions.__path__, f"{extensions.__name__}."):
+        if info.ispkg and find_spec(f"{info.name}.stand_in"):
+            yield f"{info.name}.stand_in"

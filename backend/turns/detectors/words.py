@@ -9,38 +9,21 @@ better feature, and train again.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 
 from backend.turns.grammar import LEADS, classes_of, classify, kind_of, last_sentence
+from backend.turns.languages import ENGLISH
 from backend.turns.patience import PauseContext
 
-
-def _set(words: str) -> frozenset[str]:
-    return frozenset(words.split())
-
-
-_WANTS = {
-    "time": "book reserve schedule arrange appointment reservation table alarm timer meeting",
-    "to": "transfer connect move switch increase translate flight ticket train directions forward reply message from",
-    "of": "name copy price cost balance difference kind sort type lot couple pair part rest date end list number",
-    "about": "question information complaint story tell problem issue news",
-    "matter": "remind ask help explain weather capital wondering calling looking",
-}
+_WANTS = ENGLISH.words_by("completeness", "wants")
 """Words that leave a complement open, by its kind; `_MEETS` has the words that meet it."""
-_MEETS = {
-    "time": _set("at for on in tonight tomorrow today"),
-    "to": _set("to into through with"),
-    "of": _set("of between for on is in from"),
-    "about": _set("about with me that what if on"),
-    "matter": _set("to about with of me in how what if for"),
-}
-_WANTED = {word: kind for kind, words in _WANTS.items() for word in words.split()}
-_BREAKS = _set("that whether if because when where who but while what how which")
-_BE = _set("is are was were am isn't aren't")
-_PRONOUNS = _set("it that this there he she they you we i")
+_MEETS = ENGLISH.words_by("completeness", "meets")
+_WANTED = {word: kind for kind, words in _WANTS.items() for word in words}
+_BREAKS = ENGLISH.words("completeness", "breaks")
+_BE = ENGLISH.words("completeness", "be")
+_PRONOUNS = ENGLISH.words("completeness", "pronouns")
 
 
 _PHRASES = {
@@ -118,7 +101,7 @@ def features(words: list[str]) -> Iterator[str]:
         yield "second clause"
 
 
-_DEPENDENT = re.compile(r"^(and |but |so |well )?(if|when|because|after|before|since|once|while|for my|as)\b")
+_DEPENDENT = ENGLISH.pattern("completeness", "dependent")
 
 
 def _ending(words: list[str], classes: list[str], kind: str) -> Iterator[str]:

@@ -7,56 +7,60 @@ from __future__ import annotations
 
 import json
 
+from backend import page_events as page
 from backend.turns import commands as do
 from backend.turns import events as ev
-from backend.turns import page_events as page
 from backend.turns.commands import Purpose
-from backend.turns.machine import overlap
+from backend.turns.limits import TURN_MIN_MS
+from backend.turns.machine.barge_in import candidate
 from backend.turns.machine.connection import send_typed
-from backend.turns.machine.open_turn import commit_piece, note_rest
-from backend.turns.machine.pieces import begin_turn
-from backend.turns.machine.state import Floor, State, ToolCallState, TurnWords
+from backend.turns.machine.floor.state import Floor
+from backend.turns.machine.floor.typed import take_floor
+from backend.turns.machine.pending_turn.segments import begin_turn
+from backend.turns.machine.pending_turn.state import Standing, TurnWords
+from backend.turns.machine.pending_turn.waiting import commit_segment, note_rest
+from backend.turns.machine.state import State
 from backend.turns.machine.thinkers import submit
-from backend.turns.machine.typed import take_floor
+from backend.turns.machine.tool_calls import ToolCallState
 
 SAID_EARLIER = "You said earlier in this conversation: {words}"
 
 
-def on_input_handed_in(s: State, now: float) -> None:
+def on_input_handed_in(s: State, event: ev.InputHandedIn, now: float) -> None:
     """Take the audio sent so far for a turn; what is spoken goes on, as the program decides about that, too."""
-    if s.lost_at is not None:
-        s.missed = True
+    if s.line.lost_at is not None:
+        s.line.missed = True
         return
     begin_turn(s, now, 0)
-    s.owed_since = None
-    s.words.append(TurnWords(pieces=1, over=True))
+    s.silence.owed_since = None
+    s.pending.words.append(TurnWords(segments=1, standing=Standing.OVER))
     s.commands.append(do.CommitInput())
 
 
-def on_input_commit_wanted(s: State, now: float) -> None:
+def on_input_commit_wanted(s: State, event: ev.InputCommitWanted, now: float) -> None:
     """Commit what is being said, over a reply too; where nothing is, or all of it is committed, do nothing."""
-    voice = s.utterance
-    if voice is None or s.lost_at is not None or voice.sounded_ms(now) < s.limits.turn_min_ms:  # shorter is noise
+    voice = s.floor.voice
+    if voice is None or s.line.lost_at is not None or voice.sounded_ms(now) < TURN_MIN_MS:  # shorter is noise
         return
-    if s.floor is Floor.HELD:
-        overlap.adopt(s, now)
-    if s.floor is not Floor.USER or s.open is None:
+    if s.floor.holder is Floor.HELD:
+        candidate.adopt(s, now)
+    if s.floor.holder is not Floor.USER or s.pending.open is None:
         return
     note_rest(s, voice.sounded_ms(now))
-    if not s.open.uncommitted:
+    if not s.pending.open.uncommitted:
         return
-    commit_piece(s)
+    commit_segment(s)
     if s.limits.endpointing == "provider":
         s.commands.append(do.CommitInput())
     if voice.running_since is not None:
         voice.committed_ms = voice.sounded_ms(now)
 
 
-def on_input_dropped(s: State, now: float) -> None:
+def on_input_dropped(s: State, event: ev.InputDropped, now: float) -> None:
     """Forget the audio sent since the last turn; a voice under way is forgotten with it."""
-    s.utterance = None
-    if s.floor is Floor.USER:
-        s.open = None
+    s.floor.voice = None
+    if s.floor.holder is Floor.USER:
+        s.pending.open = None
         s.pass_floor(Floor.LISTENING)
     s.commands.append(do.ClearInput())
 
@@ -67,42 +71,42 @@ def on_message_added(s: State, event: ev.MessageAdded, now: float) -> None:
     if event.role == "user":
         message = do.AddUserText(text, event.pictures, event.item)
         begin_turn(s, now, 0)
-        s.owed_since = None
-        s.typed += 1
-        s.publish(page.TranscriptCompleted("user", f"typed-{s.typed}", message.words))
+        s.silence.owed_since = None
+        s.floor.typed += 1
+        s.publish(page.TranscriptCompleted("user", f"typed-{s.floor.typed}", message.words))
         send_typed(s, message)
         return
     note = text if event.role == "system" else SAID_EARLIER.format(words=json.dumps(text, ensure_ascii=False))
-    if s.lost_at is None:
+    if s.line.lost_at is None:
         s.commands.append(do.AddNote(note, event.item))
     else:
-        s.notes.append(note)
+        s.line.notes.append(note)
 
 
-def on_tool_answered(s: State, call_id: str, output: str) -> None:
+def on_tool_answered(s: State, event: ev.ToolAnswered, now: float) -> None:
     """Submit what the program's own tool has returned; it is spoken with the reply that is asked for."""
-    call = s.calls.answer(call_id)
+    call = s.calls.answer(event.call)
     if call is None:
         return
-    if call.turn != s.turn:
+    if call.turn != s.floor.turn:
         call.state = ToolCallState.STALE
-    submit(s, call, output)
+    submit(s, call, event.output)
 
 
-def on_reply_requested(s: State, hint: str, now: float) -> None:
+def on_reply_requested(s: State, event: ev.ReplyRequested, now: float) -> None:
     """Want a reply, as soon as the floor allows it: to results that are there, or else to what was said."""
     answered = any(call.state is ToolCallState.ANSWERED for call in s.calls.entries.values())
-    s.reply_hint = hint
-    if s.owed_since is None:
-        s.owed_since = now
+    s.replies.hint = event.hint
+    if s.silence.owed_since is None:
+        s.silence.owed_since = now
     s.note_caller(now)
-    s.want(Purpose.RESULT if answered else Purpose.ANSWER)
+    s.replies.want(Purpose.RESULT if answered else Purpose.ANSWER)
 
 
-def on_reply_called_off(s: State, now: float) -> None:
+def on_reply_called_off(s: State, event: ev.ReplyCalledOff, now: float) -> None:
     """Stop what is spoken, prepared or wanted; the work of Thinkers goes on."""
-    if s.floor is Floor.USER or s.leaving:
+    if s.floor.holder is Floor.USER or s.farewell.reason:
         return
-    s.owed_since = None
+    s.silence.owed_since = None
     take_floor(s, now)
-    s.wanted.clear()
+    s.replies.wanted.clear()

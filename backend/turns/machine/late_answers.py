@@ -1,19 +1,17 @@
-"""Answers that come when the caller has moved on: told when the floor is free, unless nobody wants them any more.
-
-Each is a notice (see `conversation.notices`) under the id of its call. It is dropped when it grows too old, when the
-same is asked again, and when the caller says "never mind".
-"""
+"""Late answers as notices, each under the id of its call: `turns.turn` says what happens to which answer."""
 
 from __future__ import annotations
 
 import json
 import re
 
+from backend import page_events as page
 from backend.turns import commands as do
 from backend.turns import events as ev
-from backend.turns import page_events as page
 from backend.turns.grammar import classify, words_of
-from backend.turns.machine.state import State, ToolCallEntry, ToolCallState
+from backend.turns.languages import ENGLISH
+from backend.turns.machine.state import State
+from backend.turns.machine.tool_calls import ToolCallEntry, ToolCallState
 
 DISMISSED = json.dumps({"cancelled": "The caller has cancelled this question. At most say that it is all right."})
 """The result the Responder is given for a dismissed call."""
@@ -22,18 +20,11 @@ SAME_SHARE = 0.7
 _FUNCTION_WORDS = frozenset(
     ("determiner", "preposition", "auxiliary", "subject", "polite", "question word", "conjunction")
 )
-_NEVER_MIND = re.compile(
-    r"\W*(?:(?:oh|ah|no|okay|ok|well|sorry|actually|wait|please|hmm|um|uh|you know what)\W+)*"
-    r"(?:never ?mind\b|forget about\b|cancel the (?:search|question|research)\b|don't bother\b|no longer needed\b|"
-    r"(?:(?:it|that) )?doesn't matter\b|stop (?:looking|searching|researching)\b|"
-    r"(?:forget|cancel|drop|leave|skip|(?:i )?don't need) (?:it|that)(?: any ?more)?\s*"
-    r"(?:$|[^\w\s]|(?:please|then|now|and|but|what|how|tell)\b))",  # "cancel that meeting" is a wish of its own
-    re.IGNORECASE,
-)
+_NEVER_MIND = ENGLISH.pattern("dismissal", "never_mind", re.IGNORECASE)
 
 
 def announce_later(s: State, call: ToolCallEntry, event: ev.ThinkerFinished) -> bool:
-    """Have a late answer told when the floor is free; return False where it is not to be told."""
+    """Have a late answer spoken when the floor is free; return False where it is not to be spoken."""
     expires_at = call.since + s.limits.late_answer_max_s
     asked_again = any(later.since > call.since and _ask_the_same(call, later) for later in s.calls.entries.values())
     if not event.late or not s.limits.late_answer_max_s or asked_again:
@@ -57,7 +48,7 @@ def drop_if_called_off(s: State, words: str) -> None:
     for other in s.notices.late_answers():
         s.notices.withdraw(other)
     for call in s.calls.running():
-        if call.turn < s.turn:
+        if call.turn < s.floor.turn:
             dismiss(s, call)
 
 
@@ -71,7 +62,7 @@ def dismiss(s: State, call: ToolCallEntry) -> None:
 
 
 def note_told(s: State) -> None:
-    """Show the answers that were told late as told."""
+    """Show the answers that were spoken late as spoken."""
     for told in s.notices.take_told_answers():
         call = s.calls.entries.get(told)
         if call:
@@ -80,7 +71,7 @@ def note_told(s: State) -> None:
 
 
 def _asked_in(arguments: str) -> frozenset[str]:
-    """Return the words by which the question of a tool call is told from another; none for unreadable arguments."""
+    """Return the words by which the question of a tool call differs from another; none for unreadable arguments."""
     try:
         given = json.loads(arguments)
     except ValueError:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from backend import page_events as page
 from backend.turns import commands as do
-from backend.turns import page_events as page
 from backend.turns.commands import Clip, Purpose
-from backend.turns.machine import early_words
+from backend.turns.limits import RETRY_AFTER_S
+from backend.turns.machine.barge_in.state import BargeIn, SuspendedReply
+from backend.turns.machine.floor.state import Floor, Playback
 from backend.turns.machine.late_answers import drop_if_called_off
-from backend.turns.machine.state import Floor, Parked, Phase, State, TurnWords
+from backend.turns.machine.pending_turn import early_words
+from backend.turns.machine.pending_turn.state import Standing, TurnWords
+from backend.turns.machine.reply.state import Phase
+from backend.turns.machine.state import State
 from backend.turns.spoken import SpokenItem
 
 MAX_UNTRANSCRIBED = 4
@@ -19,45 +24,49 @@ MUTE_AFTER = 2
 def hold(s: State) -> None:
     """Turn down what is playing, or hold it back if it has not begun, until it is clear what the voice wants."""
     s.pass_floor(Floor.HELD)
-    s.ducked = s.may_duck
-    if not s.ducked:
-        end_suspicion(s)
-    s.suspected = False
-    s.commands.append(do.DuckPlayback() if s.ducked else do.HoldPlayback())
+    if s.may_duck:
+        s.barge_in.phase = BargeIn.DUCKED
+        s.commands.append(do.DuckPlayback())
+    else:
+        end_hint(s)
+        s.barge_in.phase = BargeIn.HELD
+        s.commands.append(do.HoldPlayback())
 
 
-def end_suspicion(s: State) -> None:
+def end_hint(s: State) -> None:
     """Turn up again what was turned down for a voice that may have been beginning."""
-    if s.suspected:
-        s.suspected = False
+    if s.barge_in.phase is BargeIn.HINTED:
+        s.barge_in.phase = BargeIn.NONE
         s.commands.append(do.UnduckPlayback())
 
 
 def release_hold(s: State) -> None:
     """Resume playback as it was: it was only a cough, or a murmur."""
-    s.commands.append(do.UnduckPlayback() if s.ducked else do.ResumePlayback())
-    s.pass_floor(Floor.ASSISTANT if s.playing else Floor.LISTENING)
+    s.commands.append(do.UnduckPlayback() if s.barge_in.phase is BargeIn.DUCKED else do.ResumePlayback())
+    s.pass_floor(Floor.ASSISTANT if s.floor.playing else Floor.LISTENING)
 
 
 def forget_words(s: State, words: TurnWords) -> None:
     """Delete what was committed: it was no turn."""
-    s.words = [each for each in s.words if each is not words]
+    s.pending.words = [each for each in s.pending.words if each is not words]
     s.commands += [do.DeleteItem(item) for item in words.items]
 
 
-def stop_reply(s: State, now: float, *, park: bool = False) -> None:
-    """Stop the reply that is being spoken, and drop all that were wanted; what is parked can be brought back."""
-    s.wanted.clear()
-    cut_short = s.reply is not None and s.reply.wanted
+def stop_reply(s: State, now: float, *, suspend: bool = False) -> None:
+    """Stop the reply that is being spoken, and drop all that were wanted; one that is suspended can be brought back."""
+    s.replies.wanted.clear()
+    cut_short = s.replies.in_flight is not None and s.replies.in_flight.wanted
     cancel_reply(s, now)
-    s.playing = s.reading_out = s.suspected = False
-    s.parked = Parked(cut_short) if park else None
+    s.floor.playback = Playback.SILENT
+    if s.barge_in.phase is BargeIn.HINTED:
+        s.barge_in.phase = BargeIn.NONE
+    s.barge_in.suspended = SuspendedReply(cut_short) if suspend else None
     s.commands.append(do.FlushPlayback())
 
 
 def cancel_reply(s: State, now: float) -> None:
     """Have the provider stop generating; what it still sends is dropped."""
-    reply = s.reply
+    reply = s.replies.in_flight
     if reply and reply.wanted:
         s.commands.append(do.CancelReply(reply.id))
         reply.phase = Phase.CANCELLING
@@ -66,18 +75,18 @@ def cancel_reply(s: State, now: float) -> None:
 
 def forget_input(s: State) -> None:
     """Discard the audio sent since the last commit; a provider that endpoints commits it all the same."""
-    s.missed = False
+    s.line.missed = False
     early_words.take_back(s)
     if s.limits.endpointing == "local":
         s.commands.append(do.ClearInput())
     else:
-        s.discard_commit = True
+        s.pending.discard_commit = True
 
 
 def settle_words(s: State) -> None:
     """Show and remember the words of turns that are over, as far as they are transcribed."""
-    for words in s.words:
-        if not words.over or not words.items or not words.complete:
+    for words in s.pending.words:
+        if words.standing is not Standing.OVER or not words.items or not words.complete:
             continue
         fresh = " ".join(text for text in list(words.items.values())[words.remembered :] if text)
         if words.remembered < len(words.items):
@@ -86,13 +95,13 @@ def settle_words(s: State) -> None:
         if fresh:
             s.commands.append(do.Remember("user", fresh))
             drop_if_called_off(s, fresh)
-    s.words = [words for words in s.words if not (words.over and words.complete)]
-    del s.words[:-MAX_UNTRANSCRIBED]
+    s.pending.words = [words for words in s.pending.words if words.standing is not Standing.OVER or not words.complete]
+    del s.pending.words[:-MAX_UNTRANSCRIBED]
 
 
 def finish_items(s: State, item: str | None = None) -> list[SpokenItem]:
     """Close `item`, or all that have begun, since no more will come of them; return those that were open."""
-    finished = s.items.finish(item)
+    finished = s.replies.items.finish(item)
     for spoken in finished:
         s.publish(page.ReplyWorded(spoken.item, spoken.text.strip()))
     return finished
@@ -100,12 +109,12 @@ def finish_items(s: State, item: str | None = None) -> list[SpokenItem]:
 
 def leave_mute(s: State, purpose: Purpose, now: float) -> bool:
     """Have another provider give that reply if this one is mute; return whether the call can go over to one."""
-    if s.unanswered < MUTE_AFTER or s.left >= s.limits.other_providers:
+    if s.replies.unanswered < MUTE_AFTER or s.replies.left >= s.limits.other_providers:
         return False
-    s.left += 1
-    s.unanswered = 0
-    s.not_before = now + s.limits.retry_after_s  # the connection is given up by then
-    s.want(purpose)
+    s.replies.left += 1
+    s.replies.unanswered = 0
+    s.replies.not_before = now + RETRY_AFTER_S  # the connection is given up by then
+    s.replies.want(purpose)
     s.commands.append(do.LeaveResponder())
     return True
 
@@ -118,25 +127,25 @@ def apologise(s: State, why: str) -> None:
 
 def play_clip(s: State, clip: Clip) -> None:
     """Play one of our recordings, unless the caller has the floor."""
-    if s.floor not in (Floor.LISTENING, Floor.ASSISTANT):
+    if not s.floor.may_speak:
         return
-    s.playing = True
+    s.floor.begin_playback()
     s.pass_floor(Floor.ASSISTANT)
     s.commands.append(do.PlayClip(clip))
-    s.publish(page.TranscriptCompleted("assistant", f"clip-{clip}-{s.turn}", do.CLIP_WORDS[clip]))
+    s.publish(page.TranscriptCompleted("assistant", f"clip-{clip}-{s.floor.turn}", do.CLIP_WORDS[clip]))
 
 
 def close(s: State, reason: str) -> None:
     """Hang up, and cancel everything that is under way."""
     s.pass_floor(Floor.CLOSED)
-    for words in s.words:
-        words.over = True
+    for words in s.pending.words:
+        words.standing = Standing.OVER
     settle_words(s)
-    s.wanted.clear()
-    s.asked_for.clear()
-    if s.reply and s.reply.wanted:
-        s.commands.append(do.CancelReply(s.reply.id))
-    s.reply = None
+    s.replies.wanted.clear()
+    s.calls.asked_for.clear()
+    if s.replies.in_flight and s.replies.in_flight.wanted:
+        s.commands.append(do.CancelReply(s.replies.in_flight.id))
+    s.replies.in_flight = None
     s.commands.extend(do.CancelThinker(call.call) for call in s.calls.running())
     s.commands.append(do.FlushPlayback())
     s.commands.append(do.HangUp(reason))

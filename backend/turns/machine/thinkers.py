@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import json
 
+from backend import page_events as page
 from backend.turns import commands as do
 from backend.turns import events as ev
-from backend.turns import page_events as page
 from backend.turns.commands import Purpose
+from backend.turns.machine.floor.playback import bring_back
+from backend.turns.machine.floor.state import Floor
 from backend.turns.machine.late_answers import announce_later, dismiss, supersede
-from backend.turns.machine.open_turn import close_turn, defer
-from backend.turns.machine.playback import bring_back
-from backend.turns.machine.state import IDLE, Floor, State, ToolCallEntry, ToolCallState
+from backend.turns.machine.pending_turn.waiting import close_turn, defer
+from backend.turns.machine.state import IDLE, State
+from backend.turns.machine.tool_calls import ToolCallEntry, ToolCallState
 
 OVERTAKEN = json.dumps({"error": "cancelled: the caller took the floor"})
 """The result for a call of a reply that nobody wants any more."""
 
 
 TOLD_LATER = json.dumps({"status": "The caller has moved on. Say nothing about it until you are asked to tell it."})
-"""The result of a call whose answer comes too late, and is told by and by."""
+"""The result of a call whose answer comes too late, and is spoken by and by."""
 WAITING = json.dumps({"status": "waiting for the caller"})
 """The result for `wait_for_user`."""
 NOT_WAITING = json.dumps({"error": "The caller waits for your answer: give it."})
@@ -27,19 +29,18 @@ NOT_WAITING = json.dumps({"error": "The caller waits for your answer: give it."}
 
 def on_tool_called(s: State, event: ev.ToolCalled, now: float) -> None:
     """Run a Thinker for a tool call of the reply in flight; refuse calls of other replies."""
+    reply = s.replies.streaming(event.reply)
+    if reply is None:
+        on_overtaken(s, event, now)
+        return
     if defer(s, event, now):
         return
-    call = s.calls.open(event.call, event.reply, s.turn, now)
+    call = s.calls.open(event.call, event.reply, s.floor.turn, now)
     if call is None:
-        return
-    reply = s.streaming(event.reply)
-    if reply is None:
-        call.state = ToolCallState.SETTLED
-        s.commands.append(do.SubmitResult(event.call, OVERTAKEN, silent=True))
         return
     if event.name == do.WAIT_FOR_USER:
         call.state = ToolCallState.SETTLED
-        if s.open is None:  # the reply then comes to nothing, and is asked for once more
+        if s.pending.open is None:  # the reply then comes to nothing, and is asked for once more
             s.commands.append(do.SubmitResult(call.call, NOT_WAITING))
             return
         reply.called = True
@@ -50,24 +51,32 @@ def on_tool_called(s: State, event: ev.ToolCalled, now: float) -> None:
     reply.since = now
     call.arguments = event.arguments
     supersede(s, call)
-    turn = s.open or s.answered
+    turn = s.pending.open or s.pending.answered
     unsure = turn is not None and turn.words.unsure
     s.commands.append(do.RunThinker(event.call, event.name, event.arguments, unsure))
 
 
+def on_overtaken(s: State, event: ev.ToolCalled, now: float) -> None:
+    """Answer a tool call of a reply that nobody wants any more: the provider waits for that, too."""
+    call = s.calls.open(event.call, event.reply, s.floor.turn, now)
+    if call:
+        call.state = ToolCallState.SETTLED
+        s.commands.append(do.SubmitResult(event.call, OVERTAKEN, silent=True))
+
+
 def _stay_silent(s: State, now: float) -> None:
     """Give no answer: what was said was not meant for us, and the reply it cut goes on."""
-    if s.floor is Floor.PAUSING:
+    if s.floor.holder is Floor.PAUSING:
         close_turn(s, now)
-    s.open = None
-    s.owed_since = None
+    s.pending.open = None
+    s.silence.owed_since = None
     s.clock.drop()
     s.note_caller(now)
     bring_back(s)
 
 
-def on_finished(s: State, event: ev.ThinkerFinished, outcome: page.ThinkerStage = "complete") -> None:
-    """Submit a Thinker's answer; it is spoken if it came in time, and otherwise told when the floor is free."""
+def on_finished(s: State, event: ev.ThinkerFinished, now: float, outcome: page.ThinkerStage = "complete") -> None:
+    """Submit a Thinker's answer; it is spoken if it came in time, and otherwise when the floor is free."""
     call = s.calls.answer(event.call)
     if call is None:
         return
@@ -75,7 +84,7 @@ def on_finished(s: State, event: ev.ThinkerFinished, outcome: page.ThinkerStage 
         call.state = ToolCallState.SETTLED
         submit(s, call, event.output, silent=True)
         return
-    if call.turn != s.turn:
+    if call.turn != s.floor.turn:
         call.state = ToolCallState.STALE
         submit(s, call, TOLD_LATER if announce_later(s, call, event) else event.output, silent=True)
         s.publish(page.ThinkerChanged(call.call, "stale"))
@@ -83,55 +92,58 @@ def on_finished(s: State, event: ev.ThinkerFinished, outcome: page.ThinkerStage 
     submit(s, call, event.output)
     s.publish(page.ThinkerChanged(call.call, outcome))
     if ToolCallState.RUNNING not in s.calls.states_of(call.group):
-        s.want(Purpose.RESULT)
-    s.uninterruptible |= not event.interruptible
+        s.replies.want(Purpose.RESULT)
+    s.replies.read_out_next |= not event.interruptible
 
 
-def on_failed(s: State, call_id: str, reason: str) -> None:
+def on_failed(s: State, event: ev.ThinkerFailed, now: float) -> None:
     """Submit that a Thinker has no answer."""
-    on_finished(s, ev.ThinkerFinished(call_id, json.dumps({"error": reason})), "failed")
+    on_finished(s, ev.ThinkerFinished(event.call, json.dumps({"error": event.reason})), now, "failed")
 
 
-def on_dismissed(s: State, call_id: str, now: float) -> None:
+def on_dismissed(s: State, event: ev.ThinkerDismissed, now: float) -> None:
     """Stop a Thinker whose answer the caller does not want any more."""
-    call = s.calls.answer(call_id)
+    call = s.calls.answer(event.call)
     if call is None:
         return
     dismiss(s, call)
     s.note_caller(now)
-    silent = s.owed_since is not None and not s.calls.running(s.turn)
+    silent = s.silence.owed_since is not None and not s.calls.running(s.floor.turn)
     states = s.calls.states_of(call.group)
-    group_over = call.turn == s.turn and ToolCallState.RUNNING not in states
+    group_over = call.turn == s.floor.turn and ToolCallState.RUNNING not in states
     if group_over and (silent or ToolCallState.ANSWERED in states):
-        s.want(Purpose.RESULT)
+        s.replies.want(Purpose.RESULT)
 
 
-def on_late_answer_wanted(s: State, call_id: str, output: str, now: float) -> None:
+def on_late_answer_wanted(s: State, event: ev.LateAnswerWanted, now: float) -> None:
     """Speak an answer that came too late; while the caller speaks, after the answer to that."""
+    call_id = event.call
     call = s.calls.entries.get(call_id)
     is_stale = call is not None and call.state is ToolCallState.STALE
-    if s.leaving not in (None, IDLE) or call_id in s.asked_for or not is_stale or s.notices.ask_for(call_id):
+    if not is_stale or call_id in s.calls.asked_for or s.farewell.reason not in (None, IDLE):
+        return
+    if s.notices.ask_for(call_id):  # it is being told already
         return
     s.notices.withdraw(call_id)
-    speaking = s.floor in (Floor.USER, Floor.HELD)
-    s.asked_for[call_id] = output, s.turn + speaking
+    speaking = s.floor.holder in (Floor.USER, Floor.HELD)
+    s.calls.asked_for[call_id] = event.output, s.floor.turn + speaking
     s.publish(page.ThinkerChanged(call_id, "complete"))
     s.note_caller(now)
 
 
 def hand_in_asked_for(s: State) -> None:
     """Submit the late answers the caller asked for, right before the reply that speaks them."""
-    for call, (output, _) in s.asked_for.items():
+    for call, (output, _) in s.calls.asked_for.items():
         s.commands.append(do.AddNote(output))
         s.calls.entries[call].state = ToolCallState.SETTLED
-    s.asked_for.clear()
+    s.calls.asked_for.clear()
 
 
 def overtake(s: State) -> None:
     """Mark as stale what nobody has heard by the beginning of a new turn."""
-    overtaken = [call for call, (_, turn) in s.asked_for.items() if turn < s.turn]
+    overtaken = [call for call, (_, turn) in s.calls.asked_for.items() if turn < s.floor.turn]
     for call in overtaken:
-        del s.asked_for[call]
+        del s.calls.asked_for[call]
     for call in (*s.calls.move_answered(ToolCallState.STALE), *overtaken):
         s.publish(page.ThinkerChanged(call, "stale"))
 
@@ -140,7 +152,7 @@ def submit(s: State, call: ToolCallEntry, output: str, *, silent: bool = False) 
     """Submit an answer as the call's result; once its connection is lost, as a note."""
     if not call.orphaned:
         s.commands.append(do.SubmitResult(call.call, output, silent))
-    elif s.lost_at is None:
+    elif s.line.lost_at is None:
         s.commands.append(do.AddNote(output))
     else:
-        s.notes.append(output)
+        s.line.notes.append(output)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
-from backend.extensions.calendar.base import EventDraft, Moment, Occurrence, Stored
+from backend.extensions.calendar.base import EventDraft, Occurrence, Stored
 from backend.extensions.calendar.events import occurrences, write
+from backend.language.moments import Moment
 
 NEW_YORK = ZoneInfo("America/New_York")
 BERLIN = ZoneInfo("Europe/Berlin")

@@ -67,7 +67,7 @@ async def test_a_wrong_password_is_told_with_what_the_operator_can_do(tmp_path: 
             with pytest.raises(CalendarUnavailable):  # the same server, gone in the middle of the day
                 await right.get("ada", "a.ics")
     assert [type(outcome) for outcome in outcomes] == [CalendarRefused] * 7
-    assert all("CALDAV_PASSWORD" in getattr(outcome, "hint", "") for outcome in outcomes)
+    assert all("CALENDAR__PASSWORD" in getattr(outcome, "hint", "") for outcome in outcomes)
     assert PASSWORD not in repr(outcomes) + repr(right)
 
 

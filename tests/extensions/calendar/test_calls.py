@@ -3,21 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import httpx2
 
-from tests.support.running_server import PlacedCall, RunningServer, a_browser, placed_call, running_server
-
-
-async def type_text(call: PlacedCall, text: str) -> dict[str, Any]:
-    """Type, and wait for the specialist's part in the answer."""
-    headers = {"authorization": f"Bearer {call.ticket.token}"}
-    answer = await call.http.post(
-        f"/api/sessions/{call.ticket.session_id}/messages", json={"text": text}, headers=headers
-    )
-    assert answer.status_code == 202, answer.text
-    return (await call.told("thinker", within_s=20.0, event="complete")).data
+from tests.support.running_server import RunningServer, a_browser, placed_call, running_server, type_text
 
 
 async def calendar(browser: httpx2.AsyncClient) -> dict[str, str]:

@@ -6,7 +6,8 @@ from datetime import date, datetime, timedelta
 
 import pytest
 
-from backend.extensions.calendar.base import BadEvent, CalendarRefused, EventChanges, NoSuchEvent
+from backend.errors import BadMoment
+from backend.extensions.calendar.base import CalendarRefused, EventChanges, NoSuchEvent
 from backend.extensions.calendar.edits import changed, without
 from tests.extensions.calendar.events_of import BERLIN, HOUR, NEW_YORK, NOW, at, event, found, standup, starts
 
@@ -54,7 +55,7 @@ def test_an_end_or_a_length_alone_keeps_the_start() -> None:
 
 @pytest.mark.parametrize("end", [at("2026-10-30 09:30"), at("2026-10-29 10:00"), date(2026, 10, 31)])
 def test_an_end_that_is_none_is_refused(end: date) -> None:
-    with pytest.raises(BadEvent):
+    with pytest.raises(BadMoment):
         changed(event(at("2026-10-30 09:30"), at("2026-10-30 11:00")), EventChanges(end=end), None, NOW)
 
 
@@ -151,7 +152,7 @@ def test_a_series_can_begin_on_another_day() -> None:
 def test_a_series_on_set_days_needs_to_be_told_the_new_ones() -> None:
     text = standup("FREQ=WEEKLY;BYDAY=FR;COUNT=3")
     monday = at("2026-11-02 10:00")
-    with pytest.raises(BadEvent, match="set days"):
+    with pytest.raises(BadMoment, match="set days"):
         changed(text, EventChanges(start=monday), None, NOW)
     text = changed(text, EventChanges(start=monday, repeats="FREQ=WEEKLY;BYDAY=MO;COUNT=2"), None, NOW)
     assert starts(text, days=60) == ["11-02 10:00", "11-09 10:00"]
@@ -168,7 +169,7 @@ def test_a_series_can_stop_repeating_and_an_event_begin_to() -> None:
 
 
 def test_one_occurrence_cannot_repeat() -> None:
-    with pytest.raises(BadEvent):
+    with pytest.raises(BadMoment):
         changed(SERIES, EventChanges(repeats="weekly"), SUNDAY, NOW)
 
 

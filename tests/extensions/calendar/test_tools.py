@@ -19,17 +19,19 @@ from backend.extensions.calendar.base import CalendarUnavailable, EventStore
 from backend.extensions.calendar.caldav import CalDavStore
 from backend.extensions.calendar.calendars import Calendars, open_calendars
 from backend.extensions.calendar.local import LocalStore
-from backend.settings.settings import load_settings
-from backend.storage.memory import Memory
-from backend.testing.memory import FakeMemory
-from backend.tools.base import Clock
-from backend.tools.calendar import (
+from backend.extensions.calendar.settings import CalendarSettings
+from backend.extensions.calendar.tools import (
     calendar_create_event,
     calendar_delete_event,
     calendar_list_events,
     calendar_update_event,
 )
+from backend.settings.settings import load_settings
+from backend.storage.memory import Memory
+from backend.testing.memory import FakeMemory
+from backend.tools.base import Clock
 from backend.tools.runner import Toolbox
+from tests.support.agents import toolbox
 from tests.support.consent import confirmations, tool_context
 from tests.support.radicale import PASSWORD, USERNAME, Radicale, radicale
 
@@ -348,7 +350,9 @@ async def test_settings_choose_the_server_and_fall_back_on_files(tmp_path: Path,
     async with httpx2.AsyncClient() as http:
         local = load_settings(_env_file=None, data_dir=tmp_path)
         remote = load_settings(
-            _env_file=None, data_dir=tmp_path, caldav_url=server.url, caldav_username=USERNAME, caldav_password=PASSWORD
+            _env_file=None,
+            data_dir=tmp_path,
+            calendar={"url": server.url, "username": USERNAME, "password": PASSWORD},
         )
         for settings, label in ((local, "kept on this server"), (remote, "kept on the calendar server")):
             calendars = open_calendars(settings, http)
@@ -359,6 +363,11 @@ async def test_settings_choose_the_server_and_fall_back_on_files(tmp_path: Path,
 
 @pytest.mark.parametrize("url", ["cal.example.com", "ftp://cal.example.com", "https://ada:secret@cal.example.com/"])
 def test_an_address_that_is_none_or_holds_a_password_is_refused_at_the_start(url: str) -> None:
-    with pytest.raises(SettingsError, match="CALDAV_URL") as refused:
-        load_settings(_env_file=None, caldav_url=url)
+    with pytest.raises(SettingsError, match="CALENDAR__URL") as refused:
+        load_settings(_env_file=None, calendar={"url": url}).of(CalendarSettings)
     assert "secret" not in str(refused.value)
+
+
+def test_deleting_is_shown_as_needing_the_users_agreement() -> None:
+    [shown] = toolbox(calendar_delete_event).described("chat")
+    assert shown["name"] == "calendar_delete_event" and shown["confirm"]

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from backend.errors import BadPlugin
+from backend.extensions.github.stand_in import REPO, TOKEN, GitHub, seeded
 from backend.settings.settings import Settings, load_settings
-from backend.testing.services.github import REPO, TOKEN, GitHub, seeded
 from backend.testing.services.server import serving
 from backend.thinkers.base import Manifest
 from backend.thinkers.registry import Thinker, ThinkerRegistry

@@ -14,8 +14,8 @@ import pytest
 from backend.extensions.github import api as github_api
 from backend.extensions.github.issue import github_issue
 from backend.extensions.github.settings import GitHubSettings
+from backend.extensions.github.stand_in import HOUR_S, REPO, TOKEN, GitHub
 from backend.settings.settings import Settings, load_settings
-from backend.testing.services.github import HOUR_S, REPO, TOKEN, GitHub
 from backend.testing.services.server import ApiServer, Reply, Request, json_reply, serving, text_reply
 from backend.tools.base import Clock
 from backend.tools.runner import Toolbox, ToolResult

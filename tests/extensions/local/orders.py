@@ -7,32 +7,21 @@ from collections.abc import AsyncIterator, Sequence
 from datetime import datetime
 from typing import Any
 
-from backend.app.extensions import installed
 from backend.extensions.local.dialogue.base import Part, Sentence
 from backend.extensions.local.dialogue.calls import Thought
 from backend.extensions.local.dialogue.routing import Specialist
 from backend.extensions.local.dialogue.small_talk import Talk
 from backend.extensions.local.dialogue.understanding import Question, understand
 from backend.extensions.local.dialogue.without_model import complete
-from backend.extensions.local.realtime.items import Item
-from backend.extensions.local.realtime.response import Order
+from backend.realtime.items import Item
+from backend.realtime.serving.reply_stream import Order
 from backend.thinkers.base import Manifest
 from backend.thinkers.registry import described
-from backend.tools.discovery import package_modules
-from backend.tools.registry import tools_of
+from tests.support.declared import all_manifests, all_tools
 
-_HERE = installed([])
-MANIFESTS: tuple[Manifest, ...] = tuple(
-    module.MANIFEST
-    for module in (*package_modules("backend.thinkers"), *_HERE.modules("thinkers"))
-    if hasattr(module, "MANIFEST")
-)
-"""Those of the core, and of the extensions that are there."""
-TOOLS = {
-    tool.name: tool
-    for module in (*package_modules("backend.tools"), *_HERE.modules("tools"))
-    for tool in tools_of(module)
-}
+MANIFESTS = tuple(each for each in all_manifests() if not each.needs_set_up)
+"""Those of the core and of the extensions that are there; not those that need to be set up."""
+TOOLS = all_tools()
 GENERAL = "knowledge"
 NOW = datetime(2026, 3, 2, 9, 30)
 

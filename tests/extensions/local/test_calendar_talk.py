@@ -10,7 +10,7 @@ import pytest
 from backend.extensions.local.dialogue.arguments import new_start
 from backend.extensions.local.dialogue.calls import Thought
 from tests.extensions.local.orders import after, called, route_of
-from tests.extensions.local.realtime_client import call
+from tests.realtime.checked_client import call
 from tests.support.offline_peer import OfflinePeer
 
 TOOLS = (

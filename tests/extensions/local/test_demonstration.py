@@ -14,8 +14,9 @@ from backend.media.frame import FRAME_BYTES, Frame
 from backend.media.opus import OpusDecoder, OpusEncoder
 from tests.extensions.local.flite import VOICES, spoken_by
 from tests.extensions.local.orders import route_of
-from tests.extensions.local.realtime_client import Event, RealtimeClient, call
+from tests.realtime.checked_client import RealtimeClient, call
 from tests.support.offline_peer import OfflinePeer
+from tests.support.realtime_events import Event
 
 ROUTE = route_of("knowledge", "weather")
 SENTENCES = (

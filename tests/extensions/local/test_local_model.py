@@ -13,7 +13,7 @@ import pytest
 from openai import APIError, APIStatusError, AsyncOpenAI
 
 from backend.testing.services.server import Reply, serving
-from tests.extensions.local.realtime_client import call
+from tests.realtime.checked_client import call
 from tests.support.chat_api import chunk, ended, stream, words
 from tests.support.offline_peer import OfflinePeer
 

@@ -1,4 +1,4 @@
-"""A plugin that no rule knows: it is asked, its tool's arguments are filled, its result spoken."""
+"""A plugin made up on the spot, which no rule knows: it is asked, its tool's arguments are filled, its result said."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ async def test_spoken_questions_reach_the_plugins_tool_and_its_results_are_heard
 
 
 async def asked(call: PlacedCall, voice: str, question: str, answer: str) -> bytes:
-    """Ask; wait until the plugin's answer was spoken; return the sound of all that was said."""
+    """Ask; wait until the plugin's answer was said; return the sound of all that was said."""
     events, frames = len(call.events), len(call.caller.received.frames)
 
     def told() -> list[str]:

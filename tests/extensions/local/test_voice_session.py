@@ -7,24 +7,24 @@ from collections.abc import AsyncIterator, Sequence
 
 from backend.extensions.local.dialogue.base import Part, Sentence
 from backend.extensions.local.engines import Engines
-from backend.extensions.local.realtime.core import Realtime
-from backend.extensions.local.realtime.effects import Answer, Discard, Feed, Listen, Open, Silenced
-from backend.extensions.local.realtime.items import Item
-from backend.extensions.local.realtime.parts import (
-    Audio,
-    Begin,
-    Call,
-    End,
-    Transcript,
-    TranscriptDone,
-    TranscriptFailed,
-    Words,
-)
-from backend.extensions.local.realtime.response import Order
 from backend.extensions.local.recognition.base import RecognitionFailed
 from backend.extensions.local.synthesis.base import Piece, SynthesisFailed
 from backend.extensions.local.voice_session import GAP_S, SAID_ALONE, VoiceSession, with_pause
-from tests.extensions.local.talking import a_core, append, ask, events, said, tell
+from backend.realtime.items import Item
+from backend.realtime.serving.core import Realtime
+from backend.realtime.serving.effects import Discard, Feed, Listen, MakeReply, Open, Silenced
+from backend.realtime.serving.parts import (
+    Begin,
+    Call,
+    End,
+    ReplySound,
+    TranscriptDone,
+    TranscriptFailed,
+    TranscriptGrew,
+    Words,
+)
+from backend.realtime.serving.reply_stream import Order
+from tests.realtime.talking import a_core, append, ask, events, said, tell
 
 SECOND = bytes(48_000)
 
@@ -137,10 +137,10 @@ async def test_the_rest_of_the_transcript_follows_the_commit() -> None:
     heard = session(HeardText(["what is the"], "What is the weather?"), HeardText(["what is the"], "what is the time"))
     early = [part async for part in heard.listen()]
     parts = [part async for part in heard.hear(Item("a", "message"), SECOND)]
-    assert early == [Transcript("what is")] and parts == [TranscriptDone("What is the weather?")]
-    assert [part async for part in heard.listen()] == [Transcript("what is")]
+    assert early == [TranscriptGrew("what is")] and parts == [TranscriptDone("What is the weather?")]
+    assert [part async for part in heard.listen()] == [TranscriptGrew("what is")]
     parts = [part async for part in heard.hear(Item("b", "message"), SECOND)]
-    assert parts == [Transcript(" the time"), TranscriptDone("what is the time")]
+    assert parts == [TranscriptGrew(" the time"), TranscriptDone("what is the time")]
 
 
 async def test_of_transcripts_that_sound_alike_the_client_is_told_the_one_the_dialogue_chose() -> None:
@@ -149,7 +149,7 @@ async def test_of_transcripts_that_sound_alike_the_client_is_told_the_one_the_di
     heard = session(utterance)
     heard.listen()
     parts = [part async for part in heard.hear(Item("a", "message"), SECOND)]
-    assert parts == [Transcript("Show me my notes"), TranscriptDone("Show me my notes")]
+    assert parts == [TranscriptGrew("Show me my notes"), TranscriptDone("Show me my notes")]
 
 
 async def test_a_failed_recognition_is_told_and_the_reply_goes_on() -> None:
@@ -161,7 +161,7 @@ async def test_a_failed_recognition_is_told_and_the_reply_goes_on() -> None:
     listens = [each for each in tell(core, "input_audio_buffer.commit") if isinstance(each, Listen)]
     assert isinstance(next(iter([part async for part in heard.hear(listens[0].item, SECOND)])), TranscriptFailed)
     parts = [part async for part in heard.answer(ask(core))]
-    assert parts[-1] == End() and any(isinstance(part, Audio) for part in parts)
+    assert parts[-1] == End() and any(isinstance(part, ReplySound) for part in parts)
 
 
 async def test_sound_goes_to_the_utterance_and_a_cleared_one_is_given_up() -> None:
@@ -198,8 +198,8 @@ async def test_sentences_are_spoken_in_order_and_calls_follow() -> None:
     assert parts == [
         Begin(),
         Words("One moment. ", (0, 100)),
-        Audio(bytes(4800)),
-        Audio(bytes(4800)),
+        ReplySound(bytes(4800)),
+        ReplySound(bytes(4800)),
         Call("route", "{}"),
         End(),
     ]
@@ -268,7 +268,7 @@ async def test_silence_sent_behind_a_commit_says_nothing_of_what_is_expected_onc
 
 def test_a_client_that_cuts_a_reply_silences_it() -> None:
     core = a_core()
-    said(core, ask(core), Begin(), Words("It is sunny. ", (0,)), Audio(bytes(100 * 480)), End())
+    said(core, ask(core), Begin(), Words("It is sunny. ", (0,)), ReplySound(bytes(100 * 480)), End())
     item = next(each for each in core.conversation if each.role == "assistant")
     effects = tell(core, "conversation.item.truncate", item_id=item.id, content_index=0, audio_end_ms=100)
     assert Silenced() in effects
@@ -277,8 +277,8 @@ def test_a_client_that_cuts_a_reply_silences_it() -> None:
 def test_a_truncated_reply_keeps_the_words_that_were_heard() -> None:
     core = a_core()
     order = ask(core)
-    said(core, order, Begin(), Words("It is sunny. ", (0, 200, 300)), Audio(bytes(100 * 480)))
-    said(core, order, Words("And warm. ", (0, 400)), Audio(bytes(100 * 480)), End())
+    said(core, order, Begin(), Words("It is sunny. ", (0, 200, 300)), ReplySound(bytes(100 * 480)))
+    said(core, order, Words("And warm. ", (0, 400)), ReplySound(bytes(100 * 480)), End())
     item = next(each for each in core.conversation if each.role == "assistant")
     tell(core, "conversation.item.truncate", item_id=item.id, content_index=0, audio_end_ms=1350)
     assert item.words == "It is sunny. And"
@@ -291,14 +291,14 @@ def test_sound_is_fed_as_it_comes_and_its_words_are_told_before_the_commit_under
     [opened, fed] = append(core, SECOND)
     assert isinstance(opened, Open) and fed == Feed(SECOND)
     assert append(core, SECOND[:480]) == [Feed(SECOND[:480])]
-    [delta] = events(core.partly_heard(opened.item_id, Transcript("what")))
+    [delta] = events(core.partly_heard(opened.item_id, TranscriptGrew("what")))
     assert delta["type"] == "conversation.item.input_audio_transcription.delta"
     assert (delta["item_id"], delta["delta"]) == (opened.item_id, "what")
     effects = tell(core, "input_audio_buffer.commit")
     assert not any("delta" in event for event in events(effects))
     [listen] = [each for each in effects if isinstance(each, Listen)]
     assert listen.item.id == opened.item_id and len(listen.pcm) == 48_480
-    assert core.partly_heard(opened.item_id, Transcript("late")) == []
+    assert core.partly_heard(opened.item_id, TranscriptGrew("late")) == []
 
 
 def test_a_cleared_utterance_is_discarded_and_the_next_is_another_item() -> None:
@@ -307,7 +307,7 @@ def test_a_cleared_utterance_is_discarded_and_the_next_is_another_item() -> None
     assert any(isinstance(each, Discard) for each in tell(core, "input_audio_buffer.clear"))
     again = append(core, SECOND)[0]
     assert isinstance(opened, Open) and isinstance(again, Open) and opened.item_id != again.item_id
-    assert not any(isinstance(each, Answer) for each in append(core, SECOND))
+    assert not any(isinstance(each, MakeReply) for each in append(core, SECOND))
 
 
 async def test_silence_parts_pieces_and_shifts_their_words_but_neither_begins_nor_ends_a_reply() -> None:
@@ -318,4 +318,4 @@ async def test_silence_parts_pieces_and_shifts_their_words_but_neither_begins_no
         Words("😀 ", (0,)),
         Words("No. ", (360,)),
     ]
-    assert sum(len(part.pcm) for part in parts if isinstance(part, Audio)) == 2 * 4800 + 300 * 48
+    assert sum(len(part.pcm) for part in parts if isinstance(part, ReplySound)) == 2 * 4800 + 300 * 48

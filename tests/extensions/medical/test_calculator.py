@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from backend.citations import Citation
 from backend.errors import ToolFailed
-from backend.tools.medical_calculator import (
+from backend.extensions.medical.calculator import (
     CHADS_POINTS,
     HAS_BLED_POINTS,
     SCORES,
@@ -20,6 +20,7 @@ from backend.tools.medical_calculator import (
     Input,
     medical_calculator,
 )
+from backend.tools.base import EVERYONE
 from tests.support.agents import toolbox
 from tests.support.consent import tool_context
 from tests.support.examples import examples
@@ -268,3 +269,7 @@ def test_every_value_in_range_gives_a_number(data: st.DataObject) -> None:
     value, meaning = score.calculate({one.name: data.draw(within(one)) for one in score.inputs})
     assert value == value and abs(value) < 1e6
     assert meaning
+
+
+def test_a_score_is_computed_for_programs_of_others_too() -> None:
+    assert medical_calculator.__tool__.clients == EVERYONE  # type: ignore[attr-defined]

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from backend.extensions.qwen.codec import NOTES_KEPT, QwenCodec
+from backend.extensions.qwen.scripted import faults
 from backend.responders.base import Briefing, PastMessage, ToolSchema
 from backend.responders.codec import Voice
-from backend.testing.offline.qwen import faults
 from backend.turns import commands as do
 from backend.turns import events as ev
 from backend.turns.commands import Purpose, ResponderCommand

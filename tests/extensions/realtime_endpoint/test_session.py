@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
-from backend.extensions.realtime_endpoint.session import RealtimeSession
+from backend.sessions.client_session import ClientSession
 from backend.turns.limits import TurnLimits
 from backend.turns.patience import EndpointingStyle
 
 
-def session(**detection: Any) -> RealtimeSession:
-    made = RealtimeSession("sess_1", "gpt-realtime-2", voice="marin", transcription="whisper-1", expires_at=0)
+def session(**detection: Any) -> ClientSession:
+    made = ClientSession("sess_1", "gpt-realtime-2", voice="marin", transcription="whisper-1", expires_at=0)
     if detection:
-        made.update({"audio": {"input": {"turn_detection": detection}}})
+        made.update({"type": "realtime", "audio": {"input": {"turn_detection": detection}}})
     return made
 
 

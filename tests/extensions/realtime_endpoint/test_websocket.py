@@ -124,35 +124,15 @@ async def test_a_cough_does_not_interrupt_and_a_sentence_does(peer: OfflinePeer,
     assert len(client.of("input_audio_buffer.speech_started")) >= 2
 
 
-async def test_what_is_wrong_gets_an_error_and_the_session_goes_on(peer: OfflinePeer, running: RunningServer) -> None:
+async def test_a_message_that_is_no_text_gets_an_error_and_the_session_goes_on(
+    peer: OfflinePeer, running: RunningServer
+) -> None:
     await peer.follow({"turns": [{"reply": {"text": "Hello."}}]})
-    wrong = [
-        ("{", "invalid_json"),
-        ("[]", "invalid_event"),
-        ('{"type": "no.such.event", "event_id": "mine-1"}', "invalid_value"),
-        ('{"type": "input_audio_buffer.append", "audio": "%%%"}', "invalid_value"),
-        ('{"type": "input_audio_buffer.append"}', "missing_required_parameter"),
-        ('{"type": "session.update", "session": {"type": "realtime", "tools": 7}}', "invalid_value"),
-        ('{"type": "session.update", "session": {"type": "realtime", "thinkers": "no"}}', "invalid_value"),
-        ('{"type": "conversation.item.create"}', "missing_required_parameter"),
-        ('{"type": "conversation.item.delete", "item_id": "nobody"}', "item_delete_invalid_item_id"),
-        ('{"type": "response.cancel"}', "response_cancel_not_active"),
-        ('{"type": "input_audio_buffer.commit"}', "input_audio_buffer_commit_empty"),
-        ('{"type": "response.create", "response": {"metadata": 3}}', "invalid_value"),
-        (
-            '{"type": "response.create", "response": {"input": [{"type": "item_reference", "id": "x"}]}}',
-            "invalid_value",
-        ),
-        ('{"type": "conversation.item.retrieve", "item_id": "nobody"}', "item_retrieve_invalid_item_id"),
-    ]
     async with realtime_client(running.url) as client:
-        for text, _ in wrong:
-            await client.socket.send(text)
-        await client.socket.send(b"\x00\x01")
-        await client.told("error", count=len(wrong) + 1)
-        codes = [event["error"]["code"] for event in client.of("error")]
-        assert codes == [*(code for _, code in wrong), "invalid_event"]
-        assert client.of("error")[2]["error"]["event_id"] == "mine-1"
+        for wrong in ("{", b"\x00\x01"):
+            await client.socket.send(wrong)
+        await client.told("error", count=2)
+        assert [event["error"]["code"] for event in client.of("error")] == ["invalid_json", "invalid_event"]
         await client.send("response.create")
         await client.told("response.done")
 

@@ -201,7 +201,7 @@ async def test_recording_takes_microseconds_of_the_event_loop_for_each_frame(tmp
     store = store_in(tmp_path)
     async with placed_call(open_recorder=recording_into(store)) as call:
         call.live.record(True)
-        recorder = call.live._recorder
+        recorder = call.live.parts.recorder
         assert isinstance(recorder, CallRecorder)
         frames = [tone(300, 20)] * 1_000
         began = time.thread_time()

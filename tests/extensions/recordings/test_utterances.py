@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from backend import page_events as page
 from backend.extensions.recordings.utterances import ONSET_MS, UtteranceTimes
 from backend.turns import events as ev
-from backend.turns import page_events as page
 
 PCM = bytes(48)
 """A millisecond."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from backend import page_events as page
 from backend.extensions.rtvi.translator import RtviTranslator
 from backend.turns import commands as do
 from backend.turns import events as ev
-from backend.turns import page_events as page
 
 
 def translator() -> RtviTranslator:

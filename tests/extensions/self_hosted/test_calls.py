@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from backend.extensions.self_hosted.codecs import WORKING
+from backend.extensions.self_hosted.scripted import PEERS, REFUSALS
 from backend.testing.ears import times_heard
-from backend.testing.offline.self_hosted import REFUSALS, SERVERS
 from backend.testing.services import open_meteo
 from backend.testing.services.server import ApiServer, Reply, Request, serving
 from tests.support.offline_peer import OfflinePeer, offline_peer
@@ -67,7 +67,7 @@ def heard(call: PlacedCall, hz: int) -> int:
     return len(times_heard(call.caller.received.frames, hz))
 
 
-@pytest.mark.parametrize("server", SERVERS)
+@pytest.mark.parametrize("server", PEERS)
 async def test_a_spoken_call_is_answered_interrupted_and_answered_again(server: str) -> None:
     script = {"turns": [{"hear": WEATHER, "reply": STORY}, {"hear": "stop, that is enough", "reply": SHORT}]}
     async with called(server, script) as (call, peer):
@@ -92,7 +92,7 @@ async def test_a_spoken_call_is_answered_interrupted_and_answered_again(server: 
             assert cut.split()[-1] in told, "what was heard is told there"
 
 
-@pytest.mark.parametrize("server", SERVERS)
+@pytest.mark.parametrize("server", PEERS)
 async def test_a_thinker_is_asked_and_its_answer_is_spoken(server: str) -> None:
     turns = [{"hear": WEATHER, "reply": CHECK, "after_results": [RAINS]}]
     async with serving(open_meteo.answering) as meteo:
@@ -108,7 +108,7 @@ async def test_a_thinker_is_asked_and_its_answer_is_spoken(server: str) -> None:
         assert any(request.path == "/v1/forecast" for request in meteo.requests)
 
 
-@pytest.mark.parametrize("server", SERVERS)
+@pytest.mark.parametrize("server", PEERS)
 async def test_who_waits_for_a_slow_thinker_hears_a_word_and_then_the_answer(server: str) -> None:
     gate = asyncio.Event()
 

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from websockets.asyncio.client import connect as dial
 
-from backend.extensions.local.realtime.effects import Send
 from backend.extensions.self_hosted.codecs import CODECS, WORKING
+from backend.extensions.self_hosted.scripted import ACTIVE, NOT_IMPLEMENTED, PEERS, UNKNOWN
+from backend.realtime.serving.effects import Send
 from backend.responders.base import Briefing, ToolSchema
 from backend.responders.codec import RealtimeCodec, Voice
-from backend.testing.offline.self_hosted import ACTIVE, NOT_IMPLEMENTED, SERVERS, UNKNOWN
-from backend.testing.offline.strict import STRICT
+from backend.testing.offline.held import STRICT
 from backend.turns import commands as do
 from backend.turns import events as ev
 from backend.turns.commands import Purpose
@@ -126,7 +126,7 @@ def hearing(**fields: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("server", "event", "refusal"),
     [
-        *((server, APPEND | {"surprise": 1}, STRICT) for server in SERVERS),
+        *((server, APPEND | {"surprise": 1}, STRICT) for server in PEERS),
         ("speech_to_speech", {"type": "input_audio_buffer.clear"}, UNKNOWN),
         ("speech_to_speech", {"type": "conversation.item.delete", "item_id": "i"}, UNKNOWN),
         ("speech_to_speech", {"type": "input_audio_buffer.commit"}, STRICT),
@@ -146,16 +146,16 @@ def hearing(**fields: Any) -> dict[str, Any]:
     ],
 )
 def test_a_peer_refuses_what_its_server_does_not_do(server: str, event: dict[str, Any], refusal: str) -> None:
-    [effect] = SERVERS[server]("ours").receive(event | {"event_id": "e1"})
+    [effect] = PEERS[server]("ours").receive(event | {"event_id": "e1"})
     assert isinstance(effect, Send)
     error = effect.event["error"]
     named = error["type"] if server == "speech_to_speech" else error["code"]
     assert (named, error["event_id"]) == (refusal, "e1")
 
 
-@pytest.mark.parametrize("server", SERVERS)
+@pytest.mark.parametrize("server", PEERS)
 def test_a_second_reply_is_refused_or_takes_the_place_of_the_first(server: str) -> None:
-    peer = SERVERS[server]("ours")
+    peer = PEERS[server]("ours")
     peer.receive(CREATE)
     told = [effect.event for effect in peer.receive(CREATE) if isinstance(effect, Send)]
     if server == "speech_to_speech":
@@ -164,7 +164,7 @@ def test_a_second_reply_is_refused_or_takes_the_place_of_the_first(server: str) 
         assert [event["response"]["status"] for event in told if event["type"] == "response.done"] == ["cancelled"]
 
 
-@pytest.mark.parametrize("server", SERVERS)
+@pytest.mark.parametrize("server", PEERS)
 async def test_over_the_wire_a_wrong_event_is_refused_and_the_line_lives_on(server: str) -> None:
     with running_peer("--strict", server) as peer:
         async with dial(peer.realtime_url, compression=None) as socket:

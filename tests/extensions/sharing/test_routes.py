@@ -13,7 +13,9 @@ import pytest
 from fakeredis import FakeAsyncRedis
 
 from backend.access.access import Access
+from backend.access.rates import Buckets
 from backend.extensions.sharing.shared_links import LINKS_LIMIT, SharedLinks
+from backend.extensions.sharing.sharing import READS_PER_MINUTE, LinkTokens, Sharing
 from backend.storage.messages import Message
 from tests.http.test_identity import user_of
 from tests.http.test_keys import shown, token
@@ -25,11 +27,13 @@ DAY_S = 86_400
 
 
 @asynccontextmanager
-async def sharing_world(folder: Path, **more: Any) -> AsyncIterator[tuple[World, list[float]]]:
+async def sharing_world(folder: Path, *, days: float = 30, **more: Any) -> AsyncIterator[tuple[World, list[float]]]:
     """A server over links with a clock of the test's."""
     now = [time.time()]
     links = SharedLinks(FakeAsyncRedis(), clock=lambda: now[0])
-    with_links = {"links": links, "user_data": {"shared links": links}} | more.pop("services_with", {})
+    readers = Buckets(READS_PER_MINUTE, what="requests for shared transcripts")
+    sharing = Sharing(links, LinkTokens([b"a key of the tests"]), readers, days)
+    with_links = {"opened": {Sharing: sharing}, "user_data": {"shared links": links}} | more.pop("services_with", {})
     async with world(folder, services_with=with_links, **more) as here:
         (folder / "page" / "shared.html").write_text("<!doctype html><title>Shared</title>")
         yield here, now
@@ -157,7 +161,7 @@ async def test_no_link_works_longer_than_the_server_allows_or_for_no_time(tmp_pa
 
 
 async def test_where_nobody_shares_no_link_is_made(tmp_path: Path) -> None:
-    async with sharing_world(tmp_path, shared_link_days=0) as (here, _), here.browser() as owner:
+    async with sharing_world(tmp_path, days=0) as (here, _), here.browser() as owner:
         await conversation_of(here, owner)
         refused = await owner.post(f"/api/conversations/{SECRETS[0]}/links", json={})
         assert refused.status_code == 422 and message_of(refused) == "Conversations cannot be shared on this server."

@@ -50,7 +50,7 @@ async def test_nothing_is_left_of_links_that_are_revoked_forgotten_or_erased() -
         first, second, third = [await links.share("ada", name, days=1) for name in ("c1", "c2", "c2")]
         assert [link.id for link in await links.of("ada")] == [third.id, second.id, first.id]
         assert await links.revoke("ada", first.id) and not await links.revoke("ada", first.id)
-        await links.forget("ada", "c2")
+        await links.forget_conversation("ada", "c2")
         assert await links.of("ada") == [] and await keys(redis) == []
         await links.share("ada", "c3", days=1)
         await links.erase("ada")

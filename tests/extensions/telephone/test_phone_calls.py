@@ -110,7 +110,9 @@ async def test_keys_without_an_end_are_put_together_after_a_pause() -> None:
 
 async def test_the_responder_knows_that_the_caller_is_on_the_telephone_and_whom_to_transfer_to() -> None:
     async with phone_world() as here:
-        briefing = here.call.responder.briefings[-1] if here.call.responder.briefings else here.call.live._link.briefing
+        briefing = (
+            here.call.responder.briefings[-1] if here.call.responder.briefings else here.call.live.parts.link.briefing
+        )
         assert briefing is not None and "on the telephone" in briefing.instructions
         tools = {tool.name: tool for tool in briefing.tools}
         assert {HANG_UP, TRANSFER} <= tools.keys()
@@ -129,7 +131,7 @@ async def test_hanging_up_waits_until_the_goodbye_was_heard_and_ends_the_call_at
 
 async def test_without_twilios_api_the_call_ends_by_closing_its_stream_and_cannot_be_transferred() -> None:
     async with phone_world(orders=False) as here:
-        assert {tool.name for tool in here.call.live._phone.tools} == {HANG_UP}
+        assert {tool.name for tool in here.call.live.parts.phone.tools} == {HANG_UP}
         here.call.live.type_text("Goodbye.")
         await here.reply(HANG_UP)
         assert await asyncio.wait_for(here.call.task, 8) == "hung_up"

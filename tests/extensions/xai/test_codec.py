@@ -10,10 +10,10 @@ import pytest
 
 from backend.errors import ResponderUnavailable
 from backend.extensions.xai.codec import XaiCodec
+from backend.extensions.xai.scripted import faults
 from backend.responders.base import Briefing, ToolSchema
 from backend.responders.codec import Voice
 from backend.responders.self_answering import HELD_LIMIT
-from backend.testing.offline.xai import faults
 from backend.turns import commands as do
 from backend.turns import events as ev
 from backend.turns.commands import Purpose

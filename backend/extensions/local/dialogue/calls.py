@@ -18,7 +18,7 @@ from backend.extensions.local.dialogue.routing import Specialist, router_of, wor
 from backend.extensions.local.dialogue.sums import digits, sum_in
 from backend.extensions.local.dialogue.telling import ASIDE, told
 from backend.extensions.local.dialogue.wishes import ACTIONS, Kind, Wish, plain_of, wish_of
-from backend.extensions.local.realtime.parts import Call
+from backend.realtime.serving.parts import Call
 
 Group = dict[str, Function]
 """Functions that belong together, by their actions; the action of one that does one thing is ''."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from backend.extensions.local.dialogue import wording
 from backend.extensions.local.dialogue.routing import Routing
 from backend.extensions.local.dialogue.understanding import Question, understand
-from backend.extensions.local.realtime.items import Item
+from backend.realtime.items import Item
 
 Said = tuple[str, str]
 """(role, words)."""

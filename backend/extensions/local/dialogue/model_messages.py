@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
-from backend.extensions.local.realtime.items import Item
-from backend.extensions.local.realtime.response import Order
 from backend.models.tagged import as_text
+from backend.realtime.items import Item
+from backend.realtime.serving.reply_stream import Order
 from backend.runtime.json_objects import Json
 
 HISTORY_CHARACTERS = 8_000

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from backend.extensions.local.dialogue.wording import SENTENCE_END, spoken
-from backend.extensions.local.realtime.parts import Call
+from backend.realtime.serving.parts import Call
 
 HIDDEN_LIMIT = 20_000
 """Characters of one tool call; what goes on longer is none."""

@@ -1,4 +1,4 @@
-"""Which specialist a sentence is for: the one with a description and examples like it. Pure but for the vectors.
+"""The specialist that a sentence is for: the one with a description and examples like it. Pure but for the vectors.
 
 Nothing here knows any domain. What the specialists say of themselves stands in the schema of the tool that asks them:
 a description and examples for each. A sentence is compared with each of theirs by vectors, which know that frost is
@@ -28,7 +28,9 @@ UNSURE = -0.7
 PLAIN = -0.5
 """The score from which a sentence is small talk."""
 LIKELY = 0.3
-"""The score from which a sentence that asks for nothing is a question for the specialist that takes all others."""
+"""The score from which a sentence that asks for nothing is a question for the one who takes all others."""
+ASIDE = 0.0
+"""The score from which a sentence is for somebody else in the room: a question must not go unanswered."""
 NAMED = 0.2
 """What it adds that a sentence holds a word of the domain's name."""
 SURENESS, WORDING = 1.0, 0.4
@@ -108,7 +110,7 @@ def routing_of(tools: Sequence[Mapping[str, Any]]) -> Routing | None:
 
 
 class Router:
-    """Learns which specialist a sentence is for from the sentences of each: kernel ridge regression.
+    """Learns to which specialist sentences belong, and finds that of any other: kernel ridge regression.
 
     Two sentences are alike by their vectors and by the words and phrases they share, each by half, squared: near ones
     count for far more than many distant ones.
@@ -217,7 +219,7 @@ def _sharpened(alike: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def _vectors(texts: Sequence[str]) -> Vectors:
-    """Return the texts' vectors without times and names: a place says nothing about which specialist to ask."""
+    """Return the texts' vectors without times and names: the place of a weather says nothing about the one to ask."""
     return encode([_unnamed(text) for text in texts])
 
 

@@ -1,4 +1,4 @@
-"""Sums in a sentence: calculations, word problems and units, as an expression and as it is spoken. Pure."""
+"""Sums in a sentence: calculations, word problems and units, as an expression and in words. Pure."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """A tool's result as a short spoken answer. Pure.
 
-A result that brings a sentence of its own is worded by it. Of any other, a plugin's too, it says what was done, what
+A result that brings a sentence of its own is said by it. Of any other, a plugin's too, it is said what was done, what
 was found, or what its plain values are.
 """
 
@@ -18,7 +18,7 @@ Result = Mapping[str, Any]
 ASIDE = ("note", "sample", "citations", "calendar", "spoken")
 """Values that stand beside what a tool has found or done."""
 _MOST = 5
-"""Entries that are spoken."""
+"""Entries that are said."""
 SAMPLE = "That was sample data: live data cannot be reached from here."
 UNWORDED = "I got an answer that I cannot put into words."
 _NOT_NAMED = re.compile(r"^No \w+ was named\b.* Ask which (\w+) is meant")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from backend.extensions.local.dialogue import small_talk
 from backend.extensions.local.dialogue.names import names_in
-from backend.extensions.local.dialogue.routing import LIKELY, PLAIN, UNSURE, Specialist, router_of
+from backend.extensions.local.dialogue.routing import ASIDE, LIKELY, PLAIN, UNSURE, Specialist, router_of
 from backend.extensions.local.dialogue.small_talk import Talk
 from backend.extensions.local.dialogue.times import TIME
 from backend.extensions.local.dialogue.wording import without_courtesies
@@ -85,7 +85,7 @@ def understand(
         return talk
     router = router_of((*specialists, *small_talk.SPECIALISTS))
     scores = router.scores(without_courtesies(sentence) or sentence)
-    best, score = next(each for each in scores if each[0] != Talk.OTHERS or each[1] >= LIKELY)
+    best, score = next(each for each in scores if each[0] != Talk.OTHERS or each[1] >= ASIDE)
     if last is not None and best == last.domain and _THAT.match(plain):
         return Question(last.domain, f"{sentence.rstrip('.!')}: {last.query}")
     if last is not None and not router.is_example(sentence) and (whole := completed(sentence, last.query)):

@@ -39,7 +39,7 @@ def purpose(name: str, instructions: str, *, turn: int) -> str:
 
 
 def news(instructions: str, notes: Sequence[str]) -> str:
-    """What the notes with these numbers say (`Tell the news 1 and 2.`), introduced; shortened when spoken again."""
+    """What the notes with these numbers say (`Tell the news 1 and 2.`), introduced; shortened when it is said again."""
     told = re.search(r"Tell the news (\d+(?: and \d+)*)\.(.*)", instructions, re.DOTALL)
     wanted = told[1].split(" and ") if told else []
     found = [note for note in notes if (begun := re.match(r"News (\d+) ", note)) and begun[1] in wanted]

@@ -1,8 +1,8 @@
 """Beam search: several transcripts are followed side by side, and the one that is likeliest as a whole wins. Pure.
 
 The likeliest token at each place, taken at once (greedy search), is often wrong where another one is nearly as likely
-and the words behind it fit better. The caller computes the model and gives the log-probabilities that follow each path;
-`extend` says from which paths the next ones come.
+and the words behind it fit better. The caller computes the model and hands in the log-probabilities that follow each
+path; `extend` says from which paths the next ones come.
 """
 
 from __future__ import annotations

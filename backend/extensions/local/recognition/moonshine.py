@@ -28,7 +28,7 @@ MOST_GAIN = 30.0
 FAINT_NOISE = np.random.default_rng(0).standard_normal(RATE // 10).astype(np.float32) / 1000
 """A tenth of a second at -60 dBFS."""
 MOST_OTHERS = 7
-"""Other transcripts that are reported."""
+"""Other transcripts that are handed on."""
 LEAST_ECHO = 4
 """Tokens from which a repeated beginning is the decoder's echo."""
 FASTEST = 4.5

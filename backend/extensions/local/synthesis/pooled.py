@@ -46,7 +46,7 @@ class PooledSynthesizer:
 def chosen_voice() -> str:
     """The name of the voice that the environment asks for, once it is sure to be there. Raises `SetupError`.
 
-    Call it before the pool is started: what a process cannot load, the operator hears immediately and in one sentence.
+    Call it before the pool is started: what a process cannot load, the operator learns at once, in one sentence.
     """
     require_voice_packages()
     from backend.extensions.local.synthesis.voice_files import voice_file

@@ -11,12 +11,10 @@ import json
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 
-from backend.extensions.local.dialogue import wording
-from backend.extensions.local.dialogue.conversation import of_items
-from backend.extensions.local.realtime.items import Item
-from backend.extensions.local.realtime.parts import (
+from backend.media.frame import FRAME_BYTES, FRAME_MS
+from backend.realtime.items import Item
+from backend.realtime.serving.parts import (
     AskApproval,
-    Audio,
     Begin,
     Call,
     Complain,
@@ -28,16 +26,18 @@ from backend.extensions.local.realtime.parts import (
     NextMessage,
     Refuse,
     ReplyPart,
+    ReplySound,
     ServerCall,
     ServerResult,
-    Transcript,
     TranscriptDone,
     TranscriptFailed,
+    TranscriptGrew,
     Trouble,
     Words,
 )
-from backend.extensions.local.realtime.response import Order
-from backend.media.frame import FRAME_BYTES, FRAME_MS
+from backend.realtime.serving.pictures import read_picture
+from backend.realtime.serving.reply_stream import Order
+from backend.testing.offline.script.notices import notices_told
 from backend.testing.offline.script.schema import ConnectionScript, ErrorSpec, Hearing, Reply, ServerCallSpec, Turn
 from backend.testing.offline.script.sound import Sound, sound_of
 
@@ -76,7 +76,7 @@ class ScriptedHandler:
             await _wait(self._script.drop_after_ms)
             yield Drop()
 
-    def listen(self) -> AsyncIterator[Transcript]:
+    def listen(self) -> AsyncIterator[TranscriptGrew]:
         """No words before the commit."""
         return nothing_early()
 
@@ -142,13 +142,13 @@ class ScriptedHandler:
         if order.out_of_band or (special and order.purpose not in ("answer", "result")):
             return special or self._script.fallback
         if order.purpose == "notice":
-            return Reply(text=wording.news(order.instructions, of_items(order.items).notes))
+            return Reply(text=notices_told(order.instructions, order.items))
         self._take_typed(order)
         turn = self._turn
-        shown = order.items[-1].pictures if order.items else ()
+        shown = order.items[-1].pictures if order.items else []
         if shown and not self._answered:
             self._answered = True
-            return Reply(text=f"I have got {len(shown)} picture: {shown[-1]}.")
+            return Reply(text=f"I have got {len(shown)} picture: {read_picture(shown[-1][1])}.")
         if turn and order.items and order.items[-1].type in RESULTS:
             return self._after_results(turn) or special or self._script.fallback
         if turn and turn.reply and not self._answered:
@@ -254,7 +254,7 @@ def _transcript(hearing: Hearing, words: str) -> Iterator[HearingPart]:
         return
     if hearing.word_by_word:
         for piece in words_of(words):
-            yield Transcript(piece)
+            yield TranscriptGrew(piece)
     yield TranscriptDone(words)
 
 
@@ -278,7 +278,7 @@ async def _spoken(reply: Reply, sound: Sound, *, text_only: bool) -> AsyncIterat
         if _reached(reply.stall_after_ms, start) or _reached(reply.drop_after_ms, start):
             await _forever()
         if not text_only:
-            yield Audio(sound.between(start, end))
+            yield ReplySound(sound.between(start, end))
     for word in words[given:]:
         yield Words(word)
 
@@ -313,8 +313,8 @@ async def _forever() -> None:
     await asyncio.Event().wait()
 
 
-async def nothing_early() -> AsyncIterator[Transcript]:
+async def nothing_early() -> AsyncIterator[TranscriptGrew]:
     """No words before the commit."""
-    nothing: tuple[Transcript, ...] = ()
+    nothing: tuple[TranscriptGrew, ...] = ()
     for part in nothing:
         yield part

@@ -1,0 +1,262 @@
+"""The user's calendar: listing events, and creating, changing and deleting them.
+
+Times are read on the user's own clock. Changing and deleting needs the user's agreement.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, time, timedelta
+from functools import partial
+from typing import Annotated
+from zoneinfo import ZoneInfo
+
+from pydantic import Field
+
+from backend.access.principal import Tier
+from backend.errors import BadMoment
+from backend.extensions.calendar.base import (
+    NOTES_LIMIT,
+    TITLE_LIMIT,
+    EventChanges,
+    EventDraft,
+    Occurrence,
+)
+from backend.extensions.calendar.calendars import Calendars
+from backend.extensions.calendar.edits import after
+from backend.extensions.calendar.events import DAY
+from backend.extensions.calendar.settings import CalendarSettings
+from backend.language.dates import parse_days, parse_when
+from backend.language.moments import Moment, as_datetime, as_said, read_moment, settled, words, written
+from backend.settings.settings import Settings
+from backend.storage.memory import Memory
+from backend.tools.base import OURS, Clock, Result, ToolContext, fitting, listed, matches, tool
+from backend.tools.user_clock import NO_ZONE, When, Zone, zone_for
+
+EXCERPT = 200
+"""Characters of notes shown in a list."""
+
+TITLES = ["Lunch with Ana", "Meeting with the bank", "Dentist appointment"]
+Title = Annotated[str, Field(min_length=1, max_length=TITLE_LIMIT, examples=TITLES)]
+Place = Annotated[str, Field(max_length=TITLE_LIMIT)]
+Notes = Annotated[str, Field(max_length=NOTES_LIMIT)]
+Minutes = Annotated[int, Field(ge=1, le=7 * 24 * 60)]
+Rule = Annotated[
+    str,
+    Field(
+        max_length=200,
+        description="An RRULE, e.g. FREQ=WEEKLY;BYDAY=MO or FREQ=MONTHLY;BYDAY=1FR;COUNT=6; or daily, weekly, "
+        "monthly, yearly, weekdays.",
+    ),
+]
+Id = Annotated[str, Field(max_length=255, description="As the list of events gives it.")]
+SPAN = timedelta(days=7)
+"""The time listed when no end is given."""
+SPAN_LIMIT = timedelta(days=366)
+
+
+def _tier(settings: Settings) -> Tier:
+    """Return the operator's tier where the calendar is in an account of theirs."""
+    return Tier.OPERATOR if settings.of(CalendarSettings).url else Tier.SIGNED_IN
+
+
+private_tool = partial(tool, tier=_tier, cache=False, clients=OURS | {"copilot"})
+"""Declares a tool on data of one user: they are signed in, and no answer from it is shared."""
+
+
+@private_tool(
+    "calendar_list_events",
+    "Lists what is in the user's calendar between two moments, repeating events included.",
+    guidance="Calendar: to change or delete an event, list it first and use its id, and the occurrence of a repeating "
+    "one, exactly as given. Both ask the user first: nothing is done until they have agreed and the same call was made "
+    "again.",
+    persistent=True,
+)
+async def calendar_list_events(
+    calendars: Calendars,
+    memory: Memory,
+    clock: Clock,
+    context: ToolContext,
+    start: Annotated[When, "The first day, or a moment; or days, e.g. 'next week'."] = "today",
+    end: Annotated[When, "The last day, included, or a moment. Left out: a week from the start."] = "",
+    query: Annotated[str, Field(max_length=100, description="Only events with these words.")] = "",
+    time_zone: Zone = "",
+) -> Result:
+    """Raise `BadMoment`, `CalendarRefused`, `CalendarUnavailable`."""
+    zone = await zone_for(memory, context.user_id, time_zone)
+    first, last = _span(start, end, clock.now(), zone)
+    listing = await calendars.between(context.user_id, first, last)
+    found = [one for one in listing.occurrences if matches(f"{one.title} {one.location} {one.notes}", query)]
+    events = fitting([shown(one, zone) for one in found])
+    more = {"more": len(found) - len(events)} if len(events) < len(found) else {}
+    left_out = {"left_out": f"{listing.unreadable} that cannot be read"} if listing.unreadable else {}
+    span = {"from": first.isoformat(), "to": last.isoformat()}
+    data = {"events": events, **span, **more, **left_out, "calendar": calendars.store.label}
+    said = listed([f"{one.title}, {as_said(one.start, zone)}" for one in found])
+    spoken = f"In your calendar: {said}." if found else "There is nothing in your calendar then."
+    return Result(data, note="" if zone else NO_ZONE, spoken=spoken)
+
+
+@private_tool(
+    "calendar_create_event",
+    "Puts an event, also an all-day or repeating one, into the user's calendar.",
+    writes=True,
+    deadline_s=10.0,
+    guidance="Calendar: send moments on the user's clock as YYYY-MM-DDTHH:MM, or YYYY-MM-DD for a whole day. Never "
+    "guess an hour: ask for it. After creating an event, say its day and time as the result gives them.",
+    persistent=True,
+)
+async def calendar_create_event(
+    calendars: Calendars,
+    memory: Memory,
+    clock: Clock,
+    context: ToolContext,
+    title: Title,
+    start: Annotated[When, "When it begins; a date without a time makes it all-day."],
+    end: Annotated[When, "When it ends; of an all-day event, its last day. Left out: an hour, or a day."] = "",
+    duration_minutes: Annotated[Minutes | None, "In the place of an end."] = None,
+    location: Place = "",
+    notes: Notes = "",
+    repeats: Rule = "",
+    time_zone: Zone = "",
+) -> Result:
+    """Raise `BadMoment`, `CalendarRefused`, `CalendarUnavailable`."""
+    zone = await zone_for(memory, context.user_id, time_zone)
+    now = clock.now()
+    begins = parse_when(start, now, zone)
+    draft = EventDraft(title.strip(), begins, end_of(end, duration_minutes, begins, zone), location, notes, repeats)
+    made = await calendars.create(context.user_id, draft, now, once=f"{context.conversation_id} {context.turn}")
+    return Result(
+        {"created": shown(made, zone), "calendar": calendars.store.label},
+        note="" if zone else NO_ZONE,
+        spoken=f"It is in your calendar: {made.title}, {as_said(made.start, zone)}.",
+    )
+
+
+@private_tool(
+    "calendar_update_event",
+    "Changes an event in the user's calendar: one occurrence of a repeating event, or all of it. What is left out "
+    "stays as it is; an empty text removes location, notes, or the repeating.",
+    confirm=True,
+    deadline_s=10.0,
+)
+async def calendar_update_event(
+    calendars: Calendars,
+    memory: Memory,
+    clock: Clock,
+    context: ToolContext,
+    id: Id,  # noqa: A002
+    occurrence: Annotated[When, "As listed, to change only that one; left out: the event or the whole series."] = "",
+    title: Title | None = None,
+    start: Annotated[When, "When it is to begin; the length stays."] = "",
+    end: Annotated[When, "When it is to end, date and time; of an all-day event, its last day."] = "",
+    duration_minutes: Annotated[Minutes | None, "In the place of an end."] = None,
+    location: Place | None = None,
+    notes: Notes | None = None,
+    repeats: Rule | None = None,
+    time_zone: Zone = "",
+) -> Result:
+    """Raise `BadMoment`, `NoSuchEvent`, `EventChanged`, `CalendarRefused`, or `CalendarUnavailable`."""
+    zone = await zone_for(memory, context.user_id, time_zone)
+    now = clock.now()
+    begins = parse_when(start, now, zone) if start else None
+    changes = EventChanges(
+        title=title.strip() if title else None,
+        start=begins,
+        end=read_end(end, begins or now, zone) if end else None,
+        length=timedelta(minutes=duration_minutes) if duration_minutes and not end else None,
+        location=location,
+        notes=notes,
+        repeats=repeats,
+    )
+    if changes == EventChanges():
+        raise BadMoment("Nothing is to be changed.", hint="Send what is to be different.")
+    await calendars.change(context.user_id, id, changes, read_moment(occurrence), now)
+    changed = {"id": id, "what": "one occurrence" if occurrence else "the event"}
+    if begins:
+        changed["when"] = words(begins, zone)
+    note = NO_ZONE if begins and not zone else ""
+    spoken = f"Done. It is now on {as_said(begins, zone)}." if begins else "Done."
+    return Result({"changed": changed, "calendar": calendars.store.label}, note=note, spoken=spoken)
+
+
+@private_tool(
+    "calendar_delete_event",
+    "Deletes an event from the user's calendar: one occurrence of a repeating event, or all of it.",
+    confirm=True,
+    deadline_s=10.0,
+)
+async def calendar_delete_event(
+    calendars: Calendars,
+    clock: Clock,
+    context: ToolContext,
+    id: Id,  # noqa: A002
+    occurrence: Annotated[When, "As listed, to delete only that one; left out: the event or the whole series."] = "",
+) -> Result:
+    """Raise `NoSuchEvent`, `EventChanged`, `CalendarRefused`, `CalendarUnavailable`."""
+    await calendars.remove(context.user_id, id, read_moment(occurrence), clock.now())
+    deleted = {"id": id, "what": "one occurrence" if occurrence else "the event, every occurrence included"}
+    spoken = "Done. It is no longer in your calendar."
+    return Result({"deleted": deleted, "calendar": calendars.store.label}, spoken=spoken)
+
+
+def end_of(text: str, minutes: int | None, start: Moment, zone: ZoneInfo | None) -> Moment:
+    """Return the end of a new event: as said, or after some minutes; else an hour, or a day. Raise `BadMoment`."""
+    if text:
+        return read_end(text, start, zone)
+    if not isinstance(start, datetime):
+        if minutes is not None:
+            raise BadMoment("An all-day event has no length in minutes.", hint="Send a start with a time of day.")
+        return start + DAY
+    return after(start, timedelta(minutes=minutes or 60))
+
+
+def read_end(text: str, start: Moment, zone: ZoneInfo | None) -> Moment:
+    """Return the end meant by `text`, relative to the start; for all-day events, people name the last day."""
+    end = parse_when(text, as_datetime(start, zone), zone)
+    return end if isinstance(end, datetime) else end + DAY
+
+
+def shown(one: Occurrence, zone: ZoneInfo | None) -> dict[str, str | bool]:
+    """Return an event as the model sees it, without empty fields. Days include the last one."""
+    event: dict[str, str | bool] = {"id": one.event_id, "title": one.title, "when": words(one.start, zone)}
+    last = one.end if isinstance(one.end, datetime) else max(one.start, one.end - DAY)
+    event |= {"start": written(one.start, zone), "end": written(last, zone)}
+    if not isinstance(one.start, datetime):
+        event["all_day"] = True
+    if one.original is not None:
+        event |= {"occurrence": one.original.isoformat(), "repeats": one.repeats or "on set dates"}
+    if one.location:
+        event["location"] = one.location[:EXCERPT]
+    if one.notes:
+        event["notes"] = one.notes[:EXCERPT]
+    return event
+
+
+def _span(start: str, end: str, now: datetime, zone: ZoneInfo | None) -> tuple[datetime, datetime]:
+    """Return the two moments on the reader's clock, a last day included. Raise `BadMoment`."""
+    begins, last_day = parse_days(start or "today", now, zone)
+    first = _moment(begins, zone)
+    if not end and last_day == begins:
+        return first, _moment(first.date(), zone) + SPAN
+    if not end:
+        return first, _moment(last_day + DAY, zone)
+    last = _end(end, now, zone)
+    if last <= first:  # "at five", after tomorrow at three
+        last = _end(end, first, zone)
+    if last <= first:
+        raise BadMoment("The end is not after the start.")
+    if last - first > SPAN_LIMIT:
+        raise BadMoment("That is more than a year.", hint="Ask for a shorter time.")
+    return first, last
+
+
+def _end(said: str, now: datetime, zone: ZoneInfo | None) -> datetime:
+    _, until = parse_days(said, now, zone)
+    return _moment(until if isinstance(until, datetime) else until + DAY, zone)
+
+
+def _moment(moment: Moment, zone: ZoneInfo | None) -> datetime:
+    """Return a time with a zone: for a day its beginning, for a floating time the same in UTC."""
+    if not isinstance(moment, datetime):
+        return settled(datetime.combine(moment, time()), zone or UTC)
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

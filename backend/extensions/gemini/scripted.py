@@ -1,0 +1,204 @@
+"""Gemini's Live API on one connection, after its reference: a wrong message ends the connection with code 1007.
+
+What outlives a connection is played by `backend.extensions.gemini.peer`.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import msgspec
+
+from backend.extensions.gemini.schema import (
+    ClientContent,
+    ClientMessage,
+    Content,
+    Part,
+    RealtimeInput,
+    Setup,
+    ToolResponse,
+    parse,
+)
+from backend.media.resample import Resampler
+from backend.realtime.serving.core import Realtime
+from backend.realtime.serving.effects import CloseConnection, Effect, Send
+from backend.realtime.serving.parts import ReplyPart
+
+INVALID = 1007
+Event = dict[str, Any]
+
+
+class GeminiRealtime(Realtime):
+    """A conversation by the Live API's rules, made of the Realtime API's events."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._set_up = False
+        self._in_activity = False
+        self._audio_bytes = 0
+        self._resampler = Resampler(16_000, 24_000)
+        self._open_calls: set[str] = set()
+        self._wants_reply = False
+
+    def receive(self, event: Any) -> list[Effect]:
+        """Carry out a client message, or hang up with what is wrong with it as the reason."""
+        try:
+            message = parse(json.dumps(event))
+            events = [*self._as_ours(message)]
+        except msgspec.DecodeError as error:  # a validation error is one
+            return [CloseConnection(INVALID, str(error)[:120])]
+        return [effect for each in events for effect in super(GeminiRealtime, self).receive(each)]
+
+    def _as_ours(self, message: ClientMessage) -> Iterator[Event]:
+        if (message.setup is None) is not self._set_up:
+            raise msgspec.ValidationError("A setup is the first message, and no other")
+        if message.setup:
+            self._set_up = True
+            yield _session(message.setup)
+        if message.client_content:
+            yield from self._told(message.client_content)
+        if message.tool_response:
+            yield from self._results(message.tool_response)
+        if message.realtime_input:
+            yield from self._listened(message.realtime_input)
+
+    def _told(self, content: ClientContent) -> Iterator[Event]:
+        yield from self._interrupted()
+        yield from ({"type": "conversation.item.create", "item": _message(turn)} for turn in content.turns)
+        if content.turn_complete:
+            yield from self._replied()
+
+    def _results(self, response: ToolResponse) -> Iterator[Event]:
+        for each in response.function_responses:
+            if each.id not in self._open_calls:
+                raise msgspec.ValidationError(f"No open call is {each.id}")
+            self._open_calls.remove(each.id)
+            item = {"type": "function_call_output", "call_id": each.id, "output": json.dumps(each.response)}
+            yield {"type": "conversation.item.create", "item": item}
+
+    def _listened(self, given: RealtimeInput) -> Iterator[Event]:
+        starts, ends = given.activity_start is not None, given.activity_end is not None
+        if starts is self._in_activity:
+            raise msgspec.ValidationError("Activities begin and end in turn, and audio is within one")
+        if starts:
+            self._in_activity, self._audio_bytes = True, 0
+            yield from self._interrupted()
+        if given.audio:
+            self._audio_bytes += len(given.audio.data)
+            pcm = self._resampler.push(given.audio.data)
+            yield {"type": "input_audio_buffer.append", "audio": base64.b64encode(pcm).decode()}
+        if ends:
+            if not self._audio_bytes:
+                raise msgspec.ValidationError("No turn to complete")
+            self._in_activity = False
+            rest, self._resampler = self._resampler.flush(), Resampler(16_000, 24_000)
+            yield {"type": "input_audio_buffer.append", "audio": base64.b64encode(rest).decode()}
+            yield {"type": "input_audio_buffer.commit"}
+            yield from self._replied()
+
+    def _interrupted(self) -> Iterator[Event]:
+        self._wants_reply = False
+        if self._active and not self._active.cancelled:
+            yield {"type": "response.cancel"}
+
+    def _replied(self) -> Iterator[Event]:
+        """A reply begins once the one that was interrupted has ended."""
+        self._wants_reply = self._active is not None
+        if not self._wants_reply:
+            yield {"type": "response.create"}
+
+    def said(self, response_id: str, part: ReplyPart) -> list[Effect]:
+        """A piece of a reply."""
+        effects = super().said(response_id, part)
+        if self._wants_reply and self._active is None:
+            self._wants_reply = False
+            effects += super().receive({"type": "response.create"})
+        return effects
+
+    def _stamped(self, effects: Iterable[Effect]) -> list[Effect]:
+        told: list[Effect] = []
+        for effect in super()._stamped(effects):
+            if not isinstance(effect, Send):
+                told.append(effect)
+            elif effect.event["type"] == "error" and effect.event["error"]["code"] != "session_expired":
+                told.append(CloseConnection(INVALID, effect.event["error"]["message"][:120]))
+            else:
+                told += map(Send, self._as_theirs(effect.event))
+        return told
+
+    def _as_theirs(self, event: Event) -> Iterator[Event]:
+        """Return a server event as this API has it; most of them it does not have."""
+        match event["type"]:
+            case "session.updated":
+                yield {"setupComplete": {}}
+            case "conversation.item.input_audio_transcription.delta":
+                yield {"serverContent": {"inputTranscription": {"text": event["delta"]}}}
+            case "response.output_audio_transcript.delta":
+                yield {"serverContent": {"outputTranscription": {"text": event["delta"]}}}
+            case "response.output_audio.delta":
+                sound = {"mimeType": "audio/pcm;rate=24000", "data": event["delta"]}
+                yield {"serverContent": {"modelTurn": {"parts": [{"inlineData": sound}]}}}
+            case "response.done":
+                yield from self._ended(event["response"])
+            case "error":
+                yield {"goAway": {"timeLeft": "0s"}}
+
+    def _ended(self, response: Event) -> Iterator[Event]:
+        calls = [item for item in response.get("output") or () if item["type"] == "function_call"]
+        if calls:
+            self._open_calls.update(call["call_id"] for call in calls)
+            called = [
+                {"id": call["call_id"], "name": call["name"], "args": json.loads(call["arguments"])} for call in calls
+            ]
+            yield {"toolCall": {"functionCalls": called}}
+        end = "interrupted" if response["status"] == "cancelled" else "generationComplete"
+        yield {"serverContent": {end: True}}
+        yield {"serverContent": {"turnComplete": True}, "usageMetadata": _usage(response.get("usage") or {})}
+
+
+def _session(setup: Setup) -> Event:
+    instructions = "".join(part.text for part in setup.system_instruction.parts) if setup.system_instruction else ""
+    declared = [each for tool in setup.tools for each in tool.function_declarations]
+    tools = [
+        {
+            "type": "function",
+            "name": each.name,
+            "description": each.description,
+            "parameters": each.parameters_json_schema or {},
+        }
+        for each in declared
+    ]
+    hearing = {"turn_detection": None, "transcription": {"model": "gemini"}}
+    session = {"type": "realtime", "instructions": instructions, "tools": tools, "audio": {"input": hearing}}
+    return {"type": "session.update", "session": session}
+
+
+def _message(turn: Content) -> Event:
+    role, kind = ("assistant", "output_text") if turn.role == "model" else ("user", "input_text")
+    return {"type": "message", "role": role, "content": [_part(part, kind) for part in turn.parts]}
+
+
+def _part(part: Part, kind: str) -> Event:
+    if part.inline_data is None:
+        return {"type": kind, "text": part.text}
+    data = base64.b64encode(part.inline_data.data).decode()
+    return {"type": "input_image", "image_url": f"data:{part.inline_data.mime_type};base64,{data}"}
+
+
+def _usage(used: Event) -> Event:
+    def details(side: str) -> list[Event]:
+        kinds = used.get(f"{side}_token_details") or {}
+        return [{"modality": kind.upper(), "tokenCount": kinds.get(f"{kind}_tokens", 0)} for kind in ("text", "audio")]
+
+    return {
+        "promptTokenCount": used.get("input_tokens", 0),
+        "responseTokenCount": used.get("output_tokens", 0),
+        "promptTokensDetails": details("input"),
+        "responseTokensDetails": details("output"),
+    }
+
+
+PEERS = {"gemini": GeminiRealtime}

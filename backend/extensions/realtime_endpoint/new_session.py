@@ -1,0 +1,35 @@
+"""The session of a client that begins a call, or asks for a client secret."""
+
+from __future__ import annotations
+
+import time
+
+from backend.errors import BadRequest
+from backend.realtime.faults import Fault
+from backend.runtime.json_objects import Json
+from backend.sessions.client_session import ClientSession
+from backend.settings.settings import Settings
+
+PROTOCOL = "realtime"
+"""The subprotocol that browsers name beside the one that carries their key."""
+MODEL_LIMIT = 128
+LASTS_UNLIMITED_S = 24 * 3600
+"""Seconds after which a session is said to expire where calls have no limit."""
+
+
+def new_session(settings: Settings, session_id: str, given: Json) -> ClientSession:
+    """Return what the client is shown of its session, with the fields it has `given`. Raises `BadRequest`."""
+    lasts_s = settings.session_max_minutes * 60 or LASTS_UNLIMITED_S
+    model = given.get("model")
+    session = ClientSession(
+        f"sess_{session_id}",
+        model if isinstance(model, str) and model else settings.realtime_model,
+        voice=settings.realtime_voice,
+        transcription=settings.transcript_model,
+        expires_at=int(time.time()) + lasts_s,
+    )
+    try:
+        session.update({"type": "realtime", **given})
+    except Fault as fault:
+        raise BadRequest(str(fault), hint="The field is " + fault.param if fault.param else "") from None
+    return session

@@ -1,0 +1,15 @@
+"""Settings of shared transcripts (`SHARING__…`)."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from backend.settings.plugin import PluginSettings
+
+
+class SharingSettings(PluginSettings, env_prefix="SHARING__"):
+    """For how long transcripts are shared."""
+
+    days: float = Field(
+        30, ge=0, description="Days for which the link to a shared transcript may work; 0: nobody shares any."
+    )

@@ -1,0 +1,260 @@
+"""xAI's side of a connection, as its schema has it (docs.x.ai/voice-realtime.ws.json): unknown fields are refused.
+
+It always answers each turn that it finds by itself, and takes no `input_audio_buffer.commit` meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+
+from backend.realtime.serving.effects import Effect, Send
+from backend.testing.offline.held import HeldRealtime
+
+Rate = Literal[8000, 16000, 22050, 24000, 32000, 44100, 48000]
+
+
+class Closed(BaseModel):
+    """An object whose fields are all known."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class Format(Closed):
+    """How audio is encoded."""
+
+    type: Literal["audio/pcm", "audio/pcmu", "audio/pcma", "audio/opus"]
+    rate: Rate = 24000
+
+
+class Transcription(Closed):
+    """How the caller is transcribed."""
+
+    language_hint: str = ""
+    keyterms: list[str] = []
+
+
+class Input(Closed):
+    """The caller's audio."""
+
+    format: Format | None = None
+    transcription: Transcription | None = None
+
+
+class Output(Closed):
+    """The model's audio."""
+
+    format: Format | None = None
+    speed: Annotated[float, Field(ge=0.7, le=1.5)] = 1.0
+
+
+class Audio(Closed):
+    """Both."""
+
+    input: Input | None = None
+    output: Output | None = None
+
+
+class TurnDetection(Closed):
+    """Who finds turns: there is no `create_response` in the schema."""
+
+    type: Literal["server_vad"] | None
+    threshold: Annotated[float, Field(ge=0.1, le=0.9)] = 0.85
+    silence_duration_ms: Annotated[int, Field(ge=0, le=10_000)] = 500
+    prefix_padding_ms: Annotated[int, Field(ge=0, le=10_000)] = 333
+    idle_timeout_ms: int | None = None
+
+
+class Reasoning(Closed):
+    """Whether it thinks first."""
+
+    effort: Literal["none", "high"]
+
+
+class Resumption(Closed):
+    """Whether the conversation may be taken up again."""
+
+    enabled: bool
+
+
+class Tool(Closed):
+    """A function."""
+
+    type: Literal["function"]
+    name: str
+    description: str = ""
+    parameters: dict[str, Any] = {}
+
+
+class Session(Closed):
+    """All that `session.update` may change."""
+
+    model: str | None = None
+    instructions: str | None = None
+    voice: str | None = None
+    reasoning: Reasoning | None = None
+    turn_detection: TurnDetection | None = None
+    resumption: Resumption | None = None
+    audio: Audio | None = None
+    tools: list[Tool] | None = None
+    replace: dict[str, str] | None = None
+
+
+class Content(Closed):
+    """A part of a message."""
+
+    type: Literal["input_text", "input_audio", "text", "audio"]
+    text: str | None = None
+    audio: str | None = None
+
+
+class Message(Closed):
+    """Something said."""
+
+    type: Literal["message"]
+    role: Literal["user", "assistant", "system"]
+    content: list[Content]
+    id: str | None = None
+
+
+class Result(Closed):
+    """What a function returned."""
+
+    type: Literal["function_call_output"]
+    call_id: str
+    output: str
+
+
+class Wanted(Closed):
+    """What a reply is asked for with."""
+
+    modalities: list[Literal["text", "audio"]] | None = None
+    instructions: str | None = None
+    metadata: Annotated[dict[str, str], Field(max_length=16)] | None = None
+
+
+class ClientEvent(Closed):
+    """What all have."""
+
+    event_id: str | None = None
+
+
+class SessionUpdate(ClientEvent):
+    """Change the session."""
+
+    type: Literal["session.update"]
+    session: Session
+
+
+class Append(ClientEvent):
+    """Some of the caller's audio."""
+
+    type: Literal["input_audio_buffer.append"]
+    audio: str
+
+
+class Buffer(ClientEvent):
+    """Take or forget what was appended."""
+
+    type: Literal["input_audio_buffer.commit", "input_audio_buffer.clear"]
+
+
+class ItemCreate(ClientEvent):
+    """Put something into the conversation."""
+
+    type: Literal["conversation.item.create"]
+    item: Annotated[Message | Result, Field(discriminator="type")]
+    previous_item_id: str | None = None
+
+
+class ItemDelete(ClientEvent):
+    """Take something out of it."""
+
+    type: Literal["conversation.item.delete"]
+    item_id: str
+
+
+class ItemTruncate(ClientEvent):
+    """Forget the end of something said."""
+
+    type: Literal["conversation.item.truncate"]
+    item_id: str
+    content_index: int
+    audio_end_ms: int
+
+
+class ResponseCreate(ClientEvent):
+    """Ask for a reply."""
+
+    type: Literal["response.create"]
+    response: Wanted | None = None
+
+
+class ResponseCancel(ClientEvent):
+    """Stop one."""
+
+    type: Literal["response.cancel"]
+    response_id: str | None = None
+
+
+AnyEvent = SessionUpdate | Append | Buffer | ItemCreate | ItemDelete | ItemTruncate | ResponseCreate | ResponseCancel
+SCHEMA: TypeAdapter[AnyEvent] = TypeAdapter(Annotated[AnyEvent, Field(discriminator="type")])
+
+
+def faults(event: Any) -> list[str]:
+    """Return what is wrong with a client event; nothing where it is right."""
+    try:
+        SCHEMA.validate_python(event)
+    except ValidationError as error:
+        return [f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors()]
+    return []
+
+
+class XaiRealtime(HeldRealtime):
+    """A conversation by xAI's rules."""
+
+    def faults(self, event: Any) -> list[str]:
+        found = faults(event)
+        if not found and event["type"] == "input_audio_buffer.commit" and self.session.turn_detection:
+            found = ["type: not while turn_detection is server_vad"]
+        return found
+
+    def as_ours(self, event: dict[str, Any]) -> dict[str, Any]:
+        match event:
+            case {"type": "session.update", "session": session}:
+                return event | {"session": _session(session)}
+            case {"type": "conversation.item.create", "item": {"type": "message", "role": "assistant"} as item}:
+                content = [part | {"type": "output_text"} for part in item["content"]]
+                return event | {"item": item | {"content": content}}
+            case {"type": "response.create", "response": wanted}:
+                return event | {"response": {name: each for name, each in wanted.items() if name != "modalities"}}
+        return event
+
+    def _stamped(self, effects: Iterable[Effect]) -> list[Effect]:
+        return super()._stamped(Send(_as_theirs(each.event)) if isinstance(each, Send) else each for each in effects)
+
+
+def _session(given: dict[str, Any]) -> dict[str, Any]:
+    hearing: dict[str, Any] = {"transcription": {"model": "grok-transcribe"}}
+    if "turn_detection" in given:
+        detection = given["turn_detection"]
+        hearing["turn_detection"] = detection if detection and detection["type"] else None
+    output = {"voice": given["voice"]} if "voice" in given else {}
+    kept: dict[str, Any] = {name: given[name] for name in ("instructions", "tools") if name in given}
+    return {"type": "realtime", "audio": {"input": hearing, "output": output}, **kept}
+
+
+def _as_theirs(event: dict[str, Any]) -> dict[str, Any]:
+    """Return a server event as xAI has it: why a reply ended is text, and so is the type of an error."""
+    match event:
+        case {"type": "response.done", "response": {"status_details": dict() as details} as response}:
+            why = details.get("reason") or (details.get("error") or {}).get("code")
+            return event | {"response": response | {"status_details": why}}
+        case {"type": "error", "error": {"code": "session_expired"} as error}:
+            return event | {"error": error | {"type": "max_duration", "code": None}}
+    return event
+
+
+PEERS = {"xai": XaiRealtime}

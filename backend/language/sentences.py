@@ -1,0 +1,20 @@
+"""Sentences: where one ends, and how many of them fit. Pure."""
+
+from __future__ import annotations
+
+import re
+
+_BETWEEN = re.compile(r"(?<=[.!?…])\s+|(?<=[。！？])\s*(?=\S)|\n+")
+
+
+def sentences(text: str) -> list[str]:
+    """Return the text sentence by sentence; a new line begins one, too."""
+    return [part for part in map(str.strip, _BETWEEN.split(text)) if part]
+
+
+def first_sentences(text: str, chars: int) -> str:
+    """Return as many whole sentences as fit; a piece of the first when none does."""
+    if len(text) <= chars:
+        return text
+    ends = [found.start() for found in _BETWEEN.finditer(text) if found.start() <= chars]
+    return text[: ends[-1]] if ends else text[:chars].rsplit(" ", 1)[0] + " …"

@@ -1,0 +1,43 @@
+"""Server events about the caller's audio and about items, which both ends send alike."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from backend.realtime.items import Item
+
+Event = dict[str, Any]
+
+
+def item_put_in(item: Item, previous: str | None) -> Iterator[Event]:
+    """An item is in the conversation, whole, behind item `previous`."""
+    yield {"type": "conversation.item.added", "previous_item_id": previous, "item": item.shown()}
+    yield {"type": "conversation.item.done", "previous_item_id": previous, "item": item.shown()}
+
+
+def audio_committed(item: Item, previous: str | None) -> Iterator[Event]:
+    """The caller's audio has become an item."""
+    yield {"type": "input_audio_buffer.committed", "previous_item_id": previous, "item_id": item.id}
+    yield from item_put_in(item, previous)
+
+
+def transcription(what: str, item_id: str, **fields: Any) -> Event:
+    """News of an item's transcription: `delta`, `completed` or `failed`."""
+    kind = f"conversation.item.input_audio_transcription.{what}"
+    return {"type": kind, "item_id": item_id, "content_index": 0, **fields}
+
+
+def heard_for(seconds: float) -> Event:
+    """Return the usage of a transcription."""
+    return {"type": "duration", "seconds": seconds}
+
+
+def truncated(item_id: str, audio_end_ms: int) -> Event:
+    """Only so much of an item was heard."""
+    return {
+        "type": "conversation.item.truncated",
+        "item_id": item_id,
+        "content_index": 0,
+        "audio_end_ms": audio_end_ms,
+    }

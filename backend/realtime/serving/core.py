@@ -1,0 +1,431 @@
+"""The Realtime conversation, pure: client events and a handler's parts in, server events and orders out.
+
+No sockets, no clock, no asyncio. `receive` answers a client event; `partly_heard`, `heard` and `said` take what a
+handler makes of the caller's audio and of a reply; `tick` gets the time. Each returns effects (`effects.py`), in
+the order they must happen. One reply writes to the conversation at a time; from `MakeReply` to its `End` it
+is the active one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from backend.realtime.client_events import checked
+from backend.realtime.conversation import Conversation
+from backend.realtime.events import audio_committed, heard_for, item_put_in, transcription, truncated
+from backend.realtime.faults import (
+    EXPIRED,
+    Fault,
+    active_response,
+    error_event,
+    invalid,
+    not_json,
+    nothing_to_cancel,
+)
+from backend.realtime.fields import required_text
+from backend.realtime.ids import Ids
+from backend.realtime.items import Item, directed, is_reference, read_item
+from backend.realtime.response import Event
+from backend.realtime.serving.effects import (
+    Abort,
+    CloseConnection,
+    Discard,
+    Effect,
+    Effects,
+    Feed,
+    Listen,
+    MakeReply,
+    Open,
+    Send,
+    SendText,
+    Silenced,
+    Stop,
+)
+from backend.realtime.serving.input_buffer import InputBuffer, decode_audio
+from backend.realtime.serving.parts import (
+    AskApproval,
+    Begin,
+    Call,
+    Complain,
+    Drop,
+    End,
+    Expire,
+    Garble,
+    HearingPart,
+    NextMessage,
+    Refuse,
+    ReplyPart,
+    ReplySound,
+    ServerCall,
+    ServerPart,
+    ServerResult,
+    TranscriptDone,
+    TranscriptFailed,
+    TranscriptGrew,
+    Trouble,
+    Words,
+)
+from backend.realtime.serving.pictures import read_picture
+from backend.realtime.serving.reply_stream import Order, ReplyStream
+from backend.realtime.serving.turn_detection import TurnDetector, VoiceBegan, VoiceEnded, prefix_ms
+from backend.realtime.session import RealtimeSession
+
+
+@dataclass(slots=True)
+class Knobs:
+    """How the core itself can be made to misbehave, for tests of a client."""
+
+    refuse_replies: int = 0
+    """The next so many `response.create` are refused as if a reply were active."""
+    empty_commits: int = 0
+    """The next so many commits find an empty buffer."""
+    expires_after_s: float = 3600.0
+    """Seconds until `session_expired`."""
+
+
+class Realtime:
+    """One connection's conversation."""
+
+    def __init__(self, model: str, *, connection: int = 1, now: float = 0.0, knobs: Knobs | None = None) -> None:
+        self.ids = Ids(connection)
+        self.knobs = knobs or Knobs()
+        self.session = RealtimeSession(self.ids.new("sess"), model)
+        self.conversation = Conversation()
+        self._expires_at = now + self.knobs.expires_after_s
+        self._buffer = InputBuffer()
+        self._detector: TurnDetector | None = TurnDetector(self.session.turn_detection or {})
+        self._spoken_item = ""
+        self._utterance = ""
+        """The item that the utterance being appended will become; '' while there is none."""
+        self._active: ReplyStream | None = None
+        self._beside: dict[str, ReplyStream] = {}
+
+    # --- what comes in ------------------------------------------------------------------------------
+
+    def open(self) -> list[Effect]:
+        """The connection stands."""
+        return self._stamped([Send({"type": "session.created", "session": self.session.shown()})])
+
+    def receive(self, event: Any) -> list[Effect]:
+        """Carry out a client event. A wrong one is answered with an `error` event that names its `event_id`."""
+        effects: list[Effect] = []
+        try:
+            effects.extend(self._handle(event))
+        except Fault as fault:
+            effects.append(Send(fault.event(event)))
+        return self._stamped(effects)
+
+    def malformed(self, why: str) -> list[Effect]:
+        """Answer a message that is not JSON."""
+        return self._stamped([Send(not_json(why).event())])
+
+    def partly_heard(self, item_id: str, part: TranscriptGrew) -> list[Effect]:
+        """Tell some of the words of the utterance that is to become item `item_id`, as streaming transcription does."""
+        if item_id != self._utterance or not self.session.transcribes:
+            return []
+        return self._stamped([Send(transcription("delta", item_id, delta=part.delta))])
+
+    def heard(self, item: Item, part: HearingPart) -> list[Effect]:
+        """A piece of the transcript of user item `item`."""
+        return self._stamped(self._heard(item, part))
+
+    def said(self, response_id: str, part: ReplyPart) -> list[Effect]:
+        """A piece of a reply. Parts for a response that is over are dropped."""
+        response = self._response(response_id)
+        if response is None:
+            return []
+        return self._stamped(self._said(response, part))
+
+    def stopped(self, response_id: str) -> list[Effect]:
+        """A cancelled reply's maker has stopped."""
+        return self.said(response_id, End())
+
+    def trouble(self, part: Trouble) -> list[Effect]:
+        """Something goes wrong that belongs to no reply."""
+        return self._stamped(self._trouble(part))
+
+    def tick(self, now: float) -> list[Effect]:
+        """Expire when the session's time is up."""
+        if now < self._expires_at:
+            return []
+        self._expires_at = float("inf")
+        return self.trouble(Expire())
+
+    @property
+    def deadline(self) -> float:
+        """When `tick` has something to do."""
+        return self._expires_at
+
+    def __repr__(self) -> str:
+        return f"<Realtime {self.conversation} {self._buffer} active={self._active}>"
+
+    # --- client events ------------------------------------------------------------------------------
+
+    def _handle(self, event: Any) -> Iterable[Effect]:
+        kind, fields = checked(event, HANDLERS)
+        return HANDLERS[kind](self, fields)
+
+    def _session_update(self, event: Event) -> Effects:
+        before = self.session.turn_detection
+        self.session.update(event["session"])
+        if self.session.turn_detection != before:
+            detection = self.session.turn_detection
+            self._detector = TurnDetector(detection) if detection else None
+        yield Send({"type": "session.updated", "session": self.session.shown()})
+
+    def _append(self, event: Event) -> Effects:
+        pcm = decode_audio(event["audio"])
+        self._buffer.append(pcm)
+        if self._detector is None:
+            yield from self._feed()
+            return
+        for change in self._detector.feed(pcm):
+            yield from self._voice_began(change) if isinstance(change, VoiceBegan) else self._voice_ended(change)
+        if self._detector.speaking:
+            yield from self._feed()
+        else:
+            self._buffer.keep_last(prefix_ms(self.session.turn_detection or {}))
+
+    def _feed(self) -> Effects:
+        if not self._utterance:
+            self._utterance = self._spoken_item or self.ids.new("item")
+            yield Open(self._utterance)
+        if pcm := self._buffer.unfed():
+            yield Feed(pcm)
+
+    def _voice_began(self, change: VoiceBegan) -> Effects:
+        detection = self.session.turn_detection or {}
+        self._spoken_item = self.ids.new("item")
+        start_ms = max(0, change.at_ms - prefix_ms(detection))
+        yield Send(
+            {"type": "input_audio_buffer.speech_started", "audio_start_ms": start_ms, "item_id": self._spoken_item}
+        )
+        if detection["interrupt_response"] and self._active and not self._active.cancelled:
+            yield from self._cancel(self._active, "turn_detected")
+
+    def _voice_ended(self, change: VoiceEnded) -> Effects:
+        item_id, self._spoken_item = self._spoken_item, ""
+        yield Send({"type": "input_audio_buffer.speech_stopped", "audio_end_ms": change.at_ms, "item_id": item_id})
+        yield from self._take_turn(item_id)
+        if (self.session.turn_detection or {})["create_response"] and not self._active:
+            yield self._answer({}, None)
+
+    def _commit(self, event: Event) -> Effects:
+        if self.knobs.empty_commits > 0:
+            self.knobs.empty_commits -= 1
+            self._buffer.clear()
+        yield from self._take_turn(self._utterance or self.ids.new("item"))
+
+    def _take_turn(self, item_id: str) -> Effects:
+        fed = self._buffer.fed
+        pcm = self._buffer.take()
+        if not self._utterance:
+            yield Open(item_id)
+        if rest := pcm[fed:]:
+            yield Feed(rest)
+        self._utterance = ""
+        item = Item(item_id, "message", role="user", kind="input_audio", audio_bytes=len(pcm))
+        yield from map(Send, audio_committed(item, self.conversation.append(item)))
+        yield Listen(item, pcm)
+
+    def _clear(self, event: Event) -> Effects:
+        self._buffer.clear()
+        if self._utterance:
+            self._utterance = ""
+            yield Discard()
+        yield Send({"type": "input_audio_buffer.cleared"})
+
+    def _item_create(self, event: Event) -> Effects:
+        item = read_item(event["item"], self.ids.new("item"))
+        if item.has_audio:
+            raise invalid("item.content", "audio cannot be put in here.")
+        for at, url in item.pictures:
+            read_picture(url, f"item.content[{at}].image_url")
+        self.conversation.check_answers(item)
+        yield from map(Send, item_put_in(item, self.conversation.insert(item, event.get("previous_item_id"))))
+
+    def _item_retrieve(self, event: Event) -> Effects:
+        item = self.conversation.find(event["item_id"], "retrieve")
+        yield Send({"type": "conversation.item.retrieved", "item": item.shown()})
+
+    def _item_truncate(self, event: Event) -> Effects:
+        item, end_ms = self.conversation.find(event["item_id"], "truncate"), event["audio_end_ms"]
+        if event["content_index"]:
+            raise invalid("content_index", "the item has one content part, at index 0.")
+        item.truncate(end_ms)
+        yield Silenced()
+        yield Send(truncated(item.id, end_ms))
+
+    def _item_delete(self, event: Event) -> Effects:
+        item = self.conversation.find(event["item_id"], "delete")
+        self.conversation.remove(item)
+        yield Send({"type": "conversation.item.deleted", "item_id": item.id})
+
+    def _response_create(self, event: Event) -> Effects:
+        wanted = self.session.read_response(event.get("response"))
+        if wanted.get("conversation") != "none":
+            if self._active:
+                raise active_response(self._active.id)
+            if self.knobs.refuse_replies > 0:
+                self.knobs.refuse_replies -= 1
+                raise active_response(self.ids.new("resp"))
+        yield self._answer(wanted, event.get("event_id"))
+
+    def _answer(self, wanted: Event, event_id: str | None) -> MakeReply:
+        response = ReplyStream(self._order(wanted, event_id), self.ids, self.conversation)
+        if response.order.out_of_band:
+            self._beside[response.id] = response
+        else:
+            self._active = response
+        return MakeReply(response.order)
+
+    def _order(self, wanted: Event, event_id: str | None) -> Order:
+        session = self.session
+        items = self._own_input(wanted["input"]) if "input" in wanted else tuple(self.conversation)
+        items, instructions = directed(items, wanted.get("instructions") or session.instructions)
+        return Order(
+            response_id=self.ids.new("resp"),
+            event_id=event_id,
+            items=items,
+            instructions=instructions,
+            tools=tuple(wanted.get("tools", session.tools)),
+            tool_choice=wanted.get("tool_choice", session.tool_choice),
+            modality=wanted.get("output_modalities", [session.modality])[0],
+            voice=session.voice,
+            metadata=wanted.get("metadata"),
+            out_of_band=wanted.get("conversation") == "none",
+            speed=session.speed,
+        )
+
+    def _own_input(self, given: list[Any]) -> tuple[Item, ...]:
+        """Items made for one reply only, or references to items of the conversation."""
+        return tuple(
+            self.conversation.referred(required_text(item, "id", f"response.input[{at}]."), f"response.input[{at}].id")
+            if is_reference(item)
+            else read_item(item, self.ids.new("item"), f"response.input[{at}]")
+            for at, item in enumerate(given)
+        )
+
+    def _response_cancel(self, event: Event) -> Effects:
+        named = event.get("response_id")
+        response = self._active if named is None else self._response(named)
+        if response is None or response.cancelled:
+            raise nothing_to_cancel()
+        yield from self._cancel(response, "client_cancelled")
+
+    def _cancel(self, response: ReplyStream, why: str) -> Effects:
+        response.cancelled = why
+        yield Stop(response.id)
+
+    # --- what a handler makes of it -----------------------------------------------------------------
+
+    def _heard(self, item: Item, part: HearingPart) -> Effects:
+        match part:
+            case TranscriptGrew(delta):
+                if self.session.transcribes:
+                    yield Send(transcription("delta", item.id, delta=delta))
+            case TranscriptDone(words, certainty):
+                item.words, item.transcribed = words, True
+                if self.session.transcribes:
+                    sure = {"logprobs": _logprobs(words, certainty)} if self.session.gives_logprobs else {}
+                    spent = heard_for(round(item.audio_ms / 1000, 3))
+                    yield Send(transcription("completed", item.id, transcript=words, usage=spent, **sure))
+            case TranscriptFailed(code, message):
+                if self.session.transcribes:
+                    why = {"type": "transcription_error", "code": code, "message": message, "param": None}
+                    yield Send(transcription("failed", item.id, error=why))
+            case Complain() | Expire() | Drop() | Garble():
+                yield from self._trouble(part)
+
+    def _said(self, response: ReplyStream, part: ReplyPart) -> Effects:
+        match part:
+            case Refuse(code, message, kind):
+                self._forget(response)
+                yield Send(error_event(message, code=code, kind=kind, client_event_id=response.order.event_id))
+            case Complain() | Expire() | Drop() | Garble():
+                yield from self._trouble(part)
+            case _:
+                for event in self._events(response, part):
+                    yield Send(event)
+
+    def _events(
+        self, response: ReplyStream, part: Begin | Words | ReplySound | NextMessage | Call | ServerPart | End
+    ) -> Iterator[Event]:
+        match part:
+            case Begin():
+                yield from response.begin()
+            case Words(delta, starts_ms):
+                yield from response.words(delta, starts_ms)
+            case ReplySound(pcm):
+                self.session.begun = True
+                yield from response.sound(pcm)
+            case NextMessage():
+                yield from response.next_message()
+            case Call(name, arguments):
+                yield from response.call(name, arguments)
+            case ServerCall(server, name, arguments):
+                yield from response.server_call(server, name, arguments)
+            case ServerResult(output, error):
+                yield from response.server_result(output, error)
+            case AskApproval(server, name, arguments):
+                yield from response.ask_approval(server, name, arguments)
+            case End(status, details, rate_limits):
+                if rate_limits:
+                    yield {"type": "rate_limits.updated", "rate_limits": rate_limits}
+                yield from response.end(status, details)
+                self._forget(response)
+
+    def _trouble(self, part: Trouble) -> Effects:
+        match part:
+            case Complain(code, message, kind, fatal):
+                yield Send(error_event(message, code=code, kind=kind))
+                if fatal:
+                    yield CloseConnection(4000, code)
+            case Expire():
+                message = "Your session hit the maximum duration of 60 minutes."
+                yield Send(error_event(message, code=EXPIRED))
+                yield CloseConnection(1001, "session_expired")
+            case Drop():
+                yield Abort()
+            case Garble(text):
+                yield SendText(text)
+
+    def _response(self, response_id: str) -> ReplyStream | None:
+        if self._active and self._active.id == response_id:
+            return self._active
+        return self._beside.get(response_id)
+
+    def _forget(self, response: ReplyStream) -> None:
+        if self._active is response:
+            self._active = None
+        self._beside.pop(response.id, None)
+
+    def _stamped(self, effects: Iterable[Effect]) -> list[Effect]:
+        """Run the effects' generators to their end, giving each event its id."""
+        done: list[Effect] = []
+        for effect in effects:
+            if isinstance(effect, Send):
+                effect = Send({"event_id": self.ids.new("event"), **effect.event})
+            done.append(effect)
+        return done
+
+
+HANDLERS: dict[str, Callable[[Realtime, Event], Iterable[Effect]]] = {
+    "session.update": Realtime._session_update,
+    "input_audio_buffer.append": Realtime._append,
+    "input_audio_buffer.commit": Realtime._commit,
+    "input_audio_buffer.clear": Realtime._clear,
+    "conversation.item.create": Realtime._item_create,
+    "conversation.item.retrieve": Realtime._item_retrieve,
+    "conversation.item.truncate": Realtime._item_truncate,
+    "conversation.item.delete": Realtime._item_delete,
+    "response.create": Realtime._response_create,
+    "response.cancel": Realtime._response_cancel,
+}
+
+
+def _logprobs(words: str, least: float) -> list[dict[str, Any]]:
+    """Return an entry for each word; the recognizer only says how certain the least certain of them is."""
+    return [{"token": word, "bytes": [*word.encode()], "logprob": round(least, 4)} for word in words.split()]

@@ -1,0 +1,145 @@
+"""What a handler says while it answers: the pieces of a reply, of hearing, and of things going wrong.
+
+A handler yields parts; the core turns them into server events in the API's order. Delays are the handler's own awaits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+
+@dataclass(frozen=True, slots=True)
+class Begin:
+    """The reply exists now: `response.created`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """Some of the reply's words, before their sound."""
+
+    text: str
+    starts_ms: tuple[int, ...] = ()
+    """When each of the words, parted by spaces, begins, in milliseconds of the sound that follows; empty: unknown."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReplySound:
+    """Some of the reply's sound: 24 kHz mono PCM16."""
+
+    pcm: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class NextMessage:
+    """The words and the sound that follow are another message of the same reply."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A function call; `arguments` is sent as it is, valid JSON or not."""
+
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True)
+class ServerCall:
+    """The beginning of a call of a tool on an MCP server, which the provider makes itself."""
+
+    server: str
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True)
+class ServerResult:
+    """The end of that call: what it returned, or why it failed."""
+
+    output: str = ""
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AskApproval:
+    """A question whether such a call may be made."""
+
+    server: str
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """The reply is over. `details` joins the API's `status_details`."""
+
+    status: Literal["completed", "failed", "incomplete"] = "completed"
+    details: dict[str, Any] = field(default_factory=dict)
+    rate_limits: list[dict[str, Any]] | None = None
+    """What is said of the rate limits before the end; None: only after it, that there is room."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refuse:
+    """Instead of `Begin`: the reply is refused with an `error` event and never existed."""
+
+    code: str = "conversation_already_has_active_response"
+    message: str = "Conversation already has an active response in progress."
+    kind: str = "invalid_request_error"
+
+
+@dataclass(frozen=True, slots=True)
+class TranscriptGrew:
+    """Some of what the caller said."""
+
+    delta: str
+
+
+@dataclass(frozen=True, slots=True)
+class TranscriptDone:
+    """All of what the caller said."""
+
+    text: str
+    log_probability: float = 0.0
+    """That of its least certain part, which tells how sure it is; 0 where nobody says."""
+
+
+@dataclass(frozen=True, slots=True)
+class TranscriptFailed:
+    """The caller could not be understood."""
+
+    code: str = "audio_unintelligible"
+    message: str = "The audio could not be transcribed."
+
+
+@dataclass(frozen=True, slots=True)
+class Complain:
+    """An `error` event of its own; a fatal one closes the connection afterwards."""
+
+    code: str
+    message: str
+    kind: str = "invalid_request_error"
+    fatal: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Expire:
+    """The session's time is up: `session_expired`, close 1001."""
+
+
+@dataclass(frozen=True, slots=True)
+class Drop:
+    """The network breaks: no close frame, no goodbye."""
+
+
+@dataclass(frozen=True, slots=True)
+class Garble:
+    """A message that is not what the API says; `text` is sent as it is."""
+
+    text: str
+
+
+Trouble = Complain | Expire | Drop | Garble
+ServerPart = ServerCall | ServerResult | AskApproval
+ReplyPart = Begin | Words | ReplySound | NextMessage | Call | ServerPart | End | Refuse | Trouble
+HearingPart = TranscriptGrew | TranscriptDone | TranscriptFailed | Trouble

@@ -1,0 +1,100 @@
+"""The server's own endpointing (`server_vad`, `semantic_vad`): loudness over a noise floor that follows the room.
+
+Pure: audio in, onsets and ends out, both in milliseconds of audio received so far. Good enough to exercise a client
+that leaves endpointing to the provider; it knows nothing of meaning, so `semantic_vad` merely waits differently.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from operator import mul
+from typing import Any
+
+from backend.media.frame import FRAME_BYTES, FRAME_MS
+
+ONSET_FRAMES = 3
+"""Loud frames in a row that make an onset."""
+QUIETEST_RMS = 60.0
+"""The floor never sinks below this, so that digital silence does not make a whisper loud."""
+EAGERNESS_MS = {"low": 1200, "medium": 700, "high": 400, "auto": 700}
+"""Silence that ends a turn under semantic_vad."""
+
+
+@dataclass(frozen=True, slots=True)
+class VoiceBegan:
+    """Speech started at `at_ms` of the audio received."""
+
+    at_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class VoiceEnded:
+    """Speech ended at `at_ms` of the audio received."""
+
+    at_ms: int
+
+
+class TurnDetector:
+    """Follows one stream of audio."""
+
+    def __init__(self, detection: dict[str, Any]) -> None:
+        threshold = float(detection.get("threshold") or 0.5)
+        # 0.5 is 12 dB over the floor; each tenth is 2.4 dB.
+        self._ratio = 10 ** (threshold * 24 / 20)
+        self._silence_ms = _silence_ms(detection)
+        self._rest = b""
+        self._floor = QUIETEST_RMS
+        self._heard_ms = 0
+        self._loud = 0
+        self._quiet_ms = 0
+        self.speaking = False
+
+    def feed(self, pcm: bytes) -> list[VoiceBegan | VoiceEnded]:
+        """Take 24 kHz mono PCM16 of any length."""
+        stream = self._rest + pcm
+        whole = len(stream) - len(stream) % FRAME_BYTES
+        self._rest = stream[whole:]
+        found: list[VoiceBegan | VoiceEnded] = []
+        for start in range(0, whole, FRAME_BYTES):
+            change = self._frame(stream[start : start + FRAME_BYTES])
+            if change:
+                found.append(change)
+        return found
+
+    def _frame(self, frame: bytes) -> VoiceBegan | VoiceEnded | None:
+        self._heard_ms += FRAME_MS
+        samples = memoryview(frame).cast("h")
+        rms = math.sqrt(sum(map(mul, samples, samples)) / len(samples))
+        loud = rms > self._floor * self._ratio
+        if not loud and not self.speaking:
+            self._floor = max(QUIETEST_RMS, 0.95 * self._floor + 0.05 * rms)
+        return self._speaking(loud) if self.speaking else self._silent(loud)
+
+    def _silent(self, loud: bool) -> VoiceBegan | None:
+        self._loud = self._loud + 1 if loud else 0
+        if self._loud < ONSET_FRAMES:
+            return None
+        self.speaking, self._quiet_ms, self._loud = True, 0, 0
+        return VoiceBegan(self._heard_ms - ONSET_FRAMES * FRAME_MS)
+
+    def _speaking(self, loud: bool) -> VoiceEnded | None:
+        self._quiet_ms = 0 if loud else self._quiet_ms + FRAME_MS
+        if self._quiet_ms < self._silence_ms:
+            return None
+        self.speaking = False
+        return VoiceEnded(self._heard_ms)
+
+    def __repr__(self) -> str:
+        return f"<TurnDetector {'speaking' if self.speaking else 'silent'} at {self._heard_ms} ms>"
+
+
+def prefix_ms(detection: dict[str, Any]) -> int:
+    """Audio kept from before the onset."""
+    return int(detection.get("prefix_padding_ms") or 300)
+
+
+def _silence_ms(detection: dict[str, Any]) -> int:
+    if detection["type"] == "semantic_vad":
+        return EAGERNESS_MS[detection.get("eagerness") or "auto"]
+    return int(detection.get("silence_duration_ms") or 500)

@@ -1,0 +1,218 @@
+"""The WebSocket around the core: reads client events, runs the handler, writes server events. Decides nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+import msgspec
+from starlette.websockets import WebSocket, WebSocketDisconnect
+
+from backend.realtime.items import Item
+from backend.realtime.serving.core import Realtime
+from backend.realtime.serving.effects import (
+    Abort,
+    CloseConnection,
+    Discard,
+    Effect,
+    Feed,
+    Listen,
+    MakeReply,
+    Open,
+    Send,
+    SendText,
+    Silenced,
+    Stop,
+)
+from backend.realtime.serving.handler import Handler
+from backend.realtime.serving.parts import HearingPart, ReplyPart, TranscriptGrew
+from backend.realtime.serving.reply_stream import Order
+from backend.realtime.serving.wire_log import WireLog
+
+OUTBOX_EASY = 64
+"""Events waiting to be written from which replies pause."""
+OUTBOX_FULL = 4096
+"""Events waiting from which the client counts as gone and the connection is broken."""
+SEND_TIMEOUT_S = 30.0
+"""A write that takes longer means the client does not read."""
+
+
+class _Over(Exception):
+    """The connection has ended; unwinds its tasks."""
+
+
+class Connection:
+    """One client. `run` returns when the connection is over, with every task ended."""
+
+    def __init__(
+        self,
+        socket: WebSocket,
+        core: Realtime,
+        handler: Handler,
+        log: WireLog,
+        *,
+        abort: Callable[[], None],
+    ) -> None:
+        self._socket = socket
+        self._core = core
+        self._handler = handler
+        self._log = log
+        self._abort = abort
+        self._outbox: deque[Send | SendText | CloseConnection | Abort] = deque()
+        self._wanted = asyncio.Event()
+        self._easy = asyncio.Event()
+        self._answers: dict[str, tuple[Order, asyncio.Task[None]]] = {}
+        self._group: asyncio.TaskGroup
+
+    async def run(self) -> None:
+        """Serve until either side ends it."""
+        self._log.opened(self._core.conversation)
+        try:
+            async with asyncio.TaskGroup() as self._group:
+                self._perform(self._core.open())
+                for duty in (self._write(), self._read(), self._watch_clock(), self._go_through_opening()):
+                    self._group.create_task(duty)
+        except* _Over as ended:
+            self._log.over(str(ended.exceptions[0]))
+
+    async def _read(self) -> None:
+        while True:
+            try:
+                message = await self._socket.receive_text()
+            except WebSocketDisconnect as gone:
+                raise _Over(f"client closed ({gone.code})") from None
+            except KeyError:
+                self._perform(self._core.malformed("Expected a text message that holds a JSON object."))
+                continue
+            self._receive(message)
+
+    def _receive(self, message: str) -> None:
+        try:
+            event = msgspec.json.decode(message)
+        except msgspec.DecodeError as error:
+            self._log.received(None, len(message))
+            self._perform(self._core.malformed(f"Could not parse the message as JSON: {error}"))
+            return
+        self._log.received(event, len(message))
+        self._perform(self._core.receive(event))
+
+    async def _write(self) -> None:
+        while True:
+            while not self._outbox:
+                self._easy.set()
+                self._wanted.clear()
+                await self._wanted.wait()
+            await self._write_one(self._outbox.popleft())
+            if len(self._outbox) < OUTBOX_EASY:
+                self._easy.set()
+
+    async def _write_one(self, order: Send | SendText | CloseConnection | Abort) -> None:
+        match order:
+            case Send(event):
+                message = msgspec.json.encode(event).decode()
+                self._log.sent(event, len(message))
+                await self._send(message)
+            case SendText(text):
+                await self._send(text)
+            case CloseConnection(code, reason):
+                await self._socket.close(code, reason)
+                raise _Over(f"closed {code} {reason}")
+            case Abort():
+                self._abort()
+                raise _Over("aborted")
+
+    async def _send(self, message: str) -> None:
+        try:
+            async with asyncio.timeout(SEND_TIMEOUT_S):  # without the task that `wait_for` would make
+                await self._socket.send_text(message)
+        except (WebSocketDisconnect, RuntimeError, OSError):
+            # Starlette tells of a socket that closed under a write in each of these ways.
+            raise _Over("client gone while writing") from None
+        except TimeoutError:
+            self._abort()
+            raise _Over("client does not read") from None
+
+    def _perform(self, effects: list[Effect]) -> None:
+        """Carry out the core's effects, in order and without waiting."""
+        for effect in effects:
+            match effect:
+                case Open(item_id):
+                    self._group.create_task(self._hear_early(item_id, self._handler.listen()))
+                case Feed(pcm):
+                    self._handler.feed(pcm)
+                case Discard():
+                    self._handler.discard()
+                case Silenced():
+                    self._handler.silenced()
+                case Listen(item, pcm):
+                    self._group.create_task(self._hear(item, self._handler.hear(item, pcm)))
+                case MakeReply(order):
+                    task = self._group.create_task(self._answer(order, self._handler.answer(order)))
+                    self._answers[order.response_id] = (order, task)
+                case Stop(response_id):
+                    self._stop(response_id)
+                case Send() | SendText() | CloseConnection() | Abort():
+                    self._outbox.append(effect)
+        if len(self._outbox) > OUTBOX_FULL:
+            self._outbox.clear()
+            self._outbox.append(Abort())
+        if len(self._outbox) >= OUTBOX_EASY:
+            self._easy.clear()
+        self._wanted.set()
+
+    async def _hear_early(self, item_id: str, parts: AsyncIterator[TranscriptGrew]) -> None:
+        async with closing(parts):
+            async for part in parts:
+                self._perform(self._core.partly_heard(item_id, part))
+
+    async def _hear(self, item: Item, parts: AsyncIterator[HearingPart]) -> None:
+        async with closing(parts):
+            async for part in parts:
+                self._perform(self._core.heard(item, part))
+
+    async def _answer(self, order: Order, parts: AsyncIterator[ReplyPart]) -> None:
+        async with closing(parts):
+            async for part in parts:
+                self._perform(self._core.said(order.response_id, part))
+                await self._easy.wait()
+        self._answers.pop(order.response_id, None)
+
+    def _stop(self, response_id: str) -> None:
+        order, _task = self._answers.get(response_id, (None, None))
+        late_s = self._handler.lateness_s(order) if order else 0.0
+        if late_s > 0:
+            self._group.create_task(self._stop_later(response_id, late_s))
+        else:
+            self._stop_now(response_id)
+
+    async def _stop_later(self, response_id: str, late_s: float) -> None:
+        await asyncio.sleep(late_s)
+        self._stop_now(response_id)
+
+    def _stop_now(self, response_id: str) -> None:
+        _order, task = self._answers.pop(response_id, (None, None))
+        if task:
+            task.cancel()
+        self._perform(self._core.stopped(response_id))
+
+    async def _watch_clock(self) -> None:
+        while True:
+            self._perform(self._core.tick(time.monotonic()))
+            await asyncio.sleep(max(0.0, min(self._core.deadline - time.monotonic(), 3600.0)))
+
+    async def _go_through_opening(self) -> None:
+        async for part in self._handler.opening():
+            self._perform(self._core.trouble(part))
+
+
+@asynccontextmanager
+async def closing(parts: AsyncIterator[object]) -> AsyncIterator[None]:
+    """Close `parts` at the end, where it can be closed: what it began, such as a request to a model, ends then."""
+    try:
+        yield
+    finally:
+        if isinstance(parts, AsyncGenerator):
+            await parts.aclose()

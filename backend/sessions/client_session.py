@@ -1,0 +1,97 @@
+"""The session of a client that chooses for its call, in the fields of the Realtime protocol: what they mean here.
+
+Beside the protocol's fields stand four of ours: `thinkers`, `barge_in`, `local_vad` and `paced`
+(docs/howto/realtime-endpoint.md). What the server's settings decide is shown as it was given, and changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from backend.media.g711 import Law
+from backend.realtime.session import FORMATS, RealtimeSession, Takes
+from backend.turns.call_options import OUR_TOOLS, CallOptions, ClientTool
+from backend.turns.patience import EndpointingStyle
+
+LAWS: Mapping[str, Law | None] = {"audio/pcm": None, "audio/pcmu": Law.MU, "audio/pcma": Law.A}
+EAGERNESS: Mapping[str, EndpointingStyle] = {
+    "low": EndpointingStyle.PATIENT,
+    "medium": EndpointingStyle.BALANCED,
+    "high": EndpointingStyle.EAGER,
+}
+"""Any other, `auto` among them, is what the server's settings say."""
+TAKES = Takes(
+    formats=FORMATS,
+    mcp=False,  # those of MCP servers are set on the server
+    unknown=True,  # newer clients may send them
+    reserved=OUR_TOOLS,
+    own={
+        "thinkers": (True, False),
+        "barge_in": ("two_step", "at_once"),
+        "local_vad": (True, False),
+        "paced": (True, False),
+    },
+    settled=frozenset({"local_vad"}),
+)
+
+
+class ClientSession(RealtimeSession):
+    """The session as its client sees it; `options` is what it means for the call."""
+
+    def __init__(
+        self, session_id: str, model: str, *, voice: str = "", transcription: str = "", expires_at: int = 0
+    ) -> None:
+        """`expires_at` is a Unix time in seconds."""
+        super().__init__(
+            session_id, model, voice=voice, transcription=transcription, expires_at=expires_at, takes=TAKES
+        )
+        self.voice_chosen = False
+        """Whether the client has chosen the voice."""
+
+    def update(self, given: Any) -> None:
+        """Take the fields of a `session.update`, all or none. Raises `Fault`."""
+        super().update(given)
+        output = (given.get("audio") or {}).get("output") or {}
+        self.voice_chosen = self.voice_chosen or output.get("voice") is not None
+
+    @property
+    def interruptions(self) -> bool:
+        """Whether the caller's voice interrupts replies."""
+        return self.turn_detection is None or bool(self.turn_detection["interrupt_response"])
+
+    @property
+    def paced(self) -> bool:
+        """Whether audio is sent at the pace at which it is heard."""
+        return bool(self._shown["paced"])
+
+    @property
+    def input_law(self) -> Law | None:
+        """The law of the client's audio; None for PCM16 at 24 kHz."""
+        return LAWS[self._shown["audio"]["input"]["format"]["type"]]
+
+    @property
+    def output_law(self) -> Law | None:
+        """The same of what it is sent."""
+        return LAWS[self._shown["audio"]["output"]["format"]["type"]]
+
+    @property
+    def options(self) -> CallOptions:
+        """What the session means for the call."""
+        shown, detection = self._shown, self.turn_detection or {}
+        return CallOptions(
+            instructions=self.instructions,
+            tools=tuple(
+                ClientTool(tool["name"], tool.get("description") or "", tool.get("parameters") or {"type": "object"})
+                for tool in self.tools
+            ),
+            tool_choice=self.tool_choice,
+            thinkers=shown["thinkers"],
+            voice=self.voice if self.voice_chosen else "",
+            local_vad=shown["local_vad"],
+            detects_turns=bool(detection),
+            answers=bool(detection.get("create_response")),
+            barge_in=shown["barge_in"],
+            style=EAGERNESS.get(detection.get("eagerness", "auto")),
+            idle_nudge_s=(detection.get("idle_timeout_ms") or 0) / 1000,
+        )

@@ -1,0 +1,71 @@
+"""A program beside a client: it follows the client's call, and may act on it, as the client does."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Protocol, runtime_checkable
+
+from backend.errors import TooMany
+from backend.runtime.json_objects import Json
+
+SIDEBANDS_LIMIT = 4
+"""Programs that may follow one call at once."""
+Send = Callable[[Json], None]
+"""Sends an event to one program."""
+
+
+@runtime_checkable
+class SharedProtocol(Protocol):
+    """The protocol of a call that other programs may follow beside its client."""
+
+    @property
+    def programs(self) -> int:
+        """How many are sent the events, the client among them."""
+
+    def join(self, send: Send) -> None:
+        """Send another program the events from now on, too."""
+
+    def leave(self, send: Send) -> None:
+        """Send that program nothing any more."""
+
+    def receive(self, text: str | bytes, answer: Send | None = None) -> None:
+        """Carry out an event; `answer` sends an error to the program it is from."""
+
+
+class Sideband(Protocol):
+    """One program that follows a call, wherever the call lives."""
+
+    async def receive(self, text: str) -> None:
+        """Carry out an event of the program's, as one of the client's. Raises `VoiceError` when the call is gone."""
+
+    async def over(self) -> None:
+        """Return when the call is over, or its process gone."""
+
+    async def leave(self) -> None:
+        """Follow no more. Never raises."""
+
+
+class LocalSideband(Sideband):
+    """A program that follows a call of this process."""
+
+    def __init__(self, protocol: SharedProtocol, send: Send, over: Callable[[], Awaitable[None]]) -> None:
+        """`send` is given the call's events from now on. Raises `TooMany`."""
+        if protocol.programs > SIDEBANDS_LIMIT:
+            hint = f"At most {SIDEBANDS_LIMIT} may at once."
+            raise TooMany("Too many programs follow this call.", retry_after_s=5, hint=hint)
+        self._protocol = protocol
+        self._send = send
+        self._over = over
+        protocol.join(send)
+
+    def __repr__(self) -> str:
+        return f"LocalSideband({self._protocol!r})"
+
+    async def receive(self, text: str) -> None:
+        self._protocol.receive(text, self._send)
+
+    async def over(self) -> None:
+        await self._over()
+
+    async def leave(self) -> None:
+        self._protocol.leave(self._send)

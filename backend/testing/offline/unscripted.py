@@ -1,0 +1,87 @@
+"""What installed extensions have for the scripted peer: their providers' schemas, and answers without a script.
+
+`PEERS` in an extension's module `scripted` names the conversations that hold a client to a provider's schema;
+`open_unscripted` in its module `unscripted` opens what answers while there is no script.
+"""
+
+from __future__ import annotations
+
+import pkgutil
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from importlib import import_module
+from importlib.util import find_spec
+from types import ModuleType
+from typing import Protocol
+
+from starlette.responses import Response
+
+import backend.extensions
+from backend.errors import SetupError
+from backend.realtime.serving.core import Realtime
+from backend.realtime.serving.handler import Handler
+from backend.responders.serving.service import failure
+from backend.testing.offline.script.handler import ScriptedHandler
+from backend.testing.offline.script.schema import ConnectionScript
+
+
+class Unscripted(Protocol):
+    """Answers without a script."""
+
+    def new_handler(self) -> Handler:
+        """Return the handler of one connection."""
+
+    async def load(self) -> None:
+        """Load what it needs, unless that was done before."""
+
+    async def complete(self, body: bytes) -> Response:
+        """Answer one chat completion."""
+
+    def speak(self, words: str) -> bytes:
+        """Return words as 24 kHz mono PCM16, for replies with `speech`."""
+
+
+class Mute(Unscripted):
+    """Where no extension answers: the fallback of an empty script."""
+
+    def new_handler(self) -> Handler:
+        return ScriptedHandler(ConnectionScript(), self.speak)
+
+    async def load(self) -> None:
+        """Nothing is needed."""
+
+    async def complete(self, body: bytes) -> Response:
+        return failure(503, "Nothing answers here without a script.", "server_error")
+
+    def speak(self, words: str) -> bytes:
+        raise SetupError("No extension speaks.", hint="Give replies a `tone` in place of `speech`.")
+
+
+@asynccontextmanager
+async def open_unscripted(*, at_once: bool) -> AsyncIterator[Unscripted]:
+    """Open what answers without a script; `at_once`: now, and not when it is first needed."""
+    for module in _modules("unscripted"):
+        async with module.open_unscripted(at_once=at_once) as answering:
+            yield answering
+            return
+    yield Mute()
+
+
+def peer_of(provider: str) -> type[Realtime]:
+    """Return the conversation that holds a client to the provider's schema. Raises `SetupError`."""
+    known: set[str] = set()
+    for module in _modules("scripted", provider):
+        peers: dict[str, type[Realtime]] = module.PEERS
+        if provider in peers:
+            return peers[provider]
+        known |= peers.keys()
+    raise SetupError(f"No provider is {provider!r}.", hint=f"--strict takes {', '.join(sorted(known))}.")
+
+
+def _modules(which: str, first: str = "") -> Iterator[ModuleType]:
+    """Yield the modules of that name, beginning with that of the extension `first`: some are slow to import."""
+    names = [each.name for each in pkgutil.iter_modules(backend.extensions.__path__) if each.ispkg]
+    for name in sorted(names, key=lambda each: (each != first, each)):
+        module = f"{backend.extensions.__name__}.{name}.{which}"
+        if find_spec(module) is not None:
+            yield import_module(module)

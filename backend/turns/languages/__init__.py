@@ -1,0 +1,42 @@
+"""What the rules of turn-taking know of a language: word lists and patterns, a file a language, read once."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+
+class Language:
+    """The data of one language, by section and name; a missing one raises `KeyError` where it is first used."""
+
+    def __init__(self, code: str) -> None:
+        self.code = code
+        self._data: Mapping[str, Any] = tomllib.loads(Path(__file__).with_name(f"{code}.toml").read_text("utf-8"))
+
+    def __repr__(self) -> str:
+        return f"Language({self.code!r})"
+
+    def words(self, section: str, name: str) -> frozenset[str]:
+        """Return a list of words."""
+        return frozenset(self._data[section][name].split())
+
+    def words_by(self, section: str, name: str) -> dict[str, tuple[str, ...]]:
+        """Return several lists of words by what they stand for, each in its order."""
+        return {key: tuple(words.split()) for key, words in self._data[section][name].items()}
+
+    def pattern(self, section: str, name: str, flags: int = 0) -> re.Pattern[str]:
+        """Return a regular expression; `%name%` in it stands for another one of its section."""
+        known = self._data[section]
+        whole = re.sub("%([a-z_]+)%", lambda found: "".join(known[found[1]]), "".join(known[name]))
+        return re.compile(whole, flags)
+
+    def table(self, name: str) -> Sequence[Mapping[str, Any]]:
+        """Return the rows of a table."""
+        rows: Sequence[Mapping[str, Any]] = self._data[name]
+        return rows
+
+
+ENGLISH = Language("en")

@@ -1,0 +1,52 @@
+"""Playback is turned down for a voice: for one that sounds, for one that may be beginning, and not for another's."""
+
+from __future__ import annotations
+
+from backend import page_events as page
+from backend.turns import commands as do
+from backend.turns import events as ev
+from backend.turns.machine.barge_in.state import BargeIn
+from backend.turns.machine.floor.state import Floor
+from backend.turns.machine.moves import end_hint, hold, release_hold
+from backend.turns.machine.state import State
+
+ASIDE = "aside"
+"""The kind of murmur that is words for somebody else."""
+
+
+def on_hint(s: State, event: ev.VoiceSuspected, now: float) -> None:
+    """Turn down what is being played for a voice that may be beginning, and up again where none began.
+
+    While the caller pauses, nothing is played yet: the reply is kept back for a moment longer.
+    """
+    if not event.suspected:
+        end_hint(s)
+    elif s.floor.holder is Floor.ASSISTANT and s.may_interrupt and s.may_duck and s.floor.voice is None:
+        s.barge_in.phase = BargeIn.HINTED
+        s.commands.append(do.DuckPlayback())
+
+
+def on_muffled_while_held(s: State, event: ev.VoiceMuffled, now: float) -> None:
+    """Let the reply go on while a voice sounds like somebody else's."""
+    if _note(s, event) and event.muffled:
+        s.publish(page.MurmurHeard(ASIDE, ""))
+        release_hold(s)
+
+
+def on_muffled(s: State, event: ev.VoiceMuffled, now: float) -> None:
+    """Hold the reply again when the voice is the caller's after all; what it said till then does not count."""
+    voice = s.floor.voice
+    if not _note(s, event) or event.muffled or voice is None or voice.running_since is None:
+        return
+    if s.floor.holder is Floor.ASSISTANT and s.may_interrupt:
+        voice.voiced_ms += round((now - voice.running_since) * 1000)
+        voice.running_since, voice.murmured_ms = now, voice.voiced_ms
+        hold(s)
+
+
+def _note(s: State, event: ev.VoiceMuffled) -> bool:
+    """Note how a voice over our reply sounds; return whether there is one."""
+    if s.floor.voice is None or not s.floor.playing:
+        return False
+    s.floor.voice.muffled = event.muffled
+    return True

@@ -1,0 +1,58 @@
+"""What the barge-in machine knows: what a voice does to playback, what it said, and the reply that it cut."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from backend.turns.machine.pending_turn.state import TurnWords
+from backend.turns.spoken import SpokenItem
+
+
+class BargeIn(StrEnum):
+    """What a voice does to playback. The floor is HELD where playback is DUCKED or HELD for one."""
+
+    NONE = "none"
+    HINTED = "hinted"
+    """It is turned down for a voice that may be beginning."""
+    DUCKED = "ducked"
+    """It is turned down for a voice that sounds."""
+    HELD = "held"
+    """It is silent for a voice that sounds."""
+
+
+@dataclass(slots=True)
+class Candidate:
+    """A short utterance said over a reply, committed to be transcribed: see `candidate`."""
+
+    words: TurnWords
+    began: float
+    """The moment of its onset."""
+    voiced_ms: int = 0
+    quiet_since: float = 0.0
+    """The moment of its last sound."""
+    noted: bool = False
+    """It was reported as a murmur."""
+
+
+@dataclass(slots=True)
+class SuspendedReply:
+    """A reply that the caller cut, as long as it can be brought back."""
+
+    cut_short: bool
+    """The provider had not sent all of it."""
+    false_start: bool = False
+    """It began to sound before the caller had finished: it counts as not said."""
+    items: list[SpokenItem] = field(default_factory=list)
+    """What was not heard of it."""
+
+
+@dataclass(slots=True)
+class BargeInState:
+    """What is said over a reply, until it is known what it was."""
+
+    phase: BargeIn = BargeIn.NONE
+    candidate: Candidate | None = None
+    """What was said over a reply, and is not decided yet."""
+    suspended: SuspendedReply | None = None
+    """The reply that was cut for what the caller is saying."""

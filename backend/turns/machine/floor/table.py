@@ -1,0 +1,84 @@
+"""The floor machine: who may speak.
+
+    floor       event                                   becomes     and
+    ---------   -------------------------------------   ---------   -----------------------------------------
+    LISTENING   SpeechStarted, nothing to interrupt     USER
+    LISTENING   SpeechStarted, a reply is coming        HELD        HoldPlayback
+    ASSISTANT   SpeechStarted                           HELD        DuckPlayback (or HoldPlayback) immediately
+    HELD        speech lasted interruption_min_ms       USER        CancelReply, FlushPlayback -> truncate, delete
+    HELD        ... over an answer that has just begun  USER        the same, -> delete: the turn before goes on
+    HELD        SpeechStopped, under cough_max_ms       as before   ClearInput, UnduckPlayback
+    USER        SpeechPaused, COMMIT_AFTER_MS ago       USER        CommitInput: its words come early
+    USER        SpeechStopped (the first moment)        PAUSING     CommitInput, an ANSWER is wanted
+    USER        SpeechStopped, under TURN_MIN_MS        LISTENING   ClearInput: it was noise
+    PAUSING     speech lasted TURN_MIN_MS               USER        CancelReply, DeleteItem: the same turn goes on
+    PAUSING     the wait is over (the second moment)    LISTENING   what the reply has sent meanwhile happens now
+    LISTENING   ReplyAudio, PlayClip                    ASSISTANT   Play
+    ASSISTANT   PlaybackDrained, reply finished         LISTENING   Remember what was heard; idling counts from here
+    any         TransportClosed, HangUpRequested, ...   CLOSED      CancelThinker, HangUp
+
+What a voice that was heard over a reply must say to have the floor is the business of `barge_in`. While interruptions
+are off, or something is read out that must be heard to its end, speech over it is answered after it. Typed words are a
+turn of their own; those that are typed while the caller speaks wait for the answer to that.
+"""
+
+from __future__ import annotations
+
+from backend.turns import events as ev
+from backend.turns.machine import client, ending
+from backend.turns.machine.floor import playback, speech, typed
+from backend.turns.machine.floor.state import Floor
+from backend.turns.machine.tables import Table, always, on
+
+TABLE: Table[Floor] = dict(
+    (
+        on(
+            ev.SpeechStarted,
+            {
+                Floor.LISTENING: speech.on_onset,
+                Floor.ASSISTANT: speech.on_onset_over_reply,
+                Floor.PAUSING: speech.on_onset_in_pause,
+                Floor.HELD: speech.on_onset_in_pause,
+            },
+        ),
+        on(
+            ev.SpeechPaused,
+            {
+                Floor.USER: speech.on_paused_in_turn,
+                Floor.LISTENING: speech.on_paused,
+                Floor.ASSISTANT: speech.on_paused,
+                Floor.PAUSING: speech.on_paused,
+                Floor.HELD: speech.on_paused,
+            },
+        ),
+        on(
+            ev.SpeechResumed,
+            {
+                Floor.USER: speech.on_resumed_in_turn,
+                Floor.LISTENING: speech.on_resumed,
+                Floor.ASSISTANT: speech.on_resumed_over_reply,
+                Floor.PAUSING: speech.on_resumed_in_pause,
+                Floor.HELD: speech.on_resumed_in_pause,
+            },
+        ),
+        on(
+            ev.SpeechStopped,
+            {
+                Floor.USER: speech.on_stopped_in_turn,
+                Floor.LISTENING: speech.on_stopped,
+                Floor.ASSISTANT: speech.on_stopped_over_reply,
+                Floor.PAUSING: speech.on_stopped_in_pause,
+                Floor.HELD: speech.on_stopped_over_held_reply,
+            },
+        ),
+        always(ev.UtteranceRead, Floor, speech.on_read),
+        always(ev.TextTyped, Floor, typed.on_typed),
+        always(ev.InputHandedIn, Floor, client.on_input_handed_in),
+        always(ev.InputDropped, Floor, client.on_input_dropped),
+        always(ev.PlaybackStarted, Floor, playback.on_started),
+        always(ev.PlaybackDrained, Floor, playback.on_drained),
+        always(ev.PlaybackFlushed, Floor, playback.on_flushed),
+        always(ev.HangUpRequested, Floor, ending.on_hang_up_requested),
+        always(ev.TransportClosed, Floor, ending.on_transport_closed),
+    )
+)

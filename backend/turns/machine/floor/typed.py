@@ -1,0 +1,76 @@
+"""Typed words are a turn of their own: at once, or after the answer to what the caller is saying meanwhile."""
+
+from __future__ import annotations
+
+from backend import page_events as page
+from backend.turns import events as ev
+from backend.turns.commands import AddUserText, Purpose
+from backend.turns.machine.barge_in import candidate
+from backend.turns.machine.connection import send_typed
+from backend.turns.machine.floor.state import Floor
+from backend.turns.machine.late_answers import drop_if_called_off
+from backend.turns.machine.moves import stop_reply
+from backend.turns.machine.pending_turn.segments import begin_turn
+from backend.turns.machine.pending_turn.waiting import close_turn, discard_prepared, open_turn
+from backend.turns.machine.state import Deadlines, State
+
+WAITING_LIMIT = 16
+"""Messages that wait at most for a caller who speaks; more are put together with the newest."""
+PICTURES_LIMIT = 4
+"""Pictures of such messages, the newest."""
+
+
+def on_typed(s: State, event: ev.TextTyped, now: float) -> None:
+    """Answer typed words at once, stopping what is spoken; while the caller speaks, after the answer to that."""
+    message = AddUserText(event.text, event.pictures)
+    s.floor.typed += 1
+    s.publish(page.TranscriptCompleted("user", f"typed-{s.floor.typed}", message.words))
+    speaking = s.floor.holder is Floor.USER or (s.floor.holder is Floor.HELD and s.floor.voice is not None)
+    if s.floor.holder is not Floor.USER:
+        take_floor(s, now)
+    if not speaking:
+        _begin(s, message, now)
+        return
+    if len(s.floor.typed_waiting) >= WAITING_LIMIT:
+        last = s.floor.typed_waiting.pop()
+        message = AddUserText(
+            f"{last.text}\n{message.text}".strip(), (*last.pictures, *message.pictures)[-PICTURES_LIMIT:]
+        )
+    s.floor.typed_waiting.append(message)
+
+
+def deadlines(s: State) -> Deadlines:
+    """Yield when words that were typed while the caller spoke are answered: once the answer to that was heard."""
+    if not s.floor.typed_waiting or s.floor.holder is not Floor.LISTENING or s.floor.voice:
+        return
+    if not s.something_to_interrupt and not s.farewell.reason:
+        yield 0.0, _take_next
+
+
+def _take_next(s: State, now: float) -> None:
+    _begin(s, s.floor.typed_waiting.pop(0), now)
+
+
+def take_floor(s: State, now: float) -> None:
+    """Stop what is spoken or prepared; a voice that has just begun over it has the floor."""
+    if s.floor.holder is Floor.PAUSING:
+        discard_prepared(s, now)
+    if s.floor.holder is Floor.HELD or s.something_to_interrupt:
+        stop_reply(s, now)
+    candidate.leave(s)
+    s.barge_in.suspended = None
+    if s.floor.holder is Floor.HELD and s.floor.voice:
+        open_turn(s)
+        s.pass_floor(Floor.USER)
+    elif s.floor.holder is Floor.PAUSING:
+        close_turn(s, now)
+        s.pending.open = None
+    elif s.floor.holder in (Floor.ASSISTANT, Floor.HELD):
+        s.pass_floor(Floor.LISTENING)
+
+
+def _begin(s: State, message: AddUserText, now: float) -> None:
+    begin_turn(s, now, 0)
+    send_typed(s, message)
+    drop_if_called_off(s, message.text)
+    s.replies.want(Purpose.ANSWER)

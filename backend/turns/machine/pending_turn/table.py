@@ -1,0 +1,60 @@
+"""The pending-turn machine: the caller's turn as long as it may go on. Think early, speak late.
+
+    turn         event                                  becomes
+    ----------   ------------------------------------   --------------------------------------------------
+    NONE         the caller takes the floor             COLLECTING
+    COLLECTING   a segment ends (the first moment)      BEGUN: it has a number, and its reply is wanted
+    COLLECTING   ... that was read as "um"              COLLECTING, for HESITATION_WAIT_MS; then NONE
+    BEGUN        the wait is over (the second moment)   BEGUN: its reply may sound
+    BEGUN        the caller goes on before it sounds    BEGUN: another segment; the prepared reply is discarded
+    BEGUN        PlaybackStarted                        ANSWERED
+    ANSWERED     the caller goes on soon enough         BEGUN: the answer was a false start, and is deleted
+    ANSWERED     the next turn begins                   NONE, and COLLECTING again
+
+A turn has two moments. At the first, the end of an utterance, its reply is asked for; at the second, when the turn is
+believed over, the reply may sound. In between the floor is PAUSING: whatever the prepared reply sends is deferred, so
+that nothing is played, shown or run. A caller who goes on before the second moment has heard nothing: the prepared
+reply is cancelled and deleted, and what follows is another segment of the same turn. Even after the second moment a
+turn is open until its answer sounds, for `RESUME_WITHIN_S`. Tool calls that were begun by then work on: the answer to
+all that was said has the results that are there when it is asked for; `turns.turn` says what becomes of the others.
+
+An answer may begin to sound into a pause all the same, a *false start*. A caller who speaks again within
+`FALSE_START_WITHIN_S` has not heard enough of it to react to: it is cut and deleted as if nothing of it had been said,
+and what follows is another segment of the same turn.
+
+Where a voice may just be beginning at the second moment, but the detector is not sure of it, that moment comes when it
+has come to nothing, `HINTED_S` later at most.
+
+How long to wait is the verdict of `turns.patience`, reached again whenever more is known: the words of a segment, what
+was read of a short utterance, how likely a sentence ends here.
+
+A reply that is prepared and thrown away costs tokens. So a call has a *credit*: each turn adds `CREDIT_PER_TURN`, each
+discarded reply takes 1. Before its words are known, a turn's reply is asked for where the turn is likely to be over
+(much was said, we have asked something, or it has cut a reply, which may have to be brought back), unless the credit is
+overdrawn; with a credit of 1 also where this caller's latest turns had no pause (`WHOLE_TURNS`). Words are worth more:
+where they may be all, the reply is asked for at once (`PREPARE_WAIT_MS`), on credit or not. A turn costs at most
+`DISCARDED_PER_TURN`.
+"""
+
+from __future__ import annotations
+
+from backend.turns import events as ev
+from backend.turns.machine import client
+from backend.turns.machine.pending_turn import waiting, words
+from backend.turns.machine.pending_turn.state import TurnStage
+from backend.turns.machine.tables import Table, always, on
+
+TABLE: Table[TurnStage] = dict(
+    (
+        on(ev.VoiceSuspected, {TurnStage.COLLECTING: waiting.on_hint, TurnStage.BEGUN: waiting.on_hint}),
+        on(ev.UtteranceRead, {TurnStage.COLLECTING: waiting.on_read, TurnStage.BEGUN: waiting.on_read}),
+        on(
+            ev.SentenceEndEstimated,
+            {TurnStage.COLLECTING: waiting.on_sentence_end, TurnStage.BEGUN: waiting.on_sentence_end},
+        ),
+        always(ev.InputCommitted, TurnStage, words.on_committed),
+        always(ev.UserTranscriptGrew, TurnStage, words.on_transcript_grew),
+        always(ev.UserTranscribed, TurnStage, words.on_transcribed),
+        always(ev.InputCommitWanted, TurnStage, client.on_input_commit_wanted),
+    )
+)

@@ -1,0 +1,93 @@
+"""What the reply machine knows: the reply in flight, those that are wanted, and what of them has not been heard out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from backend.turns.commands import Purpose
+from backend.turns.spoken import SpokenItems
+
+
+class Phase(StrEnum):
+    """The progress of the reply in flight."""
+
+    NONE = "none"
+    """There is none."""
+    REQUESTED = "requested"
+    STREAMING = "streaming"
+    CANCELLING = "cancelling"
+    DISCARDING = "discarding"
+    """The same of one that was prepared in a pause, and thrown away because the caller went on."""
+
+
+@dataclass(slots=True)
+class Reply:
+    """The one reply in flight."""
+
+    request: str
+    purpose: Purpose
+    attempt: int
+    since: float
+    phase: Phase = Phase.REQUESTED
+    id: str | None = None
+    called: bool = False
+    """It has called a tool."""
+    interruptible: bool = True
+    messages: dict[str, str] = field(default_factory=dict)
+    """Its words so far, by message."""
+    first_item: str | None = None
+    """The item it began to sound with; None before its first sound."""
+
+    @property
+    def wanted(self) -> bool:
+        """False once it has been cancelled."""
+        return self.phase is Phase.STREAMING or self.phase is Phase.REQUESTED
+
+    @property
+    def sounded(self) -> bool:
+        """True from its first sound on."""
+        return self.first_item is not None
+
+
+@dataclass(slots=True)
+class ReplyState:
+    """The replies of one conversation."""
+
+    in_flight: Reply | None = None
+    requests: int = 0
+    """Replies asked for so far."""
+    wanted: dict[Purpose, int] = field(default_factory=dict)
+    """The purposes to ask for when the floor is free, each with the number of its attempt."""
+    not_before: float = 0.0
+    """No reply is asked for earlier."""
+    refusals: int = 0
+    """Refusals of the provider in a row."""
+    waits: int = 0
+    """Times in a row a rate limit was waited out."""
+    unanswered: int = 0
+    """Replies in a row that did not begin in time, or stopped, with no other sound since."""
+    left: int = 0
+    """Providers left because they were mute."""
+    items: SpokenItems = field(default_factory=SpokenItems)
+    """What was sent of them and is not heard out yet."""
+    hint: str = ""
+    """Instructions for the next reply, from the caller's program."""
+    read_out_next: bool = False
+    """The next reply that speaks a result must be heard to its end."""
+
+    @property
+    def phase(self) -> Phase:
+        """The progress of the reply in flight."""
+        return self.in_flight.phase if self.in_flight else Phase.NONE
+
+    def streaming(self, reply_id: str) -> Reply | None:
+        """Return the reply in flight, if it is this one and still wanted."""
+        reply = self.in_flight
+        if reply and reply.phase is Phase.STREAMING and reply.id == reply_id:
+            return reply
+        return None
+
+    def want(self, purpose: Purpose, attempt: int = 1) -> None:
+        """Want a reply of that purpose as soon as the floor allows it."""
+        self.wanted[purpose] = attempt

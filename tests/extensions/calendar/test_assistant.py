@@ -1,0 +1,81 @@
+"""The assistant keeps the user's calendar, asks before it changes anything, and mixes nobody up with anybody."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from backend.settings.settings import Settings, load_settings
+from tests.support.agents import call
+from tests.thinkers.world import NOWHERE, World, world
+
+CREATE = [call("calendar_create_event", '{"title": "Dentist", "start": "2026-11-22T15:00"}')]
+LIST = [call("calendar_list_events", "{}")]
+
+
+def kept_in(folder: Path) -> Settings:
+    return load_settings(_env_file=None, data_dir=folder, **NOWHERE)
+
+
+def told(w: World) -> Any:
+    """The last tool result the model was shown."""
+    return json.loads(w.model.requests[-1]["messages"][-1]["content"])
+
+
+async def test_an_event_is_put_in_and_read_out_again(tmp_path: Path) -> None:
+    async with world(CREATE, ["It is in."], LIST, ["The dentist at three."], settings=kept_in(tmp_path)) as w:
+        answer = await w.ask("assistant", "Put the dentist in for tomorrow at three.")
+        assert (answer.text, answer.source) == ("It is in.", "live")
+        await w.ask("assistant", "What is on tomorrow?")
+        assert [event["title"] for event in told(w)["events"]] == ["Dentist"]
+
+
+async def test_nobody_sees_anothers_calendar_nor_a_cached_answer(tmp_path: Path) -> None:
+    scenes = (CREATE, ["It is in."], LIST, ["The dentist."], LIST, ["Nothing."], LIST, ["Still the dentist."])
+    async with world(*scenes, settings=kept_in(tmp_path)) as w:
+        await w.ask("assistant", "Put the dentist in for tomorrow at three.")
+        await w.ask("assistant", "What is on?")
+        assert (await w.ask("assistant", "What is on?", user="bob")).text == "Nothing."
+        assert told(w)["events"] == []
+        again = await w.ask("assistant", "What is on?")
+        assert (again.text, again.source) == ("Still the dentist.", "live")
+
+
+async def test_a_caller_we_do_not_know_is_told_to_sign_in(tmp_path: Path) -> None:
+    async with world(LIST, ["Please sign in."], settings=kept_in(tmp_path)) as w:
+        await w.ask("assistant", "What is on?", user="")
+        assert told(w)["error"]["type"] == "not_allowed"
+
+
+async def test_an_event_is_deleted_in_the_turn_after_the_question(tmp_path: Path) -> None:
+    async with world(CREATE, ["It is in."], LIST, ["One."], settings=kept_in(tmp_path)) as w:
+        await w.ask("assistant", "Put the dentist in for tomorrow at three.")
+        await w.ask("assistant", "What is on?")
+        delete = [call("calendar_delete_event", json.dumps({"id": told(w)["events"][0]["id"]}))]
+    scenes = (LIST, delete, ["Shall I delete the dentist?"], LIST, delete, ["Deleted."], LIST, ["Nothing is on."])
+    async with world(*scenes, settings=kept_in(tmp_path)) as w:
+        await w.ask("assistant", "Delete the dentist.")
+        assert told(w)["error"]["type"] == "needs_confirmation"
+        await w.ask("assistant", "Yes, do that.")
+        assert "deleted" in told(w)
+        await w.ask("assistant", "What is on?")
+        assert told(w)["events"] == []
+
+
+async def test_the_model_is_told_the_users_time_zone_and_how_to_go_about_it(tmp_path: Path) -> None:
+    async with world(["Nothing is on."], settings=kept_in(tmp_path)) as w:
+        await w.memory.update_user_context("ada", lambda known: {"preferences": {"time_zone": "Asia/Tokyo"}})
+        await w.ask("assistant", "What is on?")
+        assert "21:00 (time zone Asia/Tokyo)" in w.system()
+        assert "list it first" in w.system()
+
+
+async def test_a_calendar_server_out_of_reach_is_told_to_the_model(tmp_path: Path) -> None:
+    settings = load_settings(
+        _env_file=None, data_dir=tmp_path, calendar={"url": "http://127.0.0.1:9/voice/"}, **NOWHERE
+    )
+    async with world(LIST, ["I cannot reach your calendar."], settings=settings) as w:
+        answer = await w.ask("assistant", "What is on?")
+        assert "cannot be reached" in told(w)["error"]["message"]
+    assert answer.source == "model"

@@ -1,0 +1,291 @@
+"""The scripted server over a real socket, in a process of its own: what a test of the bridge relies on."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import psutil
+import pytest
+from websockets.exceptions import ConnectionClosed, InvalidStatus
+
+from backend.testing.peer import end, when_ready
+from tests.realtime.checked_client import call
+from tests.support.offline_peer import OfflinePeer, offline_peer, start
+
+TONE = {"hz": 440, "amplitude": 0.5, "ms": 1000}
+
+
+async def test_a_spoken_turn_is_heard_and_answered_in_the_documented_order(peer: OfflinePeer) -> None:
+    script = {"turns": [{"hear": "hello there", "reply": {"text": "Hi, you two.", "tone": TONE}}]}
+    await peer.follow(script)
+    async with call(peer) as client:
+        await client.setup()
+        await client.speak()
+        await client.until("conversation.item.input_audio_transcription.completed")
+        await client.reply(metadata={"purpose": "answer"})
+        done = await client.until("response.done")
+        await client.until("rate_limits.updated")
+        assert done["response"]["status"] == "completed"
+        assert done["response"]["metadata"] == {"purpose": "answer"}
+        assert client.words() == "Hi, you two."
+        assert len(client.audio()) == 48_000
+        kinds = [event["type"] for event in client.seen]
+        order = list(dict.fromkeys(kind for kind in kinds if kind.startswith(("response.", "rate"))))
+        assert order == [
+            "response.created",
+            "response.output_item.added",
+            "response.content_part.added",
+            "response.output_audio_transcript.delta",
+            "response.output_audio.delta",
+            "response.output_audio.done",
+            "response.output_audio_transcript.done",
+            "response.content_part.done",
+            "response.output_item.done",
+            "response.done",
+            "rate_limits.updated",
+        ]
+
+
+async def test_tone_keeps_its_phase_across_chunks(peer: OfflinePeer) -> None:
+    script = {"turns": [{"reply": {"tone": TONE, "chunk_ms": 30}}]}
+    await peer.follow(script)
+    async with call(peer) as client:
+        await client.setup()
+        await client.type("go")
+        await client.reply()
+        await client.until("response.done")
+    samples = np.frombuffer(client.audio(), np.int16).astype(float)
+    expected = np.sin(2 * np.pi * 440 * np.arange(24_000) / 24_000) * 0.5 * 32767
+    assert np.max(np.abs(samples - expected)) <= 1
+
+
+async def test_late_deltas_follow_a_cancel_before_it_is_confirmed(peer: OfflinePeer) -> None:
+    reply = {"tone": {**TONE, "ms": 60_000}, "pace": 1, "late_ms": 350}
+    await peer.follow({"turns": [{"reply": reply}]})
+    async with call(peer) as client:
+        await client.setup()
+        await client.type("go")
+        await client.reply()
+        first = await client.until("response.output_audio.delta")
+        await client.send({"type": "response.cancel", "response_id": first["response_id"]})
+        before = len(client.seen)
+        done = await client.until("response.done")
+        late = [event for event in client.seen[before:] if event["type"] == "response.output_audio.delta"]
+        assert 2 <= len(late) <= 5
+        assert done["response"]["status"] == "cancelled"
+        assert done["response"]["status_details"]["reason"] == "client_cancelled"
+
+
+async def test_calls_come_raw_and_results_are_answered_by_their_own_reply(peer: OfflinePeer) -> None:
+    turn = {
+        "reply": {
+            "text": "One moment.",
+            "calls": [{"name": "a", "arguments": "{broken"}, {"name": "b", "arguments": {"x": 1}}],
+        },
+        "after_results": ["It is done."],
+    }
+    await peer.follow({"turns": [turn]})
+    async with call(peer) as client:
+        await client.setup()
+        await client.type("go")
+        await client.reply()
+        done = await client.until("response.done")
+        calls = [item for item in done["response"]["output"] if item["type"] == "function_call"]
+        assert [(item["name"], item["arguments"]) for item in calls] == [("a", "{broken"), ("b", '{"x": 1}')]
+        for item in calls:
+            answer = {"type": "function_call_output", "call_id": item["call_id"], "output": "{}"}
+            await client.send({"type": "conversation.item.create", "item": answer})
+        await client.reply()
+        done = await client.until("response.done")
+        assert done["response"]["output"][0]["content"][0]["transcript"] == "It is done."
+
+
+async def test_first_replies_are_refused_with_the_event_id_and_leave_no_trace(peer: OfflinePeer) -> None:
+    await peer.follow({"refuse_replies": 1, "turns": [{"reply": "Yes."}]})
+    async with call(peer) as client:
+        await client.setup()
+        await client.type("go")
+        await client.reply("first")
+        error = (await client.until("error"))["error"]
+        assert (error["code"], error["event_id"]) == ("conversation_already_has_active_response", "first")
+        await client.reply("second")
+        assert (await client.until("response.done"))["response"]["status"] == "completed"
+        assert len(client.of("response.done")) == 1
+
+
+async def test_hung_reply_can_be_cancelled_and_the_next_one_runs(peer: OfflinePeer) -> None:
+    script = {"turns": [{"reply": {"hang": True}}, {"reply": "Back."}]}
+    await peer.follow(script)
+    async with call(peer) as client:
+        await client.setup()
+        await client.type("go")
+        await client.reply()
+        await client.send({"type": "response.cancel"})
+        assert (await client.until("response.done"))["response"]["status"] == "cancelled"
+        await client.type("again")
+        await client.reply()
+        assert (await client.until("response.done"))["response"]["status"] == "completed"
+
+
+async def test_failed_reply_carries_its_details(peer: OfflinePeer) -> None:
+    details = {"error": {"type": "server_error", "code": "server_error", "message": "no"}}
+    script = {"turns": [{"reply": {"text": "Oh", "status": "failed", "status_details": details}}]}
+    await peer.follow(script)
+    async with call(peer) as client:
+        await client.setup()
+        await client.type("go")
+        await client.reply()
+        response = (await client.until("response.done"))["response"]
+        assert response["status"] == "failed"
+        assert response["status_details"]["error"]["code"] == "server_error"
+
+
+async def test_connection_breaks_in_mid_reply_without_a_close_frame(peer: OfflinePeer) -> None:
+    script = {"turns": [{"reply": {"tone": TONE, "drop_after_ms": 300}}]}
+    await peer.follow(script)
+    async with call(peer) as client:
+        await client.setup()
+        await client.type("go")
+        await client.reply()
+        with pytest.raises(ConnectionClosed) as broken:
+            await client.until("response.done")
+        assert broken.value.rcvd is None
+        assert len(client.audio()) == 300 * 48
+
+
+async def test_session_expires_with_an_error_and_close_1001(peer: OfflinePeer) -> None:
+    await peer.follow({"expires_after_ms": 100})
+    async with call(peer) as client:
+        assert (await client.until("error"))["error"]["code"] == "session_expired"
+        with pytest.raises(ConnectionClosed) as closed:
+            await client.next()
+        assert closed.value.rcvd and closed.value.rcvd.code == 1001
+
+
+async def test_fatal_error_is_told_and_then_the_connection_closes(peer: OfflinePeer) -> None:
+    error = {"code": "insufficient_quota", "type": "insufficient_quota", "fatal": True}
+    for script in ({"error_on_connect": error}, {"turns": [{"reply": {"error": error}}]}):
+        await peer.follow(script)
+        async with call(peer) as client:
+            with pytest.raises(ConnectionClosed):
+                await client.type("go")
+                await client.reply()
+                await client.until("response.done")
+            while not client.of("error"):  # what came before the close can still be read
+                await client.next()
+            assert client.of("error")[0]["error"]["code"] == "insufficient_quota"
+
+
+async def test_rate_limit_names_the_request_and_the_next_one_is_served(peer: OfflinePeer) -> None:
+    limit = {"code": "rate_limit_exceeded", "type": "rate_limit_error"}
+    await peer.follow({"turns": [{"reply": {"error": limit}}, {"reply": "Now."}]})
+    async with call(peer) as client:
+        await client.type("go")
+        await client.reply("first")
+        assert (await client.until("error"))["error"]["event_id"] == "first"
+        await client.type("again")
+        await client.reply("second")
+        await client.until("response.done")
+        assert client.words() == "Now."
+
+
+async def test_connection_can_break_at_once_and_on_commit(peer: OfflinePeer) -> None:
+    for script in ({"drop_after_ms": 0}, {"turns": [{"drop_on_commit": True}]}):
+        await peer.follow(script)
+        async with call(peer) as client:
+            with pytest.raises(ConnectionClosed) as broken:
+                await client.speak()
+                await client.until("conversation.item.input_audio_transcription.completed")
+            assert broken.value.rcvd is None
+
+
+async def test_transcription_can_fail_or_never_come(peer: OfflinePeer) -> None:
+    await peer.follow({"turns": [{"hear": {"never": True}}, {"hear": {"fail": True}}]})
+    async with call(peer) as client:
+        await client.setup()
+        await client.speak()
+        await client.speak()
+        failed = await client.until("conversation.item.input_audio_transcription.failed")
+        committed = client.of("input_audio_buffer.committed")
+        assert failed["item_id"] == committed[1]["item_id"]
+        assert client.of("conversation.item.input_audio_transcription.completed") == []
+
+
+async def test_connections_are_refused_then_follow_their_own_scripts(peer: OfflinePeer) -> None:
+    scripts = [{"turns": [{"reply": "first"}]}, {"turns": [{"reply": "second"}]}]
+    await peer.follow({"refuse_connections": 1, "connections": scripts})
+    with pytest.raises(InvalidStatus) as refused:
+        async with call(peer):
+            pass
+    assert refused.value.response.status_code == 503
+    for expected in ("first", "second", "second"):
+        async with call(peer) as client:
+            await client.setup()
+            await client.type("go")
+            await client.reply()
+            await client.until("response.done")
+            assert client.words() == expected
+
+
+async def test_wrong_key_is_refused_on_the_handshake() -> None:
+    async with offline_peer(None, "--require-key", "right") as peer:
+        with pytest.raises(InvalidStatus) as refused:
+            async with call(peer, Authorization="Bearer wrong"):
+                pass
+        assert refused.value.response.status_code == 401
+        assert b"invalid_api_key" in refused.value.response.body
+        async with call(peer, Authorization="Bearer right"):
+            pass
+
+
+async def test_debug_log_tells_what_arrived_and_how_much_was_heard(peer: OfflinePeer) -> None:
+    await peer.follow({"turns": [{"hear": "hm", "reply": {"tone": TONE}}]})
+    async with call(peer) as client:
+        await client.setup()
+        await client.speak(b"\x01\x02" * 4800)
+        await client.reply()
+        done = await client.until("response.done")
+        item = done["response"]["output"][0]["id"]
+        truncate = {"type": "conversation.item.truncate", "item_id": item, "content_index": 0, "audio_end_ms": 420}
+        await client.send(truncate)
+        await client.until("conversation.item.truncated")
+        record = (await peer.connections(audio=True))[0]
+    assert record["appended_bytes"] == 9600
+    assert record["audio"].startswith("AQIB")
+    assert [each["heard_ms"] for each in record["items"]] == [None, 420]
+    assert record["items"][1]["content"][0]["transcript"] == ""
+    assert "input_audio_buffer.commit" in [each["type"] for each in record["received"]]
+
+
+async def test_wrong_messages_are_answered_and_the_session_lives_on(peer: OfflinePeer) -> None:
+    await peer.follow({})
+    async with call(peer) as client:
+        for message in ("{", "[]", '{"type": "no.such", "event_id": "e1"}', '{"type": "session.update"}', b"\x00"):
+            await client.send_raw(message)
+            assert (await client.until("error"))["error"]["type"] == "invalid_request_error"
+        assert client.of("error")[2]["error"]["event_id"] == "e1"
+        await client.setup()
+
+
+def test_process_ends_when_its_standard_input_closes() -> None:
+    process = start([])
+    when_ready(process)
+    assert process.stdin
+    process.stdin.close()
+    assert process.wait(5) == 0
+    end(process)
+
+
+def test_killed_server_leaves_no_recogniser_behind() -> None:
+    process = start([], loads="")
+    peer = when_ready(process)
+    server = psutil.Process(peer.pid)
+    deadline = time.monotonic() + 10
+    while not (children := server.children(recursive=True)) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert children
+    process.kill()
+    end(process)
+    _gone, alive = psutil.wait_procs(children, timeout=10)
+    assert alive == []

@@ -1,0 +1,267 @@
+"""The pure core: what each client event does, and what it may not do. Every event is checked against the types."""
+
+from __future__ import annotations
+
+import pytest
+
+from backend.realtime.serving.core import Realtime
+from backend.realtime.serving.effects import CloseConnection, Stop
+from backend.realtime.serving.parts import Begin, Call, End, ReplySound, TranscriptDone, TranscriptFailed, Words
+from tests.realtime.talking import a_core, append, ask, commit, error_code, events, message, said, tell, told
+
+
+def test_commit_makes_a_user_item_linked_to_the_one_before() -> None:
+    core = a_core()
+    first = commit(core).item.id
+    append(core, bytes(9600))
+    committed, added, done = told(core, "input_audio_buffer.commit")
+    assert committed["previous_item_id"] == added["previous_item_id"] == done["previous_item_id"] == first
+    assert committed["item_id"] == added["item"]["id"] != first
+    assert added["item"]["content"] == [{"type": "input_audio", "transcript": None}]
+
+
+@pytest.mark.parametrize("ms", [0, 99])
+def test_commit_of_less_than_100_ms_is_refused(ms: int) -> None:
+    core = a_core()
+    append(core, bytes(ms * 48))
+    assert error_code(told(core, "input_audio_buffer.commit")) == "input_audio_buffer_commit_empty"
+
+
+def test_cleared_audio_is_gone() -> None:
+    core = a_core()
+    append(core, bytes(48_000))
+    assert [event["type"] for event in told(core, "input_audio_buffer.clear")] == ["input_audio_buffer.cleared"]
+    assert error_code(told(core, "input_audio_buffer.commit")) == "input_audio_buffer_commit_empty"
+
+
+def test_transcript_may_come_after_the_reply_began_and_fills_the_item() -> None:
+    core = a_core()
+    listen = commit(core)
+    order = ask(core)
+    said(core, order, Begin(), Words("Hi"))
+    (completed,) = events(core.heard(listen.item, TranscriptDone("hello")))
+    assert (completed["item_id"], completed["transcript"]) == (listen.item.id, "hello")
+    (shown,) = told(core, "conversation.item.retrieve", item_id=listen.item.id)
+    assert shown["item"]["content"][0]["transcript"] == "hello"
+
+
+def test_failed_transcription_is_reported_for_its_item() -> None:
+    core = a_core()
+    listen = commit(core)
+    (failed,) = events(core.heard(listen.item, TranscriptFailed()))
+    assert failed["item_id"] == listen.item.id
+    assert failed["error"]["code"] == "audio_unintelligible"
+
+
+def test_transcripts_stay_unsaid_when_nobody_asked_for_them() -> None:
+    core = Realtime("offline")
+    audio = {"input": {"turn_detection": None}}
+    tell(core, "session.update", session={"type": "realtime", "audio": audio})
+    assert core.heard(commit(core).item, TranscriptDone("hello")) == []
+
+
+def test_call_follows_its_spoken_acknowledgement_in_one_response() -> None:
+    core = a_core()
+    tell(core, "conversation.item.create", item=message("user", "weather?"))
+    seen = said(
+        core, ask(core), Begin(), Words("Let me see."), ReplySound(bytes(4800)), Call("route", '{"a": 1}'), End()
+    )
+    done = next(event for event in seen if event["type"] == "response.done")
+    spoken, called = done["response"]["output"]
+    assert (spoken["type"], called["type"], called["arguments"]) == ("message", "function_call", '{"a": 1}')
+    indexes = {event["output_index"] for event in seen if "output_index" in event}
+    assert indexes == {0, 1}
+    pieces = [event["delta"] for event in seen if event["type"] == "response.function_call_arguments.delta"]
+    assert "".join(pieces) == '{"a": 1}'
+    usage = done["response"]["usage"]
+    assert usage["total_tokens"] == usage["input_tokens"] + usage["output_tokens"] > 0
+
+
+def test_text_reply_has_text_events_and_no_audio() -> None:
+    core = a_core()
+    seen = said(core, ask(core, output_modalities=["text"]), Begin(), Words("Hi"), ReplySound(b"\0\0"), End())
+    kinds = {event["type"] for event in seen}
+    assert "response.output_text.delta" in kinds
+    assert not any("audio" in kind for kind in kinds)
+
+
+def test_cancelled_reply_takes_late_deltas_and_ends_as_cancelled() -> None:
+    core = a_core()
+    order = ask(core)
+    said(core, order, Begin(), ReplySound(bytes(4800)))
+    assert tell(core, "response.cancel") == [Stop(order.response_id)]
+    assert [event["type"] for event in said(core, order, ReplySound(bytes(4800)))] == ["response.output_audio.delta"]
+    ended = events(core.stopped(order.response_id))
+    done = next(event for event in ended if event["type"] == "response.done")
+    assert done["response"]["status"] == "cancelled"
+    assert done["response"]["output"][0]["status"] == "incomplete"
+    assert core.said(order.response_id, ReplySound(bytes(4800))) == []
+
+
+def test_cancel_without_a_reply_is_a_benign_error() -> None:
+    core = a_core()
+    assert error_code(told(core, "response.cancel")) == "response_cancel_not_active"
+    order = ask(core)
+    said(core, order, Begin(), End())
+    assert error_code(told(core, "response.cancel", response_id=order.response_id)) == "response_cancel_not_active"
+
+
+def test_second_reply_waits_for_the_first_even_before_it_began() -> None:
+    core = a_core()
+    order = ask(core)
+    assert error_code(told(core, "response.create")) == "conversation_already_has_active_response"
+    said(core, order, Begin(), End())
+    assert ask(core).response_id != order.response_id
+
+
+def test_out_of_band_reply_runs_beside_and_leaves_no_item() -> None:
+    core = a_core()
+    main = ask(core)
+    said(core, main, Begin(), Words("a"))
+    own_input = [message("user", "Summarise.")]
+    beside = ask(core, conversation="none", metadata={"for": "summary"}, input=own_input)
+    assert [item.words for item in beside.items] == ["Summarise."]
+    seen = said(core, beside, Begin(), Words("b"), End())
+    assert not any(event["type"].startswith("conversation.") for event in seen)
+    assert len(core.conversation) == 1
+
+
+def test_reply_instructions_and_metadata_reach_the_brain() -> None:
+    core = a_core()
+    order = ask(core, instructions="Say goodbye.", metadata={"purpose": "goodbye"})
+    assert (order.instructions, order.purpose) == ("Say goodbye.", "goodbye")
+
+
+def truncatable() -> tuple[Realtime, str]:
+    """A core with one spoken second of audio; and the item's id."""
+    core = a_core()
+    done = said(core, ask(core), Begin(), Words("One two three."), ReplySound(bytes(48_000)), End())
+    return core, next(event for event in done if event["type"] == "response.done")["response"]["output"][0]["id"]
+
+
+def test_a_message_that_directs_a_reply_is_part_of_its_instructions_and_not_of_what_was_said() -> None:
+    core = a_core()
+    tell(core, "session.update", session={"type": "realtime", "instructions": "be kind"})
+    tell(core, "conversation.item.create", item=message("user", "weather?"))
+    tell(core, "conversation.item.create", item={**message("system", "Say you are looking."), "id": "direction_7"})
+    order = ask(core)
+    assert order.instructions == "be kind\n\nSay you are looking."
+    assert [item.words for item in order.items] == ["weather?"]
+
+
+def test_truncation_cuts_the_audio_and_drops_the_transcript() -> None:
+    core, item = truncatable()
+    (cut,) = told(core, "conversation.item.truncate", item_id=item, content_index=0, audio_end_ms=400)
+    assert cut["audio_end_ms"] == 400
+    kept = core.conversation.find(item, "retrieve")
+    assert (kept.audio_ms, kept.heard_ms, kept.words) == (400, 400, "")
+
+
+def test_words_whose_times_are_known_are_sent_with_them_and_kept_as_far_as_they_were_heard() -> None:
+    core = a_core()
+    done = said(core, ask(core), Begin(), Words("One two three.", (0, 300, 600)), ReplySound(bytes(48_000)), End())
+    (words,) = [event for event in done if event["type"] == "response.output_audio_transcript.delta"]
+    assert words["word_starts_ms"] == [0, 300, 600]
+    told(core, "conversation.item.truncate", item_id=words["item_id"], content_index=0, audio_end_ms=400)
+    assert core.conversation.find(words["item_id"], "retrieve").words == "One two"
+
+
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [
+        ({"audio_end_ms": 1001}, "invalid_value"),
+        ({"audio_end_ms": -1}, "invalid_value"),
+        ({"content_index": 1}, "invalid_value"),
+        ({"item_id": "no_such"}, "item_truncate_invalid_item_id"),
+    ],
+)
+def test_truncation_out_of_bounds_is_refused(change: dict[str, object], code: str) -> None:
+    core, item = truncatable()
+    fields = {"item_id": item, "content_index": 0, "audio_end_ms": 400, **change}
+    assert error_code(told(core, "conversation.item.truncate", **fields)) == code
+    assert core.conversation.find(item, "retrieve").heard_ms is None
+
+
+def test_only_spoken_assistant_items_can_be_truncated() -> None:
+    core = a_core()
+    user = commit(core).item.id
+    answer = told(core, "conversation.item.truncate", item_id=user, content_index=0, audio_end_ms=10)
+    assert error_code(answer) == "unsupported_content_type"
+
+
+def test_deleted_item_is_gone() -> None:
+    core, item = truncatable()
+    assert told(core, "conversation.item.delete", item_id=item)[0]["item_id"] == item
+    assert error_code(told(core, "conversation.item.retrieve", item_id=item)) == "item_retrieve_invalid_item_id"
+
+
+def test_restored_history_keeps_its_order() -> None:
+    core = a_core()
+    tell(core, "conversation.item.create", item=message("user", "b", id="b"))
+    tell(core, "conversation.item.create", item=message("assistant", "c", id="c"), previous_item_id="b")
+    (added, _done) = told(core, "conversation.item.create", item=message("user", "a", id="a"), previous_item_id="root")
+    assert added["previous_item_id"] is None
+    assert [item.id for item in core.conversation] == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize(
+    ("item", "code"),
+    [
+        ({"type": "function_call_output", "call_id": "none", "output": "{}"}, "invalid_tool_call_id"),
+        (message("user", "x", id="x" * 33), "invalid_value"),
+        (message("user", "twice", id="taken"), "item_create_duplicate_item_id"),
+    ],
+)
+def test_wrong_items_are_refused(item: dict[str, object], code: str) -> None:
+    core = a_core()
+    tell(core, "conversation.item.create", item=message("user", "first", id="taken"))
+    assert error_code(told(core, "conversation.item.create", item=item)) == code
+
+
+def test_assistant_audio_cannot_be_restored() -> None:
+    item = {"type": "message", "role": "assistant", "content": [{"type": "output_audio", "audio": ""}]}
+    assert error_code(told(a_core(), "conversation.item.create", item=item)) == "invalid_value"
+
+
+@pytest.mark.parametrize(
+    ("event", "code", "param"),
+    [
+        ({}, "invalid_event", None),
+        ({"type": "no.such.event"}, "invalid_value", "type"),
+        ({"type": "session.update"}, "missing_required_parameter", "session"),
+        ({"type": "input_audio_buffer.append"}, "missing_required_parameter", "audio"),
+        ({"type": "input_audio_buffer.append", "audio": "***"}, "invalid_value", "audio"),
+        ({"type": "input_audio_buffer.append", "audio": "AQ=="}, "invalid_value", "audio"),
+        ({"type": "conversation.item.create"}, "missing_required_parameter", "item"),
+        ({"type": "conversation.item.truncate"}, "missing_required_parameter", "item_id"),
+        (
+            {"type": "response.create", "response": {"modalities": ["audio"]}},
+            "unknown_parameter",
+            "response.modalities",
+        ),
+        ({"type": "response.create", "response": {"metadata": {"a": 1}}}, "invalid_type", "response.metadata.a"),
+        ([], "invalid_event", None),
+    ],
+)
+def test_wrong_events_are_answered_with_code_and_parameter(event: object, code: str, param: str | None) -> None:
+    core = a_core()
+    (answer,) = events(core.receive(event))
+    assert (answer["error"]["code"], answer["error"]["param"]) == (code, param)
+
+
+def test_knobs_refuse_replies_and_empty_commits() -> None:
+    core = a_core(refuse_replies=1, empty_commits=1)
+    append(core, bytes(48_000))
+    assert error_code(told(core, "input_audio_buffer.commit")) == "input_audio_buffer_commit_empty"
+    assert error_code(told(core, "response.create")) == "conversation_already_has_active_response"
+    assert commit(core).item.audio_ms == 200
+    assert ask(core)
+
+
+def test_session_expires_once_at_its_deadline() -> None:
+    core = Realtime("offline", now=100.0)
+    assert core.tick(3699.9) == []
+    effects = core.tick(3700.0)
+    assert events(effects)[0]["error"]["code"] == "session_expired"
+    assert effects[-1] == CloseConnection(1001, "session_expired")
+    assert core.tick(9999.0) == []

@@ -1,0 +1,90 @@
+"""The server's own endpointing: onsets, ends, and what follows them in a conversation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from backend.realtime.serving.core import Realtime
+from backend.realtime.serving.effects import Listen, MakeReply, Stop
+from backend.realtime.serving.parts import Begin, ReplySound
+from backend.realtime.serving.turn_detection import TurnDetector, VoiceBegan, VoiceEnded
+from backend.realtime.session import VAD_DEFAULTS
+from tests.realtime.talking import append, ask, events, said, tell
+
+
+def noise(ms: int, rms: float, seed: int = 1) -> bytes:
+    """White noise, 24 kHz PCM16."""
+    return (np.random.default_rng(seed).standard_normal(ms * 24) * rms).astype("<i2").tobytes()
+
+
+def hears(core: Realtime, pcm: bytes) -> list[Any]:
+    """Append in 20 ms pieces; all effects."""
+    return [effect for start in range(0, len(pcm), 960) for effect in append(core, pcm[start : start + 960])]
+
+
+def with_detection(**changes: Any) -> Realtime:
+    core = Realtime("offline")
+    detection = {"type": "server_vad", **changes}
+    tell(core, "session.update", session={"type": "realtime", "audio": {"input": {"turn_detection": detection}}})
+    return core
+
+
+def test_speech_over_room_noise_is_found_with_its_times() -> None:
+    detector = TurnDetector(VAD_DEFAULTS["server_vad"])
+    found = detector.feed(noise(1000, 100) + noise(800, 3000) + noise(1000, 100))
+    assert found == [VoiceBegan(1000), VoiceEnded(2300)]
+
+
+def test_pieces_of_any_length_give_the_same_answer() -> None:
+    pcm = noise(500, 100) + noise(500, 3000) + noise(900, 100)
+    whole, pieces = TurnDetector(VAD_DEFAULTS["server_vad"]), TurnDetector(VAD_DEFAULTS["server_vad"])
+    one_by_one = [each for start in range(0, len(pcm), 778) for each in pieces.feed(pcm[start : start + 778])]
+    assert one_by_one == whole.feed(pcm) != []
+
+
+def test_eager_semantic_vad_waits_less() -> None:
+    pcm = noise(200, 100) + noise(500, 3000) + noise(2000, 100)
+    ends = {}
+    for eagerness in ("low", "high"):
+        found = TurnDetector({**VAD_DEFAULTS["semantic_vad"], "eagerness": eagerness}).feed(pcm)
+        ends[eagerness] = found[-1].at_ms
+    assert ends["high"] < ends["low"]
+
+
+def test_a_turn_is_committed_with_its_prefix_and_answered() -> None:
+    core = with_detection()
+    effects = hears(core, noise(1000, 50) + noise(600, 3000) + noise(600, 50))
+    kinds = [event["type"] for event in events(effects)]
+    assert kinds == [
+        "input_audio_buffer.speech_started",
+        "input_audio_buffer.speech_stopped",
+        "input_audio_buffer.committed",
+        "conversation.item.added",
+        "conversation.item.done",
+    ]
+    started, stopped, committed = events(effects)[:3]
+    assert started["audio_start_ms"] == 700
+    assert started["item_id"] == stopped["item_id"] == committed["item_id"]
+    listen = next(effect for effect in effects if isinstance(effect, Listen))
+    assert 1300 <= listen.item.audio_ms <= 1500
+    assert any(isinstance(effect, MakeReply) for effect in effects)
+
+
+def test_create_and_interrupt_can_be_switched_off() -> None:
+    core = with_detection(create_response=False, interrupt_response=False)
+    order = ask(core)
+    said(core, order, Begin(), ReplySound(bytes(4800)))
+    effects = hears(core, noise(400, 50) + noise(600, 3000) + noise(600, 50))
+    assert not any(isinstance(effect, MakeReply | Stop) for effect in effects)
+
+
+def test_speech_interrupts_a_reply_by_default() -> None:
+    core = with_detection()
+    order = ask(core)
+    said(core, order, Begin(), ReplySound(bytes(4800)))
+    effects = hears(core, noise(400, 50) + noise(200, 3000))
+    assert Stop(order.response_id) in effects
+    done = next(event for event in events(core.stopped(order.response_id)) if event["type"] == "response.done")
+    assert done["response"]["status_details"]["reason"] == "turn_detected"
