@@ -12,7 +12,7 @@ GRACE_S = 5.0
 
 
 def when_gone(on_gone: Callable[[], None]) -> None:
-    """Call `on_gone`, from a thread of its own, once standard input is closed; after a grace the process ends anyhow."""
+    """Call `on_gone`, from a thread of its own, once standard input is closed; after a grace the process ends."""
     threading.Thread(target=_watch, args=(on_gone,), name="parent-watch", daemon=True).start()
 
 

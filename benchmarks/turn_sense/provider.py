@@ -223,7 +223,7 @@ class SceneBrain:
     def discard(self) -> None:
         """Nor does its end."""
 
-    def hear(self, item: Item, pcm: bytes) -> AsyncIterator[HearingPart]:
+    def transcribe(self, item: Item, pcm: bytes) -> AsyncIterator[HearingPart]:
         """The words that were said while this was recorded."""
         return _transcribed(" ".join(word.text for word in self._call.take(item)))
 
