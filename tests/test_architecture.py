@@ -44,7 +44,7 @@ ARROWS: dict[str, set[str]] = {
     "responders": {"turns", "media", "realtime", "runtime", "settings"},
     "transports": {"turns", "media", "runtime"},
     "sessions": {"access", "turns", "media", "observability", "realtime", "runtime", "storage", "transports"},
-    "users": {"models", "observability", "responders", "runtime", "storage"},
+    "users": {"language", "models", "observability", "responders", "runtime", "storage"},
     "notifications": {"turns", "language", "runtime", "settings", "storage", "users"},
     "tools": {
         "language",
@@ -101,6 +101,7 @@ ARROWS: dict[str, set[str]] = {
         "users",
     },
     "coordinator": {
+        "language",
         "agent",
         "models",
         "notifications",

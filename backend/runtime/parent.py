@@ -11,15 +11,15 @@ GRACE_S = 5.0
 """Seconds between asking for the end and ending without asking."""
 
 
-def when_gone(notify: Callable[[], None]) -> None:
-    """Call `notify`, from a thread of its own, once standard input is closed; after a grace the process ends anyhow."""
-    threading.Thread(target=_watch, args=(notify,), name="parent-watch", daemon=True).start()
+def when_gone(on_gone: Callable[[], None]) -> None:
+    """Call `on_gone`, from a thread of its own, once standard input is closed; after a grace the process ends."""
+    threading.Thread(target=_watch, args=(on_gone,), name="parent-watch", daemon=True).start()
 
 
-def _watch(notify: Callable[[], None]) -> None:
+def _watch(on_gone: Callable[[], None]) -> None:
     while _read():
         pass
-    notify()
+    on_gone()
     time.sleep(GRACE_S)
     os._exit(0)
 

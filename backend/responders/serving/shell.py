@@ -140,7 +140,7 @@ class Connection:
         for effect in effects:
             match effect:
                 case Open(item_id):
-                    self._group.create_task(self._transcribe_early(item_id, self._handler.listen()))
+                    self._group.create_task(self._take_early(item_id, self._handler.listen()))
                 case Feed(pcm):
                     self._handler.feed(pcm)
                 case Discard():
@@ -148,7 +148,7 @@ class Connection:
                 case Silenced():
                     self._handler.silenced()
                 case Listen(item, pcm):
-                    self._group.create_task(self._transcribe(item, self._handler.transcribe(item, pcm)))
+                    self._group.create_task(self._take_parts(item, self._handler.transcribe(item, pcm)))
                 case MakeReply(order):
                     task = self._group.create_task(self._answer(order, self._handler.answer(order)))
                     self._answers[order.response_id] = (order, task)
@@ -163,12 +163,12 @@ class Connection:
             self._easy.clear()
         self._wanted.set()
 
-    async def _transcribe_early(self, item_id: str, parts: AsyncIterator[TranscriptGrew]) -> None:
+    async def _take_early(self, item_id: str, parts: AsyncIterator[TranscriptGrew]) -> None:
         async with closing(parts):
             async for part in parts:
                 self._perform(self._core.partly_heard(item_id, part))
 
-    async def _transcribe(self, item: Item, parts: AsyncIterator[HearingPart]) -> None:
+    async def _take_parts(self, item: Item, parts: AsyncIterator[HearingPart]) -> None:
         async with closing(parts):
             async for part in parts:
                 self._perform(self._core.heard(item, part))
