@@ -54,7 +54,7 @@ workers=(--numprocesses "${WORKERS_OF_TESTS:-4}" --dist loadfile --no-loadscope-
 step "format" ruff format --check --quiet .
 step "lint" ruff check --quiet .
 case "$mode" in
-  quick) step "types, quick tests" types_of python -m pytest --quick --numprocesses 3 --dist worksteal ;;
+  quick) step "types, quick tests" types_of python -m pytest --quick --numprocesses 2 --dist worksteal ;;
   static) step "types" mypy ;;
 esac
 if [ "$mode" != quick ]; then
