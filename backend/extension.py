@@ -102,6 +102,11 @@ class Extension:
     """Called once Redis and the ledger are open, before Thinkers and calls."""
     responders: Mapping[str, OpenProvider] = field(default_factory=dict)
     """Providers of the Responder by the names that RESPONDERS knows them by."""
+    fallback: str = ""
+    """The one of them that needs no key: it converses where no provider is set."""
+    share: Callable[[Settings, AsyncExitStack], Awaitable[Mapping[str, str]]] | None = None
+    """Opens what the processes of one server share (WORKERS), where its `fallback` converses; returns the environment
+    in which they find it. Closed with the stack."""
     routes: tuple[APIRouter, ...] = ()
     grants: Mapping[str, Grant | None] = field(default_factory=dict)
     """Beginning of a path → the grant that a request needs; None: open to all."""

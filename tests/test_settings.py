@@ -48,7 +48,7 @@ def settings(**variables: str) -> Settings:
 
 def test_nothing_needs_to_be_set() -> None:
     bare = settings()
-    assert bare.is_local
+    assert bare.responder_names == []
     assert bare.redis_url is None
     assert (bare.realtime_model, bare.realtime_voice) == ("gpt-realtime-2", "shimmer")
     assert bare.openai_base_url == "https://us.api.openai.com/v1"
@@ -56,13 +56,13 @@ def test_nothing_needs_to_be_set() -> None:
 
 
 def test_an_empty_variable_counts_as_unset() -> None:
-    assert settings(OPENAI_API_KEY="", REDIS_URL="", RTC_PORT_RANGE="").is_local
+    assert settings(OPENAI_API_KEY="", REDIS_URL="", RTC_PORT_RANGE="").responder_names == []
 
 
 def test_with_a_key_the_provider_converses_unless_the_local_responder_is_chosen() -> None:
-    assert not settings(OPENAI_API_KEY="sk-something").is_local
-    assert settings(OPENAI_API_KEY="sk-something", RESPONDER="local").is_local
-    assert settings(RESPONDER="local").is_local
+    assert settings(OPENAI_API_KEY="sk-something").responder_names == ["openai"]
+    assert settings(OPENAI_API_KEY="sk-something", RESPONDER="local").responder_names == ["local"]
+    assert settings(RESPONDER="local").responder_names == ["local"]
 
 
 def test_the_provider_cannot_converse_without_a_key() -> None:

@@ -29,7 +29,7 @@ from redis.exceptions import RedisError
 from sqlalchemy import text
 from sqlalchemy.exc import SQLAlchemyError
 
-from backend.app.endpoints import open_named
+from backend.app.endpoints import open_named, responder_names
 from backend.app.extensions import installed
 from backend.errors import VoiceError
 from backend.media.echo import load_canceller
@@ -191,10 +191,11 @@ async def _database(settings: Settings, port: int) -> Finding:
 async def _provider(settings: Settings, port: int) -> Finding:
     """Open a session of each provider with our instructions, and close it before anything is said."""
     results, verdict, advice = [], Verdict.FINE, ""
-    for name in settings.responder_names:
+    having = installed(settings.plugin_folders)
+    for name in responder_names(settings, having):
         async with AsyncExitStack() as stack:
             try:
-                opened = await open_named(name, settings, stack, installed(settings.plugin_folders).responders)
+                opened = await open_named(name, settings, stack, having.responders)
                 began = time.monotonic()
                 responder = await opened.provider.connect(Briefing("You are being tested."), ())
                 results.append(f"{name}: {opened.provider.about.model} in {(time.monotonic() - began) * 1000:.0f} ms")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 
-from backend.app.local_provider import open_local
+from backend.agent.context import SourceMode
+from backend.app.extensions import Installed
+from backend.app.no_provider import open_nothing
 from backend.app.openai_provider import open_openai
 from backend.errors import SetupError
 from backend.extension import OpenProvider
@@ -15,7 +17,7 @@ from backend.responders.opening import ApiEndpoint, OpenedProvider
 from backend.responders.warm_up import WarmUp
 from backend.settings.settings import Settings
 
-OWN: Mapping[str, OpenProvider] = {"openai": open_openai, "local": open_local}
+OWN: Mapping[str, OpenProvider] = {"openai": open_openai, "none": open_nothing}
 """The providers that are no extensions."""
 
 
@@ -30,34 +32,47 @@ class Endpoints:
     most_calls: int = 0
     """Calls that the Responder serves at once; 0: any number."""
     warm_up: WarmUp | None = None
-    """What the local Responder still loads, where it is used."""
+    """What a Responder on this machine still loads."""
+    without_model: frozenset[SourceMode] = frozenset()
+    """The turns in which no language model chooses the Thinker, nor the Thinker's tools."""
 
     @property
     def loading(self) -> list[str]:
-        """Return the parts of the local Responder that are being loaded."""
+        """Return the parts that are being loaded."""
         return self.warm_up.loading if self.warm_up else []
 
 
-async def open_endpoints(
-    settings: Settings, stack: AsyncExitStack, responders: Mapping[str, OpenProvider]
-) -> Endpoints:
+async def open_endpoints(settings: Settings, stack: AsyncExitStack, having: Installed) -> Endpoints:
     """Return the endpoints; a child process ends with `stack`, and loads in the background. Raises `SetupError`.
 
-    `responders` are those of extensions, by name. Thinkers are answered by the API whose key is set, else by the first
-    provider that can; the local Responder asks LOCAL_MODEL_URL.
+    Thinkers are answered by the API whose key is set, else by the first provider that can.
     """
-    opened = [await open_named(name, settings, stack, responders) for name in settings.responder_names]
+    names = responder_names(settings, having)
+    opened = [await open_named(name, settings, stack, having.responders) for name in names]
     key = settings.openai_api_key
     openai = ApiEndpoint(settings.openai_base_url, key.get_secret_value()) if key else None
     models = openai or next((each.endpoint for each in opened if each.has_models), None)
     if models is None:
-        raise SetupError("The Thinkers have no model.", hint="Set OPENAI_API_KEY, or add local to RESPONDERS.")
+        raise SetupError("The Thinkers have no model.", hint="Set OPENAI_API_KEY, or add one that has to RESPONDERS.")
     return Endpoints(
         Providers([each.provider for each in opened]),
         models,
         opened[0].most_calls if len(opened) == 1 else 0,
         next((each.warm_up for each in opened if each.warm_up), None),
+        _turns_without_model(opened, models),
     )
+
+
+def responder_names(settings: Settings, having: Installed) -> list[str]:
+    """Return the names of the providers that converse: those that are set, else the one that needs no key, if any."""
+    return settings.responder_names or [next((each.fallback for each in having.extensions if each.fallback), "none")]
+
+
+def _turns_without_model(opened: Sequence[OpenedProvider], models: ApiEndpoint) -> frozenset[SourceMode]:
+    spoken = all(each.without_model for each in opened)
+    typed = any(each.without_model and each.endpoint is models for each in opened)
+    turns: dict[SourceMode, bool] = {"voice": spoken, "chat": typed}
+    return frozenset(mode for mode, without in turns.items() if without)
 
 
 async def open_named(

@@ -65,7 +65,7 @@ async def open_foundation(settings: Settings, opened: OpenedMemory, *, serves: b
             open_notifications(settings.notifications, opened.redis, stores.pubsub, stores.memory, delivers=serves)
         )
         having = installed(settings.plugin_folders)
-        endpoints = await open_endpoints(settings, stack, having.responders)
+        endpoints = await open_endpoints(settings, stack, having)
         machine = f"{socket.gethostname()} {settings.data_dir.resolve()}"
         budgets = await enter(open_budgets(settings.budgets, stores.opened.redis, retention_s(settings), machine))
         models = await enter(open_models(settings, endpoints, stores, budgets))
@@ -82,7 +82,15 @@ async def open_foundation(settings: Settings, opened: OpenedMemory, *, serves: b
         tracing = await enter(open_tracing(settings))
         task_store = await enter(open_task_store(settings.background, opened, notifications.dispatcher))
         thinkers = await enter(
-            open_thinkers(settings, stores, notifications, models, tracing.tracer, task_store.queries)
+            open_thinkers(
+                settings,
+                stores,
+                notifications,
+                models,
+                tracing.tracer,
+                task_store.queries,
+                endpoints.without_model,
+            )
         )
         metrics = _open_metrics(stores, thinkers)
         tracing.show_in(metrics)

@@ -11,7 +11,6 @@ import httpx2
 from backend.access.budgets import Budgets
 from backend.access.metered import MeteredEmbedder, MeteredModel
 from backend.app.endpoints import Endpoints
-from backend.app.local_provider import ANY_KEY
 from backend.app.stores import DAY_S, Stores
 from backend.models.chat_completions import ChatCompletions, ModelLimits, Reason
 from backend.models.embedding import Embedder, EmbeddingsAPI, LocalEmbeddings, NoEmbeddings, is_installed
@@ -25,6 +24,8 @@ MODEL_CALLS_WAITING = 200
 """Model calls that may wait to be logged; of more, the oldest are dropped."""
 DRAIN_WITHIN_S = 1.0
 """Seconds a process that ends gives those that wait."""
+NO_KEY = "none"
+"""What is sent where no key is asked for."""
 HTTP_TIMEOUT_S = 10.0
 """Seconds a tool's request may take."""
 
@@ -93,5 +94,5 @@ def _embedder(settings: Settings, http: httpx2.AsyncClient, budgets: Budgets) ->
     if key is None and not settings.embedding_base_url:
         return LocalEmbeddings() if is_installed() else NoEmbeddings()
     url = (settings.embedding_base_url or settings.openai_base_url).rstrip("/")
-    api = EmbeddingsAPI(http, url, key.get_secret_value() if key else ANY_KEY, settings.embedding_model)
+    api = EmbeddingsAPI(http, url, key.get_secret_value() if key else NO_KEY, settings.embedding_model)
     return MeteredEmbedder(api, budgets)

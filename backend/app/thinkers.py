@@ -87,8 +87,12 @@ async def open_thinkers(
     models: Models,
     tracer: Tracer,
     user_tasks: UserTasks,
+    without_model: frozenset[SourceMode],
 ) -> AsyncIterator[ThinkerSubsystem]:
-    """Open the Thinkers; they are ended after the block. Raises `BadPlugin`."""
+    """Open the Thinkers; they are ended after the block. `without_model` are the turns that no model answers.
+
+    Raises `BadPlugin`.
+    """
     async with AsyncExitStack() as stack:
         services: dict[Any, Any] = {Memories: stores.memories, Notes: stores.notes}
         # The bundled model is no better at memories than words are.
@@ -101,7 +105,6 @@ async def open_thinkers(
         others = await stack.enter_async_context(other_servers(settings.mcp))
         for_tools = {UserTasks: user_tasks, UserReminders: notifications.reminders, WorkMetrics: models.metrics}
         for_steps = _step_services(settings, stores, models, stack)
-        without_model = turns_without_model(settings)
 
         def load_steps() -> Pipeline:
             tiers = {"fast": settings.thinker_model, "advanced": settings.thinker_model_advanced}
@@ -198,14 +201,6 @@ def build_thinkers(
     )
     registry = ThinkerRegistry.discover(dependencies, further=here.modules("thinkers"), without_model=without_model)
     return ThinkerDispatcher(registry)
-
-
-def turns_without_model(settings: Settings) -> frozenset[SourceMode]:
-    """Return in which turns no language model chooses the Thinker, nor the Thinker's tools."""
-    if settings.local_model_url:
-        return frozenset()
-    local: dict[SourceMode, bool] = {"voice": settings.is_local, "chat": settings.openai_api_key is None}
-    return frozenset(turns for turns, is_local in local.items() if is_local)
 
 
 def _step_services(settings: Settings, stores: Stores, models: Models, stack: AsyncExitStack) -> dict[Any, Any]:

@@ -1,6 +1,6 @@
 """`WORKERS=n`: one command, one port, n processes, each a whole server that shares its calls with the others.
 
-This process takes no calls. It holds what there may be only one of (the embedded Redis, the local Responder),
+This process takes no calls. It holds what there may be only one of (the embedded Redis, a Responder on this machine),
 starts the others, and starts one again that dies: its calls are lost, those of the others go on.
 """
 
@@ -15,8 +15,8 @@ from contextlib import AsyncExitStack, asynccontextmanager
 
 from backend.access.access import decide_access
 from backend.access.secret_key import secret_keys
+from backend.app.endpoints import responder_names
 from backend.app.extensions import installed
-from backend.app.local_responder import LocalResponder
 from backend.errors import SetupError
 from backend.runtime.child_process import ChildProcess, Command, Limits, running
 from backend.settings.settings import Settings
@@ -98,11 +98,11 @@ async def _shared(settings: Settings) -> AsyncIterator[dict[str, str]]:
         environment["REDIS_URL"] = opened.url
         if settings.secret_key is None:  # they all sign with the one in DATA_DIR
             environment["SECRET_KEY"] = b",".join(secret_keys(settings)).decode()
-        if "local" in settings.responder_names and not settings.offline_url:
-            local = LocalResponder(settings)
-            stack.push_async_callback(local.close)
-            await local.start()
-            environment["OFFLINE_URL"] = local.url
+        having = installed(settings.plugin_folders)
+        names = responder_names(settings, having)
+        for each in having.extensions:
+            if each.share and each.fallback in names:
+                environment |= await each.share(settings, stack)
         yield environment
 
 

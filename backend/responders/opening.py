@@ -40,6 +40,8 @@ class OpenedProvider:
     """The Thinkers can be answered there, by its key."""
     most_calls: int = 0
     """Calls it serves at once; 0: any number."""
+    without_model: bool = False
+    """No language model is behind it: who routes, and what tools are asked, is decided otherwise."""
     warm_up: WarmUp | None = None
     """What it still loads, where it loads anything."""
 

@@ -61,14 +61,15 @@ class Settings(BaseSettings):
     )
 
     # Responder and models
-    responder: Literal["openai", "local"] | None = Field(
-        None, description="Who converses: openai, or local, without a provider; unset: openai where there is a key."
+    responder: str | None = Field(
+        None,
+        description="Who converses, as RESPONDERS names it; unset: openai where there is a key, else what needs none.",
     )
     responders: Annotated[list[str], NoDecode] = Field(
         [], description="Several in order of preference, e.g. openai,azure,local; a call goes on with the next."
     )
     require_provider: bool = Field(
-        False, description="Refuse to start without a provider's key, unless RESPONDER=local; true in the image."
+        False, description="Refuse to start where neither a provider's key nor RESPONDER is set; true in the image."
     )
     openai_api_key: SecretStr | None = Field(None, description="API key; unset: the local Responder answers.")
     openai_base_url: str = Field(
@@ -126,23 +127,6 @@ class Settings(BaseSettings):
         description="Seconds a provider lets a connection stand; a new one is made before that. 0: as known.",
     )
     greeting: str = Field("", description="The Responder's first words in a call; empty: it waits for the caller.")
-    offline_script: Path | None = Field(
-        None, description="Script that the local Responder follows instead of listening, for tests and load."
-    )
-
-    # Local Responder
-    local_model_url: str = Field(
-        "", description="A chat completions API for the local Responder and its Thinkers, e.g. http://localhost:11434."
-    )
-    local_model: str = Field("", description="The model to ask there; empty: the first that it lists.")
-    local_model_key: SecretStr = Field(SecretStr(""), description="Its API key, if it wants one.")
-    local_voice: str = Field("", description="The voice, by its name; empty: the one that is installed.")
-    local_voices_folder: Path | None = Field(None, description="Folder with further voices; nothing is downloaded.")
-    local_calls: int = Field(
-        0,
-        ge=0,
-        description="Local calls of all processes that share DATA_DIR; 0: as many as the cores serve.",
-    )
 
     # Memory
     redis_url: str | None = Field(
@@ -329,9 +313,6 @@ class Settings(BaseSettings):
     share_sessions: bool = Field(
         False, description="Whether several servers behind one address act as one; needs REDIS_URL."
     )
-    offline_url: str | None = Field(
-        None, description="Address of a running local Responder; unset: the server starts its own."
-    )
 
     drain_s: Seconds = Field(0, description="Seconds calls may continue after SIGTERM, while new ones are refused.")
 
@@ -460,7 +441,7 @@ class Settings(BaseSettings):
         if "openai" in self.responder_names and self.openai_api_key is None:
             raise ValueError("RESPONDER=openai needs OPENAI_API_KEY")
         if self.require_provider and not (self.responder or self.responders or self.openai_api_key):
-            raise ValueError("REQUIRE_PROVIDER: set OPENAI_API_KEY or RESPONDERS, or RESPONDER=local to do without")
+            raise ValueError("REQUIRE_PROVIDER: set OPENAI_API_KEY, RESPONDER or RESPONDERS")
         if self.responder and self.responders:
             raise ValueError("RESPONDER and RESPONDERS exclude each other: RESPONDERS=openai,local names several")
         if len(set(self.responders)) < len(self.responders):
@@ -495,13 +476,8 @@ class Settings(BaseSettings):
 
     @property
     def responder_names(self) -> list[str]:
-        """Return the names of the providers that converse, in order of preference (only `app/` asks)."""
-        return self.responders or [self.responder or ("openai" if self.openai_api_key else "local")]
-
-    @property
-    def is_local(self) -> bool:
-        """Return whether the local Responder alone converses (only `app/` asks)."""
-        return self.responder_names == ["local"]
+        """Return the names of the providers that converse, in order of preference; none where none is set."""
+        return self.responders or [name for name in [self.responder or (self.openai_api_key and "openai")] if name]
 
 
 def load_settings(**overrides: Any) -> Settings:

@@ -14,7 +14,9 @@ from websockets.datastructures import Headers
 from websockets.http11 import Request, Response
 
 from backend.app.endpoints import Endpoints, open_endpoints
-from backend.app.extensions import installed
+from backend.app.extensions import Installed, installed
+from backend.app.no_provider import HINT as NO_PROVIDER_HINT
+from backend.app.no_provider import MESSAGE as NO_PROVIDER
 from backend.errors import SetupError
 from backend.settings.settings import Settings
 from tests.support.offline_peer import offline_peer
@@ -27,7 +29,7 @@ PROVIDER = "http://127.0.0.1:9/v1"
 async def endpoints(**settings: Any) -> Endpoints:
     async with AsyncExitStack() as stack:
         return await open_endpoints(
-            Settings.model_validate({"openai_base_url": PROVIDER, **settings}), stack, installed().responders
+            Settings.model_validate({"openai_base_url": PROVIDER, **settings}), stack, installed()
         )
 
 
@@ -44,13 +46,13 @@ async def test_with_a_key_the_provider_does_both() -> None:
 
 async def test_without_a_key_the_local_responder_does_both() -> None:
     async with offline_peer({"turns": []}) as peer:
-        chosen = await endpoints(offline_url=peer.url)
+        chosen = await endpoints(offline={"url": peer.url})
         assert [*models_of(chosen)] == ["local"] and chosen.models.base_url == peer.base_url
 
 
 async def test_the_local_responder_can_converse_while_the_provider_answers_the_thinkers() -> None:
     async with offline_peer({"turns": []}, "--require-key", "local") as peer:
-        chosen = await endpoints(offline_url=peer.url, openai_api_key="sk-1", responder="local")
+        chosen = await endpoints(offline={"url": peer.url}, openai_api_key="sk-1", responder="local")
         assert [*models_of(chosen)] == ["local"] and chosen.models.base_url == PROVIDER
         assert chosen.models.api_key == "sk-1" and "sk-1" not in repr(chosen)
         assert await chosen.providers.readiness() == "ok", "the key goes to the provider alone"
@@ -80,7 +82,7 @@ async def test_several_providers_are_kept_in_their_order_with_the_local_one_as_a
     azure = {"endpoint": "https://one.openai.azure.com/", "deployment": "ours", "api_key": "az-1"}
     async with offline_peer({"turns": []}) as peer:
         chosen = await endpoints(
-            offline_url=peer.url, openai_api_key="sk-1", responders="openai,azure,local", azure_openai=azure
+            offline={"url": peer.url}, openai_api_key="sk-1", responders="openai,azure,local", azure_openai=azure
         )
         assert [*models_of(chosen)] == ["openai", "azure", "local"] and models_of(chosen)["azure"] == "ours"
         assert chosen.models.base_url == PROVIDER and chosen.most_calls == 0
@@ -167,3 +169,10 @@ async def test_a_call_more_than_the_local_responder_serves_is_answered_503_with_
             assert second.headers["Retry-After"]
             responder = (await http.get("/api/config")).json()["responder"]
             assert responder["name"] == "local Responder" and responder["model"].count(",") == 2
+
+
+async def test_where_nothing_converses_the_server_starts_and_each_call_says_what_to_set() -> None:
+    async with AsyncExitStack() as stack:
+        chosen = await open_endpoints(Settings.model_validate({}), stack, Installed())
+        assert "OPENAI_API_KEY" in NO_PROVIDER_HINT
+        assert await chosen.providers.readiness() == NO_PROVIDER

@@ -3,5 +3,14 @@
 from __future__ import annotations
 
 from backend.extension import Extension
+from backend.extensions.local.provider import open_local, share_local
+from backend.extensions.local.settings import LocalSettings, OfflineSettings
 
-EXTENSION = Extension(name="local", title="Local Responder")
+EXTENSION = Extension(
+    name="local",
+    title="Local Responder",
+    settings=(LocalSettings, OfflineSettings),
+    responders={"local": open_local},
+    fallback="local",
+    share=share_local,
+)

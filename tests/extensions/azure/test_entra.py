@@ -20,9 +20,9 @@ from websockets.http11 import Response as Refusal
 
 from backend.app.doctor import CHECKS
 from backend.app.endpoints import open_endpoints
+from backend.app.extensions import installed
 from backend.errors import ResponderRejected, ResponderUnavailable, SetupError
 from backend.extensions.azure.entra import ASSERTION_TYPE, RENEW_BEFORE_S, EntraTokens, open_tokens
-from backend.extensions.azure.extension import open_provider
 from backend.extensions.azure.settings import AzureOpenAISettings
 from backend.settings.settings import Settings
 from tests.support.http_server import serve as serve_http
@@ -210,7 +210,7 @@ async def test_azure_is_called_with_it_by_the_server_and_the_doctor(entra: Entra
         ours = SECRET | {"endpoint": base, "deployment": "ours", "authority_url": url}
         settings = Settings.model_validate({"responders": "azure", "openai_api_key": "k", "azure_openai": ours})
         async with AsyncExitStack() as stack:
-            chosen = await open_endpoints(settings, stack, {"azure": open_provider})
+            chosen = await open_endpoints(settings, stack, installed())
             assert await chosen.providers.readiness() == "ok"
         bearers.clear()
         entra.given = 0

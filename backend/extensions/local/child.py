@@ -7,6 +7,7 @@ import os
 from asyncio.subprocess import Process
 
 from backend.errors import SetupError
+from backend.extensions.local.settings import LocalSettings, OfflineSettings
 from backend.runtime.child_process import ChildFailed, ChildProcess, Command, running
 from backend.settings.settings import Settings
 
@@ -31,8 +32,8 @@ class LocalResponder(ChildProcess):
     def __init__(self, settings: Settings) -> None:
         """With OFFLINE_SCRIPT it follows the script. Construct it in a running event loop."""
         super().__init__("the local Responder", self._serve, until_ready=self._read_address)
-        self._settings = settings
-        self._module = "backend.testing.offline" if settings.offline_script else "backend.extensions.local"
+        self._local, self._script = settings.of(LocalSettings), settings.of(OfflineSettings).script
+        self._module = "backend.testing.offline" if self._script else "backend.extensions.local"
         self.url = ""
         """http://127.0.0.1:PORT once started."""
 
@@ -50,13 +51,13 @@ class LocalResponder(ChildProcess):
             ) from error
 
     def _serve(self) -> Command:
-        settings, port = self._settings, self.url.rpartition(":")[2] or "0"
+        port = self.url.rpartition(":")[2] or "0"
         command = [*running(self._module), "--exit-with-parent", "--port", port]
-        if settings.offline_script:
-            command += ["--script", str(settings.offline_script)]
+        if self._script:
+            command += ["--script", str(self._script)]
         else:
-            command += ["--calls", str(settings.local_calls)]
-        return Command(command, _environment(settings), pipes=True)
+            command += ["--calls", str(self._local.calls)]
+        return Command(command, _environment(self._local), pipes=True)
 
     async def _read_address(self, process: Process) -> None:
         """Read the first line of its output, which says where it listens, or why it cannot start."""
@@ -70,13 +71,13 @@ class LocalResponder(ChildProcess):
             raise ChildFailed("It did not say where it listens.") from error
 
 
-def _environment(settings: Settings) -> dict[str, str]:
+def _environment(settings: LocalSettings) -> dict[str, str]:
     """Return the child's environment: ours without secrets, with its settings, which may come from `.env`."""
     own = {
-        "LOCAL_MODEL_URL": settings.local_model_url,
-        "LOCAL_MODEL": settings.local_model,
-        "LOCAL_MODEL_KEY": settings.local_model_key.get_secret_value(),
-        "LOCAL_VOICE": settings.local_voice,
-        "LOCAL_VOICES_FOLDER": str(settings.local_voices_folder or ""),
+        "LOCAL_MODEL_URL": settings.model_url,
+        "LOCAL_MODEL": settings.model,
+        "LOCAL_MODEL_KEY": settings.model_key.get_secret_value(),
+        "LOCAL_VOICE": settings.voice,
+        "LOCAL_VOICES_FOLDER": str(settings.voices_folder or ""),
     }
     return {name: value for name, value in os.environ.items() if name not in NOT_FOR_IT} | own

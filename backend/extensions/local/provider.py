@@ -8,7 +8,8 @@ from functools import partial
 
 import httpx2
 
-from backend.app.local_responder import LocalResponder
+from backend.extensions.local.child import LocalResponder
+from backend.extensions.local.settings import LocalSettings, OfflineSettings
 from backend.responders.codec import RealtimeCodec
 from backend.responders.failover import ResponderInfo
 from backend.responders.openai_models import capabilities_of
@@ -30,12 +31,7 @@ LOCAL_SPEEDS = (0.5, 1.5)
 
 async def open_local(settings: Settings, stack: AsyncExitStack) -> OpenedProvider:
     """Return the provider, after starting its process where none runs; it ends with `stack`. Raises `SetupError`."""
-    url, child = settings.offline_url, None
-    if not url:
-        child = LocalResponder(settings)
-        stack.push_async_callback(child.close)
-        await child.start()
-        url = child.url
+    url = settings.of(OfflineSettings).url or await _started(settings, stack)
     api = ApiEndpoint(f"{url}/v1", ANY_KEY)
     # One client for all questions: to make another means to load the certificates again, which holds the event loop.
     http = await stack.enter_async_context(httpx2.AsyncClient(timeout=LISTED_WITHIN_S, trust_env=False))
@@ -60,7 +56,21 @@ async def open_local(settings: Settings, stack: AsyncExitStack) -> OpenedProvide
     warm_up = WarmUp(loading, _loading(entry))
     await stack.enter_async_context(supervising("local Responder's warm-up", warm_up.run))
     most_calls = most if isinstance(most, int) else 0
-    return OpenedProvider(provider, api, most_calls=most_calls, warm_up=warm_up)
+    without_model = not settings.of(LocalSettings).model_url
+    return OpenedProvider(provider, api, most_calls=most_calls, warm_up=warm_up, without_model=without_model)
+
+
+async def share_local(settings: Settings, stack: AsyncExitStack) -> dict[str, str]:
+    """Start the one process for all processes of a server; return the variable by which they find it."""
+    return {} if settings.of(OfflineSettings).url else {"OFFLINE_URL": await _started(settings, stack)}
+
+
+async def _started(settings: Settings, stack: AsyncExitStack) -> str:
+    """Start the process, which ends with `stack`; return its address. Raises `SetupError`."""
+    child = LocalResponder(settings)
+    stack.push_async_callback(child.close)
+    await child.start()
+    return child.url
 
 
 def _loading(entry: Json) -> list[str]:
