@@ -90,7 +90,8 @@ def complete(messages: Sequence[Message], tools: Sequence[Message], now: datetim
         return Thought("" if calls else " ".join(each.text for each in after), calls)
     if routing_of(functions) is None:  # a Thinker's own question
         return calls_for(sentence, functions) or _computed(sentence)
-    return respond(of_messages(said), functions, now)
+    reply = respond(of_messages(said), functions, now)
+    return Thought(calls=reply.calls) if reply.calls else reply  # a typed turn shows who is asked
 
 
 def respond(conversation: Conversation, tools: Sequence[Mapping[str, Any]], now: datetime) -> Thought:
