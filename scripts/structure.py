@@ -14,6 +14,7 @@ import re
 import subprocess
 import tarfile
 import tempfile
+import tomllib
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
@@ -43,9 +44,12 @@ def figures_of(root: Path) -> dict[str, str]:
     lines = {path: len(text.splitlines()) for path, text in texts.items()}
     production = {path: count for path, count in lines.items() if path.name not in {"__init__.py", "__main__.py"}}
     return {
+        **_lines(root),
+        "required packages": str(_required_packages(root)),
+        "words of the documents": f"{_words(root):,}",
+        "fields of the largest class": str(max(map(_fields, trees.values()))),
         "rooms (packages and files directly in backend/)": str(_rooms(root)),
         "files": str(len(paths)),
-        "lines of Python in backend/": f"{sum(lines.values()):,}",
         "median lines of a file": f"{median(production.values()):g}",
         "files under 25 lines": str(sum(count < 25 for count in production.values())),
         "files with dict[str, Any]": str(sum("dict[str, Any]" in text for text in texts.values())),
@@ -56,6 +60,44 @@ def figures_of(root: Path) -> dict[str, str]:
         "lines of the README": str(len((root / "README.md").read_text().splitlines())),
         **{f"files passed: {way}": count for way, count in _ways(root).items()},
     }
+
+
+def _lines(root: Path) -> dict[str, str]:
+    """The lines of Python of each part, also where the local Responder and the client stood apart."""
+    parts = {
+        "core": ("backend",),
+        "extensions": ("backend/extensions",),
+        "all that ships": ("backend", "responder_thinker", "client", "demo", "local_responder"),
+        "the local Responder": ("backend/extensions/local", "local_responder"),
+        "benchmarks": ("benchmarks",),
+        "tests": ("tests",),
+    }
+    counted = {name: sum(map(_lines_below, (root / each for each in folders))) for name, folders in parts.items()}
+    counted["core"] -= counted["extensions"]
+    return {f"lines of Python: {name}": f"{count:,}" for name, count in counted.items()}
+
+
+def _lines_below(folder: Path) -> int:
+    return sum(len(path.read_text().splitlines()) for path in folder.rglob("*.py"))
+
+
+def _required_packages(root: Path) -> int:
+    """Packages that are asked for whatever the Python and the machine; two lines for one package count once."""
+    wanted = tomllib.loads((root / "pyproject.toml").read_text())["project"]["dependencies"]
+    return len({re.split(r"[\[><=;~ ]", each)[0] for each in wanted})
+
+
+def _words(root: Path) -> int:
+    """Words of the README and of all documents, but what is generated or a record."""
+    left_out = {"settings.md", "testing-record.md", "CHANGELOG.md"}
+    pages = [*root.glob("*.md"), *(root / "docs").rglob("*.md")]
+    return sum(len(page.read_text().split()) for page in pages if page.name not in left_out)
+
+
+def _fields(tree: ast.Module) -> int:
+    """The most annotated fields that a class of a module declares."""
+    classes = (node for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
+    return max((sum(isinstance(each, ast.AnnAssign) for each in one.body) for one in classes), default=0)
 
 
 def _rooms(root: Path) -> int:
