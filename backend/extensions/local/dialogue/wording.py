@@ -15,7 +15,7 @@ PURPOSES: dict[str, Sequence[str]] = {
     "goodbye": ("I have not heard from you for a while, so I will hang up now. Goodbye!",),
 }
 YES_OR_NO = "Please say yes or no."
-SMARTER = "With LOCAL_MODEL_URL or OPENAI_API_KEY set, a language model would answer."
+SMARTER = "The operator of this server can connect a language model."
 _COURTESIES = re.compile(
     r"^(?:(?:yes|please|okay|ok|and|also|now|well|so|hey|(?:can|could|will|would) you|you (?:can|could|may)|"
     r"make sure(?: that)? you|i(?:'d like| would like| want| need)(?: you)? to(?! (?:know|hear)\b))\b[\s,]*)+",
