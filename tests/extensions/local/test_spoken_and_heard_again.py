@@ -16,7 +16,7 @@ from tests.support.hearing import recognized, share_of_words
 from tests.support.running_server import RunningServer, running_server
 
 COMMAND = str(Path(sys.executable).parent / "responder-thinker")
-QUESTIONS = ("What is the weather in Seattle?", "How many feet are ten meters?")
+QUESTIONS = ("What is the weather in Seattle?", "What is the weather in Paris?")
 
 
 async def talk(server: RunningServer, question: str, folder: Path) -> tuple[str, str, bytes]:
