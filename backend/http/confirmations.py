@@ -6,9 +6,8 @@ carried out by the same tool call made again, as after a spoken one: tell the co
 
 from __future__ import annotations
 
-from dataclasses import asdict
-
 from fastapi import APIRouter, Request
+from msgspec import structs
 from pydantic import BaseModel, StrictBool
 
 from backend.http.bodies import documented, read_body
@@ -28,7 +27,7 @@ class ConfirmationAnswer(BaseModel):
 async def list_confirmations(here: Here, caller: Caller) -> Json:
     """List the questions that are open: what would be done, with which arguments, until when it can be agreed to."""
     whose = caller.user, caller.principal.conversation
-    return {"confirmations": [asdict(each) for each in await here.services.confirmations.of(*whose)]}
+    return {"confirmations": [structs.asdict(each) for each in await here.services.confirmations.of(*whose)]}
 
 
 @router.post("/api/confirmations/{confirmation_id}", openapi_extra=documented(ConfirmationAnswer))

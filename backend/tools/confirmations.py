@@ -156,7 +156,7 @@ class Confirmations(RedisStore):
 
     async def export(self, user_id: str, /) -> object:
         """Return the user's open questions."""
-        return await self.of(user_id)
+        return [msgspec.structs.asdict(each) for each in await self.of(user_id)]
 
     async def erase(self, user_id: str, /) -> None:
         """Erase the user's questions and agreements."""

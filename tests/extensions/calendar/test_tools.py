@@ -368,6 +368,7 @@ def test_an_address_that_is_none_or_holds_a_password_is_refused_at_the_start(url
     assert "secret" not in str(refused.value)
 
 
-def test_deleting_is_shown_as_needing_the_users_agreement() -> None:
-    [shown] = toolbox(calendar_delete_event).described("chat")
+def test_deleting_is_shown_as_needing_the_users_agreement(tmp_path: Path) -> None:
+    services = {Calendars: Calendars(LocalStore(tmp_path)), Memory: FakeMemory(), Clock: Clock()}
+    [shown] = toolbox(calendar_delete_event, services=services).described("chat")
     assert shown["name"] == "calendar_delete_event" and shown["confirm"]
