@@ -26,7 +26,7 @@ async def test_a_killed_server_is_found_again_and_the_conversation_goes_on(away_
                 await tab.page.get_by_test_id("composer-text").fill("My name is Ana.")
                 await tab.page.keyboard.press("Enter")
                 await tab.sees("transcript", "My name is Ana.")
-                await tab.page.locator("article[data-testid=entry-assistant][data-state=final]").first.wait_for()
+                await tab.page.locator("[data-testid=entry-assistant][data-state=final]", has_text="Ana").wait_for()
                 await kill(process)
                 await tab.sees("state", "Reconnecting…", 8_000)
                 assert "Speaking" not in await tab.text("floor")
@@ -39,7 +39,8 @@ async def test_a_killed_server_is_found_again_and_the_conversation_goes_on(away_
                 await tab.sees("transcript", "Reconnected. The conversation continues.")
                 await tab.page.get_by_test_id("composer-text").fill("What is my name?")
                 await tab.page.keyboard.press("Enter")
-                await tab.sees("transcript", "Your name is Ana.")
+                asked = tab.page.locator("[data-testid=entry-user]", has_text="What is my name?")
+                await asked.locator("~ [data-testid=entry-assistant]", has_text="Your name is Ana.").wait_for()
                 assert len([role for role, _, _ in await tab.transcript() if role == "user"]) == 2
         finally:
             await stop(process)

@@ -20,6 +20,7 @@ from backend.users.memories import Memories
 from backend.users.notes import Notes
 from tests.http.test_sign_in import sign_in
 from tests.support.of_extensions import of_extensions
+from tests.support.offline_peer import OfflinePeer, running_peer
 from tests.support.openid_provider import CLIENT, openid_provider
 from tests.support.redis_server import RedisProcess, running_redis
 from tests.support.running_server import RunningServer, a_browser, running_server
@@ -40,9 +41,9 @@ def redis_server() -> Iterator[RedisProcess]:
         yield server
 
 
-def server_for(issuer: str, redis_server: RedisProcess, **more: str) -> Any:
+def server_for(issuer: str, redis_server: RedisProcess, peer: OfflinePeer | None = None, **more: str) -> Any:
     oidc = {"OIDC__ISSUER": issuer, "OIDC__CLIENT_ID": CLIENT, "OIDC__CLIENT_SECRET": "of the tests"}
-    return running_server(None, ACCESS="open,oidc", REDIS_URL=redis_server.url, **oidc, **more)
+    return running_server(peer, ACCESS="open,oidc", REDIS_URL=redis_server.url, **oidc, **more)
 
 
 @asynccontextmanager
@@ -101,7 +102,9 @@ async def left_of(redis: Redis, visitor: str) -> list[str]:
 
 @pytest.mark.parametrize("workers", ["1", "2"])
 async def test_everything_that_is_exported_is_moved(issuer: str, redis_server: RedisProcess, workers: str) -> None:
-    with server_for(issuer, redis_server, WORKERS=workers, COORDINATOR__ENABLED="false") as server:
+    alone = {"WORKERS": workers, "COORDINATOR__ENABLED": "false"}
+    with running_peer() as peer, server_for(issuer, redis_server, peer, **alone) as server:
+        await peer.follow({"chat": [{"text": "Blue light is scattered most."}]})
         async with looking_at(redis_server) as redis, a_browser(server) as browser:
             visitor = await fill(browser, server, redis)
             before = await exported(browser)
