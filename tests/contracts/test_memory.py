@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -39,17 +39,18 @@ async def in_process(folder: Path) -> AsyncIterator[Case]:
 @asynccontextmanager
 async def real(folder: Path) -> AsyncIterator[Case]:
     with running_redis() as server:
-        client = connect(server.url)
-        yield Case(Memory(client), partial(age, client))
-        await client.aclose()
+        async with aclosing(connect(server.url)) as client:
+            yield Case(Memory(client), partial(age, client))
 
 
 @asynccontextmanager
 async def embedded(folder: Path) -> AsyncIterator[Case]:
     opened = await open_memory(None, folder)
     assert "; survives a restart" in opened.label
-    yield Case(opened.memory, partial(age, opened.memory._client.redis))
-    await opened.memory.close()
+    try:
+        yield Case(opened.memory, partial(age, opened.memory._client.redis))
+    finally:
+        await opened.memory.close()
 
 
 IMPLEMENTATIONS = [in_process, real, embedded]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from collections.abc import Iterator
+from contextlib import aclosing
 from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
@@ -46,11 +46,8 @@ def server_for(issuer: str, redis_server: RedisProcess, peer: OfflinePeer | None
     return running_server(peer, ACCESS="open,oidc", REDIS_URL=redis_server.url, **oidc, **more)
 
 
-@asynccontextmanager
-async def looking_at(redis_server: RedisProcess) -> AsyncIterator[Redis]:
-    client = connect(redis_server.url)
-    yield client
-    await client.aclose()
+def looking_at(redis_server: RedisProcess) -> aclosing[Redis]:
+    return aclosing(connect(redis_server.url))
 
 
 async def user_of(browser: httpx2.AsyncClient) -> str:
