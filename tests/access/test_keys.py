@@ -73,7 +73,8 @@ NOW = int(time.time())
     ],
 )
 def test_a_faulty_token_is_refused_with_the_reason(made: dict[str, Any], why: str) -> None:
-    made = dict(made)
+    since = int(time.time()) - NOW  # the table is made when the file is imported, which may be long ago
+    made = {name: value + since if name in ("exp", "iat") and value else value for name, value in made.items()}
     if made.get("algorithm") == "none":
         made["secret"] = None
     with pytest.raises(NotAdmitted, match=why) as refused:

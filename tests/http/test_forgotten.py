@@ -14,7 +14,11 @@ import httpx2
 import pytest
 from redis.asyncio import Redis
 
+from backend.coordinator.store import CoordinatorState, Feedback
 from backend.storage.client import connect
+from backend.storage.outbox import Outbox
+from backend.tasks.model_call_log import ModelCallLog
+from backend.testing.memory import FakeMemory
 from tests.support.redis_server import running_redis
 from tests.support.running_server import RunningServer, a_browser, placed_call, running_server
 from tests.support.waiting import until
@@ -64,6 +68,7 @@ async def test_nothing_is_left_of_a_user_who_did_everything() -> None:
             watching = asyncio.create_task(_watch(redis, seen, enough))
             done = await _do_everything(running, ana)
             user = await _only_user(redis)
+            await _as_a_model_would(redis, user)
             assert await redis.keys("fingerprint:*") and await redis.keys("task:*") and await redis.keys("session:*")
             await _say(bob, "My name is Bob.")
             await until(lambda: _there(redis, "user:*:context", 2), 15)
@@ -78,6 +83,16 @@ async def test_nothing_is_left_of_a_user_who_did_everything() -> None:
             assert await _left_of(redis, [user, SAID], done) == []
             assert await redis.keys("user:*:context"), "Bob is still known"
         await redis.aclose()
+
+
+async def _as_a_model_would(redis: Redis, user: str) -> None:
+    """Leave what only a language model's work leaves, by the stores' own code: feedback, and a log of model calls."""
+    await CoordinatorState(redis).add_feedback(user, "1-0", Feedback(f"pleased with {SAID}"))
+    outbox = Outbox(FakeMemory())
+    log = ModelCallLog(redis, outbox)
+    with log.scope("digest-1", user):
+        log.record({"model": "m", "text": SAID})
+    await outbox.drain(5.0)
 
 
 async def _do_everything(running: RunningServer, http: httpx2.AsyncClient) -> tuple[str, ...]:
