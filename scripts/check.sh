@@ -78,13 +78,13 @@ fi
 case "$mode" in
   all)
     step "types, tests" types_of tests "${workers[@]}" -m "not alone and not long"
-    step "without one extension" python -m scripts.without --by "$(git rev-parse HEAD)" --numprocesses 3 --dist worksteal
+    step "without one extension" python -m scripts.without --by "$(git rev-parse HEAD)"
     ;;
   everything)
     export FUZZ_SECONDS=${FUZZ_SECONDS:-8}
     step "types, tests" types_of python -m pytest "${workers[@]}" --hypothesis-profile everything -m "not alone"
     step "tests that compare times" python -m pytest -m alone
-    step "without each extension" python -m scripts.without --all --numprocesses 3 --dist worksteal
+    step "without each extension" python -m scripts.without --all
     ;;
 esac
 

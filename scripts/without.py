@@ -95,7 +95,17 @@ def holds_without(name: str, pytest_options: Sequence[str]) -> bool:
             print(f"without {name}: the server does not start", file=sys.stderr)
             return False
         ignored = [f"--ignore={each}" for each in ACROSS]
-        command = [sys.executable, "-m", "pytest", "--quick", "-q", *ignored, *pytest_options]
+        command = [
+            sys.executable,
+            "-m",
+            "pytest",
+            "--quick",
+            "-q",
+            "--numprocesses=3",
+            "--dist=worksteal",
+            *ignored,
+            *pytest_options,
+        ]
         return subprocess.run(command, cwd=tree, env=os.environ | _path(tree), check=False).returncode == 0
 
 

@@ -17,8 +17,10 @@ from backend.responders.opening import ApiEndpoint, OpenedProvider
 from backend.responders.warm_up import WarmUp
 from backend.settings.settings import Settings
 
-OWN: Mapping[str, OpenProvider] = {"openai": open_openai, "none": open_nothing}
+OWN: Mapping[str, OpenProvider] = {"openai": open_openai}
 """The providers that are no extensions."""
+NOTHING = "none"
+"""Stands where no provider is set and none needs no key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +67,7 @@ async def open_endpoints(settings: Settings, stack: AsyncExitStack, having: Inst
 
 def responder_names(settings: Settings, having: Installed) -> list[str]:
     """Return the names of the providers that converse: those that are set, else the one that needs no key, if any."""
-    return settings.responder_names or [next((each.fallback for each in having.extensions if each.fallback), "none")]
+    return settings.responder_names or [next((each.fallback for each in having.extensions if each.fallback), NOTHING)]
 
 
 def _turns_without_model(opened: Sequence[OpenedProvider], models: ApiEndpoint) -> frozenset[SourceMode]:
@@ -80,6 +82,8 @@ async def open_named(
 ) -> OpenedProvider:
     """Open the provider of that name. Raises `SetupError`."""
     known = {**OWN, **responders}
+    if name == NOTHING:
+        return await open_nothing(settings, stack)
     if name not in known:
         raise SetupError(f"There is no provider {name!r}.", hint=f"RESPONDERS may name {', '.join(sorted(known))}.")
     return await known[name](settings, stack)

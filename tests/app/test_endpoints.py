@@ -175,4 +175,4 @@ async def test_where_nothing_converses_the_server_starts_and_each_call_says_what
     async with AsyncExitStack() as stack:
         chosen = await open_endpoints(Settings.model_validate({}), stack, Installed())
         assert "OPENAI_API_KEY" in NO_PROVIDER_HINT
-        assert await chosen.providers.readiness() == NO_PROVIDER
+        assert NO_PROVIDER in await chosen.providers.readiness()

@@ -86,6 +86,6 @@ def test_an_env_file_sets_what_thinkers_need_and_nothing_unknown(provider: str) 
     values = dotenv_values(file)
     assert set(values) <= {name.upper() for name in Settings.model_fields}
     settings = Settings(_env_file=file)  # type: ignore[call-arg]
-    assert settings.openai_base_url == values["OPENAI_BASE_URL"] and settings.responder_names == []
+    assert settings.openai_base_url == values["OPENAI_BASE_URL"] and settings.responder_names == ["local"]
     assert settings.thinker_model.startswith(provider) and settings.thinker_model_advanced.startswith(provider)
     assert settings.openai_api_key and settings.openai_api_key.get_secret_value().startswith("your-")

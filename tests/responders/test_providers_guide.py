@@ -68,7 +68,7 @@ def test_the_guides_name_settings_that_there_are() -> None:
 
 
 def test_neither_the_call_nor_the_turn_machine_names_a_provider() -> None:
-    names = (set(installed().responders) - {"self_hosted"}) | set(SERVERS) | {"openai", "gpt", "grok"}
+    names = (set(installed().responders) - {"self_hosted", "local"}) | set(SERVERS) | {"openai", "gpt", "grok"}
     assert len(names) >= 10
     files = [file for room in ("call", "turns") for file in (ROOT / "backend" / room).rglob("*.py")]
     assert len(files) > 40

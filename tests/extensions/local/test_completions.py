@@ -60,7 +60,7 @@ async def test_stream_brings_words_one_by_one_and_the_usage_last(peer: OfflinePe
         )
         chunks = [chunk async for chunk in stream]
     words = [chunk.choices[0].delta.content or "" for chunk in chunks if chunk.choices]
-    assert "".join(words) == UNKNOWN and "LOCAL_MODEL_URL" in UNKNOWN
+    assert "".join(words) == UNKNOWN and "language model" in UNKNOWN
     assert len([word for word in words if word]) > 10
     assert chunks[-1].usage and not chunks[-1].choices
     assert chunks[-2].choices[0].finish_reason == "stop"
