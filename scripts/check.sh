@@ -76,10 +76,7 @@ if [ "$mode" != quick ]; then
   step "Thinkers in the docs" python -m scripts.thinkers_table --check
 fi
 case "$mode" in
-  all)
-    step "types, tests" types_of tests "${workers[@]}" -m "not alone and not long"
-    step "without one extension" python -m scripts.without --by "$(git rev-parse HEAD)"
-    ;;
+  all) step "types, tests" types_of tests "${workers[@]}" -m "not alone and not long" ;;
   everything)
     export FUZZ_SECONDS=${FUZZ_SECONDS:-8}
     step "types, tests" types_of python -m pytest "${workers[@]}" --hypothesis-profile everything -m "not alone"
