@@ -73,7 +73,7 @@ class ReplyStream:
         return self.order.response_id
 
     def begin(self) -> Iterator[Event]:
-        """It exists now; a second time changes nothing."""
+        """Note that the item exists; a second time changes nothing."""
         if not self._begun:
             self._begun = True
             yield self._shown.created()
