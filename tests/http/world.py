@@ -27,6 +27,7 @@ from backend.http.context import PageConfig
 from backend.media.frame import Frame
 from backend.media.playout import OnPlayed
 from backend.middleware.pipeline import NO_STEPS, Pipeline
+from backend.models.base import ChatModel
 from backend.models.embedding import Embedder, NoEmbeddings
 from backend.observability.call_metrics import CallMetrics
 from backend.sessions.cluster.cluster import Cluster
@@ -184,6 +185,7 @@ class World:
     chat: Chat
     used_memory: Memory
     """The memory behind the routes: another one where the test gives it."""
+    services: Any = None
     now: list[float] = field(default_factory=lambda: [0.0])
     accepts: bool = True
     """Whether it tells the others that it takes calls."""
@@ -243,6 +245,7 @@ async def world(
     embedder: Embedder | None = None,
     tasks: TaskService | None = None,
     model_calls: ModelCallLog | None = None,
+    metered: Callable[[ChatModel], ChatModel] = lambda model: model,
     services_with: dict[str, Any] | None = None,
     **settings: Any,
 ) -> AsyncIterator[World]:
@@ -265,7 +268,7 @@ async def world(
     calls: dict[str, FakeCall] = {}
     registry = SessionRegistry(lambda s, t: _run_call(calls, s, t), cap=here.session_cap, responder="fake")
     own, model = FakeMemory(), ScriptedModel(*scenes)
-    chat = chat_over(here, memory or own, model, pipeline=pipeline, claims=claims)
+    chat = chat_over(here, memory or own, metered(model), pipeline=pipeline, claims=claims)
     made = World("", here, registry, own, CallMetrics(["weather"]), [], calls, model, chat, memory or own)
 
     async def accept_offer(sdp: str) -> tuple[str, Transport]:
@@ -276,7 +279,7 @@ async def world(
         return f"answer to {sdp}", line
 
     cluster = Cluster(link.redis, link.waiting, registry, accept_offer, lambda: (0.5, made.accepts)) if link else None
-    services = services_of(
+    made.services = services = services_of(
         settings=here,
         registry=registry,
         sessions=cluster or SessionLocator(registry),
