@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from fakeredis import FakeAsyncRedis, FakeServer
 
 from backend.access.metered import MeteredEmbedder, MeteredModel
+from backend.app.budgets import admit_task
 from backend.settings.budgets import BudgetSettings
 from backend.tasks.repository import TaskRepository
 from backend.tasks.service import TaskService
@@ -48,11 +50,13 @@ async def paying(
     """A server with these budgets; those over the same Redis count together. `thoughts` answer `/api/reasoning`."""
     redis = FakeAsyncRedis(server=server or FakeServer())
     made = budgets_over(redis, BudgetSettings.model_validate(budgets))
+    admit = partial(admit_task, made)
+    tasks = TaskService(TaskRepository(redis, add_to_stream), FakeQueue(), kinds={"research"}, admit=admit)
     thinking = reasoner(MeteredModel(ScriptedModel(*thoughts), made))
     services = {"budgets": made, "reasoner": thinking} | options.pop("services_with", {})
     async with world(
         directory,
-        tasks=TaskService(TaskRepository(redis, add_to_stream), FakeQueue(), kinds={"research"}),
+        tasks=tasks,
         embedder=MeteredEmbedder(Vectors(), made),
         metered=lambda model: MeteredModel(model, made),
         services_with=services,
