@@ -16,7 +16,6 @@ from starlette.types import ASGIApp
 from backend.access.access import Access
 from backend.access.budgets import Budgets
 from backend.access.credentials import Identity
-from backend.access.oidc import OpenIdProvider
 from backend.access.principal import Principal
 from backend.access.rates import Buckets
 from backend.access.signatures import Signatures
@@ -261,8 +260,6 @@ class Services:
     reasoner: Reasoner | None
     """Answers `POST /api/reasoning`."""
     access_store: AccessStore
-    provider: OpenIdProvider | None = None
-    """At which users sign in; None: nobody does."""
     responders: Callable[[], dict[str, str]] = dict
     """Name of each provider of the Responder → `ok`, or what is known to be wrong."""
     delete_elsewhere: Callable[[str], Awaitable[list[str]]] = _nowhere

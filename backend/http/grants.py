@@ -48,7 +48,6 @@ GRANTS: Grants = {
     "/mcp": Grant.MCP,
     "/mcp/copilot": Grant.MCP_COPILOT,
     "/mcp/external": Grant.MCP_EXTERNAL,
-    "/auth": None,  # signing in and out
     "/api/config": None,
     "/api/openapi.json": None,
     "/openapi.json": None,

@@ -24,7 +24,6 @@ ALWAYS = {
 }
 PRIVATE = (
     "/api/",
-    "/auth/",
     "/embedding",
     "/mcp",
     "/metrics",

@@ -27,7 +27,7 @@ from backend.http.headers import with_headers
 from backend.http.tickets import identity_by_ticket
 from backend.storage.memory import Memory, briefly
 from backend.users.profile import UserProfile
-from backend.users.profile_updates import AssumeTimeZone, update_profile
+from backend.users.profile_updates import AssumePreference, update_profile
 
 log = logging.getLogger(__name__)
 
@@ -176,7 +176,7 @@ async def note_fingerprint(memory: Memory, fingerprint: str, user: str) -> None:
 async def note_time_zone(memory: Memory, zone: str, user: str) -> None:
     """Take the browser's zone for the user's until they state one: "at nine" means theirs. Never fails."""
     try:
-        noted = update_profile(memory, user, AssumeTimeZone(zone))
+        noted = update_profile(memory, user, AssumePreference("time_zone", zone))
     except BadRequest:
         log.info("a browser's time zone is unknown here")
     else:

@@ -25,7 +25,7 @@ from pydantic import (
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from backend.errors import SettingsError
-from backend.settings.access import AccessMode, OidcSettings, key_pairs
+from backend.settings.access import AccessMode, key_pairs
 from backend.settings.agent import PipelineSettings, ReasoningSettings, RouterSettings
 from backend.settings.budgets import BudgetSettings
 from backend.settings.mcp import McpSettings
@@ -332,7 +332,6 @@ class Settings(BaseSettings):
     api_keys: SecretStr | None = Field(
         None, description="Keys that sign tokens (ACCESS=key), id:secret, comma-separated; id:file:PATH: a public key."
     )
-    oidc: OidcSettings = Field(default_factory=OidcSettings)  # type: ignore[arg-type]
     secret_key: SecretStr | None = Field(
         None,
         description="Keys of cookies and tokens, comma-separated, the first signs; unset: made in DATA_DIR.",
@@ -436,8 +435,6 @@ class Settings(BaseSettings):
             raise ValueError("SHARE_SESSIONS needs SECRET_KEY: one for all, e.g. what `openssl rand -hex 32` prints")
         if "key" in self.access and not self.api_keys:
             raise ValueError("ACCESS=key needs API_KEYS: the keys that sign the tokens")
-        if "oidc" in self.access and not (self.oidc.issuer and self.oidc.client_id):
-            raise ValueError("ACCESS=oidc needs OIDC__ISSUER and OIDC__CLIENT_ID: the provider, and our name there")
         if "openai" in self.responder_names and self.openai_api_key is None:
             raise ValueError("RESPONDER=openai needs OPENAI_API_KEY")
         if self.require_provider and not (self.responder or self.responders or self.openai_api_key):

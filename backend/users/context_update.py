@@ -9,7 +9,14 @@ import msgspec
 
 from backend.errors import BadRequest
 from backend.runtime.faults import skip_record
-from backend.users.profile_updates import AddFact, AssumeHome, NotePlace, ProfileUpdate, SetPreference, WatchTicker
+from backend.users.profile_updates import (
+    AddFact,
+    AssumePreference,
+    NotePlace,
+    ProfileUpdate,
+    SetPreference,
+    WatchTicker,
+)
 
 
 class ContextUpdate(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
@@ -42,7 +49,7 @@ class ContextUpdate(msgspec.Struct, frozen=True, array_like=True, omit_defaults=
         yield from map(AddFact, self.new_facts)
         for place in self.places:
             yield NotePlace(place)
-        yield from map(AssumeHome, self.places[:1])
+        yield from (AssumePreference("default_location", place) for place in self.places[:1])
 
     def allowed(self) -> tuple[ProfileUpdate, ...]:
         """Return the changes; none where one of the values is not allowed, since it came with a service's answer."""

@@ -15,8 +15,8 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import RedirectResponse
 
 from backend.access.credentials import cookie_name
-from backend.access.oidc import OpenIdProvider, SignIn, new_sign_in
 from backend.errors import NotFound, SignInFailed
+from backend.extensions.oidc.provider import OpenIdProvider, SignIn, new_sign_in
 from backend.http.context import Caller, Context, Here
 from backend.http.identity import set_cookie
 from backend.observability.security_log import SecurityEvent, security_event
@@ -45,7 +45,7 @@ class _Pending(msgspec.Struct, frozen=True):
 @router.get("/auth/state")
 async def state(here: Here, caller: Caller) -> dict[str, bool]:
     """Return whether users may sign in here (`offered`), and whether this one has (`signed_in`)."""
-    return {"offered": here.services.provider is not None, "signed_in": caller.principal.credential == "oidc"}
+    return {"offered": OpenIdProvider in here.services.opened, "signed_in": caller.principal.credential == "oidc"}
 
 
 @router.get("/auth/login", status_code=303, response_class=RedirectResponse)
@@ -92,8 +92,9 @@ async def callback(
     data = await _link(here, signed_in.account, pending)
     epoch = await here.services.access_store.epoch(signed_in.account) or 0
     answer = RedirectResponse("/", 303)
-    cookie = here.signatures.cookie(signed_in.account, epoch, admin=signed_in.admin, data=data)
-    answer.headers.append("set-cookie", set_cookie(scheme, cookie, here.services.settings.oidc.session_hours * 3_600))
+    life_s = provider.session_s
+    cookie = here.signatures.cookie(signed_in.account, epoch, admin=signed_in.admin, data=data, life_s=life_s)
+    answer.headers.append("set-cookie", set_cookie(scheme, cookie, life_s))
     answer.headers.append("set-cookie", set_cookie(scheme, "", 0, PENDING))
     security_event(SecurityEvent.SIGNED_IN, caller.principal, "by the OpenID provider", admin=int(signed_in.admin))
     return answer
@@ -122,6 +123,6 @@ async def _link(here: Context, account: str, pending: _Pending) -> str:
 
 
 def _provider(here: Context) -> OpenIdProvider:
-    if here.services.provider is None:
+    if OpenIdProvider not in here.services.opened:
         raise NotFound("Sign-in is off on this server.", hint="Set ACCESS=oidc and OIDC__ISSUER.")
-    return here.services.provider
+    return here.of(OpenIdProvider)
