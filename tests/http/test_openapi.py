@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.http.world import world
+from tests.http.world import Browser, world
 from tests.support.page import page_world
 
 
@@ -57,9 +57,8 @@ def test_every_operation_says_how_it_refuses(document: Any) -> None:
     assert "HTTPValidationError" not in str(document)
 
 
-async def test_a_refusal_has_the_documented_shape(tmp_path: Path, document: Any) -> None:
-    async with world(tmp_path) as here, here.browser() as browser:
-        refused = await browser.patch("/api/me", json={"changes": []})
+async def test_a_refusal_has_the_documented_shape(browser: Browser, document: Any) -> None:
+    refused = await browser.patch("/api/me", json={"changes": []})
     shown = document["paths"]["/api/me"]["patch"]["responses"][str(refused.status_code)]
     schema = resolve(document, shown["content"]["application/json"]["schema"]["$ref"])
     assert set(refused.json()) == set(schema["required"]) == set(schema["properties"])

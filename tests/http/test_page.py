@@ -5,45 +5,42 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from tests.http.world import world
+from tests.http.world import Browser, World, world
 
 
-async def test_the_page_is_served_at_the_root_with_its_files(tmp_path: Path) -> None:
-    async with world(tmp_path) as here, here.browser() as browser:
-        page = await browser.get("/")
-        assert page.headers["content-type"].startswith("text/html")
-        assert "A page" in page.text
-        script = await browser.get("/app.js")
-        assert "javascript" in script.headers["content-type"]
+async def test_the_page_is_served_at_the_root_with_its_files(browser: Browser) -> None:
+    page = await browser.get("/")
+    assert page.headers["content-type"].startswith("text/html")
+    assert "A page" in page.text
+    script = await browser.get("/app.js")
+    assert "javascript" in script.headers["content-type"]
 
 
-async def test_an_unchanged_file_is_304_and_a_changed_one_is_sent(tmp_path: Path) -> None:
-    async with world(tmp_path) as here, here.browser() as browser:
-        etag = (await browser.get("/app.js")).headers["etag"]
-        assert (await browser.get("/app.js", headers={"if-none-match": etag})).status_code == 304
-        (tmp_path / "page" / "app.js").write_text("export const two = 2222;")
-        changed = await browser.get("/app.js", headers={"if-none-match": etag})
-        assert (changed.status_code, changed.headers["etag"] != etag) == (200, True)
+async def test_an_unchanged_file_is_304_and_a_changed_one_is_sent(browser: Browser, tmp_path: Path) -> None:
+    etag = (await browser.get("/app.js")).headers["etag"]
+    assert (await browser.get("/app.js", headers={"if-none-match": etag})).status_code == 304
+    (tmp_path / "page" / "app.js").write_text("export const two = 2222;")
+    changed = await browser.get("/app.js", headers={"if-none-match": etag})
+    assert (changed.status_code, changed.headers["etag"] != etag) == (200, True)
 
 
-async def test_nothing_outside_the_page_can_be_fetched(tmp_path: Path) -> None:
+async def test_nothing_outside_the_page_can_be_fetched(here: World, tmp_path: Path) -> None:
     (tmp_path / "secret.txt").write_text("hunter2")
-    async with world(tmp_path) as here:
-        host, port = here.url.removeprefix("http://").split(":")
-        for path in (
-            "/../secret.txt",
-            "/%2e%2e/secret.txt",
-            "/..%2fsecret.txt",
-            "//etc/passwd",
-            "/app.js/../../secret.txt",
-        ):
-            reader, writer = await asyncio.open_connection(host, int(port))
-            writer.write(f"GET {path} HTTP/1.1\r\nHost: {host}:{port}\r\nConnection: close\r\n\r\n".encode())
-            answer = await asyncio.wait_for(reader.read(), 5)
-            writer.close()
-            await writer.wait_closed()
-            assert answer.startswith(b"HTTP/1.1 404"), path
-            assert b"hunter2" not in answer
+    host, port = here.url.removeprefix("http://").split(":")
+    for path in (
+        "/../secret.txt",
+        "/%2e%2e/secret.txt",
+        "/..%2fsecret.txt",
+        "//etc/passwd",
+        "/app.js/../../secret.txt",
+    ):
+        reader, writer = await asyncio.open_connection(host, int(port))
+        writer.write(f"GET {path} HTTP/1.1\r\nHost: {host}:{port}\r\nConnection: close\r\n\r\n".encode())
+        answer = await asyncio.wait_for(reader.read(), 5)
+        writer.close()
+        await writer.wait_closed()
+        assert answer.startswith(b"HTTP/1.1 404"), path
+        assert b"hunter2" not in answer
 
 
 async def test_without_a_page_the_api_still_answers(tmp_path: Path) -> None:
@@ -52,11 +49,10 @@ async def test_without_a_page_the_api_still_answers(tmp_path: Path) -> None:
         assert (await browser.get("/api/config")).json()["responder"]["offline"] is True
 
 
-async def test_the_api_describes_itself_and_loads_nothing_from_elsewhere(tmp_path: Path) -> None:
-    async with world(tmp_path) as here, here.browser() as browser:
-        described = (await browser.get("/api/openapi.json")).json()
-        assert "/api/rtc/offer" in described["paths"]
-        body = described["paths"]["/api/rtc/offer"]["post"]["requestBody"]
-        assert "sdp" in body["content"]["application/json"]["schema"]["properties"]
-        for path in ("/docs", "/redoc", "/api/docs"):
-            assert (await browser.get(path)).status_code == 404
+async def test_the_api_describes_itself_and_loads_nothing_from_elsewhere(browser: Browser) -> None:
+    described = (await browser.get("/api/openapi.json")).json()
+    assert "/api/rtc/offer" in described["paths"]
+    body = described["paths"]["/api/rtc/offer"]["post"]["requestBody"]
+    assert "sdp" in body["content"]["application/json"]["schema"]["properties"]
+    for path in ("/docs", "/redoc", "/api/docs"):
+        assert (await browser.get(path)).status_code == 404

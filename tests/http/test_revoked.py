@@ -11,21 +11,20 @@ from backend.access.credentials import OIDC_USER
 from backend.access.signatures import Signatures
 from backend.access.store import CACHED_S, AccessStore
 from backend.testing.memory import FakeMemory
-from tests.http.world import place_call, world
+from tests.http.world import Browser, World, place_call, world
 
 PROXIED = {"x-forwarded-proto": "https", "x-forwarded-for": "203.0.113.9"}
 
 
-async def test_after_an_erasure_the_cookie_is_void_and_dropped(tmp_path: Path) -> None:
-    async with world(tmp_path) as here, here.browser() as browser:
-        owner = here.registry.find((await place_call(browser))["session_id"]).owner
-        kept = browser.cookies["caller"]
-        erased = await browser.delete("/api/me")
-        assert erased.status_code == 200 and "caller" not in browser.cookies
-        async with here.browser(headers={"cookie": f"caller={kept}"}) as thief:
-            call = await place_call(thief)
-            assert here.registry.find(call["session_id"]).owner != owner
-            assert "caller" in thief.cookies, "somebody new"
+async def test_after_an_erasure_the_cookie_is_void_and_dropped(here: World, browser: Browser) -> None:
+    owner = here.registry.find((await place_call(browser))["session_id"]).owner
+    kept = browser.cookies["caller"]
+    erased = await browser.delete("/api/me")
+    assert erased.status_code == 200 and "caller" not in browser.cookies
+    async with here.browser(headers={"cookie": f"caller={kept}"}) as thief:
+        call = await place_call(thief)
+        assert here.registry.find(call["session_id"]).owner != owner
+        assert "caller" in thief.cookies, "somebody new"
 
 
 async def test_a_revocation_reaches_the_other_processes_within_seconds() -> None:

@@ -48,6 +48,8 @@ from tests.support.chats import chat_over
 from tests.support.http_server import serve
 from tests.support.services import services_of
 
+Browser = httpx2.AsyncClient
+"""A client of the server; with a cookie jar of its own."""
 SDP = "v=0\r\n"
 FINGERPRINT = "ab" * 32
 
