@@ -1,11 +1,15 @@
-"""The page's files, its configuration, and the description of the API."""
+"""The page's files, which go out compressed, its configuration, and the description of the API."""
 
 from __future__ import annotations
 
 import asyncio
 from pathlib import Path
 
-from tests.http.world import Browser, World, world
+import pytest
+
+from tests.http.world import Browser, World, place_call, world
+
+SCRIPT = "export const one = 1;\n" * 500
 
 
 async def test_the_page_is_served_at_the_root_with_its_files(browser: Browser) -> None:
@@ -56,3 +60,29 @@ async def test_the_api_describes_itself_and_loads_nothing_from_elsewhere(browser
     assert "sdp" in body["content"]["application/json"]["schema"]["properties"]
     for path in ("/docs", "/redoc", "/api/docs"):
         assert (await browser.get(path)).status_code == 404
+
+
+async def test_a_file_is_compressed_for_who_understands_it(browser: Browser, tmp_path: Path) -> None:
+    (tmp_path / "page" / "app.js").write_text(SCRIPT)
+    packed = await browser.get("/app.js", headers={"accept-encoding": "gzip"})
+    plain = await browser.get("/app.js", headers={"accept-encoding": "identity"})
+    assert packed.headers["content-encoding"] == "gzip" and int(packed.headers["content-length"]) < 500
+    assert "content-encoding" not in plain.headers
+    assert packed.text == plain.text == SCRIPT
+    assert "accept-encoding" in packed.headers["vary"].lower()
+    assert packed.headers["content-security-policy"]
+
+
+@pytest.mark.parametrize("path", ["/api/config", "/healthz", "/metrics", "/api/openapi.json", "/nowhere.js", "/app.js"])
+async def test_answers_small_files_and_refusals_go_out_as_they_are(browser: Browser, path: str) -> None:
+    answer = await browser.get(path)
+    assert "content-encoding" not in answer.headers
+    head = await browser.head("/app.js")
+    assert head.status_code == 200 and "content-encoding" not in head.headers
+
+
+async def test_events_are_not_held_back(browser: Browser) -> None:
+    session_id = (await place_call(browser))["session_id"]
+    async with browser.stream("GET", f"/api/events/{session_id}") as answer:
+        assert "content-encoding" not in answer.headers
+        assert await anext(answer.aiter_lines()) == "retry: 2000"

@@ -71,13 +71,6 @@ async def test_a_message_has_1_to_2000_characters(here: World, browser: Browser)
     assert len(here.calls[session_id].typed) == 1
 
 
-async def test_typing_into_a_session_without_a_live_call_is_422(browser: Browser) -> None:
-    session_id = (await browser.post("/api/sessions")).json()["session_id"]
-    response = await browser.post(f"/api/sessions/{session_id}/messages", json={"text": "hello"})
-    assert response.status_code == 422
-    assert message_of(response) == "This session has no live call."
-
-
 async def test_a_session_takes_so_many_messages_a_minute_and_no_more(here: World, browser: Browser) -> None:
     session_id = (await place_call(browser))["session_id"]
     path = f"/api/sessions/{session_id}/messages"
@@ -121,8 +114,6 @@ async def test_a_picture_is_shown_in_ones_own_live_call_only(tmp_path: Path) -> 
         session_id = (await place_call(browser))["session_id"]
         shown = {"picture": data_url(png())}
         assert (await stranger.post(f"/api/sessions/{session_id}/pictures", json=shown)).status_code == 404
-        reserved = (await browser.post("/api/sessions")).json()["session_id"]
-        assert (await browser.post(f"/api/sessions/{reserved}/pictures", json=shown)).status_code == 422
         assert here.calls[session_id].shown == []
 
 
@@ -170,11 +161,8 @@ async def test_a_call_goes_on_with_the_conversation_it_names_and_begins_one_othe
     assert shown["conversation_id"] == again["conversation_id"] == "my-talk_1"
     first, second = [(await browser.post("/api/sessions", json={})).json()["conversation_id"] for _ in range(2)]
     assert first and second and first != second
-
-
-@pytest.mark.parametrize("odd", ["", "a b", "x" * 65, "user:1", 7])
-async def test_a_conversation_id_of_another_form_is_refused(browser: Browser, odd: object) -> None:
-    assert (await browser.post("/api/sessions", json={"conversation_id": odd})).status_code == 422
+    for odd in ("", "a b", "x" * 65, "user:1", 7):
+        assert (await browser.post("/api/sessions", json={"conversation_id": odd})).status_code == 422
 
 
 async def test_interruptions_are_switched_in_the_call_and_nothing_but_true_and_false_is_taken(
@@ -190,13 +178,6 @@ async def test_interruptions_are_switched_in_the_call_and_nothing_but_true_and_f
     assert here.calls[session_id].interruptions == [False, True]
 
 
-async def test_without_a_live_call_there_is_nothing_to_switch(browser: Browser) -> None:
-    session_id = (await browser.post("/api/sessions")).json()["session_id"]
-    response = await browser.post(f"/api/sessions/{session_id}/interruptions", json={"allowed": False})
-    assert response.status_code == 422
-    assert message_of(response) == "This session has no live call."
-
-
 async def test_a_call_may_begin_without_interruptions_over_either_transport(here: World, browser: Browser) -> None:
     placed = await place_call(browser, interruptions=False)
     opened = (await browser.post("/api/sessions", json={"interruptions": False})).json()
@@ -204,3 +185,27 @@ async def test_a_call_may_begin_without_interruptions_over_either_transport(here
     allowed = [here.registry.find(each["session_id"]).interruptions for each in (placed, opened, usual)]
     assert allowed == [False, False, True]
     assert (await browser.post("/api/sessions", json={"interruptions": "no"})).status_code == 422
+
+
+async def test_what_the_caller_wants_of_a_thinker_reaches_the_call(here: World, browser: Browser) -> None:
+    session_id = (await place_call(browser))["session_id"]
+    for verb in ("cancel", "say"):
+        response = await browser.post(f"/api/sessions/{session_id}/thinkers/call-1/{verb}")
+        assert (response.status_code, response.json()) == (202, {"ok": True})
+    assert (here.calls[session_id].cancelled, here.calls[session_id].said) == (["call-1"], ["call-1"])
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("messages", {"text": "hello"}),
+        ("pictures", {"picture": data_url(png())}),
+        ("interruptions", {"allowed": False}),
+        ("thinkers/c1/cancel", {}),
+        ("thinkers/c1/say", {}),
+    ],
+)
+async def test_nothing_is_asked_of_a_session_without_a_live_call(browser: Browser, path: str, body: object) -> None:
+    session_id = (await browser.post("/api/sessions")).json()["session_id"]
+    response = await browser.post(f"/api/sessions/{session_id}/{path}", json=body)
+    assert (response.status_code, message_of(response)) == (422, "This session has no live call.")

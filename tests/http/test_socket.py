@@ -27,14 +27,6 @@ async def test_a_reserved_session_is_carried_until_it_is_hung_up(here: World, br
     assert closed.value.rcvd is not None and closed.value.rcvd.code == 1000
 
 
-async def test_the_owners_cookie_is_enough(here: World, browser: Browser) -> None:
-    session_id = (await browser.post("/api/sessions")).json()["session_id"]
-    headers = {"cookie": f"caller={browser.cookies['caller']}"}
-    async with await here.socket(f"/ws/{session_id}", additional_headers=headers) as websocket:
-        await websocket.send(b"hello")
-        assert await asyncio.wait_for(websocket.recv(), 5) == b"hello"
-
-
 async def test_a_caller_who_leaves_ends_the_session(tmp_path: Path) -> None:
     async with world(tmp_path, session_cap=1) as here, here.browser() as browser:
         opened = (await browser.post("/api/sessions")).json()

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from fakeredis import FakeAsyncRedis
 
-from backend.errors import BadRequest, MemoryUnavailable
+from backend.errors import BadRequest
 from backend.runtime.faults import skipped_records
 from backend.users.notes import (
     CONVERSATION_LIMIT,
@@ -63,17 +63,6 @@ async def test_nobody_finds_anothers() -> None:
     with pytest.raises(BadRequest):
         await store.add("", "nobody's")
     assert await store.all("ada") == [one]
-
-
-async def test_they_are_exported_and_erased() -> None:
-    store, client, _ = notes()
-    one = await store.add("ada", "a secret", TOMORROW)
-    await store.add("bo", "another")
-    [exported] = msgspec.to_builtins(await store.export("ada"))
-    assert (exported["id"], exported["text"], exported["due"]) == (one.id, "a secret", TOMORROW)
-    await store.erase("ada")
-    assert await store.export("ada") == []
-    assert await client.keys() == [b"user:bo:notes"]
 
 
 async def test_a_due_note_comes_up_once_in_each_conversation() -> None:
@@ -185,14 +174,6 @@ async def test_what_is_no_note_is_refused(text: str) -> None:
     store, _, _now = notes()
     with pytest.raises(BadRequest, match="1 to 500 characters"):
         await store.add("ada", text)
-
-
-async def test_what_another_program_wrote_is_told_and_left_alone() -> None:
-    store, client, _ = notes()
-    await client.set("user:ada:notes", b"not json")
-    with pytest.raises(MemoryUnavailable, match="notes cannot be read"):
-        await store.add("ada", "fine")
-    assert await client.get("user:ada:notes") == b"not json"
 
 
 async def test_a_note_that_cannot_be_decoded_is_skipped_and_stays_and_a_newer_versions_field_is_ignored() -> None:
