@@ -16,6 +16,7 @@ from fakeredis import FakeServer
 
 from backend.access.access import Access
 from backend.access.usage import Resource, Scope
+from backend.testing.model import Line, Scene
 from tests.access.world import ASKED, OTHER, STRANGER, TURN_TOKENS, paying
 from tests.http.test_keys import SECRET, shown, token
 from tests.http.world import SDP, World
@@ -23,7 +24,7 @@ from tests.support.agents import call
 
 USED_UP = {"model_tokens": TURN_TOKENS}
 """Enough for one answer of a model, and not for a second."""
-AGAIN = [call("no_such_tool")]
+AGAIN: list[Line] = [call("no_such_tool")]
 """An answer after which the model is asked once more."""
 
 
@@ -154,7 +155,7 @@ async def test_four_turns_of_an_address_run_at_once_and_end(tmp_path: Path) -> N
 async def test_money_is_counted_by_the_prices_and_refused_when_it_is_spent(tmp_path: Path) -> None:
     one_dollar = {"input_usd_per_million_tokens": 1_000_000, "output_usd_per_million_tokens": 1_000_000}
     budgets = {"prices": {"dear": one_dollar}, "user": {"usd": 1}}
-    models = {"thinker_model": "dear", "thinker_model_advanced": "dear"}
+    models: dict[str, Any] = {"thinker_model": "dear", "thinker_model_advanced": "dear"}
     async with (
         paying(tmp_path, budgets=budgets, scenes=["Four."], **models) as here,
         here.browser(headers=STRANGER) as client,
@@ -193,7 +194,7 @@ async def test_kept_bytes_are_those_of_the_body_and_refused_before_they_are_stor
 
 
 def keyed(directory: Path, **options: Any) -> Any:
-    access = {"services_with": {"access": Access(frozenset({"key"}))}}
+    access: dict[str, Any] = {"services_with": {"access": Access(frozenset({"key"}))}}
     return paying(directory, access=["key"], api_keys=f"shop:{SECRET},mill:{SECRET[:-1]}t", **access, **options)
 
 
@@ -209,7 +210,7 @@ async def test_a_keys_budget_is_that_of_all_its_users_and_of_no_other_keys(tmp_p
 async def test_a_tokens_budget_claim_limits_its_user_and_no_other(tmp_path: Path) -> None:
     async with keyed(tmp_path, budgets={}, scenes=["Four."] * 3) as here:
         for user, budget, statuses in (("ada", 1, [200, 429]), ("bob", 0, [429, 429]), ("cleo", None, [200, 200])):
-            claims = {} if budget is None else {"budget": budget}
+            claims: dict[str, Any] = {} if budget is None else {"budget": budget}
             async with here.browser(headers=shown(token("chat", "memory", sub=user, **claims))) as client:
                 answered = [(await client.post("/api/singleturn", json=ASKED)).status_code for _ in range(2)]
                 limits = (await client.get("/api/me/usage")).json()["user"]["limits"]
@@ -218,7 +219,7 @@ async def test_a_tokens_budget_claim_limits_its_user_and_no_other(tmp_path: Path
 
 @pytest.mark.parametrize("path", ["/api/singleturn", "/api/multiturn", "/api/reasoning"])
 async def test_a_turn_over_its_users_budget_answers_429_with_a_hint(tmp_path: Path, path: str) -> None:
-    scenes = [AGAIN, "Four."]
+    scenes: list[Scene] = [AGAIN, "Four."]
     async with paying(tmp_path, budgets={"user": USED_UP}, scenes=scenes, thoughts=scenes) as here:
         async with here.browser(headers=STRANGER) as client:
             refused = await client.post(path, json={"task": "think"} if path == "/api/reasoning" else ASKED)

@@ -13,7 +13,6 @@ from urllib.parse import parse_qs, urlsplit
 import httpx2
 import pytest
 from fakeredis import FakeAsyncRedis
-from pydantic import SecretStr
 
 from backend.access.access import Access
 from backend.errors import SetupError, SignInFailed
@@ -22,6 +21,7 @@ from backend.extensions.oidc.provider import OpenIdProvider, new_sign_in
 from backend.extensions.oidc.settings import OidcSettings
 from backend.observability import security_log
 from backend.observability.security_log import open_security_log
+from backend.settings.plugin import read_settings
 from backend.testing.memory import FakeMemory
 from backend.users.profile_updates import AddFact, update_profile
 from tests.extensions.oidc.openid_provider import CLIENT, openid_provider
@@ -37,8 +37,8 @@ def issuer() -> Any:
 
 def oidc(issuer: str, admin_claim: str = "") -> OidcSettings:
     """The settings of this server at `issuer`."""
-    secret = SecretStr("of the tests")
-    return OidcSettings(issuer=issuer, client_id=CLIENT, client_secret=secret, admin_claim=admin_claim)
+    given = {"issuer": issuer, "client_id": CLIENT, "client_secret": "of the tests", "admin_claim": admin_claim}
+    return read_settings(OidcSettings, given)
 
 
 @asynccontextmanager
