@@ -16,7 +16,7 @@ from backend.notifications.presence import Presence
 from backend.notifications.repository import ReminderRepository
 from backend.notifications.service import ReminderScheduler, ReminderService
 from backend.notifications.webhooks import WebhookClient
-from backend.sessions.page_json import shown_by
+from backend.sessions.event_log import shown_by
 from backend.settings.agent import PipelineSettings
 from backend.settings.notifications import NotificationSettings
 from backend.storage.memory import Memory
