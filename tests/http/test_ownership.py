@@ -8,7 +8,7 @@ from pathlib import Path
 import httpx2
 from websockets.exceptions import ConnectionClosed
 
-from backend.sessions.registry import SessionState
+from backend.sessions.session import SessionState
 from tests.http.world import World, place_call, world
 
 ROUTES = [

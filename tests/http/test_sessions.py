@@ -7,18 +7,19 @@ from pathlib import Path
 import pytest
 
 from backend.access.reach import EVERYTHING, PUBLIC
-from backend.call.history import save_summary
 from backend.http.app import MESSAGES_PER_MINUTE, PICTURES_PER_MINUTE
 from backend.http.bodies import MESSAGE_LIMIT
 from backend.media.pictures import PICTURE_LIMIT
 from backend.page_events import TranscriptCompleted, TranscriptInterrupted
-from backend.sessions.registry import Session, SessionState
-from backend.storage.memory import MemoryJob
+from backend.sessions.session import SessionState
 from backend.storage.messages import Message
+<<<<<<< HEAD
 from backend.testing.memory import FakeMemory
 from tests.http.world import Browser, World, message_of, place_call, world
+=======
+from tests.http.world import message_of, place_call, world
+>>>>>>> main
 from tests.support.pictures import data_url, png
-from tests.support.summaries import summary_of
 
 
 async def test_a_session_shows_its_state_and_counts(here: World, browser: Browser) -> None:
@@ -128,6 +129,7 @@ async def test_deleting_a_session_ends_the_call_and_forgets_the_conversation(her
     assert (await browser.get(f"/api/sessions/{session_id}")).status_code == 404
 
 
+<<<<<<< HEAD
 async def test_a_deleted_call_leaves_no_record_though_its_writes_were_still_waiting() -> None:
     memory, waiting = FakeMemory(), list[MemoryJob]()
     session = Session("ada", "fake")
@@ -150,6 +152,18 @@ async def test_a_deletion_that_memory_missed_is_told_and_can_be_repeated(here: W
     assert here.registry.live == 0
     here.memory.down = False
     assert (await browser.delete(f"/api/sessions/{session_id}")).status_code == 200
+=======
+async def test_a_deletion_that_memory_missed_is_told_and_can_be_repeated(tmp_path: Path) -> None:
+    async with world(tmp_path) as here, here.browser() as browser:
+        session_id = (await place_call(browser))["session_id"]
+        here.memory.down = True
+        response = await browser.delete(f"/api/sessions/{session_id}")
+        assert response.status_code == 503
+        assert "could not be erased" in message_of(response)
+        assert here.registry.live == 0
+        here.memory.down = False
+        assert (await browser.delete(f"/api/sessions/{session_id}")).status_code == 200
+>>>>>>> main
 
 
 async def test_a_call_goes_on_with_the_conversation_it_names_and_begins_one_otherwise(
