@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
 
 from starlette.requests import HTTPConnection
 
@@ -16,7 +15,7 @@ from backend.errors import Forbidden, VoiceError
 from backend.http.budgets import payer_of
 from backend.http.context import Context, identity_of
 from backend.sessions.recorder import not_recorded
-from backend.sessions.registry import Session
+from backend.sessions.session import Session, SessionRequest
 
 PHONE = "telephone"
 """The name of calls by a telephone line, as events and descriptions show it."""
@@ -29,7 +28,8 @@ async def admit_client(connection: HTTPConnection, here: Context) -> Permit:
 
 async def reserve_phone_call(here: Context, payer: Payer) -> Session:
     """Admit a call by telephone and reserve its session. Raises `TooMany` over a limit or a budget, or when full."""
-    return await _reserve(here, await _admit(here, payer), payer.user)
+    permit = await _admit(here, payer)
+    return await _reserve(here, permit, SessionRequest(payer.user, session_id=permit.id))
 
 
 async def reserve_for(
@@ -53,12 +53,24 @@ async def reserve_for(
             )
         if record and not here.services.records:
             raise not_recorded()
-        conversation_id = conversation_for(principal, conversation_id)
+        asked = session_request(principal, conversation_id, interruptions, record=record, session_id=permit.id)
     except VoiceError:
         await permit.release()
         raise
-    wanted = {"interruptions": interruptions, "record": record, "reach": Reach.of(principal)}
-    return await _reserve(here, permit, principal.user, conversation_id, **wanted)
+    return await _reserve(here, permit, asked)
+
+
+def session_request(
+    principal: Principal,
+    conversation_id: str | None,
+    interruptions: bool | None = None,
+    *,
+    record: bool = False,
+    session_id: str | None = None,
+) -> SessionRequest:
+    """Return what the caller's session is asked for with. Raises `Forbidden` for another's conversation."""
+    conversation_id = conversation_for(principal, conversation_id)
+    return SessionRequest(principal.user, conversation_id, interruptions, record, Reach.of(principal), session_id)
 
 
 def conversation_for(principal: Principal, named: str | None) -> str | None:
@@ -76,11 +88,9 @@ async def _admit(here: Context, payer: Payer) -> Permit:
     return await budgets.permits.take(PermitKind.CALLS, payer)
 
 
-async def _reserve(
-    here: Context, permit: Permit, user: str, conversation_id: str | None = None, **wanted: Any
-) -> Session:
+async def _reserve(here: Context, permit: Permit, asked: SessionRequest) -> Session:
     try:
-        return here.services.registry.reserve(user, conversation_id, session_id=permit.id, **wanted)
+        return here.services.registry.reserve(asked)
     except VoiceError:
         await permit.release()
         raise

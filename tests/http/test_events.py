@@ -10,15 +10,9 @@ from typing import Any
 
 import httpx2
 
-<<<<<<< HEAD
-from backend.sessions.page_json import PageMessage
-from backend.sessions.registry import Session
-from tests.http.world import Browser, World, place_call, world
-=======
 from backend.sessions.event_log import PageMessage
 from backend.sessions.session import Session
-from tests.http.world import World, place_call, world
->>>>>>> main
+from tests.http.world import Browser, World, place_call, world
 
 
 @asynccontextmanager

@@ -13,12 +13,7 @@ from backend.media.pictures import PICTURE_LIMIT
 from backend.page_events import TranscriptCompleted, TranscriptInterrupted
 from backend.sessions.session import SessionState
 from backend.storage.messages import Message
-<<<<<<< HEAD
-from backend.testing.memory import FakeMemory
 from tests.http.world import Browser, World, message_of, place_call, world
-=======
-from tests.http.world import message_of, place_call, world
->>>>>>> main
 from tests.support.pictures import data_url, png
 
 
@@ -129,20 +124,6 @@ async def test_deleting_a_session_ends_the_call_and_forgets_the_conversation(her
     assert (await browser.get(f"/api/sessions/{session_id}")).status_code == 404
 
 
-<<<<<<< HEAD
-async def test_a_deleted_call_leaves_no_record_though_its_writes_were_still_waiting() -> None:
-    memory, waiting = FakeMemory(), list[MemoryJob]()
-    session = Session("ada", "fake")
-    waiting.append(
-        lambda memory: memory.append_messages("ada", session.conversation_id, Message("user", "my secret", 1.0))
-    )
-    save_summary(waiting.append, session, "deleted")
-    for job in waiting:
-        await job(memory)
-    assert await memory.recent_messages("ada", session.conversation_id) == []
-    assert await summary_of(memory, session.id) is None
-
-
 async def test_a_deletion_that_memory_missed_is_told_and_can_be_repeated(here: World, browser: Browser) -> None:
     session_id = (await place_call(browser))["session_id"]
     here.memory.down = True
@@ -152,18 +133,6 @@ async def test_a_deletion_that_memory_missed_is_told_and_can_be_repeated(here: W
     assert here.registry.live == 0
     here.memory.down = False
     assert (await browser.delete(f"/api/sessions/{session_id}")).status_code == 200
-=======
-async def test_a_deletion_that_memory_missed_is_told_and_can_be_repeated(tmp_path: Path) -> None:
-    async with world(tmp_path) as here, here.browser() as browser:
-        session_id = (await place_call(browser))["session_id"]
-        here.memory.down = True
-        response = await browser.delete(f"/api/sessions/{session_id}")
-        assert response.status_code == 503
-        assert "could not be erased" in message_of(response)
-        assert here.registry.live == 0
-        here.memory.down = False
-        assert (await browser.delete(f"/api/sessions/{session_id}")).status_code == 200
->>>>>>> main
 
 
 async def test_a_call_goes_on_with_the_conversation_it_names_and_begins_one_otherwise(

@@ -11,13 +11,8 @@ import pytest
 from backend.errors import BadOffer, ResponderRejected, TooMany
 from backend.http.bodies import BODY_LIMIT
 from backend.sessions import offers as placing
-<<<<<<< HEAD
-from backend.sessions.registry import SessionState
-from tests.http.world import SDP, Browser, Line, World, message_of, place_call, world
-=======
 from backend.sessions.session import SessionState
-from tests.http.world import SDP, Line, World, message_of, place_call, world
->>>>>>> main
+from tests.http.world import SDP, Browser, Line, World, message_of, place_call, world
 
 
 async def test_an_offer_is_answered_and_the_call_runs(here: World, browser: Browser) -> None:
