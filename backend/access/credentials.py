@@ -24,7 +24,7 @@ OIDC_USER = "oidc."
 """How the accounts of users who have signed in begin; ids of visitors hold no dot."""
 COOKIE = "caller"
 OVER_TLS = "__Host-"
-"""A cookie whose name begins so browsers take from this very host only, over TLS, and send it to no other."""
+"""Browsers take a cookie with this prefix from this very host only, over TLS, and send it to no other."""
 
 
 @dataclass(slots=True)
@@ -41,11 +41,11 @@ class Identity:
     opened: OpenedSession | None = None
     """The session that the request's token opens."""
     account: str = ""
-    """The visitor, or who has signed in: whose cookies are revoked together. Empty where no cookie came along."""
+    """The visitor, or who has signed in: its cookies are revoked together. Empty where no cookie came along."""
     epoch: int = 0
     """How often the account's cookies had been revoked when the one that came along was made."""
     origin: str = ""
-    """The origin whose pages alone may show the token; empty: none was claimed."""
+    """The only origin that may show the token; empty: none was claimed."""
     realtime: Json | None = None
     """The session of the Realtime protocol that the client secret names; None: the credential is another."""
 

@@ -64,7 +64,7 @@ class KnownUser:
 
 @dataclass(frozen=True, slots=True)
 class OpenedSession:
-    """The session a token opens, and the origin whose pages alone may show it; empty: any."""
+    """The session a token opens, and the only origin that may show it; empty: any."""
 
     session_id: str
     origin: str

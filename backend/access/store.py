@@ -85,7 +85,7 @@ class AccessStore(RedisStore):
         await self._client.transact(key, read=lambda pipe: pipe.get(key), write=write)
 
     async def epoch(self, user: str) -> int | None:
-        """Return how often the user's cookies were revoked; None while Redis does not answer, and nobody knows."""
+        """Return how often the user's cookies were revoked; None while Redis does not answer."""
         known, until = self._epochs.get(user, (None, 0.0))
         if known is not None and self._now() < until:
             return known

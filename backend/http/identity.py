@@ -81,7 +81,7 @@ class IdentityMiddleware:
         await self._app(scope, receive, with_headers(send, announce))
 
     async def _identify(self, scope: Scope) -> Identity:
-        """Return who makes the request; a cookie that was revoked shows nobody. Raises `VoiceError`."""
+        """Return who makes the request; a cookie that was revoked counts for nothing. Raises `VoiceError`."""
         connection = HTTPConnection(scope)
         shown = await identity_by_ticket(connection, self._store) or await self._secrets.identity(connection)
         if shown is not None:
@@ -157,7 +157,7 @@ async def refuse(error: VoiceError, scope: Scope, receive: Receive, send: Send) 
 async def restore(identity: Identity, fingerprint: str, memory: Memory, store: AccessStore) -> None:
     """Give a browser without a cookie the user id its fingerprint was last seen with. Never fails.
 
-    A user whose cookies were revoked is not given back: they have signed in since, or erased everything.
+    An id with revoked cookies is not given back: its user has signed in since, or erased everything.
     """
     if not identity.known:
         warning = "a caller known by fingerprint gets a new identity"

@@ -76,7 +76,7 @@ def ticket(here: Context, caller: Identity, session_id: str, conversation_id: st
 
 
 async def admit_call(request: Request) -> Permit:
-    """Admit a call, and return its permit, whose id is the session's. Raises `TooMany` over a limit or a budget."""
+    """Admit a call, and return its permit, which has the session's id. Raises `TooMany` over a limit or a budget."""
     await spend(request, CALL)
     return await take_permit(request, PermitKind.CALLS)
 

@@ -1,4 +1,4 @@
-"""`POST /api/tickets` makes a one-time ticket for an event stream, whose address is all that a browser can choose."""
+"""`POST /api/tickets` makes a one-time ticket for an event stream: a browser can choose nothing but its address."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ class ContextUpdate(msgspec.Struct, frozen=True, array_like=True, omit_defaults=
     new_facts: tuple[str, ...] = ()
     """Facts about the user, in a few words each."""
     places: tuple[str, ...] = ()
-    """Places whose weather was asked for: noted, and the first is the home of a user who has stated none."""
+    """Places that the weather was asked for: noted, and the first is the home of a user who has stated none."""
 
     def updates(self) -> Iterator[ProfileUpdate]:
         """Yield the changes of the profile. Raises `BadRequest` for a value that no profile may hold."""

@@ -1,8 +1,8 @@
 """Notes: what a user wants to come back to, in short texts, perhaps with a time from which they are due.
 
-A user's notes are stored under `user:{id}:notes`, so that nobody else can name them. An open note is kept for good, or
-as long after the last change as everything known of a user; a resolved one for `RESOLVED_S`. The empty user id has no
-notes. Every method may raise `MemoryUnavailable`.
+A user's notes are stored under `user:{id}:notes`, so that no other user can name them. An open note is kept for good,
+or as long after the last change as everything known of a user; a resolved one for `RESOLVED_S`. The empty user id has
+no notes. Every method may raise `MemoryUnavailable`.
 
 A due note is *brought up* once in each conversation. It remembers in which ones, until it is snoozed or resolved.
 """
@@ -53,7 +53,7 @@ class StoredNote:
 
     def __repr__(self) -> str:
         state = "open" if self.open else "resolved"
-        return f"StoredNote({self.id}, {state}, {len(self.text)} characters)"  # and nobody's words
+        return f"StoredNote({self.id}, {state}, {len(self.text)} characters)"  # without the user's words
 
     @property
     def open(self) -> bool:

@@ -100,7 +100,7 @@ class AddFact:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class NotePlace:
-    """Note a place whose weather the user asked for: one fact names the latest ones. Raises `BadRequest`."""
+    """Note a place that the user asked the weather of: one fact names the latest ones. Raises `BadRequest`."""
 
     place: str
 

@@ -47,7 +47,7 @@ class SignedInUser:
 
 
 class OpenIdProvider:
-    """The one provider whose users may sign in."""
+    """The one provider that users sign in at."""
 
     def __init__(self, settings: OidcSettings, http: httpx2.AsyncClient) -> None:
         self._settings = settings

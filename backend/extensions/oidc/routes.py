@@ -1,7 +1,7 @@
 """`/auth/login`, `/auth/callback` and `/auth/logout`: users sign in at the operator's OpenID provider, and out.
 
 A visitor who signs in for the first time becomes the account (`access/store.py`). The sign-in is bound to the browser
-that began it by a cookie, so that nobody can be signed in as somebody else by a link.
+that began it by a cookie, so that no link signs a user in as somebody else.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ async def state(here: Here, caller: Caller) -> dict[str, bool]:
 
 @router.get("/auth/login", status_code=303, response_class=RedirectResponse)
 async def login(request: Request, here: Here, caller: Caller) -> Response:
-    """Send the browser to the provider. 404 where nobody signs in, 503 when the provider does not answer."""
+    """Send the browser to the provider. 404 where signing in is off, 503 when the provider does not answer."""
     await here.messages.take(f"sign-in {caller.principal.address}", here.now())
     provider = _provider(here)
     redirect_uri = urljoin(str(request.base_url), "/auth/callback")
