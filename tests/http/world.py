@@ -25,7 +25,6 @@ from backend.chat.chat import Chat
 from backend.http.app import build_app
 from backend.http.context import PageConfig
 from backend.media.frame import Frame
-from backend.media.playout import OnPlayed
 from backend.middleware.pipeline import NO_STEPS, Pipeline
 from backend.models.base import ChatModel
 from backend.models.embedding import Embedder, NoEmbeddings
@@ -41,10 +40,11 @@ from backend.tasks.model_call_log import ModelCallLog
 from backend.tasks.service import TaskService
 from backend.testing.memory import FakeMemory
 from backend.testing.model import ScriptedModel
-from backend.transports.base import OnFrame, OnPlayback, Transport
+from backend.testing.transport import FakeTransport
+from backend.transports.base import OnFrame, Transport
 from backend.turns.call_options import CallOptions
 from backend.turns.commands import CancelReply, DeleteItem, TruncateItem
-from backend.turns.events import Event, Heard
+from backend.turns.events import Event
 from tests.support.chats import chat_over
 from tests.support.http_server import serve
 from tests.support.services import services_of
@@ -55,49 +55,16 @@ SDP = "v=0\r\n"
 FINGERPRINT = "ab" * 32
 
 
-class Line:
-    """A transport without media: alive until closed."""
+class Line(FakeTransport):
+    """A transport without media; `gone` is set once it is closed."""
 
     def __init__(self) -> None:
-        self.closed = asyncio.Event()
-
-    async def receive_frames(self, on_frame: OnFrame) -> None:
-        await self.closed.wait()
-
-    async def wait_arrived(self) -> None:
-        return
-
-    async def wait_ended(self) -> None:
-        await self.closed.wait()
-
-    def listen_to_playback(self, on_playback: OnPlayback) -> None: ...
-
-    def watch_played(self, on_played: OnPlayed) -> None: ...
-
-    def stats(self) -> dict[str, float]:
-        return {"inbox_frames": 0, "queued_ms": 0}
-
-    def play(self, item: str, pcm: bytes) -> bool:
-        return True
-
-    def hold(self) -> None: ...
-
-    def resume(self) -> None: ...
-
-    def duck(self) -> None: ...
-
-    def unduck(self) -> None: ...
-
-    def flush(self) -> tuple[Heard, ...]:
-        return ()
-
-    def restore(self) -> bool:
-        return False
-
-    def forget(self) -> None: ...
+        super().__init__()
+        self.gone = asyncio.Event()
 
     async def close(self) -> None:
-        self.closed.set()
+        await super().close()
+        self.gone.set()
 
 
 class SocketLine(Line):
@@ -106,8 +73,9 @@ class SocketLine(Line):
     def __init__(self, websocket: WebSocket) -> None:
         super().__init__()
         self._websocket = websocket
+        self.receive_frames = self._echo
 
-    async def receive_frames(self, on_frame: OnFrame) -> None:
+    async def _echo(self, on_frame: OnFrame) -> None:
         try:
             async for data in self._websocket.iter_bytes():
                 await self._websocket.send_bytes(data)
