@@ -122,11 +122,14 @@ async def own_session(request: Request, session_id: str) -> SessionHandle:
     return await context_of(request).session(session_id, identity_of(request))
 
 
-async def forget_in_stores(services: Services, user_id: str, conversation_id: str) -> None:
-    """Delete a conversation from every store of user data that knows conversations."""
+async def forget_conversation(services: Services, user_id: str, conversation_id: str) -> None:
+    """Delete a conversation wherever it is stored."""
     for store in services.user_data.values():
         if isinstance(store, ConversationStore):
             await store.forget_conversation(user_id, conversation_id)
+    await services.memory.forget_conversation(user_id, conversation_id)
+    if services.ledger:
+        await services.ledger.forget(user_id, conversation_id)
 
 
 @asynccontextmanager
