@@ -20,7 +20,6 @@ from backend.app.calls import CallSubsystem
 from backend.app.foundation import Foundation
 from backend.app.mcp import served_tools
 from backend.app.notifications import webhook_of
-from backend.app.stores import retention_s
 from backend.app.tasks import TaskSubsystem
 from backend.chat.chat import Chat
 from backend.chat.profile_updater import ChatProfileUpdater
@@ -53,7 +52,7 @@ async def open_http(
     settings, stores, thinkers = foundation.settings, foundation.stores, foundation.thinkers
     toolbox, others = thinkers.registry.dependencies.toolbox, thinkers.others
     access_store = AccessStore(stores.opened.redis)
-    shared = access_store if settings.several_processes else None
+    shared = access_store if settings.server.several_processes else None
     requests = Buckets(settings.mcp.per_minute, what="requests of this token", shared=shared)
     async with (
         open_chat(foundation, tasks) as chat,
@@ -61,7 +60,7 @@ async def open_http(
         served_tools(
             settings.mcp,
             toolbox,
-            settings.allowed_origins,
+            settings.access.allowed_origins,
             keyed="key" in access.modes,
             rate_limit=lambda token: requests.take(token, time.monotonic()),
         ) as endpoints,
@@ -110,10 +109,10 @@ async def open_http(
 
 def _sign_in_provider(foundation: Foundation) -> OpenIdProvider | None:
     """Return the provider at which users sign in; None where nobody does. Raises `MissingLibrary`."""
-    if "oidc" not in foundation.settings.access:
+    if "oidc" not in foundation.settings.access.access:
         return None
     require("authlib", extra="oidc", needed_by="ACCESS=oidc")
-    return OpenIdProvider(foundation.settings.oidc, foundation.models.http)
+    return OpenIdProvider(foundation.settings.access.oidc, foundation.models.http)
 
 
 @asynccontextmanager
@@ -121,7 +120,10 @@ async def open_deletions(foundation: Foundation) -> AsyncIterator[DeletionNotifi
     """Open the way to the places that have something of users: the webhooks, each address once, and the traces."""
     settings, targets = foundation.settings, dict[str, DeletionTarget]()
     addresses = set()
-    for part, name in ((settings.pipeline, "PIPELINE__WEBHOOK"), (settings.notifications, "NOTIFICATIONS__WEBHOOK")):
+    for part, name in (
+        (settings.agent.pipeline, "PIPELINE__WEBHOOK"),
+        (settings.notifications, "NOTIFICATIONS__WEBHOOK"),
+    ):
         webhook = None if part.webhook_url in addresses else webhook_of(part, name)
         if webhook is not None:
             addresses.add(part.webhook_url)
@@ -157,7 +159,7 @@ async def open_chat(foundation: Foundation, tasks: TaskSubsystem) -> AsyncIterat
             thinkers.dispatcher.with_handoff(tasks.handoff),
             thinkers.pipeline,
             stores.memory,
-            foundation.settings.chat_deadline_s,
+            foundation.settings.limits.chat_deadline_s,
             ChatProfileUpdater(stores.outbox.enqueue, thinkers.summaries, tasks.coordinator.ingest),
             foundation.tracing.tracer,
             stores.turns,
@@ -220,7 +222,7 @@ class _MemoryData:
         stores = self.foundation.stores
         await self.chat.settle(user_id)
         await stores.outbox.settle(ERASE_WITHIN_S)
-        moving = MemoryMove(stores.opened.redis, user_ttl_s=retention_s(self.foundation.settings))
+        moving = MemoryMove(stores.opened.redis, user_ttl_s=self.foundation.settings.memory.retention_s)
         await moving.move(user_id, to, merged_profile)
 
 
@@ -240,11 +242,11 @@ def _page_config(foundation: Foundation, calls: CallSubsystem) -> PageConfig:
             {"domain": m.domain, "label": m.label, "description": m.description, "example": m.example}
             for m in foundation.thinkers.registry.manifests
         ],
-        limits={"session_max_minutes": settings.session_max_minutes},
-        fingerprint=settings.identify_by_fingerprint,
+        limits={"session_max_minutes": settings.limits.session_max_minutes},
+        fingerprint=settings.access.identify_by_fingerprint,
         responders=[_choice(each.provider) for each in calls.providers.monitored],
-        endpointing=settings.endpointing if calls.finds_turns else None,
-        interruptions=settings.interruptions,
+        endpointing=settings.turns.endpointing if calls.finds_turns else None,
+        interruptions=settings.turns.interruptions,
         extensions={name: each.page for name, each in foundation.extensions.items() if each.page is not None},
     )
 

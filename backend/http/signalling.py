@@ -102,7 +102,7 @@ async def reserve(
 ) -> Session:
     """Reserve a session for the caller; the browser's hints are noted after the answer. Raises `TooMany`."""
     services = context_of(request).services
-    if services.settings.identify_by_fingerprint:
+    if services.settings.access.identify_by_fingerprint:
         await restore(caller, asked.fingerprint, services.memory)
     try:
         if caller.principal.credential == "session":
@@ -122,7 +122,7 @@ async def reserve(
     except VoiceError:
         await permit.release()
         raise
-    if asked.fingerprint is not None and services.settings.identify_by_fingerprint:
+    if asked.fingerprint is not None and services.settings.access.identify_by_fingerprint:
         background.add_task(note_fingerprint, services.memory, asked.fingerprint, caller.user)
     if asked.time_zone:
         background.add_task(note_time_zone, services.memory, asked.time_zone, caller.user)
