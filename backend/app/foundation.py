@@ -62,7 +62,14 @@ async def open_foundation(settings: Settings, opened: OpenedMemory, *, serves: b
         enter = stack.enter_async_context
         stores = await enter(open_stores(opened, settings, serves=serves))
         notifications = await enter(
-            open_notifications(settings.notifications, opened.redis, stores.pubsub, stores.memory, delivers=serves)
+            open_notifications(
+                settings.notifications,
+                opened.redis,
+                stores.pubsub,
+                stores.memory,
+                delivers=serves,
+                retention_s=retention_s(settings),
+            )
         )
         having = installed(settings.plugin_folders)
         endpoints = await open_endpoints(settings, stack, having)

@@ -188,7 +188,6 @@ def user_data_stores(
         "reminders": notifications.reminders,
         "notices": notifications.notices,
         "memories": stores.memories,
-        "notes": stores.notes,
         "confirmations": stores.confirmations,
         "payer": foundation.budgets.payers,
         "model attempts": models.model_calls,

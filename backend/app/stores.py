@@ -24,7 +24,6 @@ from backend.tasks.repository import TaskRepository
 from backend.tasks.service import TaskQueries, TaskService
 from backend.tools.confirmations import Confirmations
 from backend.users.memories import Memories
-from backend.users.notes import Notes
 
 DAY_S = 86_400
 DRAIN_WITHIN_S = 2.0
@@ -41,7 +40,6 @@ class Stores:
     outbox: Outbox
     """Calls and typed turns write to memory through it."""
     memories: Memories
-    notes: Notes
     turns: TurnClaims
     """Which process runs which typed turn."""
     pubsub: PubSub
@@ -60,7 +58,6 @@ async def open_stores(opened: OpenedMemory, settings: Settings, *, serves: bool)
         outbox = Outbox(opened.memory)
         stack.push_async_callback(outbox.drain, DRAIN_WITHIN_S)
         memories = Memories(opened.redis, ttl_s=retention_s(settings))
-        notes = Notes(opened.redis, ttl_s=retention_s(settings))
         pubsub = PubSub(opened.redis, opened.waiting)
         turns = TurnClaims(opened.redis, secrets.token_hex(8), pubsub)
         confirmations = Confirmations(opened.redis, shown_by(pubsub.publish_page_event))
@@ -72,7 +69,7 @@ async def open_stores(opened: OpenedMemory, settings: Settings, *, serves: bool)
                 writes=serves,
             )
         )
-        yield Stores(opened, opened.memory, outbox, memories, notes, turns, pubsub, confirmations, ledger)
+        yield Stores(opened, opened.memory, outbox, memories, turns, pubsub, confirmations, ledger)
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,9 +28,8 @@ from backend.storage.move import MemoryMove
 from backend.tasks.repository import TaskRepository
 from backend.tasks.service import TaskService
 from backend.tasks.task import OPEN_LIMIT, TaskState
-from backend.users import memories, notes
+from backend.users import memories
 from backend.users.memories import Memories
-from backend.users.notes import Notes
 from backend.users.profile_updates import merged_profile
 from tests.support.redis_server import RedisProcess, running_redis
 from tests.support.tasks import FakeQueue, add_to_stream
@@ -67,7 +66,7 @@ class Stores:
 
     def __post_init__(self) -> None:
         self.tasks = TaskService(TaskRepository(self.redis, add_to_stream), FakeQueue(), kinds={"research"})
-        self.memories, self.notes = Memories(self.redis), Notes(self.redis)
+        self.memories = Memories(self.redis)
         self.notices, self.reminders = NoticeRepository(self.redis), ReminderRepository(self.redis, per_user=3)
         self.memory = Memory(self.redis)
         moving = MemoryMove(self.redis)
@@ -77,7 +76,6 @@ class Stores:
             "memories": self.memories,
             "notices": self.notices,
             "reminders": self.reminders,
-            "notes": self.notes,
         }
 
     async def sign_in(self, user: str, visitor: str = "") -> None:
@@ -96,12 +94,12 @@ class Stores:
         await merge_visitors(here, user, visitor)
 
     async def texts(self, user: str) -> list[str]:
-        return [note.text for note in await self.notes.all(user)]
+        return [each.text for each in await self.memories.all(user)]
 
 
 async def test_a_merge_may_be_repeated(redis: Redis) -> None:
     stores = Stores(redis)
-    await stores.notes.add(VISITOR, "buy milk")
+    await stores.memories.add(VISITOR, "buy milk")
     await stores.memory.append_messages(VISITOR, "c1", Message("user", "hello", 1.0), Message("assistant", "hi", 2.0))
     await stores.memory.append_messages(ADA, "c1", Message("user", "later", 3.0))
     for _ in range(2):
@@ -114,11 +112,11 @@ async def test_a_merge_may_be_repeated(redis: Redis) -> None:
 async def test_what_is_written_late_comes_with_the_next_sign_in_within_a_day(redis: Redis) -> None:
     stores = Stores(redis)
     await stores.sign_in(ADA, VISITOR)
-    await stores.notes.add(VISITOR, "written by the call that ended")
+    await stores.memories.add(VISITOR, "written by the call that ended")
     await stores.sign_in(ADA)
     assert await stores.texts(ADA) == ["written by the call that ended"]
     stores.now[0] += LATE_WRITES_S + 1
-    await stores.notes.add(VISITOR, "of nobody")
+    await stores.memories.add(VISITOR, "of nobody")
     await stores.sign_in(ADA)
     assert await stores.texts(VISITOR) == ["of nobody"], "it is not looked for for ever"
 
@@ -128,19 +126,19 @@ async def test_a_merge_that_redis_stopped_in_the_middle_is_completed_at_the_next
 ) -> None:
     stores = Stores(redis)
     await stores.memories.add(VISITOR, "likes tea")
-    await stores.notes.add(VISITOR, "buy milk")
+    await stores.reminders.add(Reminder("r1", VISITOR, "buy milk", 1.0, 4e9))
 
     async def freeze(user_id: str, to: str) -> None:
         server.freeze()
 
-    stores.user_data = {"memories": stores.memories, "the end of Redis": Moved(freeze), "notes": stores.notes}
+    stores.user_data = {"memories": stores.memories, "the end of Redis": Moved(freeze), "reminders": stores.reminders}
     await stores.sign_in(ADA, VISITOR)
     server.thaw()
     stores = Stores(redis)  # as another process, whose circuit breakers are closed
-    assert [each.text for each in await stores.memories.all(ADA)] == ["likes tea"]
-    assert (await stores.texts(ADA), await stores.texts(VISITOR)) == ([], ["buy milk"])
+    assert await stores.texts(ADA) == ["likes tea"] and not await stores.reminders.all_of(ADA)
+    assert await stores.reminders.all_of(VISITOR)
     await stores.sign_in(ADA)
-    assert await stores.texts(ADA) == ["buy milk"]
+    assert [each.text for each in await stores.reminders.all_of(ADA)] == ["buy milk"]
 
 
 async def test_a_sign_in_without_redis_is_refused_rather_than_losing_the_visitor(
@@ -156,7 +154,7 @@ async def test_a_sign_in_without_redis_is_refused_rather_than_losing_the_visitor
 async def test_two_at_once_move_everything_once(redis: Redis) -> None:
     stores = Stores(redis)
     for number in range(20):
-        await stores.notes.add(VISITOR, f"note {number}")
+        await stores.memories.add(VISITOR, f"note {number}")
         await stores.memory.append_messages(VISITOR, "c1", Message("user", f"{number}", float(number)))
     await asyncio.gather(*(stores.sign_in(user, VISITOR) for user in (ADA, ADA, BEN)))
     found = [*await stores.texts(ADA), *await stores.texts(BEN)]
@@ -166,23 +164,19 @@ async def test_two_at_once_move_everything_once(redis: Redis) -> None:
 
 
 async def test_a_full_user_keeps_their_own_and_the_bounds(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(notes, "OPEN_LIMIT", 3)
     monkeypatch.setattr(memories, "LIMIT", 3)
     stores = Stores(redis)
     for user, count in ((VISITOR, 3), (ADA, 2)):
         for number in range(count):
-            await stores.notes.add(user, f"{user} {number}")
             await stores.memories.add(user, f"{user} {number}")
             await stores.reminders.add(Reminder(f"{user}-{number}", user, "tea", 1.0, 4e9 + number))
         for number in range(NOTICES_LIMIT):
             await stores.notices.add(user, Notice(f"{user}-{number}", "done", at=float(number + (user == ADA) * 1_000)))
     await stores.sign_in(ADA, VISITOR)
-    assert sorted(await stores.texts(ADA)) == [f"{ADA} 0", f"{ADA} 1", f"{VISITOR} 2"]
     assert [each.text for each in await stores.memories.all(ADA)] == [f"{ADA} 1", f"{ADA} 0", f"{VISITOR} 2"]
     assert {each.id for each in await stores.reminders.all_of(ADA)} == {f"{ADA}-0", f"{ADA}-1", f"{VISITOR}-0"}
     assert len(await stores.notices.waiting(ADA)) == NOTICES_LIMIT
-    for store in (stores.notes, stores.memories):
-        assert not await store.read(VISITOR)
+    assert not await stores.memories.read(VISITOR)
     assert not await stores.reminders.all_of(VISITOR) and not await stores.notices.waiting(VISITOR)
     assert await stores.reminders.due(5e9, 9) == ([(ADA, f"{ADA}-0"), (ADA, f"{VISITOR}-0"), (ADA, f"{ADA}-1")], None)
 

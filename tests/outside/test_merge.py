@@ -17,7 +17,6 @@ from backend.coordinator.store import CoordinatorState, Feedback, HistoryEntry, 
 from backend.notifications.notices import Notice, NoticeRepository
 from backend.storage.client import connect
 from backend.users.memories import Memories
-from backend.users.notes import Notes
 from tests.http.test_sign_in import sign_in
 from tests.support.of_extensions import of_extensions
 from tests.support.offline_peer import OfflinePeer, running_peer
@@ -81,7 +80,6 @@ async def fill(browser: httpx2.AsyncClient, server: RunningServer, redis: Redis)
     assert (await browser.post("/notification", json=reminder)).status_code == 201
     await NoticeRepository(redis).add(visitor, Notice("n1", "It is done."))
     await Memories(redis).add(visitor, "likes tea")
-    await Notes(redis).add(visitor, "buy milk")
     state = CoordinatorState(redis)
     await state.add_history(visitor, [HistoryEntry("1-0", 1.0, "input", "Why?")])
     await state.add_feedback(visitor, "1-0", Feedback("pleased"))
@@ -127,12 +125,12 @@ async def test_the_visitors_cookie_opens_nothing_after_the_merge(issuer: str, re
         async with looking_at(redis_server) as redis, a_browser(server) as browser:
             visitor = await user_of(browser)
             kept = next(cookie.value for cookie in browser.cookies.jar if cookie.name == "caller")
-            await Notes(redis).add(visitor, "buy milk")
+            await Memories(redis).add(visitor, "buy milk")
             await sign_in(browser, "ada")
-            await Notes(redis).add(visitor, "written late")
+            await Memories(redis).add(visitor, "written late")
             async with a_browser(server) as thief:
                 answer = await thief.get("/api/me/export", headers={"cookie": f"caller={kept}"})
-                assert not answer.json()["notes"]
+                assert not answer.json()["memories"]
                 assert visitor not in answer.headers["set-cookie"], "a stranger, who gets an id of their own"
 
 
@@ -141,6 +139,6 @@ async def test_an_erasure_reaches_what_the_visitor_still_wrote(issuer: str, redi
         async with looking_at(redis_server) as redis, a_browser(server) as browser:
             visitor = await user_of(browser)
             await sign_in(browser, "ada")
-            await Notes(redis).add(visitor, "written late")
+            await Memories(redis).add(visitor, "written late")
             assert (await browser.delete("/api/me", timeout=15)).status_code == 200
             assert await left_of(redis, visitor) == []

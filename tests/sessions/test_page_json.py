@@ -1,10 +1,8 @@
-"""How each event looks to the page, as `docs/api.md` promises, and that nothing else in the server knows it."""
+"""How each event looks to the page, as `docs/api.md` promises."""
 
 from __future__ import annotations
 
-import ast
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -303,51 +301,3 @@ def test_every_name_is_documented() -> None:
 def test_only_the_end_of_a_session_ends_its_messages() -> None:
     ends = [event for event, _, _ in EXAMPLES if page_message(event).type == name_of(SessionEnded)]
     assert ends == [SessionEnded("idle")]
-
-
-# --- nothing else in the server builds or matches them ---------------------------------------------------
-
-OTHERS = ("responders", "extensions", "testing")
-"""A provider's events have names of their own, and so has the Realtime protocol; a client reads what it is sent."""
-ORDINARY = {"error", "floor", "gap", "notice", "reminder", "decision", "task", "turn", "state", "token", "final"}
-ORDINARY |= {"thinker", "transcript", "tool_call", "interruptions", "recording", "usage"}
-"""Names that are also ordinary words of other JSON: only where they are published or matched do they mean events."""
-
-
-def server_files() -> Iterator[tuple[str, ast.Module]]:
-    for path in sorted((ROOT / "backend").rglob("*.py")):
-        name = path.relative_to(ROOT / "backend").as_posix()
-        if name != "page_events.py" and not name.startswith(OTHERS):
-            yield name, ast.parse(path.read_text())
-
-
-def test_no_other_file_of_the_server_writes_a_name_that_only_page_events_have() -> None:
-    names = NAMES - ORDINARY
-    found = [
-        f"{name}:{node.lineno} {node.value}"
-        for name, tree in server_files()
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Constant) and node.value in names
-    ]
-    assert names and not found
-
-
-def test_no_other_file_of_the_server_publishes_or_matches_an_event_by_its_name() -> None:
-    found = []
-    for name, tree in server_files():
-        for node in ast.walk(tree):
-            match node:
-                case ast.Call(func=ast.Attribute(attr="publish" | "_publish" | "show" | "_show" | "append"), args=args):
-                    words = [arg.value for arg in args if isinstance(arg, ast.Constant)]
-                case ast.Call(func=ast.Name(id="PageMessage" | "LoggedEvent"), args=args):
-                    words = [arg.value for arg in args if isinstance(arg, ast.Constant)]
-                case ast.Compare(left=ast.Attribute(attr="type"), comparators=others):
-                    words = [other.value for other in others if isinstance(other, ast.Constant)]
-                case ast.Compare(left=ast.Name(id="type_"), comparators=others):
-                    words = [other.value for other in others if isinstance(other, ast.Constant)]
-                case ast.Match(subject=ast.Name(id="type_")):
-                    words = ["type_"]
-                case _:
-                    continue
-            found += [f"{name}:{node.lineno} {word}" for word in words if word in {*NAMES, "type_"}]
-    assert not found

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from backend.extensions.calendar.local import LocalStore
-from backend.users.notes import Notes
+from backend.users.memories import Memories
 from tests.http.test_sign_in import sign_in
 from tests.outside.test_merge import exported, issuer, looking_at, redis_server, server_for, user_of
 from tests.support.redis_server import RedisProcess
@@ -22,13 +22,13 @@ async def test_a_store_that_fails_stops_neither_the_sign_in_nor_the_others_and_i
         calendars = server.folder / "var" / "calendars"
         async with looking_at(redis_server) as redis, a_browser(server) as browser:
             visitor = await user_of(browser)
-            await Notes(redis).add(visitor, "buy milk")
+            await Memories(redis).add(visitor, "buy milk")
             await LocalStore(calendars).create(visitor, "e1.ics", "BEGIN:VCALENDAR")
             (calendars / "lock").unlink()
             (calendars / "lock").mkdir()
             await sign_in(browser, "ada")
             after = await exported(browser)
-            assert [note["text"] for note in after["notes"]] == ["buy milk"] and not after["calendar"]
+            assert [each["text"] for each in after["memories"]] == ["buy milk"] and not after["calendar"]
             (calendars / "lock").rmdir()
             async with a_browser(server) as elsewhere:
                 await sign_in(elsewhere, "ada")
