@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from typing import Any
 
 import httpx2
 from redis.asyncio import Redis
@@ -24,7 +25,7 @@ async def say(http: httpx2.AsyncClient, text: str, conversation: str = "trip") -
 async def come_due(redis: Redis) -> None:
     """The one note there is became due a moment ago."""
     [key] = await redis.keys("user:*:reminders")
-    stored: dict[bytes, bytes] = await redis.hgetall(key)
+    stored: Any = await redis.hgetall(key)
     [(note_id, raw)] = stored.items()
     due = json.loads(raw) | {"at": time.time() - 1}
     await redis.hset(key, note_id, json.dumps(due))
