@@ -79,6 +79,7 @@ async def open_foundation(settings: Settings, opened: OpenedMemory, *, serves: b
         ground = Ground(
             settings,
             opened.redis,
+            opened.waiting,
             stores.memory,
             stores.ledger,
             models.http,

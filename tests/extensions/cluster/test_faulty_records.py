@@ -12,9 +12,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from backend.runtime.faults import listener_failures, skipped_records
-from backend.runtime.supervisor import supervised
-from backend.sessions.cluster.cluster_registry import (
+from backend.extensions.cluster.cluster_registry import (
     NODES,
     ClusterRegistry,
     calls_key,
@@ -22,11 +20,13 @@ from backend.sessions.cluster.cluster_registry import (
     events_key,
     node_key,
 )
-from backend.sessions.cluster.rpc import Rpc, inbox_key
+from backend.extensions.cluster.rpc import Rpc, inbox_key
+from backend.runtime.faults import listener_failures, skipped_records
+from backend.runtime.supervisor import supervised
 from backend.sessions.event_log import PageMessage
 from backend.storage.client import connect
-from tests.cluster.test_cluster import events_until, link_to, the_same_browser, two_servers
-from tests.http.world import ClusterClients, place_call
+from tests.extensions.cluster.test_cluster import Link, events_until, link_to, the_same_browser, two_servers
+from tests.http.world import place_call
 from tests.support.redis_server import RedisProcess, running_redis
 from tests.support.waiting import until
 
@@ -69,7 +69,7 @@ async def rpc_of(redis: RedisProcess, node: str) -> AsyncIterator[Rpc]:
         await client.aclose()
 
 
-async def send(link: ClusterClients, node: str, *messages: bytes) -> None:
+async def send(link: Link, node: str, *messages: bytes) -> None:
     for message in messages:
         await link.redis.xadd(inbox_key(node), {"v": message})
 
