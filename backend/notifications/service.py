@@ -199,11 +199,6 @@ class ReminderService:
         """Delete all reminders of that user."""
         await self.reminders.erase(owner)
 
-    async def move(self, owner: str, to: str) -> None:
-        """Give all reminders of a user to another."""
-        await self.reminders.move(owner, to)
-        self.scheduler.wake()
-
     def one_line(self, text: str) -> str:
         """Return what to remind of, on one line. Raises `BadRequest` for nothing, or too much."""
         line = " ".join(text.split())

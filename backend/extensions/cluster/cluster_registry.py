@@ -117,10 +117,6 @@ class ClusterRegistry(RedisStore):
         for entry in await self.entries_of(user_id):
             await self.forget(entry.session_id, user_id)
 
-    async def move(self, user_id: str, to: str, /) -> None:
-        """Delete what is stored of a user's calls, which have ended: their conversations are in memory."""
-        await self.erase(user_id)
-
 
 def entry_key(session_id: str) -> str:
     """Return the key of a session's entry."""
