@@ -31,7 +31,6 @@ from backend.responders.failover import Provider
 from backend.runtime.extras import require
 from backend.runtime.page_folder import page_folder
 from backend.runtime.supervisor import supervising
-from backend.sessions.handles import SessionLocator
 from backend.transports.websocket import WebSocketTransport
 
 if TYPE_CHECKING:
@@ -65,7 +64,7 @@ async def open_http(
         services = Services(
             settings=settings,
             registry=calls.registry,
-            sessions=calls.cluster or SessionLocator(calls.registry),
+            sessions=calls.locator,
             memory=stores.memory,
             ledger=stores.ledger,
             records=foundation.open_recorder is not None,
@@ -186,12 +185,10 @@ def user_data_stores(
         "reminders": notifications.reminders,
         "notices": notifications.notices,
         "memories": stores.memories,
-        "notes": stores.notes,
         "confirmations": stores.confirmations,
         "payer": foundation.budgets.payers,
         "model attempts": models.model_calls,
         **{name: store for each in foundation.extensions.values() for name, store in each.user_data.items()},
-        **({"calls": calls.cluster} if calls.cluster else {}),
         **({"traces": foundation.tracing.langsmith} if foundation.tracing.langsmith else {}),
     }
 

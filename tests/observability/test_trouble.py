@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import threading
 import time
@@ -293,16 +292,3 @@ def test_headers_are_read_as_the_specification_writes_them() -> None:
     with pytest.raises(SettingsError, match=r"OTEL_EXPORTER_OTLP_HEADERS.*name=value") as refused:
         load_settings(_env_file=None, otel_exporter_otlp_headers="very-secret")
     assert "very-secret" not in str(refused.value)
-
-
-async def test_a_call_that_is_not_traced_asks_nothing_of_anybody() -> None:
-    async with langsmith() as server:
-        before = threading.active_count()
-        async with traced_call(NO_TRACER, ["Because."]) as placed:
-            await begin_turn(placed)
-            await route(placed, "knowledge", "Why?")
-            await answered(placed)
-            await hang_up(placed)
-        await asyncio.sleep(0)
-        assert threading.active_count() <= before
-    assert server.asked == 0
