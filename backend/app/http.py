@@ -29,7 +29,6 @@ from backend.notifications.deletions import Deletion, DeletionNotifier, Deletion
 from backend.responders.failover import Provider
 from backend.runtime.page_folder import page_folder
 from backend.runtime.supervisor import supervising
-from backend.sessions.handles import SessionLocator
 from backend.transports.websocket import WebSocketTransport
 
 if TYPE_CHECKING:
@@ -47,7 +46,7 @@ async def open_http(
     settings, stores, thinkers = foundation.settings, foundation.stores, foundation.thinkers
     toolbox, others = thinkers.registry.dependencies.toolbox, thinkers.others
     access_store = AccessStore(stores.opened.redis)
-    shared = access_store if settings.several_processes else None
+    shared = access_store if settings.server.several_processes else None
     requests = Buckets(settings.mcp.per_minute, what="requests of this token", shared=shared)
     async with (
         open_chat(foundation, tasks) as chat,
@@ -55,7 +54,7 @@ async def open_http(
         served_tools(
             settings.mcp,
             toolbox,
-            settings.allowed_origins,
+            settings.access.allowed_origins,
             keyed="key" in access.modes,
             rate_limit=lambda token: requests.take(token, time.monotonic()),
         ) as endpoints,
@@ -63,7 +62,7 @@ async def open_http(
         services = Services(
             settings=settings,
             registry=calls.registry,
-            sessions=calls.cluster or SessionLocator(calls.registry),
+            sessions=calls.locator,
             memory=stores.memory,
             ledger=stores.ledger,
             records=foundation.open_recorder is not None,
@@ -105,7 +104,10 @@ async def open_deletions(foundation: Foundation) -> AsyncIterator[DeletionNotifi
     """Open the way to the places that have something of users: the webhooks, each address once, and the traces."""
     settings, targets = foundation.settings, dict[str, DeletionTarget]()
     addresses = set()
-    for part, name in ((settings.pipeline, "PIPELINE__WEBHOOK"), (settings.notifications, "NOTIFICATIONS__WEBHOOK")):
+    for part, name in (
+        (settings.agent.pipeline, "PIPELINE__WEBHOOK"),
+        (settings.notifications, "NOTIFICATIONS__WEBHOOK"),
+    ):
         webhook = None if part.webhook_url in addresses else webhook_of(part, name)
         if webhook is not None:
             addresses.add(part.webhook_url)
@@ -141,7 +143,7 @@ async def open_chat(foundation: Foundation, tasks: TaskSubsystem) -> AsyncIterat
             thinkers.dispatcher.with_handoff(tasks.handoff),
             thinkers.pipeline,
             stores.memory,
-            foundation.settings.chat_deadline_s,
+            foundation.settings.limits.chat_deadline_s,
             ChatProfileUpdater(stores.outbox.enqueue, thinkers.summaries, tasks.coordinator.ingest),
             foundation.tracing.tracer,
             stores.turns,
@@ -172,12 +174,10 @@ def user_data_stores(
         "reminders": notifications.reminders,
         "notices": notifications.notices,
         "memories": stores.memories,
-        "notes": stores.notes,
         "confirmations": stores.confirmations,
         "payer": foundation.budgets.payers,
         "model attempts": models.model_calls,
         **{name: store for each in foundation.extensions.values() for name, store in each.user_data.items()},
-        **({"calls": calls.cluster} if calls.cluster else {}),
         **({"traces": foundation.tracing.langsmith} if foundation.tracing.langsmith else {}),
     }
 
@@ -217,11 +217,11 @@ def _page_config(foundation: Foundation, calls: CallSubsystem) -> PageConfig:
             {"domain": m.domain, "label": m.label, "description": m.description, "example": m.example}
             for m in foundation.thinkers.registry.manifests
         ],
-        limits={"session_max_minutes": settings.session_max_minutes},
-        fingerprint=settings.identify_by_fingerprint,
+        limits={"session_max_minutes": settings.limits.session_max_minutes},
+        fingerprint=settings.access.identify_by_fingerprint,
         responders=[_choice(each.provider) for each in calls.providers.monitored],
-        endpointing=settings.endpointing if calls.finds_turns else None,
-        interruptions=settings.interruptions,
+        endpointing=settings.turns.endpointing if calls.finds_turns else None,
+        interruptions=settings.turns.interruptions,
         extensions={name: each.page for name, each in foundation.extensions.items() if each.page is not None},
     )
 

@@ -87,7 +87,7 @@ async def reserve(
     """Reserve a session for the caller; the browser's hints are noted after the answer. Raises `TooMany`."""
     here = context_of(request)
     services = here.services
-    fingerprint = asked.fingerprint if services.settings.identify_by_fingerprint else None
+    fingerprint = asked.fingerprint if services.settings.access.identify_by_fingerprint else None
     if fingerprint is not None:
         await restore(caller, fingerprint, services.memory, services.access_store)
     session = await reserve_for(
