@@ -38,7 +38,7 @@ def issuer() -> Any:
 def oidc(issuer: str, admin_claim: str = "") -> OidcSettings:
     """The settings of this server at `issuer`."""
     given = {"issuer": issuer, "client_id": CLIENT, "client_secret": "of the tests", "admin_claim": admin_claim}
-    return read_settings(OidcSettings, given)
+    return read_settings(OidcSettings, {"oidc": given})
 
 
 @asynccontextmanager
