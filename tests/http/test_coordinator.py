@@ -1,4 +1,4 @@
-"""`/api/input` and `/api/status`: each user's own, and what is told of the coordinator."""
+"""`/api/input` and `/api/status`: each user has their own, and sees how the coordinator stands."""
 
 from __future__ import annotations
 
