@@ -22,6 +22,8 @@ import threading
 from pathlib import Path
 from typing import Any
 
+from backend.storage import client
+
 IMPORTED = (
     "aiosqlite",
     "alembic.command",
@@ -38,6 +40,8 @@ IMPORTED = (
     "uvicorn.lifespan.on",
     "uvicorn.protocols.http.h11_impl",
 )
+PATIENCE_S = 15.0
+"""Seconds in which Redis answers a server of a test: what is checked here is no time, and the machine is shared."""
 ORDER_BYTES = 200_000
 FILES = 4
 """Standard input, output and errors of the command, and where its exit status goes."""
@@ -122,6 +126,7 @@ if __name__ == "__main__":
     gc.disable()
     for module in IMPORTED:
         importlib.import_module(module)
+    client.TIMEOUT_S, client.SOCKET_TIMEOUT_S = PATIENCE_S, PATIENCE_S - 1.0
     gc.freeze()
     order = Forks(socket.socket(fileno=int(sys.argv[1]))).run()
     gc.enable()
