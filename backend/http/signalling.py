@@ -28,7 +28,7 @@ from backend.http.identity import note_fingerprint, note_time_zone, refuse, rest
 from backend.sessions.handles import SessionHandle
 from backend.sessions.offers import CallerLeft, connect_offer
 from backend.sessions.recorder import not_recorded
-from backend.sessions.registry import Session, SessionState
+from backend.sessions.session import Session, SessionRequest, SessionState
 from backend.transports.websocket_framing import SentToken
 
 router = APIRouter(tags=["signalling"])
@@ -44,15 +44,7 @@ async def offer(request: Request, background: BackgroundTasks, here: Here, calle
     try:
         session = await reserve(request, caller, body, background, permit)
     except TooMany:
-        conversation_id = conversation_for(caller.principal, body.conversation_id)
-        placed = await services.sessions.offer_to_peer(
-            caller.user,
-            body.sdp,
-            conversation_id,
-            interruptions=body.interruptions,
-            record=body.record,
-            reach=Reach.of(caller.principal),
-        )
+        placed = await services.sessions.offer_to_peer(body.sdp, session_request(caller, body))
         if placed is None:
             raise
         return {"sdp": placed["sdp"], **ticket(here, caller, placed["session_id"], placed["conversation_id"])}
@@ -91,6 +83,15 @@ def conversation_for(principal: Principal, named: str | None) -> str | None:
     return principal.conversation or named
 
 
+def session_request(caller: Identity, asked: NewSession, session_id: str | None = None) -> SessionRequest:
+    """Return what the caller's session is asked for with. Raises `Forbidden` for another's conversation."""
+    principal = caller.principal
+    conversation_id = conversation_for(principal, asked.conversation_id)
+    return SessionRequest(
+        caller.user, conversation_id, asked.interruptions, asked.record, Reach.of(principal), session_id
+    )
+
+
 async def admit_call(request: Request) -> Permit:
     """Admit a call, and return its permit, whose id is the session's. Raises `TooMany` over a limit or a budget."""
     await spend(request, CALL)
@@ -111,14 +112,7 @@ async def reserve(
             )
         if asked.record and not services.records:
             raise not_recorded()
-        session = services.registry.reserve(
-            caller.user,
-            conversation_for(caller.principal, asked.conversation_id),
-            interruptions=asked.interruptions,
-            record=asked.record,
-            reach=Reach.of(caller.principal),
-            session_id=permit.id,
-        )
+        session = services.registry.reserve(session_request(caller, asked, permit.id))
     except VoiceError:
         await permit.release()
         raise

@@ -136,6 +136,15 @@ class ReminderService:
     memory: Memory
     clock: Callable[[], float] = time.time
 
+    def start(self) -> None:
+        """Deliver what is due from now on, unless that is done only when asked.
+
+        Start it when everything else is open: what computes at a start keeps Redis's first replies waiting, and they
+        would seem to be late.
+        """
+        if self.settings.deliver == "on_time":
+            self.scheduler.start()
+
     async def set(
         self,
         owner: str,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from playwright.async_api import Browser
 
-from backend.sessions.page_json import PageMessage
+from backend.sessions.event_log import PageMessage
 from tests.support.browser import tab_in
 from tests.support.standin import standing_in
 from tests.support.waiting import until

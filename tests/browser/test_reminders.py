@@ -8,7 +8,7 @@ import httpx2
 import pytest
 from playwright.async_api import Browser
 
-from backend.sessions.page_json import PageMessage
+from backend.sessions.event_log import PageMessage
 from tests.support.browser import tab_in
 from tests.support.running_server import running_server
 from tests.support.standin import StandIn, standing_in

@@ -21,7 +21,6 @@ async def learn(here: World, browser: httpx2.AsyncClient) -> str:
     session_id = (await place_call(browser, fingerprint=FINGERPRINT))["session_id"]
     user = user_of(here, session_id)
     await update_profile(here.memory, user, SetPreference("name", "Ana"), AddFact("has a dog"), CountSession(5.0))
-    await here.memory.own_session(session_id, user)
     await here.memory.append_messages(user, "c1", Message("user", "hello", 1.0))
     await here.memory.cache_put(user, "weather:home", "rain", ttl_s=120)
     await background_work(here)
