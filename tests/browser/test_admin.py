@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from collections import Counter
 from contextlib import suppress
 from pathlib import Path
@@ -174,5 +173,3 @@ async def test_budgets_are_drawn_with_the_ceiling_and_those_who_used_most(
         assert [row[2] for row in top if row[0] == "Address"] == ["96,000"]
         assert top[0][-1].strip() == "96 %" and refused == [["user: model tokens", "1"]]
         assert await tab.page.evaluate("document.documentElement.scrollWidth") <= 1440
-        if folder := os.environ.get("SCREENSHOTS"):
-            await tab.page.screenshot(path=f"{folder}/admin-{scheme}.png", full_page=True)

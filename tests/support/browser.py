@@ -158,10 +158,6 @@ class Tab:
         except TimeoutError:
             raise AssertionError(f"the voice was not louder than {threshold} within {seconds} s") from None
 
-    async def screenshot(self, path: Path) -> None:
-        """Write a picture of what is in the window."""
-        await self.page.screenshot(path=path)
-
 
 class Heard:
     """Counters of the incoming audio at one moment."""

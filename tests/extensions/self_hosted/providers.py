@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from backend.extensions.self_hosted.codecs import CODECS, LOCALAI, SPEECH_TO_SPEECH, VLLM_OMNI
 from backend.extensions.self_hosted.scripted import REFUSALS
@@ -21,7 +21,7 @@ NO_LIMIT = {"test_a_rate_limit_names_the_time_after_which_to_ask_again": "it doe
 NO_REASON = {"test_why_a_reply_broke_off_is_told": "it does not say why"}
 
 
-def _provider(name: str, can: Capabilities, left_out: Mapping[str, str], retry_after_s: float = 1.5) -> Provider:
+def _provider(name: str, can: Capabilities, left_out: dict[str, str], retry_after_s: float = 1.5) -> Provider:
     async def connect(peer: OfflinePeer, briefing: Briefing, history: Sequence[PastMessage]) -> Responder:
         voice = Voice("ours", "", transcript_model="")
         endpoint = RealtimeEndpoint(peer.realtime_url, "k", voice, new_codec=CODECS[name])
