@@ -103,8 +103,9 @@ async def reserve(
 ) -> Session:
     """Reserve a session for the caller; the browser's hints are noted after the answer. Raises `TooMany`."""
     services = context_of(request).services
-    if services.settings.identify_by_fingerprint:
-        await restore(caller, asked.fingerprint, services.memory)
+    fingerprint = asked.fingerprint if services.settings.identify_by_fingerprint else None
+    if fingerprint is not None:
+        await restore(caller, fingerprint, services.memory, services.access_store)
     try:
         if caller.principal.credential == "session":
             raise Forbidden(
@@ -116,8 +117,8 @@ async def reserve(
     except VoiceError:
         await permit.release()
         raise
-    if asked.fingerprint is not None and services.settings.identify_by_fingerprint:
-        background.add_task(note_fingerprint, services.memory, asked.fingerprint, caller.user)
+    if fingerprint is not None and caller.principal.credential in ("none", "cookie"):
+        background.add_task(note_fingerprint, services.memory, fingerprint, caller.user)
     if asked.time_zone:
         background.add_task(note_time_zone, services.memory, asked.time_zone, caller.user)
     return session

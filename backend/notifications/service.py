@@ -203,11 +203,6 @@ class ReminderService:
         """Delete all reminders of that user."""
         await self.reminders.erase(owner)
 
-    async def move(self, owner: str, to: str) -> None:
-        """Give all reminders of a user to another."""
-        await self.reminders.move(owner, to)
-        self.scheduler.wake()
-
     async def _zone_of(self, owner: str) -> ZoneInfo | None:
         warning = "a reminder is set without its user's time zone"
         known = load_profile(self.memory, owner)

@@ -62,14 +62,6 @@ def fingerprint(value: str) -> str:
     return f"fingerprint:{value}"
 
 
-def renamed(key: str, user_id: str, to: str) -> str:
-    """Return the key under which another user has what `user_id` has under `key`; empty: nobody else may have it."""
-    start = f"user:{user_id}:"
-    if key.startswith(start):
-        return f"user:{to}:{key[len(start) :]}"
-    return "" if key.startswith(fingerprint("")) else key
-
-
 def decode_messages(raw: Sequence[bytes]) -> list[Message]:
     """Return the messages that can be decoded; the others are skipped and counted."""
     return decode_all("message", raw, _message_decoder.decode)

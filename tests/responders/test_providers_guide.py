@@ -18,21 +18,18 @@ GUIDE = ROOT / "docs" / "howto" / "providers.md"
 def column(can: Capabilities) -> list[str]:
     """The rows of one provider."""
     flags = (
-        can.cancels,
         can.truncates,
-        can.restores,
         can.delegates,
-        can.several_messages,
         can.parallel_calls,
         can.images,
         can.reasons,
     )
-    rates = f"{can.input_rate_hz // 1000} kHz, {can.output_rate_hz // 1000} kHz"
+    rate = f"{can.input_rate_hz // 1000} kHz"
     lasts = f"{can.session_s / 60:.0f} min" if isfinite(can.session_s) else "no end"
     voices = str(len(can.voices) or "not known")
     speeds = "{} to {}".format(*can.speeds) if can.speeds else "none"
     endpointers = ", ".join(sorted(can.endpointers))
-    return [endpointers, *("yes" if flag else "no" for flag in flags), rates, lasts, voices, speeds]
+    return [endpointers, *("yes" if flag else "no" for flag in flags), rate, lasts, voices, speeds]
 
 
 def test_the_table_of_providers_is_that_of_their_records() -> None:

@@ -177,10 +177,6 @@ class Cluster(SessionLocator):
         """Return the descriptions of a user's calls of the last minutes."""
         return [entry.description for entry in await self._registry.entries_of(owner)]
 
-    async def move(self, owner: str, to: str) -> None:
-        """Delete what is stored of a user's calls, which have ended: their conversations are in memory."""
-        await self.erase(owner)
-
     async def __aenter__(self) -> Cluster:
         """Answer and follow the other processes, and let them know of this one."""
         self._tasks = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from backend.extensions.self_hosted.codecs import CODECS, LOCALAI, SPEECH_TO_SPEECH, VLLM_OMNI
+from backend.extensions.self_hosted.codecs import CODECS, SPEECH_TO_SPEECH, VLLM_OMNI
 from backend.extensions.self_hosted.scripted import REFUSALS
 from backend.responders.base import Briefing, Capabilities, PastMessage, Responder
 from backend.responders.codec import Voice
@@ -32,6 +32,6 @@ def _provider(name: str, can: Capabilities, left_out: dict[str, str], retry_afte
 
 PROVIDERS = [
     _provider("speech_to_speech", SPEECH_TO_SPEECH, {}, UNNAMED_WAIT_S),
-    _provider("localai", LOCALAI, NO_LIMIT | NO_REASON),
+    _provider("localai", SPEECH_TO_SPEECH, NO_LIMIT | NO_REASON),
     _provider("vllm_omni", VLLM_OMNI, NO_LIMIT),
 ]
