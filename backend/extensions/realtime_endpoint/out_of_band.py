@@ -61,7 +61,7 @@ class OutOfBand:
         return ev.OutOfBandRequested(request, response)
 
     def on_progress(self, event: ev.OutOfBandProgress) -> Json | None:
-        """Return the Responder's event as the client is shown it; None for one that nobody waits for."""
+        """Return the Responder's event as the client is shown it; None for one that is not waited for."""
         asked = self._asked.get(event.request)
         if asked is None:
             return None
@@ -74,7 +74,7 @@ class OutOfBand:
         return shown
 
     def on_refused(self, event: ev.OutOfBandRefused) -> Json | None:
-        """Return the `error` event; None where nobody waits any more."""
+        """Return the `error` event; None where it is not waited for any more."""
         asked = self._asked.pop(event.request, None)
         if asked is None:
             return None

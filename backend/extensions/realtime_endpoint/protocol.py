@@ -11,11 +11,10 @@ from typing import Protocol
 
 import msgspec
 
-from backend.errors import CallerError, VoiceError
+from backend.errors import VoiceError
 from backend.extensions.realtime_endpoint.out_of_band import OutOfBand
 from backend.extensions.realtime_endpoint.server_events import CallTranslator, shorten
 from backend.media.frame import milliseconds
-from backend.media.pictures import checked_picture
 from backend.realtime.client_events import checked
 from backend.realtime.conversation import Conversation
 from backend.realtime.events import item_put_in, truncated
@@ -30,7 +29,7 @@ from backend.realtime.faults import (
     nothing_to_cancel,
     nothing_to_commit,
 )
-from backend.realtime.fields import MIN_COMMIT_MS, audio_of
+from backend.realtime.fields import MIN_COMMIT_MS, audio_of, picture
 from backend.realtime.ids import random_id
 from backend.realtime.items import Item, read_item
 from backend.runtime.json_objects import Json
@@ -62,7 +61,7 @@ LIMITS: Mapping[str, tuple[str, str]] = {
 
 
 class AudioInput(Protocol):
-    """What takes the audio of `input_audio_buffer.append`."""
+    """The receiver of the audio of `input_audio_buffer.append`."""
 
     def append(self, audio: bytes) -> int:
         """Take audio in the session's format; return how many bytes of 24 kHz PCM16 it is."""
@@ -371,18 +370,11 @@ def _message_of(item: Item) -> ev.MessageAdded:
         if part["type"] != "input_image" and not (part.get("text") or part.get("transcript")):
             why = "it has no text: audio is taken by input_audio_buffer.append, and in messages by its transcript."
             raise invalid(f"item.content[{number}]", why)
-    pictures = tuple(_picture(url, f"item.content[{at}].image_url") for at, url in item.pictures)
+    pictures = tuple(picture(url, f"item.content[{at}].image_url") for at, url in item.pictures)
     if len(pictures) > PICTURES_LIMIT:
         raise invalid("item.content", f"a message has at most {PICTURES_LIMIT} pictures.")
     assert item.role is not None, "a message has a role"
     return ev.MessageAdded(item.role, _short(item.words, "item.content"), pictures, item.id)
-
-
-def _picture(url: str, param: str) -> str:
-    try:
-        return checked_picture(url)
-    except CallerError as error:
-        raise invalid(param, f"{error} {error.hint}") from None
 
 
 def _short(text: str, param: str) -> str:

@@ -41,7 +41,7 @@ from backend.turns.commands import Purpose
 
 ASKED_FOR = (Purpose.ANSWER, Purpose.RESULT)
 NAMES_LIMIT = 500
-"""Items whose other name is remembered."""
+"""Items that are remembered by their other name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ class CallTranslator:
         self._shown_as: OrderedDict[str, str] = OrderedDict()  # our name of an item → the client's
         self._reserved = ""  # the id of the user's item that will come of what is being said
         self._spoken_from_ms = 0
-        self._starts = self._sounds = ""  # the response whose audio begins in this step, or is played
+        self._starts = self._sounds = ""  # the response that begins to sound in this step, or sounds
         self._out: list[Json] = []
 
     def __repr__(self) -> str:
@@ -101,12 +101,12 @@ class CallTranslator:
 
     @property
     def is_replying(self) -> bool:
-        """Whether a reply that was asked for is on its way from the provider."""
+        """Return whether a reply that was asked for is on its way from the provider."""
         return self._asked in ASKED_FOR
 
     @property
     def is_busy(self) -> bool:
-        """Whether there is a response to cancel."""
+        """Return whether there is a response to cancel."""
         return bool(self._open) or self._asked is not None
 
     def step(self, event: ev.Event | None, commands: Sequence[do.Command]) -> list[Json]:
