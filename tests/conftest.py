@@ -17,7 +17,7 @@ from hypothesis import settings
 import tests.support.examples as _profiles  # noqa: F401  # registers them
 
 settings.load_profile("check")
-pytest_plugins = ("tests.support.redis_fixtures",)
+pytest_plugins = ("tests.support.peer_fixtures", "tests.support.redis_fixtures")
 
 LONGEST_FIRST = (
     "tests/cluster/test_two_hosts.py",

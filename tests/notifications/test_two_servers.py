@@ -11,7 +11,7 @@ import pytest
 
 from backend.testing.services.server import Reply, Request, json_reply, serving
 from tests.notifications.test_http import user_of
-from tests.support.offline_peer import OfflinePeer, running_peer
+from tests.support.offline_peer import OfflinePeer
 from tests.support.redis_server import RedisProcess, running_redis
 from tests.support.running_server import RunningServer, a_browser, running_server
 from tests.support.waiting import until
@@ -22,12 +22,6 @@ SECRET = "a secret of some length"
 @pytest.fixture(scope="module")
 def redis() -> Iterator[RedisProcess]:
     with running_redis() as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
-def peer() -> Iterator[OfflinePeer]:
-    with running_peer() as running:
         yield running
 
 

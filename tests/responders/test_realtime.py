@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -14,16 +13,10 @@ from backend.responders.base import Briefing, PastMessage
 from backend.responders.codec import Voice
 from backend.responders.realtime import RealtimeEndpoint, RealtimeResponder, connect_realtime
 from backend.turns import commands as do
-from tests.support.offline_peer import OfflinePeer, offline_peer, running_peer
+from tests.support.offline_peer import OfflinePeer, offline_peer
 
 VOICE = Voice("gpt-realtime-2", "shimmer", "gpt-4o-mini-transcribe")
 SPEECH = Frame(b"\x10\x00" * (FRAME_BYTES // 2))
-
-
-@pytest.fixture(scope="module")
-def peer() -> Iterator[OfflinePeer]:
-    with running_peer() as running:
-        yield running
 
 
 async def connect(peer: OfflinePeer, *history: PastMessage, key: str = "k") -> RealtimeResponder:
