@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,19 +11,13 @@ import pytest
 from websockets.exceptions import InvalidStatus
 
 from tests.access.world import OTHER, STRANGER, paying
-from tests.support.offline_peer import OfflinePeer, running_peer
+from tests.support.offline_peer import OfflinePeer
 from tests.support.running_server import a_browser, placed_call, running_server
 from tests.support.speech import silence, speech
 from tests.support.two_servers import two_servers
 from tests.support.waiting import until
 
 QUESTION = "what is the weather in Seattle"
-
-
-@pytest.fixture(scope="module")
-def peer() -> Iterator[OfflinePeer]:
-    with running_peer() as running:
-        yield running
 
 
 async def test_a_call_over_its_voice_budget_ends_with_a_goodbye_and_gives_its_place_back(peer: OfflinePeer) -> None:
