@@ -29,17 +29,15 @@ from backend.observability.security_log import SecurityEvent, security_event
 from backend.page_events import NoticeChanged, NoticeContent, UserContextChanged
 from backend.runtime.json_objects import Json
 from backend.sessions.handles import SessionHandle
-from backend.users.profile import INSTRUCTION_CHARS, UserProfile, load_profile
+from backend.users.profile import INSTRUCTION_CHARS, CallPreferenceName, PreferenceName, UserProfile, load_profile
 from backend.users.profile_updates import (
     FACT_CHARS,
     SUMMARY_CHARS,
     AddFact,
     AddInstruction,
-    CallPreferenceName,
     DropFact,
     DropInstruction,
     DropPreference,
-    PreferenceName,
     ProfileUpdate,
     SetMode,
     SetPreference,
