@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import shutil
 import subprocess
 import sys
@@ -154,13 +153,6 @@ def test_whole_text_rests_between_its_sentences() -> None:
     both, one, other = (len(speak(text)) // 48 for text in ("Yes. No.", "Yes.", "No."))
     assert 250 <= both - one - other <= 450
     assert speak("") == b""
-
-
-def test_threads_share_the_voice_one_at_a_time() -> None:
-    async def together() -> list[bytes]:
-        return await asyncio.gather(*(asyncio.to_thread(speak, "One two three.") for _ in range(4)))
-
-    assert len(set(asyncio.run(together()))) == 1
 
 
 # --- files ------------------------------------------------------------------------------------------------
