@@ -11,7 +11,7 @@ from functools import partial
 import uvloop
 
 from backend.errors import SetupError
-from backend.extensions.local.app import About, LocalService
+from backend.extensions.local.app import LocalService
 from backend.extensions.local.engines import open_engines
 from backend.extensions.local.recognition.choose import cores, usual_calls
 from backend.extensions.local.voice_session import VoiceSession
@@ -38,11 +38,9 @@ async def _serve(options: argparse.Namespace) -> None:
     async with open_engines() as engines:
         calls = options.calls or usual_calls(cores())
 
-        def about() -> About:
-            names = engines.recognizer.name, engines.synthesizer.name, engines.dialogue.name
-            return About(*names, calls, engines.loading)
-
-        service = LocalService(partial(VoiceSession, engines), options.require_key, engines.model, about)
+        service = LocalService(
+            partial(VoiceSession, engines), options.require_key, engines.model, calls, lambda: engines.about
+        )
         await run(create_app(service), options)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -29,49 +28,38 @@ RETRY_S = 15
 """Seconds after which a caller who found no room may try again."""
 
 
-@dataclass(frozen=True, slots=True)
-class About:
-    """What a client may know of the service: `GET /v1/models` shows it with the model."""
-
-    recognition: str = ""
-    voice: str = ""
-    dialogue: str = ""
-    calls: int = 0
-    """Connections served at once; 0: any number."""
-    loading: list[str] = field(default_factory=list)
-    """What is still being loaded: a call that needs it waits."""
-
-
 class LocalService(Service):
     """The local Responder."""
 
     def __init__(
         self,
         new_handler: Callable[[], Handler],
-        required_key: str | None = None,
-        model: ChatModelDialogue | None = None,
-        about: Callable[[], About] = About,
+        required_key: str | None,
+        model: ChatModelDialogue | None,
+        calls: int,
+        about: Callable[[], Mapping[str, Any]],
     ) -> None:
-        """`new_handler` makes the handler of one connection.
+        """`new_handler` makes the handler of one connection; `calls` are served at once.
 
-        Chat completions are passed on to the `model`; without one, tools are called that fit.
+        Chat completions are passed on to the `model`; without one, tools are called that fit. `GET /v1/models` shows
+        what the service is made of, which `about` returns.
         """
         super().__init__(required_key)
         self._new_handler = new_handler
         self._model = model
+        self._calls = calls
         self._about = about
         self._connections = 0
 
     @property
     def details(self) -> Mapping[str, Any]:
-        return asdict(self._about())
+        return {**self._about(), "calls": self._calls}
 
     def refusal(self, connection: HTTPConnection) -> Response | None:
         """Refuse a wrong key, and a call for which there is no room."""
         if (refusal := self.wrong_key(connection)) is not None:
             return refusal
-        most = self._about().calls
-        if most and self.open >= most:
+        if self.open >= self._calls:
             message = f"This server has {self.open} calls, as many as LOCAL_CALLS lets it serve. Try again shortly."
             refusal = failure(503, message, "server_error", code="too_many_calls")
             refusal.headers["Retry-After"] = str(RETRY_S)
@@ -85,9 +73,7 @@ class LocalService(Service):
     async def complete(self, body: bytes) -> Response:
         if self._model is None:
             return await complete(body, MODEL, answered)
-        from backend.extensions.local.chat.forward import (
-            forward,  # its client takes a second to import: only with a model
-        )
+        from backend.extensions.local.forward import forward  # its client takes a second to import: only with a model
 
         return await forward(body, self._model)
 

@@ -103,17 +103,17 @@ class SpeechPool:
     @property
     def ready(self) -> int:
         """Return the processes that have loaded their engine."""
-        return sum(worker.ready for worker in self._workers)
+        return sum(worker.child.ready for worker in self._workers)
 
     @property
     def idle(self) -> bool:
         """Return whether a process is ready and has nothing to do: then work that may be given up does no harm."""
-        return not self._waiting and any(worker.ready and worker.job is None for worker in self._workers)
+        return not self._waiting and any(worker.child.ready and worker.job is None for worker in self._workers)
 
     @property
     def pids(self) -> list[int]:
         """Return the process ids of those that run."""
-        return [pid for worker in self._workers if (pid := worker.pid) is not None]
+        return [pid for worker in self._workers if (pid := worker.child.pid) is not None]
 
     def start(self) -> None:
         """Begin to load, without waiting. Safe to call again."""
@@ -123,7 +123,7 @@ class SpeechPool:
     async def wait_until_ready(self) -> None:
         """Start, and return once a process has loaded its engine."""
         self.start()
-        waiting = [asyncio.ensure_future(worker.ready_process()) for worker in self._workers]
+        waiting = [asyncio.ensure_future(worker.child.wait_until_running()) for worker in self._workers]
         try:
             await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -197,29 +197,19 @@ class _Worker:
 
     def __init__(self, pool: SpeechPool, name: str, engine: str) -> None:
         self.job: _Job | None = None
-        self._loaded: Process | None = None
-        self._loads = asyncio.Condition()
         self._pool = pool
         self._name = name
         limits = pool.limits
         # As many threads as it may have, for whichever library computes: more would take other calls' cores.
         threads = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "SPEECH_THREADS"), str(limits.threads))
         command = Command([*running(f"{__package__}.speech_worker"), engine], os.environ | threads, pipes=True)
-        self._child = ChildProcess(
+        self.child = ChildProcess(
             name,
             lambda: command,
             until_ready=self._wait_until_loaded,
             limits=Limits(ready_within_s=limits.ready_within_s, pauses_s=PAUSES_S),
         )
         self._serving: asyncio.Task[None] | None = None
-
-    @property
-    def pid(self) -> int | None:
-        return self._child.pid
-
-    @property
-    def ready(self) -> bool:
-        return self._loaded is not None and self._loaded is self._child.running_process
 
     def start(self) -> None:
         if self._serving is None:
@@ -229,7 +219,7 @@ class _Worker:
         job = self.job
         if self._serving is not None:
             await cancel_all([self._serving])
-        await self._child.close()
+        await self.child.close()
         if job is not None:
             job.pieces.put_nowait(SpeechPoolFailed(f"{self._name} was closed."))
 
@@ -240,26 +230,23 @@ class _Worker:
 
     def cancel(self, job: _Job) -> None:
         """Tell the process that nobody wants the rest of `job`, if it is the one in hand."""
-        process = self._child.running_process
+        process = self.child.running_process
         if job is self.job and process and process.stdin and not process.stdin.is_closing():
             process.stdin.write(FRAME.pack(CANCEL, job.number, 0))
 
     async def _serve(self) -> None:
         await self._start_child()
         while True:
-            await self.ready_process()
+            await self.child.wait_until_running()
             self.job = job = await self._pool.take()
             try:
-                process = await self.ready_process()  # it may have ended while there was nothing to do
+                process = await self.child.wait_until_running()  # it may have ended while there was nothing to do
                 if not job.dropped:
                     await self._carry_out(process, job)
             except TimeoutError:
                 log.error("%s was silent for %g s and is ended", self._name, self._pool.limits.within_s)
-                self._loaded = None
-                self._child.kill()
                 self._fail("did not answer in time")
             except (asyncio.IncompleteReadError, OSError):
-                self._loaded = None
                 self._fail("ended while it worked on this")
             finally:
                 self.job = None
@@ -267,7 +254,7 @@ class _Worker:
     async def _start_child(self) -> None:
         while True:
             try:
-                return await self._child.start()
+                return await self.child.start()
             except (SetupError, OSError) as error:
                 log.error("%s did not start: %s", self._name, error)
                 await asyncio.sleep(PAUSES_S[-1])
@@ -276,15 +263,6 @@ class _Worker:
         kind, _, _ = await _read(process)
         if kind != READY:
             raise OSError(f"{self._name} began with an unknown frame")
-        self._loaded = process
-        async with self._loads:
-            self._loads.notify_all()
-
-    async def ready_process(self) -> Process:
-        async with self._loads:
-            await self._loads.wait_for(lambda: self.ready)
-        assert self._loaded
-        return self._loaded
 
     async def _carry_out(self, process: Process, job: _Job) -> None:
         assert process.stdin
@@ -309,6 +287,7 @@ class _Worker:
                     return
 
     def _fail(self, why: str) -> None:
+        self.child.kill()
         job, self.job = self.job, None
         if job is not None:
             job.pieces.put_nowait(SpeechPoolFailed(f"{self._name} {why}."))

@@ -5,15 +5,11 @@ This module is also the process's engine: `load()` loads the voice that the envi
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import msgspec
 
 from backend.extensions.local.synthesis.base import Piece
-
-VOICE_VARIABLE, FOLDER_VARIABLE = "LOCAL_VOICE", "LOCAL_VOICES_FOLDER"
 
 
 class SpeechJob(msgspec.Struct, frozen=True):
@@ -33,10 +29,9 @@ def load() -> Callable[[bytes], Iterator[bytes]]:
     """Load the voice, and say once what is loaded late. Raises `SetupError`."""
     # Here, so that the process that serves calls never loads a model.
     from backend.extensions.local.synthesis.hibari import HibariVoice
-    from backend.extensions.local.synthesis.voice_files import voice_file
+    from backend.extensions.local.synthesis.voice_files import chosen_file
 
-    folder = os.environ.get(FOLDER_VARIABLE, "")
-    voice = HibariVoice(voice_file(os.environ.get(VOICE_VARIABLE, ""), Path(folder) if folder else None))
+    voice = HibariVoice(chosen_file())
     voice.warm_up()
 
     def speak(raw: bytes) -> Iterator[bytes]:
