@@ -1,11 +1,11 @@
 """A pool of speech processes, shared by all calls: recognition and synthesis each load their engine in one.
 
-    run(call, payload) ──► queue of that call ──► the next free process ──► pieces, as they are made
+    run(payload) ──► queue ──► the next free process ──► pieces, as they are made
 
 Speech is computed outside the process that serves calls, because it takes a core for tenths of a second, and at a lower
-priority, so that no call's audio is late for it. Jobs are taken from the calls in turn: a call that asks for much
-waits for itself. A process that dies is started again; one that is silent for too long is ended first. The job it had
-fails, and no other. A job whose iterator is closed is dropped from the queue, or stopped after the piece in hand.
+priority, so that no call's audio is late for it. No call has more than one job at a time. A process that dies is
+started again; one that is silent for too long is ended first. The job it had fails, and no other. A job whose iterator
+is closed is dropped from the queue, or stopped after the piece in hand.
 
 Frames in both directions are a header, then a payload (`FRAME`, big-endian); `speech_worker.py` is the other side.
 """
@@ -17,8 +17,9 @@ import logging
 import os
 import struct
 from asyncio.subprocess import Process
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import AsyncGenerator
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from backend.errors import PeerError, SetupError
@@ -64,7 +65,6 @@ USUAL = PoolLimits()
 @dataclass(eq=False, slots=True)
 class _Job:
     number: int
-    call: str
     payload: bytes
     spare: bool = False
     pieces: asyncio.Queue[bytes | Exception | None] = field(default_factory=asyncio.Queue)
@@ -79,7 +79,7 @@ class SpeechPool:
         """`engine` is a module with a `load()` that returns an `Engine` (`speech_worker.py`); `name` stands in logs."""
         self.name = name
         self._limits = limits
-        self._waiting: OrderedDict[str, deque[_Job]] = OrderedDict()
+        self._waiting: deque[_Job] = deque()
         self._wanted = asyncio.Condition()
         self._count = 0
         numbers = range(1, limits.workers + 1)
@@ -98,7 +98,7 @@ class SpeechPool:
     @property
     def depth(self) -> int:
         """Return the jobs that no process has taken."""
-        return sum(map(len, self._waiting.values()))
+        return len(self._waiting)
 
     @property
     def ready(self) -> int:
@@ -133,25 +133,24 @@ class SpeechPool:
         """End all processes; jobs under way fail. Safe to call twice."""
         for worker in self._workers:
             await worker.close()
-        for job in [job for jobs in self._waiting.values() for job in jobs]:
+        for job in self._waiting:
             job.pieces.put_nowait(SpeechPoolFailed(f"{self.name} was closed."))
         self._waiting.clear()
 
-    async def run(self, call: str, payload: bytes, *, spare: bool = False) -> AsyncGenerator[bytes]:
+    async def run(self, payload: bytes, *, spare: bool = False) -> AsyncGenerator[bytes]:
         """Yield what the engine makes of `payload`, piece by piece. Raises `SpeechPoolFailed`.
 
-        `call` names whose job it is: calls take turns. Close the iterator to stop early. A `spare` job ends without a
-        further piece as soon as another one waits for its process.
+        Close the iterator to stop early. A `spare` job ends without a further piece as soon as another one waits.
         """
         if self.depth >= self._limits.most_waiting:
             raise SpeechPoolFailed(f"{self.name} has too much to do.")
         self.start()
         self._count = (self._count + 1) % 2**32
-        job = _Job(self._count, call, payload, spare)
+        job = _Job(self._count, payload, spare)
         if not self.idle:
             for worker in self._workers:
                 worker.give_way()
-        self._waiting.setdefault(call, deque()).append(job)
+        self._waiting.append(job)
         async with self._wanted:
             self._wanted.notify()
         try:
@@ -161,14 +160,10 @@ class SpeechPool:
             self._drop(job)
 
     async def take(self) -> _Job:
-        """Return the next job, when there is one; the call it is of goes to the end of the row."""
+        """Return the next job, when there is one."""
         async with self._wanted:
             await self._wanted.wait_for(lambda: bool(self._waiting))
-            call, jobs = self._waiting.popitem(last=False)
-            job = jobs.popleft()
-            if jobs:
-                self._waiting[call] = jobs
-            return job
+            return self._waiting.popleft()
 
     async def _next_piece(self, job: _Job) -> bytes | None:
         try:
@@ -183,11 +178,8 @@ class SpeechPool:
 
     def _drop(self, job: _Job) -> None:
         job.dropped = True
-        jobs = self._waiting.get(job.call)
-        if jobs and job in jobs:
-            jobs.remove(job)
-            if not jobs:
-                del self._waiting[job.call]
+        with suppress(ValueError):  # a process has taken it
+            self._waiting.remove(job)
         for worker in self._workers:
             worker.cancel(job)
 

@@ -10,6 +10,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from backend.extensions.local.recognition.beam import BeamSearch
 from backend.extensions.local.recognition.expected import Expected
 from backend.extensions.local.recognition.jobs import Heard, Hearing, decode_hearing, encode
 from backend.extensions.local.recognition.moonshine_model import RATE, Decoded, MoonshineModel, Samples
@@ -49,9 +50,6 @@ class MoonshineEngine:
         """Load. Raises `MissingLibrary`."""
         self._model = MoonshineModel(threads=int(os.environ.get("SPEECH_THREADS", "1")))
 
-    def __repr__(self) -> str:
-        return "MoonshineEngine()"
-
     def __call__(self, payload: bytes) -> Iterator[bytes]:
         return recognise(self._model, payload)
 
@@ -87,12 +85,12 @@ def recognise(model: MoonshineModel, payload: bytes) -> Iterator[bytes]:
     yield encode(heard)
 
 
-def _searches(hearing: Hearing, tokens: Tokens, *, is_brief: bool) -> tuple[Expected, ...]:
-    """Return what to search with: nothing for words for the page, else without and then with what is expected."""
-    if hearing.expected is None:
-        return ()
+def _searches(hearing: Hearing, tokens: Tokens, *, is_brief: bool) -> list[BeamSearch]:
+    """Return the searches: one path for words for the page, else many, without and then with what is expected."""
     free = _expected((), tokens)
-    return (free, _expected(hearing.expected, tokens)) if is_brief else (free,)
+    if hearing.expected is None:
+        return [BeamSearch(free, width=1)]
+    return [BeamSearch(each) for each in ([free, _expected(hearing.expected, tokens)] if is_brief else [free])]
 
 
 @lru_cache(maxsize=8)

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -30,10 +31,9 @@ import onnxruntime as ort
 from numpy.typing import NDArray
 
 from backend.extensions.local.recognition.beam import BeamSearch
-from backend.extensions.local.recognition.expected import END, START, Expected
+from backend.extensions.local.recognition.expected import START
 from backend.extensions.local.recognition.moonshine_files import DECODER, ENCODER, TOKENS, find
 from backend.extensions.local.recognition.onnx_names import with_named_branches
-from backend.extensions.local.recognition.scratch import scratch_folder
 from backend.extensions.local.recognition.tokens import Tokens
 
 CPU = ["CPUExecutionProvider"]
@@ -74,8 +74,9 @@ class MoonshineModel:
         """Load, for two to three seconds of one core. Raises `MissingLibrary`."""
         files = find()
         self.tokens = Tokens(files[TOKENS].read_bytes())
-        with scratch_folder() as folder:  # a mapped file is there until its last user ends
-            self._encoder, self._decoder = (_session(files[each], folder, threads) for each in (ENCODER, DECODER))
+        with tempfile.TemporaryDirectory() as name:  # a mapped file is there until its last user ends
+            sessions = [_session(files[each], Path(name), threads) for each in (ENCODER, DECODER)]
+        self._encoder, self._decoder = sessions
         _give_back_memory()
         self._run = ort.RunOptions()
         pairs = [(layer, kind) for layer in range(LAYERS) for kind in ("key", "value")]
@@ -89,12 +90,11 @@ class MoonshineModel:
         self._run.terminate = True
 
     def transcribe(
-        self, samples: Samples, draft: Sequence[int] = (), searches: Sequence[Expected] = ()
+        self, samples: Samples, draft: Sequence[int] = (), searches: Sequence[BeamSearch] = ()
     ) -> Iterator[Decoded | None]:
         """Yield None after each step, so that the caller may stop, and the outcome of each search when it is there.
 
-        `samples` are within ±1; `draft` are the tokens expected, in whole or in part. Each search follows several
-        transcripts side by side; without any, the likeliest token at each place is taken.
+        `samples` are within ±1; `draft` are the tokens expected, in whole or in part.
         """
         self._run = ort.RunOptions()
         self._run.log_severity_level = FATAL  # to be stopped is no error
@@ -104,30 +104,10 @@ class MoonshineModel:
         yield None
         given = [START, *draft[: most - 1]]
         likely, present, inputs = self._begin(vectors, given)
-        if not searches:
-            yield from self._greedily(inputs, given, likely, present, most)
-        for expected in searches:
-            yield from self._widely(dict(inputs), given, likely, present, most, BeamSearch(expected))
+        for search in searches:
+            yield from self._search(dict(inputs), given, likely, present, most, search)
 
-    def _greedily(
-        self, inputs: Inputs, given: list[int], likely: Samples, present: Values, most: int
-    ) -> Iterator[Decoded | None]:
-        tokens, chances = list[int](), list[float]()
-        while True:
-            said = [int(token) for token in likely[0].argmax(axis=-1)]
-            right = _agreeing(said, given[1:])
-            tokens += said[: right + 1]
-            chances += likely[0].max(axis=-1)[: right + 1].tolist()
-            if END in tokens or len(tokens) >= most:
-                break
-            yield None
-            inputs |= dict(zip(self._past, _shortened(present, len(given) - 1 - right), strict=True))
-            given = tokens[-1:]
-            likely, present = self._step(inputs, [given], self._outputs)
-        tokens = tokens[: tokens.index(END)] if END in tokens else tokens
-        yield _decoded(tokens, chances)
-
-    def _widely(
+    def _search(
         self, inputs: Inputs, given: list[int], likely: Samples, present: Values, most: int, search: BeamSearch
     ) -> Iterator[Decoded | None]:
         for at in range(len(given)):  # as far as the draft is the only path, there is nothing to choose
@@ -216,11 +196,6 @@ def _decoded(tokens: Sequence[int], chances: Sequence[float]) -> Decoded:
 def _log_probabilities(logits: Samples) -> Samples:
     less = logits - logits.max(axis=-1, keepdims=True)
     return np.asarray(less - np.log(np.exp(less).sum(axis=-1, keepdims=True)))
-
-
-def _agreeing(said: Sequence[int], draft: Sequence[int]) -> int:
-    """Return how many tokens of the draft would have been said just so."""
-    return next((at for at, token in enumerate(draft) if token != said[at]), len(draft))
 
 
 def _shortened(present: Sequence[ort.OrtValue], by: int) -> list[ort.OrtValue]:

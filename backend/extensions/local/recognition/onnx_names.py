@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-Message = bytes | memoryview
+from backend.media.onnx_weights import read_varint
 
 BRANCHES = (7, 1, 5, 6)
 """ModelProto.graph, GraphProto.node, NodeProto.attribute, AttributeProto.g: the branches of an `If`."""
@@ -20,7 +20,7 @@ def with_named_branches(model: bytes) -> bytes:
     return _named(memoryview(model), BRANCHES)
 
 
-def _named(message: Message, path: tuple[int, ...]) -> bytes:
+def _named(message: memoryview, path: tuple[int, ...]) -> bytes:
     if not path:
         return bytes(message) + _field(GRAPH_NAME, b"branch")
     return b"".join(
@@ -29,33 +29,22 @@ def _named(message: Message, path: tuple[int, ...]) -> bytes:
     )
 
 
-def _fields(message: Message) -> Iterator[tuple[int, Message, Message]]:
+def _fields(message: memoryview) -> Iterator[tuple[int, memoryview, memoryview]]:
     """Yield each field's number, its content, and its whole encoding."""
     at = 0
     while at < len(message):
         begin = at
-        key, at = _read_varint(message, at)
+        key, at = read_varint(message, at)
         content = at
         match key & 7:
             case 0:
-                _, at = _read_varint(message, at)
+                _, at = read_varint(message, at)
             case 2:
-                length, content = _read_varint(message, at)
+                length, content = read_varint(message, at)
                 at = content + length
             case kind:
                 at += 4 if kind == 5 else 8
         yield key >> 3, message[content:at], message[begin:at]
-
-
-def _read_varint(message: Message, at: int) -> tuple[int, int]:
-    value = shift = 0
-    while True:
-        byte = message[at]
-        at += 1
-        value |= (byte & 127) << shift
-        shift += 7
-        if byte < 128:
-            return value, at
 
 
 def _varint(value: int) -> bytes:
@@ -67,5 +56,5 @@ def _varint(value: int) -> bytes:
     return bytes(out)
 
 
-def _field(number: int, content: Message) -> bytes:
-    return _varint(number << 3 | 2) + _varint(len(content)) + bytes(content)
+def _field(number: int, content: bytes) -> bytes:
+    return _varint(number << 3 | 2) + _varint(len(content)) + content

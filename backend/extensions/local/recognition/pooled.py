@@ -41,8 +41,6 @@ LONGEST_MS = 14_000
 """A part longer than this is cut at its quietest place; the encoder's work grows with the square of its length."""
 EARLIEST_CUT_MS = 5000
 
-_numbers = itertools.count(1)
-
 
 class RecognitionFailed(PeerError):
     """The recognizer did not answer, ended while it worked, or has too much to do."""
@@ -61,7 +59,7 @@ class PooledRecognizer:
         return f"PooledRecognizer({self.name}, {self._pool!r})"
 
     def start(self) -> PooledUtterance:
-        """Begin an utterance, for a call of its own."""
+        """Begin an utterance."""
         return PooledUtterance(self._pool)
 
 
@@ -81,7 +79,6 @@ class PooledUtterance:
     def __init__(self, pool: SpeechPool) -> None:
         self._pool = pool
         self._expected: tuple[str, ...] = ()
-        self._call = f"utterance {next(_numbers)}"
         self._pcm = bytearray()
         self._pauses = PauseTracker()
         self._settled: list[str] = []
@@ -96,7 +93,7 @@ class PooledUtterance:
         self._least = 0.0
 
     def __repr__(self) -> str:
-        return f"PooledUtterance({self._call}, {len(self._pcm) // BYTES_PER_MS} ms, {self._pauses!r})"
+        return f"PooledUtterance({len(self._pcm) // BYTES_PER_MS} ms, {self._pauses!r})"
 
     def expect(self, phrases: tuple[str, ...]) -> None:
         """Expect it to be one of these phrases, if it is brief; nothing to begin with."""
@@ -113,7 +110,7 @@ class PooledUtterance:
                 self._decoding.cancel()
             self._decoding_length = len(self._pcm)
             self._decoding_spare = not self._is_paused()
-            self._decoding = asyncio.create_task(self._decode_early(), name=f"{self._call} decodes early")
+            self._decoding = asyncio.create_task(self._decode_early(), name="utterance decodes early")
 
     async def partials(self) -> AsyncIterator[str]:
         """Yield the words that two decodings in a row agree on, each time there are more."""
@@ -237,7 +234,7 @@ class PooledUtterance:
     async def _decode(self, length: int, *, spare: bool = False) -> _Part | None:
         """Return the words of the first `length` bytes; None where a spare run gave way."""
         hearing = Hearing(bytes(self._pcm[:length]), self._decoded.heard.tokens, None if spare else self._expected)
-        pieces = [piece async for piece in self._pool.run(self._call, encode(hearing), spare=spare)]
+        pieces = [piece async for piece in self._pool.run(encode(hearing), spare=spare)]
         return _Part(length, decode_heard(pieces[-1]), spare) if pieces else None
 
     async def _settle_until(self, cut: int) -> None:

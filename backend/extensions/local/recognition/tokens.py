@@ -25,9 +25,6 @@ class Tokens:
         """Whether a token begins a word, or what stands for itself: a mark, or the end of "it's"."""
         self._of_word = lru_cache(MOST_WORDS)(self._split)
 
-    def __repr__(self) -> str:
-        return f"Tokens({len(self._pieces)})"
-
     def text(self, tokens: Sequence[int]) -> str:
         """Return the words of tokens, "tomorrow" and "goodbye" as one writes them now: the model has read old books."""
         joined = b"".join(self._pieces[token] for token in tokens if token < len(self._pieces))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
@@ -13,8 +12,6 @@ from backend.extensions.local.synthesis.requirements import require_voice_packag
 
 ENGINE = "backend.extensions.local.synthesis.jobs"
 """What a process of the pool loads."""
-
-_numbers = itertools.count(1)
 
 
 class PooledSynthesizer:
@@ -35,9 +32,7 @@ class PooledSynthesizer:
         if not sentence.strip():
             return
         try:
-            async with aclosing(
-                self._pool.run(f"sentence {next(_numbers)}", encode_job(SpeechJob(sentence, speed)))
-            ) as pieces:
+            async with aclosing(self._pool.run(encode_job(SpeechJob(sentence, speed)))) as pieces:
                 async for piece in pieces:
                     yield decode_piece(piece)
         except SpeechPoolFailed as error:
