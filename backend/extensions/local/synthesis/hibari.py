@@ -7,6 +7,7 @@ computes that inside, so one more output is asked of it.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from itertools import accumulate
@@ -137,20 +138,10 @@ def _written(sentence: str, verbalized: Verbalized, start: int, end: int, *, las
     places = [index for index, begin in enumerate(verbalized.starts) if begin >= start and (last or begin < end)]
     if not places:
         return "", []
-    cuts = _word_places(sentence)
-    cuts[0] = 0
+    _, *later = (word.start() for word in re.finditer(r"\S+", sentence))
+    cuts = [0, *later, len(sentence)]
     text = sentence[cuts[places[0]] : len(sentence) if last else cuts[places[-1] + 1]]
     return text, [verbalized.starts[place] - start for place in places]
-
-
-def _word_places(sentence: str) -> list[int]:
-    """Where the words of a sentence begin, and its end."""
-    places, inside = [], False
-    for place, each in enumerate(sentence):
-        if not each.isspace() and not inside:
-            places.append(place)
-        inside = not each.isspace()
-    return [*places, len(sentence)]
 
 
 def _pcm(samples: Samples) -> bytes:

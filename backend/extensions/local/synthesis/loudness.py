@@ -58,7 +58,7 @@ def gain_to(target_lufs: float, samples: Samples, sample_rate: int) -> float:
 
 def _k_weighted(samples: Samples, sample_rate: int) -> NDArray[np.float64]:
     # Zeros behind: the tail of the filters must not come round to the beginning.
-    size = _fast_size(samples.size + sample_rate // 10)
+    size = 1 << (samples.size + sample_rate // 10 - 1).bit_length()
     weighted = np.fft.irfft(np.fft.rfft(samples, size) * _response(size, sample_rate), size)
     return np.asarray(weighted[: samples.size])
 
@@ -74,12 +74,6 @@ def _block_powers(weighted: NDArray[np.float64], sample_rate: int) -> NDArray[np
 
 def _lufs(power: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(_OFFSET + 10 * np.log10(np.maximum(power, 1e-12)))
-
-
-def _fast_size(size: int) -> int:
-    """The next size with small factors only: a power of two, or three quarters of one."""
-    power = 1 << (size - 1).bit_length()
-    return power * 3 // 4 if power * 3 // 4 >= size else power
 
 
 @lru_cache(8)
