@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from asyncio.subprocess import Process
 
 from backend.errors import SetupError
@@ -11,19 +12,10 @@ from backend.extensions.local.settings import LocalSettings, OfflineSettings
 from backend.runtime.child_process import ChildFailed, ChildProcess, Command, running
 from backend.settings.settings import Settings
 
-NOT_FOR_IT = (
-    "OPENAI_API_KEY",
-    "AZURE_OPENAI__API_KEY",
-    "QWEN__API_KEY",
-    "XAI__API_KEY",
-    "GEMINI__API_KEY",
-    "ADMIN_TOKEN",
-    "SECRET_KEY",
-    "API_KEYS",
-    "REDIS_URL",
-    "REDIS_PASSWORD",
+GIVEN = re.compile(
+    r"PATH|HOME|USER|LANG|TZ|TMPDIR|(?:LC|LD|PYTHON|COV|OFFLINE|SSL)\w*|(?:HTTPS?|ALL|NO)_PROXY", re.IGNORECASE
 )
-"""Secrets of the server's that the child does not need."""
+"""The variables of ours that the child is given: nothing of the server's settings, which hold secrets."""
 
 
 class LocalResponder(ChildProcess):
@@ -72,7 +64,7 @@ class LocalResponder(ChildProcess):
 
 
 def _environment(settings: LocalSettings) -> dict[str, str]:
-    """Return the child's environment: ours without secrets, with its settings, which may come from `.env`."""
+    """Return the child's environment, with its settings, which may come from `.env`."""
     own = {
         "LOCAL_MODEL_URL": settings.model_url,
         "LOCAL_MODEL": settings.model,
@@ -80,4 +72,4 @@ def _environment(settings: LocalSettings) -> dict[str, str]:
         "LOCAL_VOICE": settings.voice,
         "LOCAL_VOICES_FOLDER": str(settings.voices_folder or ""),
     }
-    return {name: value for name, value in os.environ.items() if name not in NOT_FOR_IT} | own
+    return {name: value for name, value in os.environ.items() if GIVEN.fullmatch(name)} | own

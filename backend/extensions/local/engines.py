@@ -64,7 +64,8 @@ async def open_engines(*, at_once: bool = True) -> AsyncIterator[Engines]:
     """
     async with AsyncExitStack() as stack:
         recognizer, recognition = open_recognizer()
-        synthesizer, synthesis = _open_synthesizer()
+        synthesis = SpeechPool("speech synthesis", ENGINE)
+        synthesizer = PooledSynthesizer(chosen_voice(), synthesis)
         for pool in (recognition, synthesis):
             stack.push_async_callback(pool.close)
         model = _open_model()
@@ -88,14 +89,9 @@ async def open_engines(*, at_once: bool = True) -> AsyncIterator[Engines]:
 
 
 def _open_model() -> ChatModelDialogue | None:
-    if not os.environ.get("LOCAL_MODEL_URL", "").strip():
+    url = os.environ.get("LOCAL_MODEL_URL", "").strip()
+    if not url:
         return None  # and its client, which takes a second to import, is left out
-    from backend.extensions.local.dialogue.chat_model import model_from_environment
+    from backend.extensions.local.dialogue.chat_model import ChatModelDialogue
 
-    return model_from_environment()
-
-
-def _open_synthesizer() -> tuple[PooledSynthesizer, SpeechPool]:
-    name = chosen_voice()
-    pool = SpeechPool("speech synthesis", ENGINE)
-    return PooledSynthesizer(name, pool), pool
+    return ChatModelDialogue(url, os.environ.get("LOCAL_MODEL", ""), os.environ.get("LOCAL_MODEL_KEY", ""))

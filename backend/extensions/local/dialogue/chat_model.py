@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -257,11 +256,3 @@ def _join(calls: dict[int, Call], piece: Any) -> None:
         index = max(calls)
         before = calls[index]
     calls[index] = Call(before.name if before else name, (before.arguments if before else "") + more)
-
-
-def model_from_environment() -> ChatModelDialogue | None:
-    """Return the dialogue by the model that `LOCAL_MODEL_URL` names; None where it is not set."""
-    url = os.environ.get("LOCAL_MODEL_URL", "").strip()
-    if not url:
-        return None
-    return ChatModelDialogue(url, os.environ.get("LOCAL_MODEL", ""), os.environ.get("LOCAL_MODEL_KEY", ""))

@@ -163,7 +163,7 @@ class Phrases:
     def __init__(self, texts: Sequence[str]) -> None:
         found = [_phrases(text) for text in texts]
         known = Counter(phrase for each in found for phrase in each)
-        self._size = len(texts)
+        self._texts = tuple(texts)
         self._rarity = {phrase: math.log(1 + len(texts) / count) for phrase, count in known.items()}
         self._unknown = math.log(1 + len(texts))
         self._holders: dict[str, tuple[NDArray[np.intp], NDArray[np.float64]]] = {}
@@ -176,14 +176,11 @@ class Phrases:
 
     def among(self) -> NDArray[np.float64]:
         """Return how much each of the texts shares with each."""
-        shared = np.zeros((self._size, self._size))
-        for at, weights in self._holders.values():
-            shared[np.ix_(at, at)] += np.outer(weights, weights)
-        return shared
+        return np.array([self.shared(text) for text in self._texts])
 
     def shared(self, text: str) -> NDArray[np.float64]:
         """Return how much a text shares with each of them."""
-        shared = np.zeros(self._size)
+        shared = np.zeros(len(self._texts))
         for phrase, weight in self._weighed(_phrases(text)):
             if phrase in self._holders:
                 at, weights = self._holders[phrase]

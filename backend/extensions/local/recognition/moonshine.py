@@ -51,7 +51,27 @@ class MoonshineEngine:
         self._model = MoonshineModel(threads=int(os.environ.get("SPEECH_THREADS", "1")))
 
     def __call__(self, payload: bytes) -> Iterator[bytes]:
-        return recognise(self._model, payload)
+        """Yield b"" after each step, and the `Heard` at last."""
+        hearing, model = decode_hearing(payload), self._model
+        pcm = voiced_part(hearing.pcm)
+        if not pcm:
+            yield encode(Heard())
+            return
+        yield b""
+        samples, outcomes = prepared(pcm), list[Decoded]()
+        is_brief = bool(hearing.expected) and len(pcm) <= BRIEF
+        for decoded in model.transcribe(samples, hearing.draft, _searches(hearing, model.tokens, is_brief=is_brief)):
+            if decoded:
+                outcomes.append(decoded)
+                if is_brief and model.tokens.text(decoded.tokens) in (hearing.expected or ()):
+                    break
+            yield b""
+        chosen, heard = chosen_of(*outcomes), Heard()
+        if is_brief:  # what they are is expected, and nothing else is to be made of them
+            chosen = replace(chosen, others=())
+        if is_believable(outcomes[0]) or is_believable(chosen):
+            heard = _heard(model, chosen, len(samples) / RATE)
+        yield encode(heard)
 
     def stop(self) -> None:
         """Break off what is computed within milliseconds: words while the caller speaks never delay the final ones."""
@@ -59,30 +79,6 @@ class MoonshineEngine:
 
 
 load = MoonshineEngine
-
-
-def recognise(model: MoonshineModel, payload: bytes) -> Iterator[bytes]:
-    """Yield b"" after each step, and the `Heard` at last."""
-    hearing = decode_hearing(payload)
-    pcm = voiced_part(hearing.pcm)
-    if not pcm:
-        yield encode(Heard())
-        return
-    yield b""
-    samples, outcomes = prepared(pcm), list[Decoded]()
-    is_brief = bool(hearing.expected) and len(pcm) <= BRIEF
-    for decoded in model.transcribe(samples, hearing.draft, _searches(hearing, model.tokens, is_brief=is_brief)):
-        if decoded:
-            outcomes.append(decoded)
-            if is_brief and model.tokens.text(decoded.tokens) in (hearing.expected or ()):
-                break
-        yield b""
-    chosen, heard = chosen_of(*outcomes), Heard()
-    if is_brief:  # what they are is expected, and nothing else is to be made of them
-        chosen = replace(chosen, others=())
-    if is_believable(outcomes[0]) or is_believable(chosen):
-        heard = _heard(model, chosen, len(samples) / RATE)
-    yield encode(heard)
 
 
 def _searches(hearing: Hearing, tokens: Tokens, *, is_brief: bool) -> list[BeamSearch]:

@@ -11,17 +11,11 @@ import msgspec
 
 from backend.extensions.local.synthesis.base import Piece
 
+Job = tuple[str, float]
+"""A sentence, and how fast it is to be spoken."""
 
-class SpeechJob(msgspec.Struct, frozen=True):
-    """A sentence, and how fast it is to be spoken."""
-
-    sentence: str
-    speed: float = 1.0
-
-
-encode_job = msgspec.msgpack.Encoder().encode
-_decode_job = msgspec.msgpack.Decoder(SpeechJob).decode
-encode_piece = msgspec.msgpack.Encoder().encode
+encode = msgspec.msgpack.Encoder().encode
+_decode_job = msgspec.msgpack.Decoder(Job).decode
 decode_piece = msgspec.msgpack.Decoder(Piece).decode
 
 
@@ -35,7 +29,6 @@ def load() -> Callable[[bytes], Iterator[bytes]]:
     voice.warm_up()
 
     def speak(raw: bytes) -> Iterator[bytes]:
-        job = _decode_job(raw)
-        return map(encode_piece, voice.pieces(job.sentence, job.speed))
+        return map(encode, voice.pieces(*_decode_job(raw)))
 
     return speak

@@ -7,7 +7,7 @@ from contextlib import aclosing
 
 from backend.extensions.local.speech_pool import SpeechPool, SpeechPoolFailed
 from backend.extensions.local.synthesis.base import Piece, SynthesisFailed
-from backend.extensions.local.synthesis.jobs import SpeechJob, decode_piece, encode_job
+from backend.extensions.local.synthesis.jobs import decode_piece, encode
 from backend.extensions.local.synthesis.requirements import require_voice_packages
 
 ENGINE = "backend.extensions.local.synthesis.jobs"
@@ -32,7 +32,7 @@ class PooledSynthesizer:
         if not sentence.strip():
             return
         try:
-            async with aclosing(self._pool.run(encode_job(SpeechJob(sentence, speed)))) as pieces:
+            async with aclosing(self._pool.run(encode((sentence, speed)))) as pieces:
                 async for piece in pieces:
                     yield decode_piece(piece)
         except SpeechPoolFailed as error:
