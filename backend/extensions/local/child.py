@@ -9,7 +9,7 @@ from asyncio.subprocess import Process
 
 from backend.errors import SetupError
 from backend.extensions.local.settings import LocalSettings, OfflineSettings
-from backend.runtime.child_process import ChildFailed, ChildProcess, Command, running
+from backend.runtime.child_process import ChildProcess, Command, running
 from backend.settings.settings import Settings
 
 GIVEN = re.compile(
@@ -32,16 +32,6 @@ class LocalResponder(ChildProcess):
     def __repr__(self) -> str:
         return f"LocalResponder({self.url or 'not started'}, {super().__repr__()})"
 
-    async def start(self) -> None:
-        """Start it, and wait until it listens. Raises `SetupError`, in the child's own words where it has any."""
-        try:
-            await super().start()
-        except ChildFailed as error:
-            raise SetupError(
-                "The local Responder did not start.",
-                hint=f"Run `python -m {self._module}` to see why, or set OPENAI_API_KEY.",
-            ) from error
-
     def _serve(self) -> Command:
         port = self.url.rpartition(":")[2] or "0"
         command = [*running(self._module), "--exit-with-parent", "--port", port]
@@ -52,15 +42,16 @@ class LocalResponder(ChildProcess):
         return Command(command, _environment(self._local), pipes=True)
 
     async def _read_address(self, process: Process) -> None:
-        """Read the first line of its output, which says where it listens, or why it cannot start."""
+        """Read the first line of its output: where it listens, or why it cannot start, which is raised."""
         assert process.stdout is not None
         try:
             told = json.loads(await process.stdout.readline())
-            if "error" in told:
-                raise SetupError(told["error"], hint=told["hint"])
-            self.url = told["listening"]
-        except (ValueError, KeyError) as error:
-            raise ChildFailed("It did not say where it listens.") from error
+        except ValueError:
+            hint = f"Run `python -m {self._module}` to see why, or set OPENAI_API_KEY."
+            raise SetupError("The local Responder did not start.", hint=hint) from None
+        if "error" in told:
+            raise SetupError(told["error"], hint=told["hint"])
+        self.url = told["listening"]
 
 
 def _environment(settings: LocalSettings) -> dict[str, str]:

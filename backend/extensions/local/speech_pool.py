@@ -78,7 +78,7 @@ class SpeechPool:
     def __init__(self, name: str, engine: str, limits: PoolLimits = USUAL) -> None:
         """`engine` is a module with a `load()` that returns an `Engine` (`speech_worker.py`); `name` stands in logs."""
         self.name = name
-        self._limits = limits
+        self.limits = limits
         self._waiting: deque[_Job] = deque()
         self._wanted = asyncio.Condition()
         self._count = 0
@@ -89,11 +89,6 @@ class SpeechPool:
 
     def __repr__(self) -> str:
         return f"SpeechPool({self.name}, {self.ready} of {len(self._workers)} ready, {self.depth} waiting)"
-
-    @property
-    def limits(self) -> PoolLimits:
-        """Return what the pool takes on."""
-        return self._limits
 
     @property
     def depth(self) -> int:
@@ -142,7 +137,7 @@ class SpeechPool:
 
         Close the iterator to stop early. A `spare` job ends without a further piece as soon as another one waits.
         """
-        if self.depth >= self._limits.most_waiting:
+        if self.depth >= self.limits.most_waiting:
             raise SpeechPoolFailed(f"{self.name} has too much to do.")
         self.start()
         self._count = (self._count + 1) % 2**32
@@ -168,7 +163,7 @@ class SpeechPool:
     async def _next_piece(self, job: _Job) -> bytes | None:
         try:
             # Longer than a process may be silent, and than its end takes: what it reports comes first.
-            async with asyncio.timeout(2 * self._limits.within_s):
+            async with asyncio.timeout(2 * self.limits.within_s):
                 piece = await job.pieces.get()
         except TimeoutError:
             raise SpeechPoolFailed(f"{self.name} did not answer in time.") from None

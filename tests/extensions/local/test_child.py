@@ -44,7 +44,7 @@ async def running(folder: Path) -> AsyncIterator[tuple[LocalResponder, psutil.Pr
     """A started child, scripted so that it is quick, and its process."""
     script = folder / "script.json"
     script.write_text(SCRIPT)
-    offline = LocalResponder(load_settings(offline={"script": script}))
+    offline = LocalResponder(load_settings(offline_script=script))
     try:
         await offline.start()
         yield offline, one(ours())
@@ -71,7 +71,7 @@ async def test_a_child_that_dies_comes_back_at_the_same_address(tmp_path: Path) 
 
 
 async def test_a_child_that_cannot_start_is_an_error_that_says_how_to_find_out_why(tmp_path: Path) -> None:
-    offline = LocalResponder(load_settings(offline={"script": tmp_path / "no such script.json"}))
+    offline = LocalResponder(load_settings(offline_script=tmp_path / "no such script.json"))
     with pytest.raises(SetupError) as failed:
         await offline.start()
     assert "python -m backend.testing.offline" in failed.value.hint
@@ -80,7 +80,7 @@ async def test_a_child_that_cannot_start_is_an_error_that_says_how_to_find_out_w
 
 
 async def test_a_voice_there_is_not_is_refused_in_the_servers_own_words_with_those_there_are() -> None:
-    local = LocalResponder(load_settings(local={"voice": "nobody"}))
+    local = LocalResponder(load_settings(local_voice="nobody"))
     with pytest.raises(SetupError, match="no voice 'nobody'; there are: heart") as failed:
         await local.start()
     assert "LOCAL_VOICE" in failed.value.hint

@@ -29,8 +29,6 @@ from backend.runtime.json_objects import Json
 
 log = logging.getLogger(__name__)
 
-SHORT = frozenset({"filler", "nudge", "goodbye", "greeting"})
-"""Purposes of one sentence, for which fixed words will do where the model is slow or away."""
 UNREACHABLE = "I am sorry, I cannot reach my language model. Please check that it is running."
 UNKNOWN_MODEL = "I am sorry, my language model is not set up: its server does not know the model by that name."
 REFUSED = "I am sorry, my language model refused that. The server's log says why."
@@ -86,12 +84,10 @@ class ChatModelDialogue:
     async def warm_up(self) -> None:
         """Ask for one token, so that the server loads the model; a failure is logged only."""
         try:
-            async with asyncio.timeout(self._limits.first_s):
-                async with aclosing(self._pieces([{"role": "user", "content": "Hello."}], [], most=1)) as pieces:
-                    async for _ in pieces:
-                        break
-        except (ModelFailed, TimeoutError) as failed:
-            log.warning("The language model is not ready: %s", failed or "it does not answer in time.")
+            async with aclosing(self._pieces([{"role": "user", "content": "Hello."}], [], most=1)) as pieces:
+                await anext(pieces, None)
+        except ModelFailed as failed:
+            log.warning("The language model is not ready: %s", failed)
 
     async def close(self) -> None:
         """Close the connections to the server."""
@@ -118,7 +114,7 @@ class ChatModelDialogue:
         if dictated := wording.dictated(order.instructions):
             yield Sentence(dictated)
             return
-        if purpose in SHORT:
+        if purpose in wording.PURPOSES:  # one sentence; fixed words will do where the model is slow or away
             yield Sentence(await self._short(order, purpose))
             return
         said = False

@@ -23,10 +23,11 @@ from onnxruntime.capi.onnxruntime_pybind11_state import Fail, InvalidArgument, I
 from backend.errors import SetupError
 from backend.extensions.local.synthesis.base import Piece
 from backend.extensions.local.synthesis.clauses import clauses, pause_ms
-from backend.extensions.local.synthesis.edges import SAMPLE_RATE, trimmed
+from backend.extensions.local.synthesis.edges import trimmed
 from backend.extensions.local.synthesis.loudness import TARGET_LUFS, Samples, gain_to
 from backend.extensions.local.synthesis.verbalize.verbalizer import Verbalized, verbalize
 from backend.extensions.local.synthesis.voice_files import VoiceFile
+from backend.media.frame import SAMPLE_RATE
 
 LONGEST_TEXT = 2000
 """Characters of one sentence; what is longer is cut: a minute and a half of speech without a full stop is a mistake."""
@@ -72,9 +73,6 @@ class HibariVoice:
             done = end
         if not words and sentence.strip():
             yield Piece(sentence, b"", (0,) * len(sentence.split()), 0)
-
-    def __repr__(self) -> str:
-        return f"<HibariVoice {self.name}>"
 
     def _speak(self, words: Sequence[str], speed: float) -> tuple[Samples, list[int]]:
         """The sound of some words, and when each begins in milliseconds."""

@@ -85,9 +85,7 @@ def _labelled(match: re.Match[str]) -> str:
 
 def _room(match: re.Match[str]) -> str:
     hundreds, rest = match[2][0], match[2][1:]
-    spoken = (
-        f"oh {cardinal(rest[1])}" if rest[0] == "0" and rest != "00" else "hundred" if rest == "00" else cardinal(rest)
-    )
+    spoken = {"0": f"oh {cardinal(rest[1])}"}.get(rest[0], cardinal(rest)) if rest != "00" else "hundred"
     return f"{match[1]} {cardinal(hundreds)} {spoken}"
 
 
