@@ -144,7 +144,8 @@ class SpeechPool:
         job = _Job(self._count, payload, spare)
         if not self.idle:
             for worker in self._workers:
-                worker.give_way()
+                if worker.job and worker.job.spare:
+                    worker.cancel(worker.job)
         self._waiting.append(job)
         async with self._wanted:
             self._wanted.notify()
@@ -209,11 +210,6 @@ class _Worker:
         await self.child.close()
         if job is not None:
             job.pieces.put_nowait(SpeechPoolFailed(f"{self._name} was closed."))
-
-    def give_way(self) -> None:
-        """Break off the job in hand if it is spare."""
-        if self.job and self.job.spare:
-            self.cancel(self.job)
 
     def cancel(self, job: _Job) -> None:
         """Tell the process that nobody wants the rest of `job`, if it is the one in hand."""

@@ -17,7 +17,7 @@ from aiosipua.auth import SipDigestAuth
 from backend.extensions.sip.sdp import CodecName
 from backend.media.resample import resample
 from tests.extensions.sip.sip_phone import HERE, free_port, sip_phone
-from tests.support.offline_peer import OfflinePeer, running_peer
+from tests.support.offline_peer import OfflinePeer
 from tests.support.operator import ADMIN, sessions
 from tests.support.running_server import RunningServer, running_server
 from tests.support.speech import samples_of, speech
@@ -50,12 +50,6 @@ snd_path {folder}
 sip_listen 127.0.0.1:0
 net_interface 127.0.0.1
 """
-
-
-@pytest.fixture(scope="module")
-def peer() -> Iterator[OfflinePeer]:
-    with running_peer() as running:
-        yield running
 
 
 @pytest.fixture(scope="module")
