@@ -29,6 +29,7 @@ VOICES: dict[str, Callable[[str], bytes]] = {"hibari": speak, "flite": speech}
 
 @pytest.mark.slow
 @pytest.mark.realtime
+@pytest.mark.long
 async def test_spoken_questions_reach_the_plugins_tool_and_its_results_are_heard(tmp_path: Path) -> None:
     (tmp_path / "paint.py").write_text(PAINT)
     recognizer, pool = open_recognizer()

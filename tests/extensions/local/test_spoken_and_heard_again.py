@@ -34,6 +34,7 @@ async def talk(server: RunningServer, question: str, folder: Path) -> tuple[str,
 
 
 @pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.realtime
 async def test_two_calls_at_once_are_understood_and_what_they_hear_can_be_recognized(tmp_path: Path) -> None:
     recognizer, pool = open_recognizer()

@@ -36,7 +36,9 @@ def server(peer: OfflinePeer) -> Iterator[RunningServer]:
         yield running
 
 
-@pytest.mark.parametrize("number", [0, 1], ids=["websocket", "webrtc"])
+@pytest.mark.parametrize(
+    "number", [pytest.param(0, id="websocket", marks=pytest.mark.long), pytest.param(1, id="webrtc")]
+)
 async def test_a_program_of_the_how_to_prints_the_answer(
     number: int, peer: OfflinePeer, server: RunningServer, tmp_path: Path
 ) -> None:
