@@ -165,8 +165,6 @@ class Settings(BaseSettings):
         None, description="Brave Search key, for web searches where SEARXNG_URL is unset."
     )
     brave_url: str = Field("https://api.search.brave.com/res/v1", description="Brave Search's API.")
-    ncbi_url: str = Field("https://eutils.ncbi.nlm.nih.gov/entrez/eutils", description="PubMed (NCBI E-utilities).")
-    ncbi_api_key: SecretStr | None = Field(None, description="NCBI key, for more PubMed requests per second.")
     research_delay_s: Seconds = Field(
         0, description="For demonstrations: least seconds of the research Thinker; 30 shows how a slow one is covered."
     )

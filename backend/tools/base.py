@@ -178,6 +178,8 @@ class Tool:
     """Further names a call may use; nobody is offered the tool under these."""
     client_side: bool = False
     """True if the client of the turn carries it out: the turn ends with its call."""
+    searches: str = ""
+    """The source that it searches, as in "the web": research makes use of all such tools that it has; empty: none."""
     source: str = LOCAL
     deadline_s: float = DEADLINE_S
     output_cap: int = OUTPUT_CAP
@@ -237,6 +239,7 @@ def tool(
     always: bool = False,
     clients: Iterable[Client] = OURS,
     also_called: tuple[str, ...] = (),
+    searches: str = "",
     deadline_s: float = DEADLINE_S,
     output_cap: int = OUTPUT_CAP,
 ) -> Callable[[F], F]:
@@ -287,6 +290,7 @@ def tool(
             always=always,
             clients=allowed,
             also_called=also_called,
+            searches=searches,
             deadline_s=deadline_s,
             output_cap=output_cap,
         )

@@ -50,6 +50,7 @@ SAMPLES = (
     guidance="News: tell the two or three most important items in a sentence each, and name the source of each.",
     clients=OURS | {"copilot"},
     untrusted=True,
+    searches="the news",
 )
 async def get_news_headlines(
     http: AsyncClient,

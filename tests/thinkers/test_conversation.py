@@ -34,7 +34,7 @@ CONVERSATION = {
 def scene(messages: list[dict[str, Any]], tools: list[dict[str, Any]]) -> Scene:
     """A model that calls the tool named in the question, plans for research, and answers."""
     if "Reply with JSON only" in messages[0]["content"]:
-        searches = [{"query": "holidays", "sources": ["web", "news", "documents", "medicine"]}]
+        searches = [{"query": "holidays", "sources": ["web_search", "get_news_headlines", "kb_search"]}]
         return [json.dumps({"searches": [] if "Findings" in messages[-1]["content"] else searches})]
     if messages[0]["content"].startswith("You check an answer"):
         return ["CORRECT"]

@@ -184,7 +184,6 @@ async def test_the_tools_that_come_with_the_server_are_for_outsiders_only_where_
         assert core & {each.name for each in registry.offered("external")} == {
             "calculate",
             "get_current_weather",
-            "pubmed_search",
         }
         assert {each.name for each in registry.offered("external")} < {
             each.name for each in registry.offered("copilot")
