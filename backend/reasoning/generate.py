@@ -40,7 +40,7 @@ async def call_function(tools: Toolbox, text: str, context: ToolContext | None =
 
     A call that is unknown, malformed or fails comes back as a failed result that lists the tools.
     """
-    reader = TagReader(tools.names)
+    reader = TagReader()
     calls = [call_of(piece) for piece in (*reader.feed(text), *reader.finish()) if not isinstance(piece, TextDelta)]
     if not calls:
         return None

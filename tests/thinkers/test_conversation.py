@@ -62,7 +62,7 @@ async def test_every_thinker_of_the_core_answers_from_its_services(tmp_path: Pat
         assert answers.pop(own).citations == ()  # nor do the user's own affairs
     assert all(answer.citations for answer in answers.values())
     assert Citation("Handbook, Holidays") in answers["research"].citations
-    assert answers["research"].tool_calls == 4
+    assert answers["research"].tool_calls == 3
 
 
 async def test_a_thinker_sees_ten_turns_unless_its_manifest_says_otherwise() -> None:
