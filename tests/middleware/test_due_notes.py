@@ -9,8 +9,7 @@ from fakeredis import FakeAsyncRedis
 
 from backend.agent.context import Note
 from backend.middleware.base import Asked
-from backend.middleware.pipeline import Pipeline
-from backend.middleware.plan import discover
+from backend.middleware.pipeline import Pipeline, discover
 from backend.storage.memory import Memory
 from backend.testing.memory import FakeMemory
 from backend.users.notes import Notes

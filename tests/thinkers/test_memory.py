@@ -13,8 +13,7 @@ from backend.app.thinkers import build_thinkers
 from backend.chat.chat import Chat
 from backend.chat.turn import ChatRequest
 from backend.chat.turn_runner import ChatDependencies
-from backend.middleware.pipeline import Pipeline
-from backend.middleware.plan import discover
+from backend.middleware.pipeline import Pipeline, discover
 from backend.settings.settings import load_settings
 from backend.storage.memory import Memory
 from backend.storage.outbox import Outbox
