@@ -185,7 +185,7 @@ def read_call(text: str) -> ParsedCall | None:
         return None
     if not isinstance(value, dict) or not isinstance(name := value.get("name"), str) or not name.strip():
         return None
-    arguments = next((value[each] for each in FIELDS if each in value), {})
+    arguments: Any = next((value[each] for each in FIELDS if each in value), {})
     written = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
     return ParsedCall(name.strip(), written)
 

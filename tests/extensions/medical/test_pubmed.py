@@ -11,6 +11,7 @@ from backend.citations import Citation
 from backend.extensions.medical.pubmed_search import ABSTRACT_LIMIT, pubmed_search
 from backend.extensions.medical.settings import MedicalSettings
 from backend.extensions.medical.stand_in import ABSTRACTS, pubmed
+from backend.settings.settings import load_settings
 from backend.testing.services.server import ApiServer, Handler, Reply, Request, json_reply, serving, text_reply
 from backend.tools import fetch
 from backend.tools.base import Result
@@ -20,7 +21,8 @@ from tests.support.troubles import every_trouble
 
 async def searched(handler: Handler = pubmed, **arguments: Any) -> tuple[Result, ApiServer]:
     async with serving(handler) as server, httpx2.AsyncClient(verify=False) as http:
-        settings = MedicalSettings(_env_file=None, ncbi_url=server.url, ncbi_api_key="k")
+        given = {"ncbi_url": server.url, "ncbi_api_key": "k"}
+        settings = load_settings(_env_file=None, medical=given).of(MedicalSettings)
         return await pubmed_search(http, settings, **{"query": "vitamin d", **arguments}), server
 
 
