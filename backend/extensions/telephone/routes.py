@@ -20,7 +20,7 @@ from backend.http.context import Context, Here, context_of
 from backend.http.errors import note_error
 from backend.http.identity import refuse
 from backend.http.phone_calls import PHONE, reserve_phone_call
-from backend.sessions.registry import Session, SessionState
+from backend.sessions.session import Session, SessionState
 from backend.transports.media_stream import MediaStreamTransport
 from backend.transports.media_stream_framing import StreamFraming, StreamStarted
 
