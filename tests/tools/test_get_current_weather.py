@@ -12,11 +12,9 @@ from backend.errors import ToolFailed
 from backend.settings.settings import load_settings
 from backend.testing.services import open_meteo
 from backend.testing.services.server import Handler, Reply, Request, json_reply, serving, text_reply
-from backend.tools import fetch
 from backend.tools.base import Result
 from backend.tools.get_current_weather import get_current_weather
 from backend.tools.own_profile import OwnProfile
-from tests.support.troubles import every_trouble
 
 STRANGER = OwnProfile("", None)
 
@@ -107,22 +105,14 @@ async def test_no_such_place_is_said_and_never_made_up(nowhere: str) -> None:
 
 
 @pytest.mark.parametrize("where", ["/v1/search", "/v1/forecast"])
-@every_trouble
-async def test_trouble_gives_a_sample_that_is_labelled(trouble: Reply, where: str) -> None:
+async def test_trouble_gives_a_sample_that_is_labelled(where: str) -> None:
     result = await weather(
-        "Seattle", lambda request: trouble if request.path == where else open_meteo.answering(request)
+        "Seattle", lambda request: Reply(503) if request.path == where else open_meteo.answering(request)
     )
     assert result.sample
     assert "sample" in result.note
     assert result.data["place"] == {"name": "Seattle"}
     assert "local_time" not in result.data["current"]
-
-
-async def test_a_service_that_is_slow_gives_a_labelled_sample(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fetch, "TIMEOUT_S", 0.1)
-    result = await weather("Seattle", lambda request: json_reply({}, delay_s=5))
-    assert result.sample
-    assert "does not answer" in result.note
 
 
 async def test_nobody_there_gives_a_labelled_sample() -> None:
@@ -148,10 +138,3 @@ async def test_a_temperature_that_is_none_gives_a_labelled_sample(wrong: Any) ->
         return text_reply(json.dumps(forecast).replace("Infinity", "1e999"))
 
     assert (await weather("Seattle", handler)).sample
-
-
-async def test_an_endless_answer_is_cut_off() -> None:
-    endless = Reply(parts=[b"x" * 500_000] * 10)
-    result = await weather("Seattle", lambda request: endless)
-    assert result.sample
-    assert "far too much" in result.note
