@@ -16,7 +16,6 @@ from dataclasses import asdict, dataclass, replace
 import msgspec
 
 from backend.agent.turn import say_sample
-from backend.citations import as_texts, from_texts
 from backend.models.base import quoted
 from backend.thinkers.base import Answer, Manifest
 from backend.thinkers.run import ThinkerRun
@@ -221,13 +220,12 @@ async def _searched(run: ThinkerRun, search: Search) -> ToolResult:
     """Search once: an earlier run's result is as good; a failure is tried again by the next run."""
     name = f"{search.source}: {search.query}"
     if (saved := run.checkpoints.load(name)) is not None:
-        result = msgspec.convert(saved | {"citations": ()}, ToolResult)
-        return replace(result, citations=from_texts(saved["citations"]))
+        return msgspec.convert(saved, ToolResult)
     tool = run.dependencies.toolbox.get_tool(search.source)
     words_go_in = next(iter(tool.parameters["properties"])) if tool else "query"
     result = await run.call(search.source, {words_go_in: search.query[:200]})
     if result.error is None:
-        await run.checkpoints.save(name, asdict(result) | {"citations": as_texts(result.citations)})
+        await run.checkpoints.save(name, msgspec.to_builtins(result))
     return result
 
 
