@@ -31,13 +31,8 @@ def everything(request: Request) -> Reply:
 
 
 def settings_for(url: str, **more: Any) -> Settings:
-    return load_settings(
-        _env_file=None,
-        searxng_url=url,
-        newsapi_url=url,
-        newsapi_api_key=newsapi.KEY,
-        **more,
-    )
+    keys: dict[str, Any] = {"newsapi_api_key": newsapi.KEY}
+    return load_settings(_env_file=None, **{"searxng_url": url, "newsapi_url": url} | keys | more)
 
 
 NOTHING_MORE = plan()

@@ -17,7 +17,6 @@ from backend.errors import BadPlugin, ToolFailed
 from backend.models.base import ToolCall
 from backend.settings.settings import Settings
 from backend.testing.model import ScriptedModel
-from backend.thinkers.base import Manifest
 from backend.tools.base import CLIENTS, EVERYONE, OURS, Client, Result, Tool, tool
 from backend.tools.discovery import folder_modules, package_modules
 from backend.tools.registry import Registry, discover, tools_of
@@ -170,11 +169,6 @@ async def test_a_narrowed_box_takes_another_servers_tool_when_it_comes() -> None
 def test_a_tool_nobody_could_have_is_refused() -> None:
     with pytest.raises(BadPlugin, match="near__find"):
         box(Other()).only(["near__find"])
-
-
-def test_a_manifest_may_name_another_servers_tool_before_it_is_there() -> None:
-    manifest = Manifest("tides", "Tides", "tides", "When?", "Tell.", tools=("far__find",))
-    assert box(Other()).only(manifest.tools).names == ()
 
 
 async def test_the_tools_that_come_with_the_server_are_for_outsiders_only_where_harmless() -> None:
