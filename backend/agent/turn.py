@@ -131,7 +131,7 @@ class Turn:
         self._add(replace(question, message_id=message_id) if message_id else question)
         for exchange in exchanges:
             asked, *results = exchange.unit(time.time(), self.mode)
-            self._passing[asked.message_id] = {call.id for call in asked.tool_calls}  # made anew in every turn
+            self._passing[asked.message_id] = {call.id for call in asked.tool_calls}  # made again in every turn
             self.context.add(asked, *results)
         repeated = 0
         for _ in range(self.agent.rounds):
@@ -173,7 +173,7 @@ class Turn:
             except ModelUnavailable:
                 if is_last or self.agent.shown or not self.partial:
                     raise
-                self.partial, calls = "", []  # nobody has seen them
+                self.partial, calls = "", []  # they were not shown
         self.tokens += end.tokens_in + end.tokens_out
         self.tokens_out += end.tokens_out
         self.metrics.total_tokens += end.tokens_in + end.tokens_out

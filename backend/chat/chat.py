@@ -208,7 +208,7 @@ class Chat:
             task.exception()
         turn.fail(NoAnswer(BROKEN_OFF, hint=AGAIN))
         if self._by_message.get(key) is turn and not turn.answered:
-            del self._by_message[key]  # a retry asks anew
+            del self._by_message[key]  # a retry asks again
         while len(self._by_message) > RECENT + len(self._tasks):
             oldest = next(key for key, each in self._by_message.items() if each.over)
             del self._by_message[oldest]
@@ -216,7 +216,7 @@ class Chat:
     async def _store(self, request: ChatRequest, reply: ChatReply) -> None:
         value = msgspec.json.encode(_StoredReply(request.text, reply)).decode()
         storing = self._dependencies.memory.cache_put(request.user_id, _key(request), value, HISTORY_TTL_S)
-        warning = "a reply could not be stored, so a retry after a restart is answered anew"
+        warning = "a reply could not be stored, so a retry after a restart is answered again"
         await briefly(storing, None, within_s=MEMORY_WITHIN_S, warning=warning)
 
     async def _stop(self, turns: list[tuple[asyncio.Task[None], ChatTurn]]) -> None:

@@ -49,7 +49,7 @@ INPUTS_LIMIT = 200
 INPUT_CHARS = 4_000
 """Characters of one input; the rest is cut."""
 CHANNEL_KEEP_S = 14 * 86_400
-"""Seconds a channel nobody reads is kept."""
+"""Seconds an unread channel is kept."""
 SWEEP = 50
 """Entries searched for inputs to drop."""
 HISTORY_LIMIT = 100
@@ -127,7 +127,7 @@ class Plan(msgspec.Struct, frozen=True):
     at: float
     entries: tuple[str, ...]
     sources: tuple[str, ...] = ()
-    """The tasks whose results are among them."""
+    """The tasks that ended in one of them."""
     decision: str = ""
     """The words to notify the user with; empty: none."""
     actions: tuple[Action, ...] = ()

@@ -8,7 +8,7 @@
     turn.answer                                        # as amended
 
 The pre-steps of a voice turn run when a Thinker is asked, which is not on the audio path; its post-steps run when it
-is over, in a task of ours: `later` returns at once, and the call never waits for them.
+is over, in a task of ours: the call never waits for `later`.
 
 The order is fixed at start-up, over all steps: a cycle, a name twice, or a dependency that does not exist stops the
 server there. The steps a turn leaves out (another stage, another mode, not named) only leave gaps in that order.
@@ -47,12 +47,12 @@ DETACHED_WITHIN_S = 60.0
 LATER_LIMIT = 200
 """Turns that may wait for their post-steps; of more, the oldest is dropped."""
 LATER_AT_ONCE = 4
-"""Turns whose post-steps run at the same time."""
+"""Turns that may run their post-steps at the same time."""
 STOP_WITHIN_S = 2.0
 """Seconds cancelled post-steps get to clean up."""
 
 OnAmended = Callable[[WholeTurn], Awaitable[None]]
-"""Called with a turn whose answer was amended."""
+"""Called with a turn, when its answer was amended."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -30,11 +30,11 @@ class ReasoningRequest:
     text: str = field(repr=False)
     strategy: Strategy = "mono"
     context: ToolContext = field(default_factory=lambda: ToolContext(""), repr=False)
-    """On whose behalf tools run."""
+    """The user and the turn for which tools run."""
     source_mode: SourceMode = "chat"
     """How the result is delivered."""
     tools: tuple[str, ...] = ()
-    """Names of the tools it may use, never all. Those that need consent refuse, since nobody can be asked."""
+    """Names of the tools it may use, never all. Those that need consent refuse, since no user can be asked."""
     situation: Situation | None = field(default=None, repr=False)
     guidance: str = ""
     """Further instructions for the model that words the result."""

@@ -26,7 +26,7 @@ AT_ONCE = 16
 
 
 class Reasoner:
-    """Thinks any number of tasks through at once. `agent` holds the model and every tool there is."""
+    """Thinks any number of tasks through at the same time. `agent` holds the model and every tool there is."""
 
     def __init__(
         self,

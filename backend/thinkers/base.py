@@ -96,7 +96,7 @@ class Manifest:
     tier: Literal["fast", "advanced"] = "fast"
     """Which of the two configured models thinks."""
     tools: tuple[str, ...] = ()
-    """Names of the tools it may call. A Thinker whose tools do not all exist is refused."""
+    """Names of the tools it may call. A Thinker is refused if one does not exist."""
     cache_ttl_s: int = 120
     """Seconds an answer may be served again; 0: never."""
     cache_scope: Literal["shared", "user"] = "shared"

@@ -1,9 +1,9 @@
-"""The answer cache: `cache:{domain}:{hash}` in memory, and one computation for everybody who asks at once.
+"""The answer cache: `cache:{domain}:{hash}` in memory, and one computation for all who ask at the same time.
 
 The key covers the normalised question and what parts its answers: the user's date, their unit and language, and
 everything personal the Thinker is shown. An answer is kept for everybody unless anything personal went into it: what
 was shown, or what a tool asked of the profile, such as the home of a user who named no place. That one is kept in its
-user's own scope, so that nobody else can ever be served it; a caller we do not know gets no such entry at all.
+user's own scope and never served to another; an unknown caller gets no such entry.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _OF_TIME = re.compile(
     r"soon|until|till|since|ago|open|closed|awake)\b",
     re.IGNORECASE,
 )
-"""Words of a question whose answer may depend on the time of day."""
+"""Words by which an answer may depend on the time of day."""
 
 
 @dataclass(frozen=True, slots=True)

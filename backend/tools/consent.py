@@ -2,7 +2,7 @@
 
 The whole utterance must consist of words of agreement, words of courtesy, and words that name the act itself. Anything
 else, a condition, a doubt, a change or a question, is no agreement: the user is then asked again, which costs a
-sentence; an act that nobody wanted can cost more.
+sentence; an unwanted act can cost more.
 """
 
 from __future__ import annotations
