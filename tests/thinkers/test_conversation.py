@@ -36,8 +36,6 @@ def scene(messages: list[dict[str, Any]], tools: list[dict[str, Any]]) -> Scene:
     if "Reply with JSON only" in messages[0]["content"]:
         searches = [{"query": "holidays", "sources": ["web_search", "get_news_headlines", "kb_search"]}]
         return [json.dumps({"searches": [] if "Findings" in messages[-1]["content"] else searches})]
-    if messages[0]["content"].startswith("You check an answer"):
-        return ["CORRECT"]
     name, arguments = json.loads(messages[-1]["content"]) if messages[-1]["role"] == "user" and tools else (None, {})
     return [call(name, json.dumps(arguments))] if name else ["An answer."]
 

@@ -46,7 +46,7 @@ async def test_what_the_memory_thinker_adds_stands_in_the_next_answers_prompt() 
         assert "<standing_instructions>" not in w.system()
 
 
-@pytest.mark.parametrize("domain", ["weather", "stocks", "news", "medical", "assistant", "tasks", "memory", "reason"])
+@pytest.mark.parametrize("domain", ["weather", "stocks", "news", "assistant", "tasks", "memory", "reason"])
 async def test_every_thinker_is_told_below_the_rules(domain: str) -> None:
     async with world(*[["An answer."]] * 3) as w:
         await ask_for(w, BRIEFLY)
