@@ -39,6 +39,19 @@ async def test_a_task_that_names_no_tools_has_none_and_one_that_needs_consent_is
     assert "not_allowed" in model.requests[1]["messages"][-1]["content"]
 
 
+def test_unless_tools_are_named_those_may_be_used_that_look_up_what_is_no_users_own() -> None:
+    @tool("jot", "Writes.", writes=True)
+    async def jot() -> Result:
+        return Result({})
+
+    @tool("mine", "A user's own.", cache=False)
+    async def mine() -> Result:
+        return Result({})
+
+    assert reasoner(ScriptedModel(), echo, jot, mine, tools="").tools == ("echo",)
+    assert reasoner(ScriptedModel(), echo, jot, mine, tools="jot, gone").tools == ("jot",)
+
+
 async def test_when_the_time_runs_out_what_there_is_is_told() -> None:
     model = ScriptedModel(["<action>A draft.</action>"], [30.0, "Too late."])
     reasoned = await reasoner(model, deadline_s=0.1).infer("x")
