@@ -1,4 +1,4 @@
-"""Reasoning: its bounds, what is never told, and the truth about what was not finished."""
+"""Reasoning: its bounds, what stays private, and the truth about what was not finished."""
 
 from __future__ import annotations
 
