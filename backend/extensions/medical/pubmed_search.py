@@ -16,7 +16,7 @@ from pydantic import AfterValidator, AliasPath, Field, PlainSerializer
 
 from backend.citations import Citation
 from backend.errors import ToolFailed
-from backend.settings.settings import Settings
+from backend.extensions.medical.settings import MedicalSettings
 from backend.tools.base import EVERYONE, Result, first_page, tool
 from backend.tools.fetch import A, ServiceAnswer, fetch_answer, fetch_text
 
@@ -38,10 +38,11 @@ KINDS = {
     deadline_s=12.0,
     clients=EVERYONE,
     untrusted=True,
+    searches="medical research",
 )
 async def pubmed_search(
     http: AsyncClient,
-    settings: Settings,
+    settings: MedicalSettings,
     query: Annotated[str, Field(min_length=1, max_length=300, description="Medical terms.")],
     kind: Annotated[
         Literal["any", "review", "meta_analysis", "clinical_trial", "guideline"], "Kind of article."
@@ -92,12 +93,12 @@ class _Summaries(ServiceAnswer):
 class _Pubmed:
     """The three requests of NCBI's E-utilities."""
 
-    def __init__(self, http: AsyncClient, settings: Settings) -> None:
+    def __init__(self, http: AsyncClient, settings: MedicalSettings) -> None:
         self._http = http
-        self._url = settings.services.ncbi_url.rstrip("/")
+        self._url = settings.ncbi_url.rstrip("/")
         self._params = {"db": "pubmed", "tool": "responder-thinker"}
-        if settings.services.ncbi_api_key:
-            self._params["api_key"] = settings.services.ncbi_api_key.get_secret_value()
+        if settings.ncbi_api_key:
+            self._params["api_key"] = settings.ncbi_api_key.get_secret_value()
 
     async def ids(self, term: str, count: int) -> list[str]:
         return (await self._get("esearch", _Search, term=term, retmax=str(count), sort="relevance")).ids
