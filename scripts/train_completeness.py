@@ -1,4 +1,4 @@
-"""Learn the weights of `backend/turns/detectors/words.py` from callers' sentences, and measure them on others.
+"""Learn the weights of `backend/turns/completeness.py` from callers' sentences, and measure them on others.
 
     python -m scripts.train_completeness          # measure the weights as they are
     python -m scripts.train_completeness --write  # learn them again and write them
@@ -22,14 +22,14 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.turns.detectors.words import completeness, features
+from backend.turns.completeness import completeness, features
 from backend.turns.grammar import words_of
 from backend.turns.patience import EndpointingStyle, Expected, PauseContext, patience
 
 ROOT = Path(__file__).resolve().parent.parent
 SENTENCES = ROOT / "tests" / "turns" / "caller_sentences.txt"
 UNSEEN = ROOT / "tests" / "turns" / "caller_sentences_unseen.txt"
-WEIGHTS = ROOT / "backend" / "turns" / "detectors" / "word_weights.json"
+WEIGHTS = ROOT / "backend" / "turns" / "languages" / "en_weights.json"
 LEARNED_KINDS = "qcsal"
 """Dictation, fillers and self-corrections are left to the rules of `patience`."""
 PENALTY, DROP_BELOW = 3.0, 0.15

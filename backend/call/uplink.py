@@ -7,7 +7,6 @@ that, or is muffled. Nothing in here waits, since every 20 ms of every call pass
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Literal
 
 from backend.call.dependencies import CallDependencies
@@ -16,7 +15,6 @@ from backend.call.utterance_tap import UtteranceTap
 from backend.media.echo import EchoGuard
 from backend.media.endpointing import ClientEndpointing, Endpointing, LocalEndpointing, ProviderEndpointing
 from backend.media.frame import Frame
-from backend.media.prosody import Prosody
 from backend.responders.base import Endpointer
 from backend.sessions.recorder import Recorder
 from backend.sessions.registry import Session
@@ -49,10 +47,8 @@ class Uplink:
         self._echo = echo
         self._recorder = recorder
         self._tap = tap
-        self._prosody = Prosody()
         self.floor: str = Floor.LISTENING
         """Who has the floor, one of `Floor`: over a reply it matters whose voice is heard."""
-        self._voiced = False  # a voice sounds, and has not paused
         self._muffled = False  # the voice under way, as the machine knows it
         self._suspected = False  # the same of a voice that may be beginning
         self._endpointing = self._open(finder)
@@ -124,8 +120,6 @@ class Uplink:
 
     def _on_voice(self, frame: Frame) -> None:
         """Send a frame of speech, or of the silence around it."""
-        if self._voiced:
-            self._prosody.append(frame)
         if self._tap.recording:
             self._tap.on_frame(frame)
         if self.floor in DURING_REPLY and self._endpointing.muffled is not self._muffled:
@@ -135,10 +129,7 @@ class Uplink:
             responder.send_audio(frame)
 
     def _on_speech(self, event: ev.SpeechEvent) -> None:
-        """Dispatch what endpointing reports; an end says how the voice ended."""
-        self._voiced = isinstance(event, ev.SpeechStarted | ev.SpeechResumed)
+        """Dispatch what endpointing reports."""
         self._muffled &= not isinstance(event, ev.SpeechStarted)
         self._tap.on_event(event)
-        if isinstance(event, ev.SpeechStopped):
-            event = replace(event, ending=self._prosody.ending())
         self._dispatch(event)

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from backend.turns.limits import TurnLimits
-from backend.turns.patience import SpeechEnding
 from backend.turns.utterances import UtteranceKind
 
 ReplyStatus = Literal["completed", "cancelled", "failed", "incomplete"]
@@ -62,14 +61,10 @@ class SpeechResumed(SpeechEvent):
 
 @dataclass(frozen=True, slots=True)
 class SpeechStopped(SpeechEvent):
-    """The utterance is over (endpoint): `voiced_ms` of speech, then `hangover_ms` of silence.
-
-    `ending` says how the voice ended, where that was looked at.
-    """
+    """The utterance is over (endpoint): `voiced_ms` of speech, then `hangover_ms` of silence."""
 
     voiced_ms: int
     hangover_ms: int = 0
-    ending: SpeechEnding | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,30 +22,26 @@ fits decides; its waits are in `WAIT_MS`.
     complete request    | surely complete: "turn off the lights please"                         |      480 |     800
     complete statement  | surely complete                                                       |      540 |     900
     could be corrected  | surely complete; it ends in a day, a number, a choice or a place       |      760 |    1000
-    rather complete     | the detectors think it complete                                       |      850 |    1000
-    may go on           | the detectors cannot tell: "my internet is down"; one thing of a list |      870 |    1300
+    rather complete     | the classifier thinks it complete                                     |      850 |    1000
+    may go on           | the classifier cannot tell: "my internet is down"; one thing of a list |      870 |    1300
     value may change    | either, of a short statement that ends in a value: "I have two bags"  |      960 |    1300
-    sentence goes on    | the detectors think it incomplete: "I would like to book a table"     |     1150 |    1700
+    sentence goes on    | the classifier thinks it not over: "I would like to book a table"     |     1150 |    1700
 
-The last seven rows go by the sum of what the detectors say (`backend.turns.detectors`, `SURE`): a classifier
-over the words and whatever else is put there. Then comes what only lengthens. Where the reason is `IN_DOUBT`, nobody
-who has made pauses within turns is cut off in one of the length this caller is used to (`own pauses`), up to
-`OWN_PAUSES_MOST_MS`, or after a short order that could be corrected (`OWN_PAUSE_IN_ORDER_MS`). And where the Responder
-usually takes so long that a reply asked for with the words would come later anyway, what is in doubt is waited for
-about as long (`slow reply`): patience that costs next to nothing. The eager style waits 300 ms for everything.
+The last seven rows go by a classifier over the words (`backend.turns.completeness`, `SURE`). Then comes what only
+lengthens. Where the reason is `IN_DOUBT`, nobody who has made pauses within turns is cut off in one of the length this
+caller is used to (`own pauses`), up to `OWN_PAUSES_MOST_MS`, or after a short order that could be corrected
+(`OWN_PAUSE_IN_ORDER_MS`). And where the Responder usually takes so long that a reply asked for with the words would
+come later anyway, what is in doubt is waited for about as long (`slow reply`): that costs next to nothing. The eager
+style waits 300 ms for everything.
 """
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
 import re
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
-from functools import cache
 
-from backend.turns import detectors
+from backend.turns.completeness import completeness
 from backend.turns.grammar import (
     classify,
     could_be_corrected,
@@ -105,24 +101,11 @@ class Reason(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class SpeechEnding:
-    """How the voice ended before a pause; see `backend.media.prosody`."""
-
-    pitch_slope: float | None = None
-    """Semitones per second over the last voiced 300 ms; negative falls. None: no pitch found."""
-    lengthened: float | None = None
-    """The last voiced stretch compared with this caller's usual one; 1.0 is usual. None: not known."""
-    level_fall: float | None = None
-    """Decibels by which the last 200 ms are quieter than the 600 ms before. None: too short."""
-
-
-@dataclass(frozen=True, slots=True)
 class PauseContext:
     """All that is known when the caller pauses."""
 
     words: str | None = None
     """The transcript of the whole turn so far, its pieces joined. None: not known yet."""
-    ending: SpeechEnding | None = None
     expected: Expected = Expected.NOTHING
     caller_pauses_ms: tuple[int, ...] = ()
     """This caller's pauses within turns so far, newest last, at most 16."""
@@ -189,7 +172,8 @@ IN_DOUBT = frozenset(
 late for the sake of a few corrections."""
 HELD_FOR_SLOW = IN_DOUBT | {Reason.OWN_PAUSES, Reason.NUMBER_MAY_GO_ON}
 """Reasons that a slow Responder may lengthen."""
-DETECTOR_BOUND = 4.0
+LOG_ODDS_MOST = 4.0
+"""The classifier is never surer than that."""
 PUNCTUATION = {"?": 0.7, "!": 0.7, ".": 0.3}
 UNPUNCTUATED = -0.35
 """What a transcript's last mark says, in log odds, and what its absence says where the first word has a capital. Set by
@@ -355,12 +339,11 @@ def _orders(words: list[str]) -> bool:
 
 
 def _judged(context: PauseContext, text: str, sentence: list[str], *, more: bool) -> Reason:
-    """Return the reason by the detectors' sum and, in a punctuated transcript, its last mark.
+    """Return the reason by the classifier's odds and, in a punctuated transcript, its last mark.
 
     `more`: what is said is one thing of which there may be several.
     """
-    judged = context if context.words is not None else replace(context, words=text)
-    odds = sum(max(-DETECTOR_BOUND, min(DETECTOR_BOUND, log_odds(judged))) for log_odds in _detectors())
+    odds = max(-LOG_ODDS_MOST, min(LOG_ODDS_MOST, completeness(last_sentence(text), context.sentence_end)))
     text = text.strip()
     if text[-1] in PUNCTUATION:
         odds += PUNCTUATION[text[-1]]
@@ -379,12 +362,6 @@ def _judged(context: PauseContext, text: str, sentence: list[str], *, more: bool
     if kind == "fragment":
         return Reason.QUICK_ANSWER if len(sentence) <= _SHORT_ANSWER else Reason.STATEMENT
     return Reason.QUESTION if "question" in kind else Reason.REQUEST if kind == "request" else Reason.STATEMENT
-
-
-@cache
-def _detectors() -> tuple[Callable[[PauseContext], float], ...]:
-    names = sorted(info.name for info in pkgutil.iter_modules(detectors.__path__) if not info.name.startswith("_"))
-    return tuple(importlib.import_module(f"{detectors.__name__}.{name}").log_odds for name in names)
 
 
 def _dictation(words: list[str], expected: Expected) -> Reason | None:

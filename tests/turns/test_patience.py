@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import math
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.turns import detectors
 from backend.turns import patience as patience_module
 from backend.turns.grammar import could_be_corrected, words_of
 from backend.turns.patience import (
@@ -21,7 +18,6 @@ from backend.turns.patience import (
     Patience,
     PauseContext,
     Reason,
-    SpeechEnding,
     expected_answer,
     patience,
 )
@@ -165,34 +161,12 @@ def test_nobody_is_cut_off_in_a_pause_of_the_length_they_usually_make() -> None:
     assert patience(PauseContext("yes", caller_pauses_ms=(700, 650, 720)), BALANCED).wait_ms == 400
 
 
-def test_another_detector_is_one_new_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    said = PauseContext("I would like to book a table")
-    before = patience(said, BALANCED).wait_ms
-    (tmp_path / "certain.py").write_text("def log_odds(context):\n    return 9.0\n")
-    monkeypatch.setattr(detectors, "__path__", [*detectors.__path__, str(tmp_path)])
-    patience_module._detectors.cache_clear()
-    try:
-        assert patience(said, BALANCED).wait_ms < before
-    finally:
-        monkeypatch.undo()
-        patience_module._detectors.cache_clear()
-        sys.modules.pop("backend.turns.detectors.certain", None)
-    assert patience(said, BALANCED).wait_ms == before
-
-
 def test_the_language_model_moves_the_verdict_both_ways() -> None:
     said = PauseContext("I'd like to change my seat")
     assert (
         patience(replace(said, sentence_end=-0.3), BALANCED).wait_ms
         < patience(replace(said, sentence_end=-2.5), BALANCED).wait_ms
     )
-
-
-def test_a_rising_voice_lengthens_the_wait_after_a_statement_but_not_after_a_question() -> None:
-    rising = SpeechEnding(pitch_slope=8.0)
-    for words, later in (("I have lost my keys.", True), ("Is there a charge?", False)):
-        said = PauseContext(words)
-        assert (patience(replace(said, ending=rising), BALANCED).wait_ms > patience(said, BALANCED).wait_ms) is later
 
 
 @pytest.mark.parametrize(
@@ -280,7 +254,6 @@ CONTEXTS = st.builds(
     words=st.one_of(
         st.none(), st.text(max_size=60), st.sampled_from([cut.words for cut in cuts(SENTENCES) + cuts(UNSEEN)])
     ),
-    ending=st.one_of(st.none(), st.builds(SpeechEnding, st.one_of(st.none(), st.floats(-60, 60)))),
     expected=st.sampled_from(Expected),
     caller_pauses_ms=st.lists(st.integers(0, 5000), max_size=16).map(tuple),
     sentence_end=st.one_of(st.none(), st.floats(-8, 0)),
@@ -293,12 +266,6 @@ CONTEXTS = st.builds(
 def test_the_wait_is_bounded_and_grows_from_eager_to_patient(context: PauseContext) -> None:
     waits = [patience(context, style).wait_ms for style in (EAGER, BALANCED, PATIENT)]
     assert 0 < waits[0] <= waits[1] <= waits[2] <= 3000
-
-
-@given(CONTEXTS, st.floats(-60, 60))
-def test_the_melody_never_shortens_the_wait(context: PauseContext, slope: float) -> None:
-    sung = replace(context, ending=SpeechEnding(pitch_slope=slope))
-    assert patience(replace(context, ending=None), BALANCED).wait_ms <= patience(sung, BALANCED).wait_ms
 
 
 @given(CONTEXTS, st.integers(0, 3000), st.sampled_from([BALANCED, PATIENT]))

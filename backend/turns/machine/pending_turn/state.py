@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from enum import Enum, StrEnum
 
 from backend.turns.events import Event, UtteranceRead
-from backend.turns.patience import Expected, Patience, SpeechEnding, expected_answer
+from backend.turns.patience import Expected, Patience, expected_answer
 
 
 class TurnStage(StrEnum):
@@ -142,8 +142,6 @@ class PendingTurn:
     """The wait from the last sound to the second moment, and why."""
     reading: UtteranceRead | None = None
     """What was read of a turn that is one short utterance."""
-    ending: SpeechEnding | None = None
-    """How the voice ended."""
     sentence_end: float | None = None
     """The log10 probability of a sentence's end after its words."""
     prepared: PreparedReply = field(default_factory=PreparedReply)

@@ -125,7 +125,6 @@ def assess(s: State, now: float) -> None:
         turn.wait = patience(
             PauseContext(
                 words=_words_known(s, turn),
-                ending=turn.ending,
                 expected=s.pending.expected,
                 caller_pauses_ms=tuple(s.pending.pauses_ms),
                 sentence_end=turn.sentence_end,

@@ -1,7 +1,7 @@
-"""The detector of completeness by words: a logistic classifier over the last words and the grammar of the sentence.
+"""How likely words are a complete turn: a logistic classifier over the last words and the grammar of the sentence.
 
-`features` names what is true of the words ("last:today", "phrases:SVN"); `word_weights.json` says how much each speaks
-for a complete turn. The weights come from `scripts/train_completeness.py`, which learns them from the sentences in
+`features` names what is true of the words ("last:today", "phrases:SVN"); `languages/en_weights.json` says how much each
+speaks for a complete turn. `scripts/train_completeness.py` learns the weights from the sentences in
 `tests/turns/caller_sentences.txt`, each cut where a caller may pause. To judge better, add sentences or name a
 better feature, and train again.
 """
@@ -13,9 +13,8 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 
-from backend.turns.grammar import LEADS, classes_of, classify, kind_of, last_sentence
+from backend.turns.grammar import LEADS, classes_of, classify, kind_of
 from backend.turns.languages import ENGLISH
-from backend.turns.patience import PauseContext
 
 _WANTS = ENGLISH.words_by("completeness", "wants")
 """Words that leave a complement open, by its kind; `_MEETS` has the words that meet it."""
@@ -47,29 +46,21 @@ _PHRASES = {
 """The kind of phrase a word belongs to, by its class; the classes that are not here may stand anywhere."""
 
 
-_LEARNT = json.loads(Path(__file__).with_name("word_weights.json").read_bytes())
+_LEARNT = json.loads((Path(__file__).parent / "languages" / "en_weights.json").read_bytes())
 """What `scripts/train_completeness.py` learned."""
 _WEIGHTS: dict[str, float] = _LEARNT["features"]
 _TRIGRAM: tuple[float, float, float] = tuple(_LEARNT["trigram"])
 """The factors of the words' score and of the trigram model's log10 probability, and the offset."""
 
 
-def log_odds(context: PauseContext) -> float:
-    """Return the log odds that the turn is complete; 0 without words."""
-    words = last_sentence(context.words or "")
-    if not words:
-        return 0.0
-    numbered = classify(words[-1]) == "number"  # the trigram model hardly knows sentences that end in "for four"
-    return completeness(words, None if numbered else context.sentence_end)
-
-
 def completeness(words: list[str], sentence_end: float | None = None) -> float:
     """Return the logit that a turn of these words is complete: 0 is even odds, positive rather complete.
 
-    `sentence_end`: log10 probability of a sentence end here, by pocketsphinx's trigram model; None: not known.
+    `sentence_end`: log10 probability of a sentence end here, by pocketsphinx's trigram model; None: not known. It is
+    left out after a number: the model hardly knows sentences that end in "for four".
     """
     score = sum(_WEIGHTS.get(name, 0.0) for name in {"bias", *features(words)})
-    if sentence_end is None:
+    if sentence_end is None or classify(words[-1]) == "number":
         return score
     by_words, by_end, offset = _TRIGRAM
     return by_words * score + by_end * max(sentence_end, -3.0) + offset
