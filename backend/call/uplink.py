@@ -13,7 +13,7 @@ from backend.call.dependencies import CallDependencies
 from backend.call.responder_link import ResponderLink
 from backend.call.utterance_tap import UtteranceTap
 from backend.media.echo import EchoGuard
-from backend.media.endpointing import ClientEndpointing, Endpointing, LocalEndpointing, ProviderEndpointing
+from backend.media.endpointing import Endpointing, LocalEndpointing, ProviderEndpointing
 from backend.media.frame import Frame
 from backend.responders.base import Endpointer
 from backend.sessions.recorder import Recorder
@@ -104,7 +104,7 @@ class Uplink:
         endpointing: Endpointing
         match finder:
             case "client":
-                endpointing = ClientEndpointing()
+                endpointing = ProviderEndpointing(name="client")
             case "provider":
                 endpointing = ProviderEndpointing(self._open_local)
             case "local":

@@ -38,7 +38,7 @@ class Endpointing(Protocol):
     """One caller's endpointing: frames in, frames to forward and speech events out, in order."""
 
     name: str
-    """The detector: 'ten', 'silero' or 'provider'."""
+    """The detector: 'ten', 'silero', 'provider' or 'client'."""
     levels: Levels | None
     """The detector's score of each frame; None where nothing is detected here."""
 
@@ -140,14 +140,21 @@ class LocalEndpointing(Endpointing):
 
 
 class ProviderEndpointing(Endpointing):
-    """Endpointing by the provider: everything is forwarded. While none is connected, a local one stands in."""
+    """Endpointing by the provider, or by the caller's program: everything is forwarded, and nothing detected.
 
-    name = "provider"
+    While no provider is connected, a local one stands in.
+    """
+
     levels: Levels | None = None
     muffled = suspected = near_sound = False
 
-    def __init__(self, open_stand_in: Callable[[], LocalEndpointing] | None = None) -> None:
+    def __init__(
+        self,
+        open_stand_in: Callable[[], LocalEndpointing] | None = None,
+        name: Literal["provider", "client"] = "provider",
+    ) -> None:
         """Without `open_stand_in`, and where no detector can run, nobody hears who speaks meanwhile."""
+        self.name = name
         self._open_stand_in = open_stand_in
         self._stand_in: LocalEndpointing | None = None
 
@@ -168,12 +175,6 @@ class ProviderEndpointing(Endpointing):
         if self._stand_in:
             self._stand_in.close()
             self._stand_in = None
-
-
-class ClientEndpointing(ProviderEndpointing):
-    """Endpointing by the caller's program, which hands its turns in: everything is forwarded, and nothing detected."""
-
-    name = "client"
 
 
 class Levels:

@@ -26,7 +26,7 @@ from tests.extensions.telephone.media_streams import (
     TelnyxStream,
     TwilioStream,
 )
-from tests.support.media_streams import MediaStream
+from tests.extensions.telephone.stream import MediaStream
 
 CALLER = "+15550123456"
 

@@ -14,6 +14,14 @@ import httpx2
 import pytest
 
 from backend.errors import BadRequest, LineFailed
+from backend.extensions.telephone.messages import (
+    KeyPressed,
+    MarkPlayed,
+    StreamAudio,
+    StreamFraming,
+    StreamStarted,
+    StreamStopped,
+)
 from backend.extensions.telephone.plivo import Plivo, PlivoFraming, signature
 from backend.extensions.telephone.provider import Telephone, WebhookRequest
 from backend.extensions.telephone.telnyx import SIGNED_WITHIN_S, Telnyx, TelnyxFraming
@@ -22,18 +30,10 @@ from backend.testing.services.plivo import AUTH_ID, PlivoApi
 from backend.testing.services.plivo import TOKEN as PLIVO_TOKEN
 from backend.testing.services.server import serving
 from backend.testing.services.telnyx import ACCOUNT, API_KEY, PRIVATE_KEY, PUBLIC_KEY, TelnyxApi
-from backend.transports.media_stream_framing import (
-    KeyPressed,
-    MarkPlayed,
-    StreamAudio,
-    StreamFraming,
-    StreamStarted,
-    StreamStopped,
-)
 from tests.extensions.telephone.announcing import announce_plivo, announce_telnyx, plivo_call, telnyx_call
 from tests.extensions.telephone.media_streams import PLIVO_CALL, TELNYX_CALL, PlivoStream, TelnyxStream
+from tests.extensions.telephone.stream import MediaStream
 from tests.http.world import World, world
-from tests.support.media_streams import MediaStream
 from tests.support.offline_peer import OfflinePeer, running_peer
 from tests.support.running_server import RunningServer, running_server
 from tests.support.speech import speech

@@ -9,8 +9,8 @@ from backend.testing.services.plivo import TOKEN as PLIVO_TOKEN
 from backend.testing.services.telnyx import PUBLIC_KEY
 from backend.testing.services.twilio import TOKEN
 from tests.extensions.telephone.announcing import phone_call, plivo_call, telnyx_call
+from tests.extensions.telephone.stream import MediaStream
 from tests.support.every_way import Line, Way
-from tests.support.media_streams import MediaStream
 
 
 def by_stream(open_call: Callable[[str], AbstractAsyncContextManager[MediaStream]]) -> Way:

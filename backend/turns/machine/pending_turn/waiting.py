@@ -44,8 +44,6 @@ HESITATION_WAIT_MS = 2500
 """The time somebody who has only said "um" has to go on."""
 SHORTEST_PAUSE_MS = 150
 """Shorter silences belong to words."""
-ESTIMATE_WITHIN_S = 0.03
-"""The time an estimate of a sentence's end may take before the verdict is acted on without it."""
 MAX_DEFERRED_BYTES = 60 * 48_000
 """A minute of a prepared reply is kept; one that sends more is asked for once more."""
 NOT_WORDS = frozenset({UtteranceKind.HESITATION, UtteranceKind.NOISE})
@@ -141,11 +139,11 @@ def _words_known(s: State, turn: PendingTurn) -> str | None:
     return (turn.words.text or None) if turn.segments and turn.words.complete else None
 
 
-def reassess(s: State, now: float, grace_s: float = 0.0) -> None:
-    """Reach a verdict once more, while the turn may be over; it is not acted on within `grace_s`."""
+def reassess(s: State, now: float) -> None:
+    """Reach a verdict once more, while the turn may be over."""
     if s.floor.holder is Floor.PAUSING and s.pending.open:
         assess(s, now)
-        s.pending.open.over_at = max(s.pending.open.over_at, now + grace_s)
+        s.pending.open.over_at = max(s.pending.open.over_at, now)
 
 
 def may_prepare(s: State) -> bool:
