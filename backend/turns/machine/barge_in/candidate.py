@@ -198,7 +198,7 @@ def leave(s: State) -> None:
 def deadlines(s: State) -> Deadlines:
     """Yield when speech over a reply is committed, and when it is decided without a transcript."""
     utterance, candidate, limits = s.floor.voice, s.barge_in.candidate, s.limits
-    if s.floor.holder is not Floor.HELD or limits.endpointing != "local":
+    if limits.endpointing != "local":
         return
     if utterance and utterance.paused_at is not None:
         if not utterance.committed and _is_transcribed(s):
