@@ -22,7 +22,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from backend.turns.patience import EndpointingStyle
+from backend.turns.end_of_turn import EndpointingStyle
 from benchmarks import report
 from benchmarks.callers import By
 from benchmarks.processes import Cores, leave_on_sigterm

@@ -52,8 +52,8 @@ from backend.transports.base import Transport
 from backend.transports.webrtc.ice import IceConfig
 from backend.transports.webrtc.ice_servers import IceServers
 from backend.transports.webrtc.transport import accept_offer
+from backend.turns.end_of_turn import EndpointingStyle
 from backend.turns.limits import TurnLimits
-from backend.turns.patience import EndpointingStyle
 from backend.users.profile import UserProfile, load_profile, watch_profile
 from backend.users.profile_learner import LearnerDependencies
 

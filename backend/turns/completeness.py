@@ -10,20 +10,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
 from pathlib import Path
 
 from backend.turns.grammar import LEADS, classes_of, classify, kind_of
-from backend.turns.languages import ENGLISH
-
-_WANTS = ENGLISH.words_by("completeness", "wants")
-"""Words that leave a complement open, by its kind; `_MEETS` has the words that meet it."""
-_MEETS = ENGLISH.words_by("completeness", "meets")
-_WANTED = {word: kind for kind, words in _WANTS.items() for word in words}
-_BREAKS = ENGLISH.words("completeness", "breaks")
-_BE = ENGLISH.words("completeness", "be")
-_PRONOUNS = ENGLISH.words("completeness", "pronouns")
-
 
 _PHRASES = {
     "determiner": "N",
@@ -78,21 +67,6 @@ def features(words: list[str]) -> Iterator[str]:
     yield from _ending(words, classes, kind)
     yield from _structure(classes[opening:], kind)
     yield from _last_verb(words[opening:], classes[opening:], kind)
-    yield from _complements(words, classes)
-    clause = next((index + 1 for index in range(len(words) - 1, -1, -1) if words[index] in _BREAKS), opening)
-    if not any(_is_verb(words[index], classes[index]) for index in range(clause, len(words))):
-        yield f"no verb:{clause > opening}:{kind}"
-    if words[opening] in _BE and not _has_predicate(words[opening + 1 :], classes[opening + 1 :]):
-        yield "no predicate"
-    if "question" in kind:
-        yield from _asking(words[opening:], classes[opening:])
-    if _DEPENDENT.search(" ".join(words)):
-        yield f"dependent clause:{len(words) > 7}"
-    if any(pair == ("conjunction", "subject") for pair in pairwise(classes)):
-        yield "second clause"
-
-
-_DEPENDENT = ENGLISH.pattern("completeness", "dependent")
 
 
 def _ending(words: list[str], classes: list[str], kind: str) -> Iterator[str]:
@@ -139,43 +113,3 @@ def _last_verb(words: list[str], classes: list[str], kind: str) -> Iterator[str]
     yield f"verb:{words[at]}:{after[:2]}"
     yield f"verb:{kind}:{after}"
     yield f"verb:{kind}:{_PHRASES.get(classes[at - 1], '') if at else 'start'}:{after}"
-
-
-def _complements(words: list[str], classes: list[str]) -> Iterator[str]:
-    """Yield which complements the words ask for, and whether they have come."""
-    for index, wanted in enumerate(map(_WANTED.get, words)):
-        if not wanted:
-            continue
-        after = words[index + 1 :]
-        met = any(
-            word in _MEETS[wanted] or (wanted == "time" and name == "time")
-            for word, name in zip(after, classes[index + 1 :], strict=True)
-        )
-        yield f"wants {wanted}:{met}"
-        if not after:
-            yield "wants a complement at once"
-
-
-def _asking(words: list[str], classes: list[str]) -> Iterator[str]:
-    """Yield how far a question's parts are there: its auxiliary, its verb, and what it ends in."""
-    start = classes[0] == "auxiliary"
-    at = next((index for index, name in enumerate(classes) if name == "auxiliary"), None)
-    if at is None:
-        form = "contracted" if "'s" in words[0] or words[0] == "whats" else "bare"
-        at = 0
-    else:
-        form = ("be" if words[at] in _BE else "do") if start else ("what be" if words[at] in _BE else "what do")
-    verb = any(name in ("verb", "verb in -ing", "participle", "adjective") for name in classes[at + 2 :])
-    yield f"ask {form}:{verb}"
-    yield f"ask {form}:{verb}:{classes[-1]}"
-    yield f"ask {words[0]}:{form}:{verb}:{classes[-1]}"
-
-
-def _is_verb(word: str, name: str) -> bool:
-    return name in ("verb", "auxiliary", "participle") or (name == "subject" and "'" in word)
-
-
-def _has_predicate(words: list[str], classes: list[str]) -> bool:
-    if words and words[0] in _PRONOUNS:
-        return len(words) > 1
-    return any(name in ("adjective", "participle", "verb in -ing", "place", "verb", "particle") for name in classes[1:])

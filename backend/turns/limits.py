@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from backend.turns.patience import EndpointingStyle
+from backend.turns.end_of_turn import EndpointingStyle
 
 COMMIT_AFTER_MS = 120
 """Silence after which a piece of a turn is committed, so that its words are known early; not when eager. Of 225

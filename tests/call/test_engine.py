@@ -14,9 +14,9 @@ from backend.media.segmenter import Segmenter
 from backend.testing.memory import FakeMemory
 from backend.turns import commands as do
 from backend.turns import events as ev
+from backend.turns.end_of_turn import EndpointingStyle
 from backend.turns.limits import TurnLimits
 from backend.turns.machine.pending_turn.waiting import HINTED_S
-from backend.turns.patience import EndpointingStyle
 from tests.call.engine_steps import TOOL, begin_reply, finish_reply, play_out, type_and_answer
 from tests.call.world import TONE, LoudnessVad, placed_call, settle, think_at_once, thinkers
 from tests.support.tones import loudness_db

@@ -14,11 +14,11 @@ import httpx2
 import pytest
 
 from backend.errors import BadRequest, LineFailed
+from backend.extensions.telephone.framing import ProviderFraming
 from backend.extensions.telephone.messages import (
     KeyPressed,
     MarkPlayed,
     StreamAudio,
-    StreamFraming,
     StreamStarted,
     StreamStopped,
 )
@@ -45,7 +45,7 @@ ANSWER: dict[str, Any] = {"text": "It is sunny.", "tone": {"hz": 880, "ms": 600}
 SETTINGS = {"TELNYX__PUBLIC_KEY": PUBLIC_KEY, "PLIVO__AUTH_TOKEN": PLIVO_TOKEN}
 
 
-def opened(framing: StreamFraming, stream: MediaStream, parameters: dict[str, str]) -> StreamStarted:
+def opened(framing: ProviderFraming, stream: MediaStream, parameters: dict[str, str]) -> StreamStarted:
     """The stream's first messages, read."""
     messages = [json.dumps(each | stream._envelope()) for each in stream._opening(parameters)]
     *before, started = [framing.read(message) for message in messages]
@@ -97,7 +97,7 @@ def test_a_plivo_stream_without_a_readable_token_has_none(headers: str) -> None:
 
 @pytest.mark.parametrize("framing", [TelnyxFraming, PlivoFraming])
 @pytest.mark.parametrize("message", ["", "{", "[]", '{"event": 5}', '{"event":"start"}', "[" * 5000, "x" * 70_000])
-def test_what_is_no_message_is_refused(framing: Callable[[], StreamFraming], message: str) -> None:
+def test_what_is_no_message_is_refused(framing: Callable[[], ProviderFraming], message: str) -> None:
     with pytest.raises(BadRequest):
         framing().read(message)
 
