@@ -58,7 +58,7 @@ class Opened:
     services: Mapping[type[Any], Any] = field(default_factory=dict)
     """By type: what its own routes ask for by `Context.of`."""
     user_data: Mapping[str, UserDataStore] = field(default_factory=dict)
-    """Its stores of user data by name: they are exported, erased, and moved on sign-in."""
+    """Its stores of user data by name: they are exported and erased."""
     page: Mapping[str, Any] | None = field(default_factory=dict)
     """What `GET /api/config` says of it under `extensions`; None: the page shows nothing of it."""
     transfers: Mapping[str, str] = field(default_factory=dict)

@@ -43,7 +43,7 @@ class SignIn:
 class SignedInUser:
     """Who has signed in."""
 
-    user: str
+    account: str
     admin: bool
 
 

@@ -81,10 +81,6 @@ class Payers(RedisStore):
         self._noted.pop(user_id, None)
         await self._client.call(lambda redis: redis.delete(_key(user_id), mark_key(user_id)))
 
-    async def move(self, user_id: str, to: str) -> None:
-        """Forget who paid for the work of `user_id`: `to` has a payer, whose budget is not another's."""
-        await self.erase(user_id)
-
     def _remember(self, payer: Payer) -> None:
         self._noted[payer.user] = payer
         self._noted.move_to_end(payer.user)

@@ -38,13 +38,21 @@ LONGEST = 640
 class KnownUser:
     """The user named by a valid cookie."""
 
-    user: str
+    account: str
+    """The visitor, or who has signed in."""
     age_s: float
     """Seconds since it was signed."""
     epoch: int = 0
-    """The user's epoch when it was signed: with another one it is void."""
+    """The account's epoch when it was signed: with another one it is void."""
     admin: bool = False
     """Whether the provider at which the user signed in calls them an operator."""
+    data: str = ""
+    """The id under which an account's data is stored; empty: its own."""
+
+    @property
+    def user(self) -> str:
+        """The user id under which their data is stored."""
+        return self.data or self.account
 
     @property
     def ageing(self) -> bool:
@@ -73,21 +81,24 @@ class Signatures:
         self._cookies = Signer(keys, "caller-cookie", clock)
         self._tokens = Signer(keys, "session-token", clock)
 
-    def cookie(self, user: str, epoch: int = 0, *, admin: bool = False) -> str:
-        """Return the cookie's value for `user`, void once their epoch is another; `admin`: an operator's."""
-        parts = [user, *([str(epoch)] if epoch or admin else []), *([ADMIN] if admin else [])]
-        return self._cookies.sign(BETWEEN.join(parts)).decode()
+    def cookie(self, account: str, epoch: int = 0, *, admin: bool = False, data: str = "") -> str:
+        """Return the cookie's value for `account`, void once its epoch is another; `admin`: an operator's.
+
+        `data` is where the account's data is stored, if not under its own id.
+        """
+        parts = [account, str(epoch or ""), ADMIN if admin else "", "" if data == account else data]
+        return self._cookies.sign(BETWEEN.join(parts).rstrip(BETWEEN)).decode()
 
     def user(self, cookie: str | None) -> KnownUser | None:
         """Return the user that `cookie` names, if we signed it in the last 400 days."""
         if not _plausible(cookie):
             return None
         try:
-            user, signed_at = self._cookies.unsign(cookie, max_age=COOKIE_AGE_S, return_timestamp=True)
+            signed, signed_at = self._cookies.unsign(cookie, max_age=COOKIE_AGE_S, return_timestamp=True)
         except BadSignature:
             return None
-        named, epoch, admin = [*user.decode().split(BETWEEN), "", ""][:3]
-        return KnownUser(named, self._clock() - signed_at.timestamp(), int(epoch or 0), admin == ADMIN)
+        account, epoch, admin, data = [*signed.decode().split(BETWEEN), "", "", ""][:4]
+        return KnownUser(account, self._clock() - signed_at.timestamp(), int(epoch or 0), admin == ADMIN, data)
 
     def token(self, session_id: str, origin: str = "") -> str:
         """Return a token for this session, valid for the length of the longest call, and for pages of `origin`."""

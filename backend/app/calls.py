@@ -35,11 +35,12 @@ from backend.responders.base import Endpointer
 from backend.responders.failover import Providers
 from backend.runtime.supervisor import supervising
 from backend.sessions.cluster.cluster import Cluster
+from backend.sessions.event_log import PageMessage, page_message
 from backend.sessions.load import Load, watch
 from backend.sessions.offers import AcceptOffer
-from backend.sessions.page_json import PageMessage, page_message
 from backend.sessions.recorder import no_recorder
-from backend.sessions.registry import QUEUES, Session, SessionRegistry
+from backend.sessions.registry import SessionRegistry
+from backend.sessions.session import QUEUES, Session
 from backend.settings.settings import Settings
 from backend.storage.ledger.recall import recall
 from backend.storage.memory import HISTORY_LIMIT, Memory, briefly, following_changes

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from fastapi import FastAPI
 
 from backend.access.access import Access
-from backend.access.merges import Merges
 from backend.access.oidc import OpenIdProvider
 from backend.access.rates import Buckets
 from backend.access.store import AccessStore
@@ -20,7 +19,6 @@ from backend.app.calls import CallSubsystem
 from backend.app.foundation import Foundation
 from backend.app.mcp import served_tools
 from backend.app.notifications import webhook_of
-from backend.app.stores import retention_s
 from backend.app.tasks import TaskSubsystem
 from backend.chat.chat import Chat
 from backend.chat.profile_updater import ChatProfileUpdater
@@ -34,9 +32,7 @@ from backend.runtime.extras import require
 from backend.runtime.page_folder import page_folder
 from backend.runtime.supervisor import supervising
 from backend.sessions.handles import SessionLocator
-from backend.storage.move import MemoryMove
 from backend.transports.websocket import WebSocketTransport
-from backend.users.profile_updates import merged_profile
 
 if TYPE_CHECKING:
     from backend.observability.langsmith import LangSmithTraces
@@ -100,7 +96,6 @@ async def open_http(
             delete_elsewhere=deletions.delete,
             reasoner=thinkers.registry.dependencies.reasoner,
             access=access,
-            merges=Merges(stores.opened.redis),
             provider=_sign_in_provider(foundation),
             access_store=access_store,
             opened={kind: one for each in foundation.extensions.values() for kind, one in each.services.items()},
@@ -177,7 +172,7 @@ def user_data_stores(
 ) -> dict[str, UserDataStore]:
     """Return every place that holds user data, in the order of erasure: tasks at work before what they would write.
 
-    A new store of user data is added here, so that it is exported, erased, and moved on sign-in.
+    A new store of user data is added here, so that it is exported and erased.
     """
     stores, notifications, models = foundation.stores, foundation.notifications, foundation.models
     return {
@@ -215,13 +210,6 @@ class _MemoryData:
         await thinkers.summaries.forget(user_id)
         await stores.outbox.settle(ERASE_WITHIN_S)
         await stores.memory.forget_user(user_id)
-
-    async def move(self, user_id: str, to: str, /) -> None:
-        stores = self.foundation.stores
-        await self.chat.settle(user_id)
-        await stores.outbox.settle(ERASE_WITHIN_S)
-        moving = MemoryMove(stores.opened.redis, user_ttl_s=retention_s(self.foundation.settings))
-        await moving.move(user_id, to, merged_profile)
 
 
 def _page_config(foundation: Foundation, calls: CallSubsystem) -> PageConfig:

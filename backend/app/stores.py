@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from backend.coordinator.store import Channels
 from backend.notifications.dispatcher import NotificationDispatcher
-from backend.sessions.page_json import shown_by
+from backend.sessions.event_log import shown_by
 from backend.settings.settings import Settings
 from backend.settings.tasks import BackgroundSettings
 from backend.storage.embedded import OpenedMemory

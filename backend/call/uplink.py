@@ -17,7 +17,7 @@ from backend.media.endpointing import Endpointing, LocalEndpointing, ProviderEnd
 from backend.media.frame import Frame
 from backend.responders.base import Endpointer
 from backend.sessions.recorder import Recorder
-from backend.sessions.registry import Session
+from backend.sessions.session import Session
 from backend.turns import events as ev
 from backend.turns.machine.floor.state import Floor
 

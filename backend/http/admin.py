@@ -15,7 +15,7 @@ from backend.http.context import Caller, Here
 from backend.observability.call_metrics import CallMetrics
 from backend.observability.security_log import SecurityEvent, security_event
 from backend.runtime.json_objects import Json
-from backend.sessions.registry import SessionDescription
+from backend.sessions.session import SessionDescription
 from backend.storage.memory import briefly
 
 BUDGET_WITHIN_S = 1.0

@@ -15,7 +15,7 @@ from backend.errors import Forbidden, VoiceError
 from backend.http.budgets import payer_of, take_permit
 from backend.http.context import Context, identity_of
 from backend.http.signalling import conversation_for
-from backend.sessions.registry import Session
+from backend.sessions.session import Session, SessionRequest
 
 
 async def admit_client(connection: HTTPConnection, here: Context) -> Permit:
@@ -41,10 +41,12 @@ async def reserve_for(
                 "A session's token gives access to that session only.", hint="Use a key, or a client secret."
             )
         return here.services.registry.reserve(
-            caller.user,
-            conversation_for(caller.principal, conversation_id),
-            reach=Reach.of(caller.principal),
-            session_id=permit.id,
+            SessionRequest(
+                caller.user,
+                conversation_for(caller.principal, conversation_id),
+                reach=Reach.of(caller.principal),
+                session_id=permit.id,
+            )
         )
     except VoiceError:
         await permit.release()

@@ -48,6 +48,7 @@ class _Kept(msgspec.Struct, frozen=True):
     budget: int | None = None
     origin: str = ""
     age_s: float = 0.0
+    account: str = ""
     epoch: int = 0
     until: int = 0
 
@@ -82,6 +83,7 @@ class ClientSecrets:
             budget=p.budget,
             origin=caller.origin,
             age_s=caller.age_s,
+            account=caller.account,
             epoch=caller.epoch,
             until=until,
         )
@@ -126,7 +128,7 @@ class ClientSecrets:
             return None
         found = await self._memory.cache_get(owner, _entry(name))
         kept = _decoder.decode(found) if found is not None else None
-        if kept and kept.credential in VOIDABLE and await self._store.epoch(kept.user) != kept.epoch:
+        if kept and kept.credential in VOIDABLE and await self._store.epoch(kept.account) != kept.epoch:
             return None
         return kept
 

@@ -16,7 +16,6 @@ from starlette.types import ASGIApp
 from backend.access.access import Access
 from backend.access.budgets import Budgets
 from backend.access.credentials import Identity
-from backend.access.merges import Merges
 from backend.access.oidc import OpenIdProvider
 from backend.access.principal import Principal
 from backend.access.rates import Buckets
@@ -156,13 +155,6 @@ class UserDataStore(Protocol):
     async def erase(self, user_id: str, /) -> None:
         """Erase everything stored of that user."""
 
-    async def move(self, user_id: str, to: str, /) -> None:
-        """Give everything stored of a user to another, within the bounds of a user, and leave nothing behind.
-
-        What holds for one person only is not given away: consent, and who pays. When it fails, what was not moved
-        stays, for the next try.
-        """
-
 
 @runtime_checkable
 class ConversationStore(Protocol):
@@ -248,7 +240,7 @@ class Services:
     readiness: Callable[[], Awaitable[dict[str, str]]]
     """Name of each check → `ok`, or what is wrong."""
     user_data: Mapping[str, UserDataStore]
-    """Every store of user data by name, in the order in which they are erased, and moved on sign-in."""
+    """Every store of user data by name, in the order in which they are erased."""
     frontend: Path
     """The folder of the page; when it is missing only the API is served."""
     tasks: TaskService
@@ -269,8 +261,6 @@ class Services:
     reasoner: Reasoner | None
     """Answers `POST /api/reasoning`."""
     access_store: AccessStore
-    merges: Merges
-    """The visitors that users were before they signed in."""
     provider: OpenIdProvider | None = None
     """At which users sign in; None: nobody does."""
     responders: Callable[[], dict[str, str]] = dict

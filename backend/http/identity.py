@@ -89,10 +89,10 @@ class IdentityMiddleware:
             return shown
         identity = identity_in(scope, self._credentials)
         if identity.principal.credential in ("cookie", "oidc"):
-            epoch = await self._store.epoch(identity.user)
+            epoch = await self._store.epoch(identity.account)
             if epoch is None:  # what the cookie of a user could open stands in the same Redis, as far away
                 identity.principal = identity.principal.as_user()
-            elif epoch != identity.shown_epoch:
+            elif epoch != identity.epoch:
                 self._credentials.forget_cookie(connection, identity)
         return identity
 
@@ -154,13 +154,16 @@ async def refuse(error: VoiceError, scope: Scope, receive: Receive, send: Send) 
         await refusal_response(error, scope["path"])(scope, receive, send)
 
 
-async def restore(identity: Identity, fingerprint: str | None, memory: Memory) -> None:
-    """Give a browser without a cookie the user id its fingerprint was last seen with. Never fails."""
-    if not identity.known and fingerprint is not None:
+async def restore(identity: Identity, fingerprint: str, memory: Memory, store: AccessStore) -> None:
+    """Give a browser without a cookie the user id its fingerprint was last seen with. Never fails.
+
+    A user whose cookies were revoked is not given back: they have signed in since, or erased everything.
+    """
+    if not identity.known:
         warning = "a caller known by fingerprint gets a new identity"
         asked = memory.user_of_fingerprint(fingerprint)
         user = await briefly(asked, None, within_s=MEMORY_WITHIN_S, warning=warning)
-        if user:
+        if user and await store.epoch(user) == 0:
             identity.principal = replace(identity.principal, user=user)
 
 

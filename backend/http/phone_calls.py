@@ -8,7 +8,7 @@ from backend.access.permits import PermitKind
 from backend.access.usage import CALL, Payer
 from backend.errors import VoiceError
 from backend.http.context import Context
-from backend.sessions.registry import Session
+from backend.sessions.session import Session, SessionRequest
 
 PHONE = "telephone"
 """The name of calls by a telephone line, as events and descriptions show it."""
@@ -21,7 +21,7 @@ async def reserve_phone_call(here: Context, payer: Payer) -> Session:
     await budgets.admit(payer, CALL, Counter())
     permit = await budgets.permits.take(PermitKind.CALLS, payer)
     try:
-        return here.services.registry.reserve(payer.user, session_id=permit.id)
+        return here.services.registry.reserve(SessionRequest(payer.user, session_id=permit.id))
     except VoiceError:
         await permit.release()
         raise

@@ -81,7 +81,6 @@ async def delete_session(here: Here, caller: Caller, session: OwnSession) -> Jso
     conversation_id = (await session.describe())["conversation_id"]
     await session.end("deleted")
     async with forgetting("The call has ended, but its conversation could not be erased yet."):
-        await here.services.memory.forget_session(session.id)
         if session.owner == caller.user:  # a token opens the call, not what was said before it
             await forget_in_stores(here.services, session.owner, conversation_id)
             await here.services.memory.forget_conversation(session.owner, conversation_id)

@@ -1,7 +1,7 @@
 """`/auth/login`, `/auth/callback` and `/auth/logout`: users sign in at the operator's OpenID provider, and out.
 
-What a visitor left before becomes theirs when they sign in. The sign-in is bound to the browser that began it by a
-cookie, so that nobody can be signed in as somebody else by a link.
+A visitor who signs in for the first time becomes the account (`access/store.py`). The sign-in is bound to the browser
+that began it by a cookie, so that nobody can be signed in as somebody else by a link.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from backend.access.oidc import OpenIdProvider, SignIn, new_sign_in
 from backend.errors import NotFound, SignInFailed
 from backend.http.context import Caller, Context, Here
 from backend.http.identity import set_cookie
-from backend.http.merging import merge_visitors
 from backend.observability.security_log import SecurityEvent, security_event
 
 SIGN_IN_WITHIN_S = 600
@@ -40,6 +39,7 @@ class _Pending(msgspec.Struct, frozen=True):
     verifier: str
     redirect_uri: str
     visitor: str = ""
+    epoch: int = 0
 
 
 @router.get("/auth/state")
@@ -56,7 +56,7 @@ async def login(request: Request, here: Here, caller: Caller) -> Response:
     redirect_uri = urljoin(str(request.base_url), "/auth/callback")
     begun = new_sign_in(redirect_uri)
     visitor = caller.user if caller.principal.credential == "cookie" else ""
-    pending = _Pending(begun.nonce, begun.verifier, redirect_uri, visitor)
+    pending = _Pending(begun.nonce, begun.verifier, redirect_uri, visitor, caller.epoch)
     ticket = await here.services.access_store.put_ticket(msgspec.json.encode(pending), SIGN_IN_WITHIN_S, "sign-in")
     answer = RedirectResponse(await provider.begin(redirect_uri, ticket, begun), 303)
     answer.headers.append("set-cookie", set_cookie(request.url.scheme, ticket, SIGN_IN_WITHIN_S, PENDING))
@@ -89,10 +89,10 @@ async def callback(
         raise SignInFailed("The provider did not sign you in.", hint="Start again at /auth/login.")
     pending = msgspec.json.decode(found, type=_Pending)
     signed_in = await provider.finish(code, SignIn(pending.nonce, pending.verifier, pending.redirect_uri))
-    await merge_visitors(here, signed_in.user, pending.visitor)
-    epoch = await here.services.access_store.epoch(signed_in.user) or 0
+    data = await _link(here, signed_in.account, pending)
+    epoch = await here.services.access_store.epoch(signed_in.account) or 0
     answer = RedirectResponse("/", 303)
-    cookie = here.signatures.cookie(signed_in.user, epoch, admin=signed_in.admin)
+    cookie = here.signatures.cookie(signed_in.account, epoch, admin=signed_in.admin, data=data)
     answer.headers.append("set-cookie", set_cookie(scheme, cookie, here.services.settings.oidc.session_hours * 3_600))
     answer.headers.append("set-cookie", set_cookie(scheme, "", 0, PENDING))
     security_event(SecurityEvent.SIGNED_IN, caller.principal, "by the OpenID provider", admin=int(signed_in.admin))
@@ -103,10 +103,22 @@ async def callback(
 async def logout(request: Request, response: Response, here: Here, caller: Caller) -> dict[str, bool]:
     """Sign the user out, in every browser. 503 when memory is out of reach: ask again."""
     if caller.principal.credential == "oidc":
-        await here.services.access_store.revoke(caller.user)
+        await here.services.access_store.revoke(caller.account)
         security_event(SecurityEvent.CREDENTIALS_REVOKED, caller.principal, "signed out")
         response.headers.append("set-cookie", set_cookie(request.url.scheme, "", 0))
     return {"ok": True}
+
+
+async def _link(here: Context, account: str, pending: _Pending) -> str:
+    """Return the id under which the account's data is stored. What holds for the visitor only ends."""
+    services = here.services
+    data = await services.access_store.link(account, pending.visitor, pending.epoch)
+    if data == pending.visitor:
+        for session in await services.sessions.owned_by(data):
+            await session.end("signed_in")
+        await services.budgets.payers.erase(data)
+        await services.confirmations.erase(data)
+    return data
 
 
 def _provider(here: Context) -> OpenIdProvider:

@@ -28,7 +28,7 @@ from backend.http.identity import note_fingerprint, note_time_zone, refuse, rest
 from backend.sessions.handles import SessionHandle
 from backend.sessions.offers import CallerLeft, connect_offer
 from backend.sessions.recorder import not_recorded
-from backend.sessions.registry import Session, SessionState
+from backend.sessions.session import Session, SessionRequest, SessionState
 from backend.transports.websocket_framing import SentToken
 
 router = APIRouter(tags=["signalling"])
@@ -44,15 +44,7 @@ async def offer(request: Request, background: BackgroundTasks, here: Here, calle
     try:
         session = await reserve(request, caller, body, background, permit)
     except TooMany:
-        conversation_id = conversation_for(caller.principal, body.conversation_id)
-        placed = await services.sessions.offer_to_peer(
-            caller.user,
-            body.sdp,
-            conversation_id,
-            interruptions=body.interruptions,
-            record=body.record,
-            reach=Reach.of(caller.principal),
-        )
+        placed = await services.sessions.offer_to_peer(body.sdp, session_request(caller, body))
         if placed is None:
             raise
         return {"sdp": placed["sdp"], **ticket(here, caller, placed["session_id"], placed["conversation_id"])}
@@ -91,6 +83,15 @@ def conversation_for(principal: Principal, named: str | None) -> str | None:
     return principal.conversation or named
 
 
+def session_request(caller: Identity, asked: NewSession, session_id: str | None = None) -> SessionRequest:
+    """Return what the caller's session is asked for with. Raises `Forbidden` for another's conversation."""
+    principal = caller.principal
+    conversation_id = conversation_for(principal, asked.conversation_id)
+    return SessionRequest(
+        caller.user, conversation_id, asked.interruptions, asked.record, Reach.of(principal), session_id
+    )
+
+
 async def admit_call(request: Request) -> Permit:
     """Admit a call, and return its permit, whose id is the session's. Raises `TooMany` over a limit or a budget."""
     await spend(request, CALL)
@@ -102,8 +103,9 @@ async def reserve(
 ) -> Session:
     """Reserve a session for the caller; the browser's hints are noted after the answer. Raises `TooMany`."""
     services = context_of(request).services
-    if services.settings.identify_by_fingerprint:
-        await restore(caller, asked.fingerprint, services.memory)
+    fingerprint = asked.fingerprint if services.settings.identify_by_fingerprint else None
+    if fingerprint is not None:
+        await restore(caller, fingerprint, services.memory, services.access_store)
     try:
         if caller.principal.credential == "session":
             raise Forbidden(
@@ -111,19 +113,12 @@ async def reserve(
             )
         if asked.record and not services.records:
             raise not_recorded()
-        session = services.registry.reserve(
-            caller.user,
-            conversation_for(caller.principal, asked.conversation_id),
-            interruptions=asked.interruptions,
-            record=asked.record,
-            reach=Reach.of(caller.principal),
-            session_id=permit.id,
-        )
+        session = services.registry.reserve(session_request(caller, asked, permit.id))
     except VoiceError:
         await permit.release()
         raise
-    if asked.fingerprint is not None and services.settings.identify_by_fingerprint:
-        background.add_task(note_fingerprint, services.memory, asked.fingerprint, caller.user)
+    if fingerprint is not None and caller.principal.credential in ("none", "cookie"):
+        background.add_task(note_fingerprint, services.memory, fingerprint, caller.user)
     if asked.time_zone:
         background.add_task(note_time_zone, services.memory, asked.time_zone, caller.user)
     return session

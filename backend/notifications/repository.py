@@ -11,7 +11,6 @@ so a new field needs a default. Every method may raise `MemoryUnavailable`.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 
 import msgspec
@@ -21,8 +20,6 @@ from backend.errors import MemoryUnavailable, TooMany
 from backend.notifications.reminders import Reminder
 from backend.runtime.faults import decode_all, decode_or_skip
 from backend.storage.client import Lease, Pipe, RedisStore
-
-log = logging.getLogger(__name__)
 
 DUE = "reminders:due"
 BUSY_S = 86_400
@@ -89,28 +86,6 @@ class ReminderRepository(RedisStore):
     async def remove(self, owner: str, reminder_id: str) -> Reminder | None:
         """Delete a reminder and return what it was; None when there is no such one."""
         return (await self.update(owner, reminder_id, lambda _: None))[0]
-
-    async def move(self, owner: str, to: str) -> None:
-        """Give a user's reminders to another; of those for which there is no room, the latest are deleted."""
-        source, target = _records(owner), _records(to)
-
-        async def read(pipe: Pipe) -> tuple[list[bytes], set[bytes]]:
-            return await pipe.hvals(source), set(await pipe.hkeys(target))
-
-        def write(pipe: Pipe, found: tuple[list[bytes], set[bytes]]) -> None:
-            records, there = found
-            theirs = sorted(decode_all("reminder", records, _decoder.decode), key=lambda reminder: reminder.wakes_at)
-            new = [reminder for reminder in theirs if reminder.id.encode() not in there]
-            room = max(0, self._per_user - len(there))
-            for reminder in new[:room]:
-                _write(pipe, msgspec.structs.replace(reminder, owner=to))
-            if len(new) > room:
-                log.warning("%d reminders had no room when their user signed in", len(new) - room)
-            for reminder in theirs:
-                pipe.hdel(source, reminder.id)
-                pipe.zrem(DUE, _member(owner, reminder.id))
-
-        await self._client.transact(source, target, read=read, write=write)
 
     async def erase(self, owner: str) -> None:
         """Delete all reminders of that user."""

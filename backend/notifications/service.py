@@ -136,6 +136,15 @@ class ReminderService:
     memory: Memory
     clock: Callable[[], float] = time.time
 
+    def start(self) -> None:
+        """Deliver what is due from now on, unless that is done only when asked.
+
+        Start it when everything else is open: what computes at a start keeps Redis's first replies waiting, and they
+        would seem to be late.
+        """
+        if self.settings.deliver == "on_time":
+            self.scheduler.start()
+
     async def set(
         self,
         owner: str,
@@ -193,11 +202,6 @@ class ReminderService:
     async def erase(self, owner: str) -> None:
         """Delete all reminders of that user."""
         await self.reminders.erase(owner)
-
-    async def move(self, owner: str, to: str) -> None:
-        """Give all reminders of a user to another."""
-        await self.reminders.move(owner, to)
-        self.scheduler.wake()
 
     async def _zone_of(self, owner: str) -> ZoneInfo | None:
         warning = "a reminder is set without its user's time zone"

@@ -10,10 +10,10 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from typing import Protocol, TypedDict
 
-from backend.access.reach import PUBLIC, Reach
 from backend.errors import BadRequest
-from backend.sessions.page_json import LoggedEvent
-from backend.sessions.registry import Session, SessionDescription, SessionRegistry, SessionState, no_session
+from backend.sessions.event_log import LoggedEvent
+from backend.sessions.registry import SessionRegistry, no_session
+from backend.sessions.session import Session, SessionDescription, SessionRequest, SessionState
 from backend.sessions.sideband import LocalSideband, Send, SharedProtocol, Sideband
 from backend.sessions.transcript import TranscriptEntry
 
@@ -161,16 +161,7 @@ class SessionLocator:
             raise BadRequest("This session lives in another process.", hint="Ask again.")
         return session
 
-    async def offer_to_peer(
-        self,
-        owner: str,
-        sdp: str,
-        conversation_id: str | None,
-        *,
-        interruptions: bool | None = None,
-        record: bool = False,
-        reach: Reach = PUBLIC,
-    ) -> PlacedCall | None:
+    async def offer_to_peer(self, sdp: str, asked: SessionRequest) -> PlacedCall | None:
         """Have another process answer an SDP offer that finds no room here; None when none has room."""
         return None
 

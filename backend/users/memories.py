@@ -99,14 +99,6 @@ class Memories(UserLists[StoredMemory]):
         """Delete the user's memories and the vectors of all their texts."""
         await self._client.call(lambda redis: redis.delete(self._key(user_id), vectors_key(user_id)))
 
-    async def move(self, user_id: str, to: str) -> None:
-        """Give a user's memories to another; their vectors are made again."""
-        await super().move(user_id, to)
-        await self._client.call(lambda redis: redis.delete(vectors_key(user_id)))
-
-    def combined(self, theirs: list[StoredMemory], own: list[StoredMemory]) -> list[StoredMemory]:
-        return sorted([*theirs, *own], key=lambda one: one.created)[-LIMIT:]
-
 
 def _text(text: str) -> str:
     return one_line(text, TEXT_LIMIT, f"A memory has 1 to {TEXT_LIMIT:,} characters.")

@@ -141,12 +141,6 @@ class Notes(UserLists[StoredNote]):
             await self.change(user_id, marked)
         return chosen
 
-    def combined(self, theirs: list[StoredNote], own: list[StoredNote]) -> list[StoredNote]:
-        room = OPEN_LIMIT - sum(one.open for one in own)
-        newest = sorted((one for one in theirs if one.open), key=lambda one: one.created, reverse=True)[: max(0, room)]
-        both = [*newest, *(one for one in theirs if not one.open), *own]
-        return _fresh(sorted(both, key=lambda one: one.created), self._clock())
-
     async def _replace(self, user_id: str, note_id: str, **changes: Any) -> StoredNote | None:
         now = self._clock()
 

@@ -75,9 +75,8 @@ class ProfileLearner:
         return f"ProfileLearner({self._turns} turns, {self._summarised} of them summarised)"
 
     def begin(self) -> None:
-        """Follow the caller's profile, and note whose session it is."""
+        """Follow the caller's profile."""
         self._unwatch = self._watch(self._user_id, self._on_profile)
-        self._enqueue(self._own)
 
     def on_message(self, role: str, text: str) -> None:
         """Take a message that was really said or heard: `role` is "user" or "assistant"."""
@@ -105,12 +104,8 @@ class ProfileLearner:
         if reason == "deleted":
             self._summaries.drop(self._session_id)
             return
-        self._enqueue(self._own)  # once more, for a call may have lasted long
         if self._turns > self._summarised:
             self._summarise()
-
-    async def _own(self, memory: Memory) -> None:
-        await memory.own_session(self._session_id, self._user_id)
 
     def _learn(self, *updates: ProfileUpdate) -> None:
         async def learn(memory: Memory) -> None:

@@ -18,7 +18,6 @@ from typing import Any, Literal
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from backend.errors import BadRequest
-from backend.runtime.json_objects import Json
 from backend.storage.memory import Memory
 from backend.users.lists import one_line
 from backend.users.profile import INSTRUCTION_CHARS, INSTRUCTION_LIMIT, Signals, UserProfile
@@ -393,17 +392,3 @@ def checked_ticker(symbol: str) -> str:
     if not re.fullmatch(r"[A-Z]{1,6}(\.[A-Z]{1,3})?", symbol):
         raise BadRequest("A ticker is a short symbol, e.g. AAPL. Look it up with get_stock_price first.")
     return symbol
-
-
-def merged_profile(visitor: Json, user: Json) -> Json:
-    """Return the user's profile with what the visitor's adds: entries of lists and objects, and what is missing."""
-    merged = dict(visitor)
-    for name, value in user.items():
-        other = merged.get(name)
-        if isinstance(value, dict) and isinstance(other, dict):
-            merged[name] = other | value
-        elif isinstance(value, list) and isinstance(other, list):
-            merged[name] = [*(each for each in other if each not in value), *value][-FACT_LIMIT:]
-        elif value or name not in merged:
-            merged[name] = value
-    return merged

@@ -8,7 +8,7 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser
 
-from backend.sessions.page_json import PageMessage
+from backend.sessions.event_log import PageMessage
 from tests.support.browser import launched, tab_in
 from tests.support.standin import standing_in
 from tests.support.waiting import until

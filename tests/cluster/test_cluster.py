@@ -15,8 +15,9 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from backend.observability.call_metrics import CallMetrics, merged
 from backend.sessions.cluster import cluster, replicator
-from backend.sessions.page_json import PageMessage
-from backend.sessions.registry import SessionState, Watcher
+from backend.sessions.event_log import PageMessage
+from backend.sessions.registry import Watcher
+from backend.sessions.session import SessionState
 from backend.storage.client import connect
 from tests.http.world import ClusterClients, World, message_of, place_call, world
 from tests.support.pictures import data_url, png

@@ -24,7 +24,7 @@ from backend.sessions.cluster.cluster_registry import (
     node_key,
 )
 from backend.sessions.cluster.rpc import Rpc, inbox_key
-from backend.sessions.page_json import PageMessage
+from backend.sessions.event_log import PageMessage
 from backend.storage.client import connect
 from tests.cluster.test_cluster import events_until, link_to, the_same_browser, two_servers
 from tests.http.world import ClusterClients, place_call

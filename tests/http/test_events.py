@@ -10,8 +10,8 @@ from typing import Any
 
 import httpx2
 
-from backend.sessions.page_json import PageMessage
-from backend.sessions.registry import Session
+from backend.sessions.event_log import PageMessage
+from backend.sessions.session import Session
 from tests.http.world import World, place_call, world
 
 

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import httpx2
 import pytest
+from fakeredis import FakeAsyncRedis
 
+from backend.access.store import AccessStore
 from tests.http.world import FINGERPRINT, SDP, World, place_call, world
 
 
@@ -131,3 +133,13 @@ async def test_the_browsers_time_zone_is_the_users_until_they_state_one(tmp_path
         assert (await browser.patch("/api/me", json={"changes": [stated]})).status_code == 200
         await browser.post("/api/sessions", json={"time_zone": "Asia/Tokyo"})
         assert await zone_of(user) == "Europe/Oslo"
+
+
+async def test_a_user_whose_cookies_were_revoked_is_not_given_back(tmp_path: Path) -> None:
+    store = AccessStore(FakeAsyncRedis())
+    async with world(tmp_path, identify_by_fingerprint=True, services_with={"access_store": store}) as here:
+        async with here.browser() as before:
+            first = user_of(here, (await place_call(before, fingerprint=FINGERPRINT))["session_id"])
+        await store.revoke(first)
+        async with here.browser() as after:
+            assert user_of(here, (await place_call(after, fingerprint=FINGERPRINT))["session_id"]) != first

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,6 @@ async def learn(here: World, browser: httpx2.AsyncClient) -> str:
     session_id = (await place_call(browser, fingerprint=FINGERPRINT))["session_id"]
     user = user_of(here, session_id)
     await update_profile(here.memory, user, SetPreference("name", "Ana"), AddFact("has a dog"), CountSession(5.0))
-    await here.memory.own_session(session_id, user)
     await here.memory.append_messages(user, "c1", Message("user", "hello", 1.0))
     await here.memory.cache_put(user, "weather:home", "rain", ttl_s=120)
     await background_work(here)
@@ -194,3 +194,21 @@ async def test_no_changes_and_too_many_are_refused(tmp_path: Path) -> None:
         for number in (0, 51):
             answer = await changed(browser, *[{"op": "add_fact", "text": f"fact {n}"} for n in range(number)])
             assert answer.status_code == 422
+
+
+def test_every_store_of_user_data_is_exported_and_erased(pytestconfig: pytest.Config) -> None:
+    """One list drives both; a class that has one of them for a user, and is not part of another, has both."""
+    backend = Path(pytestconfig.rootpath) / "backend"
+    parts = {"Channels", "CoordinatorState", "EventStore", "CalDavStore", "LocalStore", "ReminderRepository"}
+    parts |= {"TaskRepository", "Memories", "SharedLinks"}  # the last two inherit the rest
+    incomplete = {}
+    for path in backend.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ClassDef) and node.name not in parts:
+                names = {each.name for each in node.body if isinstance(each, ast.AsyncFunctionDef)}
+                assigned = [target for each in node.body if isinstance(each, ast.Assign) for target in each.targets]
+                names |= {target.id for target in assigned if isinstance(target, ast.Name)}
+                has = names & {"export", "erase"}
+                if has and has != {"export", "erase"}:
+                    incomplete[node.name] = has
+    assert incomplete == {}

@@ -9,7 +9,7 @@ import httpx2
 import pytest
 from websockets.exceptions import ConnectionClosed
 
-from backend.sessions.registry import SessionState
+from backend.sessions.session import SessionState
 from tests.http.world import World, place_call, world
 
 ROUTES = [

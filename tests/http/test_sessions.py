@@ -7,18 +7,14 @@ from pathlib import Path
 import pytest
 
 from backend.access.reach import EVERYTHING, PUBLIC
-from backend.call.history import save_summary
 from backend.http.app import MESSAGES_PER_MINUTE, PICTURES_PER_MINUTE
 from backend.http.bodies import MESSAGE_LIMIT
 from backend.media.pictures import PICTURE_LIMIT
 from backend.page_events import TranscriptCompleted, TranscriptInterrupted
-from backend.sessions.registry import Session, SessionState
-from backend.storage.memory import MemoryJob
+from backend.sessions.session import SessionState
 from backend.storage.messages import Message
-from backend.testing.memory import FakeMemory
 from tests.http.world import message_of, place_call, world
 from tests.support.pictures import data_url, png
-from tests.support.summaries import summary_of
 
 
 async def test_a_session_shows_its_state_and_counts(tmp_path: Path) -> None:
@@ -143,19 +139,6 @@ async def test_deleting_a_session_ends_the_call_and_forgets_the_conversation(tmp
         assert (session.state, session.ended_reason) == (SessionState.ENDED, "deleted")
         assert await here.memory.recent_messages(session.owner, session.conversation_id) == []
         assert (await browser.get(f"/api/sessions/{session_id}")).status_code == 404
-
-
-async def test_a_deleted_call_leaves_no_record_though_its_writes_were_still_waiting() -> None:
-    memory, waiting = FakeMemory(), list[MemoryJob]()
-    session = Session("ada", "fake")
-    waiting.append(
-        lambda memory: memory.append_messages("ada", session.conversation_id, Message("user", "my secret", 1.0))
-    )
-    save_summary(waiting.append, session, "deleted")
-    for job in waiting:
-        await job(memory)
-    assert await memory.recent_messages("ada", session.conversation_id) == []
-    assert await summary_of(memory, session.id) is None
 
 
 async def test_a_deletion_that_memory_missed_is_told_and_can_be_repeated(tmp_path: Path) -> None:

@@ -6,26 +6,24 @@ import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import httpx2
 import pytest
+from fakeredis import FakeAsyncRedis
 
 from backend.access.access import Access
 from backend.access.oidc import OpenIdProvider, new_sign_in
 from backend.errors import SignInFailed
-from backend.notifications.notices import Notice, NoticeRepository
-from backend.notifications.reminders import Reminder
-from backend.notifications.repository import ReminderRepository
 from backend.observability import security_log
 from backend.observability.security_log import open_security_log
-from backend.storage.messages import Message
-from backend.storage.move import MemoryMove
 from backend.testing.memory import FakeMemory
-from backend.users.profile_updates import AddFact, SetPreference, merged_profile, update_profile
+from backend.users.profile_updates import AddFact, update_profile
 from tests.http.world import World, place_call, settings_with, world
 from tests.support.openid_provider import CLIENT, openid_provider
+from tests.support.services import budgets_over
 
 
 @pytest.fixture(scope="module")
@@ -34,37 +32,19 @@ def issuer() -> Any:
         yield address
 
 
-class _MovedMemory:
-    """Memory as a store of user data, without what is on its way there."""
-
-    def __init__(self, memory: FakeMemory) -> None:
-        self.erase = memory.forget_user
-        self.export = memory.everything_of
-        self._moving = MemoryMove(memory._client.redis)
-
-    async def move(self, user_id: str, to: str) -> None:
-        await self._moving.move(user_id, to, merged_profile)
-
-
 @asynccontextmanager
-async def signing(directory: Path, issuer: str, *modes: str, admin_claim: str = "sub=root") -> AsyncIterator[World]:
+async def signing(
+    directory: Path, issuer: str, *modes: str, admin_claim: str = "sub=root", **services_with: Any
+) -> AsyncIterator[World]:
     """A server whose users sign in at `issuer`."""
     access: Any = Access(frozenset(modes or ("oidc",)))  # type: ignore[arg-type]
     oidc = {"issuer": issuer, "client_id": CLIENT, "client_secret": "of the tests", "admin_claim": admin_claim}
     settings = settings_with(access=list(access.modes), oidc=oidc)
     memory = FakeMemory()
-    redis = memory._client.redis
-    user_data = {
-        "memory": _MovedMemory(memory),
-        "notices": NoticeRepository(redis),
-        "reminders": ReminderRepository(redis),
-    }
     async with httpx2.AsyncClient(trust_env=False) as http:
-        services: dict[str, Any] = {
-            "access": access,
-            "provider": OpenIdProvider(settings.oidc, http),
-            "user_data": user_data,
-        }
+        services: dict[str, Any] = {"access": access, "provider": OpenIdProvider(settings.oidc, http)}
+        services["user_data"] = {"memory": SimpleNamespace(export=memory.everything_of, erase=memory.forget_user)}
+        services |= services_with
         options: dict[str, Any] = {"access": list(access.modes), "oidc": oidc}
         async with world(directory, services_with=services, memory=memory, **options) as here:
             yield here
@@ -94,8 +74,8 @@ async def test_a_user_signs_in_and_out(tmp_path: Path, issuer: str) -> None:
         answer = await sign_in(browser, "ada")
         assert (answer.status_code, answer.headers["location"]) == (303, "/")
         assert (await browser.get("/auth/state")).json() == {"offered": True, "signed_in": True}
-        owner = here.registry.find((await place_call(browser))["session_id"]).owner
-        assert owner.startswith("oidc.") and "ada" not in owner
+        account = browser.cookies["caller"].strip('"')
+        assert account.startswith("oidc.") and "ada" not in account
         assert (await browser.get("/api/admin/overview")).status_code == 401
         kept = browser.cookies["caller"]
         assert (await browser.post("/auth/logout")).json() == {"ok": True}
@@ -105,13 +85,12 @@ async def test_a_user_signs_in_and_out(tmp_path: Path, issuer: str) -> None:
 
 async def test_who_declines_at_the_provider_is_back_on_the_page_and_nobody(tmp_path: Path, issuer: str) -> None:
     async with signing(tmp_path, issuer, "open", "oidc") as here, here.browser() as browser:
-        owner = here.registry.find((await place_call(browser))["session_id"]).owner
+        owner = await user_of(here, browser)
         begun = await browser.get("/auth/login")
         answer = await browser.get(await at_the_provider(begun.headers["location"], action="deny"))
         assert (answer.status_code, answer.headers["location"]) == (303, "/")
         assert (await browser.get("/auth/state")).json() == {"offered": True, "signed_in": False}
-        placed = (await place_call(browser))["session_id"]
-        assert here.registry.find(placed).owner == owner, "still the visitor of before"
+        assert await user_of(here, browser) == owner, "still the visitor of before"
 
 
 async def test_one_user_in_two_browsers_is_one_user(tmp_path: Path, issuer: str) -> None:
@@ -138,33 +117,64 @@ async def test_a_value_in_a_list_claim_makes_an_operator(tmp_path: Path, issuer:
         assert (await browser.get("/api/admin/overview")).status_code == status
 
 
-async def test_what_a_visitor_left_becomes_theirs(tmp_path: Path, issuer: str) -> None:
-    async with signing(tmp_path, issuer, "open", "oidc") as here, here.browser() as browser:
-        visitor = here.registry.find((await place_call(browser))["session_id"]).owner
-        memory = here.used_memory
-        await update_profile(memory, visitor, AddFact("has a dog"), SetPreference("name", "Ada"))
-        await memory.append_messages(visitor, "c1", Message("user", "hello", 1.0))
-        await sign_in(browser, "ada")
-        assert (await browser.get("/api/me")).json()["facts"] == ["has a dog"]
-        listed = (await browser.get("/api/conversations")).json()["conversations"]
-        assert [each["id"] for each in listed] == ["c1"]
-        assert await memory.everything_of(visitor) == {}
+async def user_of(here: World, browser: httpx2.AsyncClient) -> str:
+    """The user that the server takes this browser for."""
+    return here.registry.find((await place_call(browser))["session_id"]).owner
 
 
-async def test_what_is_to_be_delivered_becomes_theirs(tmp_path: Path, issuer: str) -> None:
-    async with signing(tmp_path, issuer, "open", "oidc") as here, here.browser() as browser:
-        visitor = here.registry.find((await place_call(browser))["session_id"]).owner
-        redis = here.used_memory._client.redis
-        notices, reminders = NoticeRepository(redis), ReminderRepository(redis)
-        await notices.add(visitor, Notice("n1", "It is done."))
-        await reminders.add(Reminder("r1", visitor, "tea", 1.0, 4e9))
+async def test_a_visitor_who_signs_in_for_the_first_time_becomes_the_account(tmp_path: Path, issuer: str) -> None:
+    async with signing(tmp_path, issuer, "open", "oidc") as here, here.browser() as browser, here.browser() as other:
+        visitor = await user_of(here, browser)
+        await update_profile(here.used_memory, visitor, AddFact("has a dog"))
+        kept = browser.cookies["caller"]
+        before = (await browser.get("/api/me/export")).json()
         await sign_in(browser, "ada")
-        user = here.registry.find((await place_call(browser))["session_id"]).owner
-        assert user != visitor
-        assert [each.id for each in await notices.waiting(user)] == ["n1"]
-        assert [(each.id, each.owner) for each in await reminders.all_of(user)] == [("r1", user)]
-        assert await reminders.due(5e9, 9) == ([(user, "r1")], None)
-        assert not await notices.waiting(visitor) and not await reminders.all_of(visitor)
+        await sign_in(other, "ada")
+        assert await user_of(here, browser) == await user_of(here, other) == visitor
+        assert (await browser.get("/api/me/export")).json() == before
+        async with here.browser(headers={"cookie": f"caller={kept}"}) as thief:
+            assert await user_of(here, thief) != visitor, "only a sign-in leads there from now on"
+
+
+async def test_what_holds_for_the_visitor_alone_ends_with_the_sign_in(tmp_path: Path, issuer: str) -> None:
+    budgets = budgets_over(FakeAsyncRedis())
+    async with (
+        signing(tmp_path, issuer, "open", "oidc", budgets=budgets) as here,
+        here.browser(headers={"x-forwarded-for": "203.0.113.9"}) as browser,
+    ):
+        session = here.registry.find((await place_call(browser))["session_id"])
+        assert await budgets.payers.find(session.owner)
+        await sign_in(browser, "ada")
+        assert session.ended_reason == "signed_in"
+        assert await budgets.payers.find(session.owner) is None
+
+
+async def test_what_the_account_was_in_another_browser_is_exported_and_erased_with_it(
+    tmp_path: Path, issuer: str
+) -> None:
+    async with signing(tmp_path, issuer, "open", "oidc") as here, here.browser() as one, here.browser() as other:
+        visitors = [await user_of(here, one), await user_of(here, other)]
+        for visitor, fact in zip(visitors, ("has a dog", "has a cat"), strict=True):
+            await update_profile(here.used_memory, visitor, AddFact(fact))
+        await sign_in(one, "ada")
+        await sign_in(other, "ada")
+        assert (await other.get("/api/me")).json()["facts"] == ["has a dog"]
+        exported = (await other.get("/api/me/export")).json()
+        assert "has a cat" in str(exported["other browsers"]) and "has a cat" not in str(exported["memory"])
+        assert (await other.delete("/api/me")).status_code == 200
+        assert [await here.used_memory.everything_of(visitor) for visitor in visitors] == [{}, {}]
+        await sign_in(one, "ada")
+        assert await user_of(here, one) not in visitors
+
+
+async def test_a_visitor_becomes_one_account_only(tmp_path: Path, issuer: str) -> None:
+    async with signing(tmp_path, issuer, "open", "oidc") as here, here.browser() as one, here.browser() as other:
+        visitor = await user_of(here, one)
+        other.cookies.set("caller", one.cookies["caller"])
+        begun = (await other.get("/auth/login")).headers["location"]
+        await sign_in(one, "ada")
+        assert (await other.get(await at_the_provider(begun, "root"))).status_code == 303
+        assert await user_of(here, one) == visitor != await user_of(here, other)
 
 
 async def test_a_sign_in_that_another_browser_began_is_refused(tmp_path: Path, issuer: str) -> None:
@@ -246,12 +256,3 @@ async def test_without_a_provider_nobody_signs_in(tmp_path: Path) -> None:
 async def test_a_provider_that_is_gone_is_a_503(tmp_path: Path) -> None:
     async with signing(tmp_path, "http://127.0.0.1:9") as here, here.browser() as browser:
         assert (await browser.get("/auth/login")).status_code == 503
-
-
-def test_what_the_user_said_of_themselves_stays() -> None:
-    visitor = {"preferences": {"name": "A", "language": "de"}, "facts": ["one", "two"], "summary": "old", "mode": "x"}
-    user = {"preferences": {"name": "Ada"}, "facts": ["two", "three"], "summary": "new", "mode": ""}
-    merged = merged_profile(visitor, user)
-    assert merged["preferences"] == {"name": "Ada", "language": "de"}
-    assert merged["facts"] == ["one", "two", "three"]
-    assert (merged["summary"], merged["mode"]) == ("new", "x")

@@ -9,7 +9,7 @@ import pytest
 from websockets.asyncio.client import ClientConnection
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
-from backend.sessions.registry import SessionState
+from backend.sessions.session import SessionState
 from tests.http.test_ownership import close_code
 from tests.http.world import world
 

@@ -31,7 +31,8 @@ from backend.models.embedding import Embedder, NoEmbeddings
 from backend.observability.call_metrics import CallMetrics
 from backend.sessions.cluster.cluster import Cluster
 from backend.sessions.handles import SessionLocator
-from backend.sessions.registry import Session, SessionRegistry
+from backend.sessions.registry import SessionRegistry
+from backend.sessions.session import Session
 from backend.settings.settings import Settings
 from backend.storage.memory import Memory
 from backend.storage.turn_claims import TurnClaims

@@ -59,6 +59,7 @@ async def process(server: RedisProcess, **settings: Any) -> AsyncIterator[Proces
         stack.push_async_callback(waiting.aclose)
         notifications = await stack.enter_async_context(open_notifications(chosen, redis, pubsub, FakeMemory()))
         pubsub.start()
+        notifications.reminders.start()
         stack.push_async_callback(pubsub.close)
         assert await pubsub.wait_until_open(5.0)
         yield Process(redis, pubsub, notifications)

@@ -18,7 +18,7 @@ from backend.app.notifications import Notifications, open_notifications
 from backend.http.page_streams import PageStreams
 from backend.notifications.notices import Notice
 from backend.notifications.presence import Presence
-from backend.sessions.page_json import PageMessage
+from backend.sessions.event_log import PageMessage
 from backend.settings.notifications import NotificationSettings
 from backend.storage.pubsub import PubSub
 from backend.testing.memory import FakeMemory

@@ -56,7 +56,7 @@ from backend.page_events import (
     UserContextChanged,
     UserItemAdded,
 )
-from backend.sessions.page_json import name_of, page_message
+from backend.sessions.event_log import name_of, page_message
 
 ROOT = Path(__file__).resolve().parents[2]
 WORK = ThinkerWork("weather", "Weather", "rain?", 40, 1, 700)

@@ -36,7 +36,7 @@ def failing(error: Callable[[], Exception]) -> MemoryJob:
 
 def keeping(notes: list[int], number: int) -> MemoryJob:
     async def job(memory: Memory) -> None:
-        await memory.put_summary("session", {"number": number})  # unlike `ping`, raises while memory is down
+        await memory.cache_put("shared", "key", "value", 60)  # unlike `ping`, raises while memory is down
         notes.append(number)
 
     return job

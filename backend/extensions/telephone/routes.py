@@ -23,7 +23,7 @@ from backend.http.context import Context, Here, context_of
 from backend.http.errors import note_error
 from backend.http.identity import refuse
 from backend.http.phone_calls import PHONE, reserve_phone_call
-from backend.sessions.registry import Session, SessionState
+from backend.sessions.session import Session, SessionState
 
 FIELDS_LIMIT = 100
 STARTED_WITHIN_S = 5.0

@@ -12,7 +12,6 @@ from typing import Any
 import msgspec
 from redis.asyncio import Redis
 
-from backend.access.reach import PUBLIC, Reach
 from backend.errors import BadRequest, CallerError, MemoryUnavailable, NotFound, TooMany, VoiceError
 from backend.observability.call_metrics import merged
 from backend.runtime.supervisor import cancel_all, supervised
@@ -23,7 +22,8 @@ from backend.sessions.cluster.rpc import Rpc
 from backend.sessions.cluster.sidebands import SidebandHost
 from backend.sessions.handles import LocalHandle, PlacedCall, SessionHandle, SessionLocator
 from backend.sessions.offers import AcceptOffer, connect_offer
-from backend.sessions.registry import Session, SessionDescription, SessionRegistry, SessionState, Watcher, no_session
+from backend.sessions.registry import SessionRegistry, Watcher, no_session
+from backend.sessions.session import Session, SessionDescription, SessionRequest, SessionState
 
 log = logging.getLogger(__name__)
 
@@ -45,17 +45,13 @@ class _Arguments(msgspec.Struct, frozen=True):
     pictures: tuple[str, ...] = ()
     call: str = ""
     reason: str = ""
-    owner: str = ""
     sdp: str = ""
-    conversation_id: str | None = None
+    asked: SessionRequest | None = None
     count: int = 0
     allowed: bool = True
-    interruptions: bool | None = None
-    record: bool = False
     on: bool = False
     shared: bool = False
     program: str = ""
-    reach: Reach = PUBLIC
 
 
 _arguments = msgspec.json.Decoder(_Arguments)
@@ -139,29 +135,13 @@ class Cluster(SessionLocator):
     async def take(self, handle: SessionHandle) -> Session:
         if not isinstance(handle, RemoteHandle):
             return await super().take(handle)
-        session = self._sessions.adopt(await handle.ask("hand_over"))
+        session = self._sessions.adopt(msgspec.convert(await handle.ask("hand_over"), SessionRequest))
         await self.announce(session)
         return session
 
-    async def offer_to_peer(
-        self,
-        owner: str,
-        sdp: str,
-        conversation_id: str | None,
-        *,
-        interruptions: bool | None = None,
-        record: bool = False,
-        reach: Reach = PUBLIC,
-    ) -> PlacedCall | None:
+    async def offer_to_peer(self, sdp: str, asked: SessionRequest) -> PlacedCall | None:
         """Have another process answer an SDP offer; the least busy is asked first, then the next."""
-        offer = {
-            "owner": owner,
-            "sdp": sdp,
-            "conversation_id": conversation_id,
-            "interruptions": interruptions,
-            "record": record,
-            "reach": msgspec.to_builtins(reach),
-        }
+        offer = {"sdp": sdp, "asked": asked}
         for state in await self._others():
             if not state.accepts:
                 continue
@@ -196,10 +176,6 @@ class Cluster(SessionLocator):
     async def export(self, owner: str) -> list[SessionDescription]:
         """Return the descriptions of a user's calls of the last minutes."""
         return [entry.description for entry in await self._registry.entries_of(owner)]
-
-    async def move(self, owner: str, to: str) -> None:
-        """Delete what is stored of a user's calls, which have ended: their conversations are in memory."""
-        await self.erase(owner)
 
     async def __aenter__(self) -> Cluster:
         """Answer and follow the other processes, and let them know of this one."""
@@ -266,13 +242,9 @@ class Cluster(SessionLocator):
         raise BadRequest(f"This process has no method {what}.", hint="Do all processes run the same version?")
 
     async def _answer_offer(self, args: _Arguments) -> PlacedCall:
-        session = self._sessions.reserve(
-            args.owner,
-            args.conversation_id,
-            interruptions=args.interruptions,
-            record=args.record,
-            reach=args.reach,
-        )
+        if args.asked is None:
+            raise BadRequest("The offer is for no session.", hint="Do all processes run the same version?")
+        session = self._sessions.reserve(args.asked)
         answer = await connect_offer(self._sessions, session, self._accept_offer, args.sdp)
         await self.announce(session)
         return {"sdp": answer, "session_id": session.id, "conversation_id": session.conversation_id}

@@ -16,7 +16,7 @@ import msgspec
 
 from backend.runtime.faults import decode_all, decode_or_skip
 from backend.runtime.json_objects import Json
-from backend.sessions.registry import SessionDescription
+from backend.sessions.session import SessionDescription
 from backend.storage.client import RedisStore
 
 NODES = "fleet:nodes"

@@ -14,10 +14,10 @@ from backend.runtime.faults import decode_or_skip
 from backend.sessions.cluster.cluster_registry import ClusterRegistry, SessionEntry, decode_event, events_key
 from backend.sessions.cluster.rpc import Rpc
 from backend.sessions.cluster.sidebands import RemoteSideband
-from backend.sessions.event_log import EventLog
+from backend.sessions.event_log import EventLog, LoggedEvent, name_of
 from backend.sessions.handles import SessionHandle
-from backend.sessions.page_json import LoggedEvent, name_of
-from backend.sessions.registry import END_WITHIN_S, SessionDescription, SessionState
+from backend.sessions.registry import END_WITHIN_S
+from backend.sessions.session import SessionDescription, SessionState
 from backend.sessions.sideband import Send, Sideband
 from backend.sessions.transcript import TranscriptEntry
 

@@ -32,9 +32,9 @@ from backend.sessions.cluster.cluster_registry import (
     node_key,
 )
 from backend.sessions.cluster.rpc import inbox_key
-from backend.sessions.event_log import LOG_LIMIT
-from backend.sessions.page_json import LoggedEvent
-from backend.sessions.registry import KEEP_ENDED_S, Session, SessionState, Watcher
+from backend.sessions.event_log import LOG_LIMIT, LoggedEvent
+from backend.sessions.registry import KEEP_ENDED_S, Watcher
+from backend.sessions.session import Session, SessionState
 from backend.storage.client import RedisClient
 
 log = logging.getLogger(__name__)
