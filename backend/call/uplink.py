@@ -1,7 +1,7 @@
 """The uplink of one call: each frame of the microphone goes to the Responder, if it is speech, and to those who listen.
 
-What a frame means for the turn is dispatched as an event: speech begins, pauses or ends, a voice is suspected before
-that, or is muffled. Nothing in here waits, since every 20 ms of every call pass through it.
+What a frame means for the turn is dispatched as an event: speech begins, pauses or ends, there is a hint of a voice
+before that, or one is off-axis. Nothing in here waits, since every 20 ms of every call pass through it.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ class Uplink:
         self._tap = tap
         self.floor: str = Floor.LISTENING
         """Who has the floor, one of `Floor`: over a reply it matters whose voice is heard."""
-        self._muffled = False  # the voice under way, as the machine knows it
-        self._suspected = False  # the same of a voice that may be beginning
+        self._off_axis = False  # the voice under way, as the machine knows it
+        self._hinted = False  # the same of a voice that may be beginning
         self._endpointing = self._open(finder)
 
     def __repr__(self) -> str:
@@ -71,9 +71,9 @@ class Uplink:
                 self._on_voice(result)
             else:
                 self._on_speech(result)
-        if self._suspects() is not self._suspected:
-            self._suspected = not self._suspected
-            self._dispatch(ev.VoiceSuspected(self._suspected))
+        if self._hints() is not self._hinted:
+            self._hinted = not self._hinted
+            self._dispatch(ev.OnsetHinted(self._hinted))
 
     def follow_line(self, *, stands: bool) -> None:
         """Note that the connection to the provider is lost, or stands again."""
@@ -112,24 +112,24 @@ class Uplink:
         self._session.levels = endpointing.levels
         return endpointing
 
-    def _suspects(self) -> bool:
+    def _hints(self) -> bool:
         """Return whether a voice may be beginning; in a pause any sound near the caller's level may be one."""
         if self.floor in DURING_REPLY:
-            return self._endpointing.suspected
+            return self._endpointing.hinted
         return self.floor == Floor.PAUSING and self._endpointing.near_sound
 
     def _on_voice(self, frame: Frame) -> None:
         """Send a frame of speech, or of the silence around it."""
         if self._tap.recording:
             self._tap.on_frame(frame)
-        if self.floor in DURING_REPLY and self._endpointing.muffled is not self._muffled:
-            self._muffled = not self._muffled
-            self._dispatch(ev.VoiceMuffled(self._muffled))
+        if self.floor in DURING_REPLY and self._endpointing.off_axis is not self._off_axis:
+            self._off_axis = not self._off_axis
+            self._dispatch(ev.VoiceOffAxis(self._off_axis))
         if responder := self._link.connection:
             responder.send_audio(frame)
 
     def _on_speech(self, event: ev.SpeechEvent) -> None:
         """Dispatch what endpointing reports."""
-        self._muffled &= not isinstance(event, ev.SpeechStarted)
+        self._off_axis &= not isinstance(event, ev.SpeechStarted)
         self._tap.on_event(event)
         self._dispatch(event)

@@ -1,9 +1,8 @@
 """Endpointing turns the microphone into what the Responder gets and when the caller's speech begins and ends.
 
-It is local (our VAD, `NearVoice` and `Segmenter`) or the provider's (everything is forwarded); while no provider is
-connected, a local one stands in for that. The detector's score of
-each frame can be watched (`Levels`); as a rule nobody does, and then a frame costs one look at an empty tuple. A
-watcher gets a ring of its own; one that reads too seldom loses the oldest scores, never the call's time.
+It is local (our VAD, `PrimarySpeaker` and `Segmenter`) or the provider's (everything is forwarded); while no provider
+is connected, a local one stands in for that. The detector's score of each frame can be watched (`Levels`). A watcher
+gets a ring of its own; one that reads too seldom loses the oldest scores, never the call's time.
 """
 
 from __future__ import annotations
@@ -17,9 +16,9 @@ from typing import Literal, Protocol
 
 from backend.errors import MissingLibrary, TooMany
 from backend.media.frame import Frame
-from backend.media.near_voice import NearVoice
+from backend.media.onset_hint import OnsetHint
+from backend.media.primary_speaker import PrimarySpeaker
 from backend.media.segmenter import Segmenter, SegmenterState
-from backend.media.suspicion import Suspicion
 from backend.media.vad import Engine, EngineName, HopVad, RestingVad, RoomGate, Vad
 from backend.settings.vad import VadSettings
 from backend.turns import events as ev
@@ -43,23 +42,23 @@ class Endpointing(Protocol):
     """The detector's score of each frame; None where nothing is detected here."""
 
     @property
-    def muffled(self) -> bool:
-        """Whether the utterance under way, or else the last, sounds muffled: somebody else's, or turned away.
+    def off_axis(self) -> bool:
+        """Whether the utterance under way, or else the last, sounds off-axis: somebody else's, or turned away.
 
         It can be known from 320 ms of voice on, and is False before, and as long as the caller's voice is not known.
         """
         ...
 
     @property
-    def suspected(self) -> bool:
-        """Whether the caller's voice may just be beginning, as of the latest frame: see `Suspicion`."""
+    def hinted(self) -> bool:
+        """Whether the caller's voice may just be beginning, as of the latest frame: see `OnsetHint`."""
         ...
 
     @property
     def near_sound(self) -> bool:
         """Whether the latest frame, in silence, is as loud as the caller's first sound may be, whatever it is.
 
-        A voice is noticed some 20 ms sooner by that than it is suspected; so is more that is no voice.
+        A voice is noticed some 20 ms sooner by that than by the hint; so is more that is no voice.
         """
         ...
 
@@ -80,7 +79,7 @@ class LocalEndpointing(Endpointing):
     """Endpointing by VAD and segmenter: only speech is forwarded, with its pre-roll and a bounded tail."""
 
     def __init__(
-        self, vad: Vad, segmenter: Segmenter, threshold: float, onset: float = 1.0, near: NearVoice | None = None
+        self, vad: Vad, segmenter: Segmenter, threshold: float, onset: float = 1.0, near: PrimarySpeaker | None = None
     ) -> None:
         """Take a frame for speech from a score of `threshold` on; in silence the lower one of `onset` is enough.
 
@@ -92,7 +91,7 @@ class LocalEndpointing(Endpointing):
         self._segmenter = segmenter
         self._threshold = threshold
         self._onset = min(onset, threshold)
-        self._suspicion = Suspicion()
+        self._hint = OnsetHint()
         self._near_sound = False
         self.levels: Levels | None = Levels(threshold)
         self._note = self.levels.note
@@ -101,12 +100,12 @@ class LocalEndpointing(Endpointing):
         return f"LocalEndpointing({self._vad!r}, {self._segmenter!r}, {self._near!r})"
 
     @property
-    def muffled(self) -> bool:
-        return self._near is not None and self._near.muffled
+    def off_axis(self) -> bool:
+        return self._near is not None and self._near.off_axis
 
     @property
-    def suspected(self) -> bool:
-        return self._suspicion.stands
+    def hinted(self) -> bool:
+        return self._hint.stands
 
     @property
     def near_sound(self) -> bool:
@@ -121,11 +120,11 @@ class LocalEndpointing(Endpointing):
             return self._segmenter.push(frame, is_voice)
         out = self._segmenter.push(frame, self._near.accepts(frame, is_voice, is_begun), is_voice)
         if is_begun or self._segmenter.state is not SegmenterState.SILENCE:
-            self._suspicion.settle()
+            self._hint.settle()
             self._near_sound = False
         else:
             self._near_sound = score > 0 and self._near.may_begin()
-            self._suspicion.follow(score, is_near=self._near_sound)
+            self._hint.follow(score, is_near=self._near_sound)
         return out
 
     def follow_line(self, *, stands: bool) -> list[ev.SpeechEvent]:
@@ -146,7 +145,7 @@ class ProviderEndpointing(Endpointing):
     """
 
     levels: Levels | None = None
-    muffled = suspected = near_sound = False
+    off_axis = hinted = near_sound = False
 
     def __init__(
         self,
@@ -212,19 +211,22 @@ class Levels:
 def open_endpointing(settings: VadSettings) -> LocalEndpointing:
     """Return our own endpointing as the settings have it, new for each call. Raises `MissingLibrary`."""
     vad = make_vad(settings)
-    near = _near_voice(settings)
-    held_ms = settings.near_voice_pre_roll_ms if near else 0
+    near = _primary_speaker(settings)
+    held_ms = settings.primary_speaker_pre_roll_ms if near else 0
     segmenter = Segmenter(settings.pre_roll_ms, settings.post_roll_ms, settings.hangover_frames, held_ms)
     # TEN VAD takes coughs and knocks for speech with scores that Silero keeps for the beginnings of words.
     onset = settings.onset_threshold if vad.name == "silero" else settings.threshold
     return LocalEndpointing(vad, segmenter, settings.threshold, onset, near)
 
 
-def _near_voice(settings: VadSettings) -> NearVoice | None:
-    if not settings.near_voice:
+def _primary_speaker(settings: VadSettings) -> PrimarySpeaker | None:
+    if not settings.primary_speaker:
         return None
-    return NearVoice(
-        settings.near_voice_below_db, settings.utterance_max_s, settings.near_voice_relearn_s, settings.muffled_db
+    return PrimarySpeaker(
+        settings.primary_speaker_below_db,
+        settings.utterance_max_s,
+        settings.primary_speaker_relearn_s,
+        settings.off_axis_db,
     )
 
 

@@ -265,7 +265,7 @@ class Settings(BaseSettings):
     interruption_min_ms: Milliseconds = Field(
         580, description="Milliseconds of speech that interrupt a reply whatever is said."
     )
-    utterance_reader: bool = Field(
+    utterance_classifier: bool = Field(
         True, description="A process beside the server reads short utterances by their sound; it takes CPU and 100 MB."
     )
     interruption_onset: Literal["duck", "hold"] = Field(

@@ -225,7 +225,7 @@ class RestorePlayback:
     played_ms: int
 
 
-# --- to the utterance reader --------------------------------------------------------------------------
+# --- to the utterance classifier --------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)

@@ -95,7 +95,7 @@ class PauseContext:
     sentence_end: float | None = None
     """The trigram model's log10 probability of a sentence end after the last words. None: not known."""
     reading: str | None = None
-    """The words the utterance reader made of a short utterance. None: it made none."""
+    """The words the utterance classifier made of a short utterance. None: it made none."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,22 +68,22 @@ class SpeechStopped(SpeechEvent):
 
 
 @dataclass(frozen=True, slots=True)
-class VoiceMuffled(SpeechEvent):
-    """The voice under way was found to be muffled, as of somebody else or of a caller turned away, or not to be."""
+class VoiceOffAxis(SpeechEvent):
+    """The voice under way was found to be off-axis, as of somebody else or of a caller turned away, or not to be."""
 
-    muffled: bool
+    off_axis: bool
 
 
 @dataclass(frozen=True, slots=True)
-class VoiceSuspected(SpeechEvent):
+class OnsetHinted(SpeechEvent):
     """The caller's voice may be beginning, though the detector is not sure of it; or that came to nothing."""
 
-    suspected: bool
+    hinted: bool
 
 
 @dataclass(frozen=True, slots=True)
 class UtteranceRead(Event):
-    """The utterance reader's answer to `ReadUtterance`; `kind` is None when it had none in time."""
+    """The utterance classifier's answer to `ReadUtterance`; `kind` is None when it had none in time."""
 
     kind: UtteranceKind | None
     words: str = ""

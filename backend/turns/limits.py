@@ -56,7 +56,7 @@ class TurnLimits:
     style: EndpointingStyle = EndpointingStyle.BALANCED
     """How long the caller's turn may still go on once it has paused."""
     reader: bool = False
-    """An utterance reader is there."""
+    """An utterance classifier is there."""
     interruption_min_ms: int = 580
     """Speech this long takes the floor from a reply, whatever is said; shorter is read. Of seven voices "uh-huh",
     "right" and "I see" are voiced for 140-600 ms, and so are "stop", "wait" and "no"."""

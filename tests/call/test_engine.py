@@ -72,7 +72,7 @@ async def test_a_sound_near_the_callers_level_keeps_a_reply_back_in_a_pause_and_
     async with placed_call(limits=limits, open_endpointing=lambda: endpointing) as call:
         endpointing._near_sound = True
         await call.speak(0, then_silent=1)
-        assert not call.live.parts.uplink._suspected, "nothing is said or prepared"
+        assert not call.live.parts.uplink._hinted, "nothing is said or prepared"
         endpointing._near_sound = False
         await call.speak(30, then_silent=3)
         due = call.live.parts.machine.deadline()

@@ -188,28 +188,28 @@ def test_a_beginning_like_a_command_is_read_twice_even_if_the_voice_had_paused()
     assert talk.floor() is Floor.HELD and not talk.all(do.FlushPlayback)
 
 
-def test_a_suspected_voice_turns_the_reply_down_and_nothing_up_again() -> None:
+def test_a_hint_turns_the_reply_down_and_nothing_up_again() -> None:
     talk = replying()
-    talk.tell(ev.VoiceSuspected(True))
+    talk.tell(ev.OnsetHinted(True))
     assert do.DuckPlayback() in talk.said and talk.floor() is Floor.ASSISTANT
-    talk.tell(ev.VoiceSuspected(False))
+    talk.tell(ev.OnsetHinted(False))
     assert talk.said[-1] == do.UnduckPlayback() and talk.floor() is Floor.ASSISTANT
-    talk.tell(ev.VoiceSuspected(True), ev.SpeechStarted(), ev.VoiceSuspected(False))
+    talk.tell(ev.OnsetHinted(True), ev.SpeechStarted(), ev.OnsetHinted(False))
     assert talk.floor() is Floor.HELD and len(talk.all(do.UnduckPlayback)) == 1, "it stays down: a voice has begun"
 
 
 @pytest.mark.parametrize("limits", [{"interruptible": False}, {"interruption_onset": "hold"}])
-def test_a_suspicion_changes_nothing_where_a_voice_does_not_turn_the_reply_down(limits: dict[str, Any]) -> None:
+def test_a_hint_changes_nothing_where_a_voice_does_not_turn_the_reply_down(limits: dict[str, Any]) -> None:
     talk = replying(**limits)
-    talk.tell(ev.VoiceSuspected(True), ev.VoiceSuspected(False))
+    talk.tell(ev.OnsetHinted(True), ev.OnsetHinted(False))
     assert not talk.all(do.DuckPlayback) and not talk.all(do.UnduckPlayback) and not talk.all(do.HoldPlayback)
 
 
-def test_a_muffled_voice_does_not_interrupt() -> None:
+def test_an_off_axis_voice_does_not_interrupt() -> None:
     talk = replying()
     talk.tell(ev.SpeechStarted())
     talk.wait(0.2)
-    talk.tell(ev.VoiceMuffled(True))
+    talk.tell(ev.VoiceOffAxis(True))
     assert do.UnduckPlayback() in talk.said
     talk.wait(1.5)
     talk.tell(ev.SpeechPaused(1700))
@@ -222,9 +222,9 @@ def test_a_voice_that_turns_towards_the_microphone_interrupts() -> None:
     talk = replying()
     talk.tell(ev.SpeechStarted())
     talk.wait(0.2)
-    talk.tell(ev.VoiceMuffled(True))
+    talk.tell(ev.VoiceOffAxis(True))
     talk.wait(0.5)
-    talk.tell(ev.VoiceMuffled(False))
+    talk.tell(ev.VoiceOffAxis(False))
     assert talk.floor() is Floor.HELD
     talk.wait(0.6)
     assert talk.all(do.FlushPlayback)

@@ -43,33 +43,33 @@ def test_a_prepared_reply_is_kept_back_a_moment_for_a_voice_that_may_be_beginnin
     talk.stop()
     talk.answer()
     talk.wait(0.37)
-    talk.tell(ev.VoiceSuspected(True))
+    talk.tell(ev.OnsetHinted(True))
     talk.wait(0.06)
-    talk.tell(ev.SpeechStarted(), ev.VoiceSuspected(False))
+    talk.tell(ev.SpeechStarted(), ev.OnsetHinted(False))
     talk.wait(0.3)
     assert not talk.all(do.Play) and talk.floor() is Floor.USER, "the caller has gone on, and heard nothing"
 
 
-def test_a_suspicion_that_comes_to_nothing_keeps_no_reply_back() -> None:
+def test_a_hint_that_comes_to_nothing_keeps_no_reply_back() -> None:
     talk = Talk()
     talk.say()
     talk.stop()
     talk.answer()
     talk.wait(0.37)
-    talk.tell(ev.VoiceSuspected(True))
+    talk.tell(ev.OnsetHinted(True))
     talk.wait(0.06)
     assert not talk.all(do.Play)
-    talk.tell(ev.VoiceSuspected(False))
+    talk.tell(ev.OnsetHinted(False))
     talk.wait(0)
     assert talk.all(do.Play)
 
 
-def test_a_suspicion_that_stands_keeps_the_reply_back_for_a_tenth_of_a_second() -> None:
+def test_a_hint_that_stands_keeps_the_reply_back_for_a_tenth_of_a_second() -> None:
     talk = Talk()
     talk.say()
     talk.stop()
     talk.answer()
-    talk.tell(ev.VoiceSuspected(True))
+    talk.tell(ev.OnsetHinted(True))
     talk.wait(0.384 + HINTED_S)
     assert not talk.all(do.Play)
     talk.wait(0.002)

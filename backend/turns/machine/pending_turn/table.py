@@ -46,7 +46,7 @@ from backend.turns.machine.tables import Table, always, on
 
 TABLE: Table[TurnStage] = dict(
     (
-        on(ev.VoiceSuspected, {TurnStage.COLLECTING: waiting.on_hint, TurnStage.BEGUN: waiting.on_hint}),
+        on(ev.OnsetHinted, {TurnStage.COLLECTING: waiting.on_hint, TurnStage.BEGUN: waiting.on_hint}),
         on(ev.UtteranceRead, {TurnStage.COLLECTING: waiting.on_read, TurnStage.BEGUN: waiting.on_read}),
         on(
             ev.SentenceEndEstimated,

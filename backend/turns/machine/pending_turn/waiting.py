@@ -289,10 +289,10 @@ def _drop_hesitation(s: State, turn: PendingTurn) -> None:
     forget_input(s)
 
 
-def on_hint(s: State, event: ev.VoiceSuspected, now: float) -> None:
+def on_hint(s: State, event: ev.OnsetHinted, now: float) -> None:
     """Hold the prepared reply for a moment longer while a voice may be beginning."""
     if s.pending.open:
-        s.pending.open.hinted = event.suspected and s.floor.holder is Floor.PAUSING
+        s.pending.open.hinted = event.hinted and s.floor.holder is Floor.PAUSING
 
 
 def on_read(s: State, event: ev.UtteranceRead, now: float) -> None:

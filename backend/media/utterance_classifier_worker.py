@@ -1,4 +1,4 @@
-"""The utterance reader's child process: requests on standard input, answers on standard output.
+"""The utterance classifier's child process: requests on standard input, answers on standard output.
 
 Theory. A recogniser that knows a few phrases finds one of them in anything it hears. So its language model knows two
 kinds of utterances: one phrase of `turns/utterances.py` from beginning to end, or any of the commonest words of
@@ -32,7 +32,7 @@ from pocketsphinx import Decoder, NGramModel, get_model_path
 from backend.media.frame import SAMPLE_RATE
 from backend.media.laughter import is_laughter
 from backend.media.resample import resample
-from backend.media.utterance_reader import ANSWER, READ, REQUEST, Reading
+from backend.media.utterance_classifier import ANSWER, READ, REQUEST, Reading
 from backend.turns.utterances import UtteranceKind, kind_of, phrases
 
 RECOGNISER_RATE = 16_000

@@ -1,9 +1,9 @@
-"""Near voice: which of the voices that the detector finds is the caller's.
+"""The primary speaker: which of the voices that the detector finds is the caller's.
 
 A detector says that somebody speaks, not who. In a room with others (babble, a television, a second talker) it finds
 speech without a pause, and an utterance that began would never end. The caller is the one near the microphone, so the
-level tells: `NearVoice` follows how loud this caller speaks and how loud the room is, and takes for the caller only
-what stands out. Pure: frames and scores in, a decision out; the frames, 20 ms each, are its only clock.
+level tells: `PrimarySpeaker` follows how loud this caller speaks and how loud the room is, and takes for the caller
+only what stands out. Pure: frames and scores in, a decision out; the frames, 20 ms each, are its only clock.
 
 All levels are mean powers of some frames, in dB of full scale: of `ONSET_FRAMES` where a voice may begin, of
 `STEADY_FRAMES` while it goes on. There a frame counts as no louder than the caller usually is, so that one loud
@@ -32,7 +32,7 @@ once.
 
 An utterance without any fall for `longest_s` is the room: it ends, and the caller's level is learnt again above it.
 
-A voice may also sound muffled, whatever its level: see `timbre`.
+A voice may also be off-axis, whatever its level: see `off_axis`.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from math import log10
 from typing import Final
 
 from backend.media.frame import FRAME_MS, SILENCE, Frame
-from backend.media.timbre import Timbre
+from backend.media.off_axis import OffAxis
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)  # it left Python with 3.13, and lives on in audioop-lts
@@ -113,14 +113,14 @@ LEAST_REJECTED_FRAMES: Final = 20
 _NOTHING: Final = 1e-10
 
 
-class NearVoice:
+class PrimarySpeaker:
     """Tells one caller's voice from others in the room."""
 
     def __init__(
-        self, below_db: float = 8.0, longest_s: float = 15.0, relearn_s: float = 15.0, muffled_db: float = 9.0
+        self, below_db: float = 8.0, longest_s: float = 15.0, relearn_s: float = 15.0, off_axis_db: float = 9.0
     ) -> None:
         self._below_db = below_db
-        self._timbre = Timbre(muffled_db)
+        self._axis = OffAxis(off_axis_db)
         self._longest_frames = round(longest_s * 1000 / FRAME_MS)
         self._relearn_frames = round(relearn_s * 1000 / FRAME_MS)
         self._short: deque[float] = deque([0.0] * ONSET_FRAMES, ONSET_FRAMES)
@@ -160,12 +160,12 @@ class NearVoice:
     def __repr__(self) -> str:
         caller = "unknown" if self.caller_dbfs is None else f"{self.caller_dbfs:.0f} dBFS"
         trial = "" if self._before_trial is None else ", on trial"
-        return f"NearVoice(caller {caller}, room {self.room_dbfs:.0f} dBFS{trial}, {self._timbre!r})"
+        return f"PrimarySpeaker(caller {caller}, room {self.room_dbfs:.0f} dBFS{trial}, {self._axis!r})"
 
     @property
-    def muffled(self) -> bool:
-        """Whether the voice of the utterance under way, or of the last, sounds muffled: see `Timbre`."""
-        return self._timbre.muffled
+    def off_axis(self) -> bool:
+        """Whether the voice of the utterance under way, or of the last, sounds off-axis: see `OffAxis`."""
+        return self._axis.off_axis
 
     @property
     def room_dbfs(self) -> float:
@@ -218,10 +218,10 @@ class NearVoice:
         if self._goes_on() if is_begun else self._begins(dbfs, _dbfs(power)):
             if not is_begun:
                 self._long.extend([min(short, self._ceiling)] * STEADY_FRAMES)
-                self._timbre.begin()
+                self._axis.begin()
             self._take_back_rejected()
             self._accept(dbfs)
-            self._timbre.follow(frame)
+            self._axis.follow(frame)
             return True
         self._reject(dbfs)
         return False

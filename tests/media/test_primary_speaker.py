@@ -10,7 +10,7 @@ import pytest
 
 from backend.media.endpointing import LocalEndpointing, open_endpointing
 from backend.media.frame import FRAME_SAMPLES, SILENCE, Frame
-from backend.media.near_voice import NearVoice
+from backend.media.primary_speaker import PrimarySpeaker
 from backend.media.segmenter import Segmenter
 from backend.settings.vad import VadSettings
 from backend.turns import events as ev
@@ -23,9 +23,9 @@ HANGOVER = 15
 
 
 class Listener:
-    """A caller's near voice and segmenter, and the utterances they make of sounds."""
+    """A caller's primary speaker and segmenter, and the utterances they make of sounds."""
 
-    def __init__(self, near: NearVoice) -> None:
+    def __init__(self, near: PrimarySpeaker) -> None:
         self.near = near
         self._segmenter = Segmenter(100, 300, HANGOVER, 500)
         self._chance = np.random.default_rng(1)
@@ -65,8 +65,8 @@ class Listener:
         return Frame(np.clip(np.rint(noise), -32768, 32767).astype("<i2").tobytes())
 
 
-def listener(near: NearVoice | None = None) -> Listener:
-    return Listener(near or NearVoice())
+def listener(near: PrimarySpeaker | None = None) -> Listener:
+    return Listener(near or PrimarySpeaker())
 
 
 def quiet(seconds: float, dbfs: float = -65) -> Iterator[Sound]:
@@ -94,7 +94,7 @@ def sentences(seconds: float, dbfs: float, gap_s: float = 0.5) -> Iterator[Sound
         yield from quiet(gap_s)
 
 
-def test_a_voice_in_a_quiet_room_begins_and_ends_as_without_near_voice() -> None:
+def test_a_voice_in_a_quiet_room_begins_and_ends_as_without_primary_speaker() -> None:
     one = listener()
     one.play(quiet(2), talk(2, -22), quiet(2))
     assert one.utterances == [(2.02, 4.3)]
@@ -216,7 +216,7 @@ def test_a_minute_of_reading_is_one_utterance() -> None:
 
 
 def test_a_voice_without_any_fall_ends_after_the_longest_time_and_is_the_room_from_then_on() -> None:
-    one = listener(NearVoice(longest_s=5))
+    one = listener(PrimarySpeaker(longest_s=5))
     one.play(quiet(1))
     one.play(chain.from_iterable([(-30.0, True)] * 22 + [(-48.0, True)] * 3 for _ in range(20)))
     assert [round(ended - began) for began, ended in one.utterances] == [5]
@@ -243,17 +243,17 @@ def test_a_pause_before_the_voice_is_not_held() -> None:
     assert segmenter.push(frames[5], is_speech=True) == [ev.SpeechStarted(), *frames[3:6]]
 
 
-def test_the_settings_turn_near_voice_off() -> None:
+def test_the_settings_turn_primary_speaker_off() -> None:
     on = open_endpointing(VadSettings.model_validate({}))
-    off = open_endpointing(VadSettings.model_validate({"near_voice": False}))
-    assert "NearVoice(" in repr(on)
-    assert "NearVoice(" not in repr(off)
+    off = open_endpointing(VadSettings.model_validate({"primary_speaker": False}))
+    assert "PrimarySpeaker(" in repr(on)
+    assert "PrimarySpeaker(" not in repr(off)
 
 
 def test_endpointing_holds_back_what_is_not_the_callers() -> None:
     one = listener()
     frames = [one._frame(-30) for _ in range(40)]
-    near = LocalEndpointing(Saying(*[0.9] * 40), Segmenter(0, 0, 3), threshold=0.7, near=NearVoice())
+    near = LocalEndpointing(Saying(*[0.9] * 40), Segmenter(0, 0, 3), threshold=0.7, near=PrimarySpeaker())
     everything = LocalEndpointing(Saying(*[0.9] * 40), Segmenter(0, 0, 3), threshold=0.7)
     assert [piece for frame in frames for piece in near.process(frame)] == []
     assert [piece for frame in frames for piece in everything.process(frame)][1:] == frames
