@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
-from typing import Literal, Protocol
+from typing import Literal
 
 from backend.errors import MissingLibrary, TooMany
 from backend.media.frame import Frame
@@ -33,49 +33,7 @@ WATCHERS = 4
 Ring = deque[float]
 
 
-class Endpointing(Protocol):
-    """One caller's endpointing: frames in, frames to forward and speech events out, in order."""
-
-    name: str
-    """The detector: 'ten', 'silero', 'provider' or 'client'."""
-    levels: Levels | None
-    """The detector's score of each frame; None where nothing is detected here."""
-
-    @property
-    def off_axis(self) -> bool:
-        """Whether the utterance under way, or else the last, sounds off-axis: somebody else's, or turned away.
-
-        It can be known from 320 ms of voice on, and is False before, and as long as the caller's voice is not known.
-        """
-        ...
-
-    @property
-    def hinted(self) -> bool:
-        """Whether the caller's voice may just be beginning, as of the latest frame: see `OnsetHint`."""
-        ...
-
-    @property
-    def near_sound(self) -> bool:
-        """Whether the latest frame, in silence, is as loud as the caller's first sound may be, whatever it is.
-
-        A voice is noticed some 20 ms sooner by that than by the hint; so is more that is no voice.
-        """
-        ...
-
-    def process(self, frame: Frame) -> Iterable[Frame | ev.SpeechEvent]:
-        """Return frames for the Responder and events for the turn machine."""
-        ...
-
-    def follow_line(self, *, stands: bool) -> list[ev.SpeechEvent]:
-        """Note that the connection to the provider is lost, or stands again; return what that means for speech."""
-        ...
-
-    def close(self) -> None:
-        """Release the detector. Safe to call twice."""
-        ...
-
-
-class LocalEndpointing(Endpointing):
+class LocalEndpointing:
     """Endpointing by VAD and segmenter: only speech is forwarded, with its pre-roll and a bounded tail."""
 
     def __init__(
@@ -92,28 +50,33 @@ class LocalEndpointing(Endpointing):
         self._threshold = threshold
         self._onset = min(onset, threshold)
         self._hint = OnsetHint()
-        self._near_sound = False
-        self.levels: Levels | None = Levels(threshold)
-        self._note = self.levels.note
+        self.near_sound = False
+        """Whether the latest frame, in silence, is as loud as the caller's first sound may be, whatever it is.
+
+        A voice is noticed some 20 ms sooner by that than by the hint; so is more that is no voice.
+        """
+        self.levels = Levels(threshold)
 
     def __repr__(self) -> str:
         return f"LocalEndpointing({self._vad!r}, {self._segmenter!r}, {self._near!r})"
 
     @property
     def off_axis(self) -> bool:
+        """Whether the utterance under way, or else the last, is off-axis: somebody else's, or of one turned away.
+
+        It can be known from 320 ms of voice on, and is False before, and as long as the caller's voice is not known.
+        """
         return self._near is not None and self._near.off_axis
 
     @property
     def hinted(self) -> bool:
+        """Whether the caller's voice may just be beginning, as of the latest frame: see `OnsetHint`."""
         return self._hint.stands
 
-    @property
-    def near_sound(self) -> bool:
-        return self._near_sound
-
     def process(self, frame: Frame) -> list[Frame | ev.SpeechEvent]:
+        """Return frames for the Responder and events for the turn machine, in order."""
         score = self._vad.score(frame)
-        self._note(score)
+        self.levels.note(score)
         is_begun = self._segmenter.state is not SegmenterState.SILENCE
         is_voice = score >= (self._threshold if is_begun else self._onset)
         if self._near is None:
@@ -121,13 +84,14 @@ class LocalEndpointing(Endpointing):
         out = self._segmenter.push(frame, self._near.accepts(frame, is_voice, is_begun), is_voice)
         if is_begun or self._segmenter.state is not SegmenterState.SILENCE:
             self._hint.settle()
-            self._near_sound = False
+            self.near_sound = False
         else:
-            self._near_sound = score > 0 and self._near.may_begin()
-            self._hint.follow(score, is_near=self._near_sound)
+            self.near_sound = score > 0 and self._near.may_begin()
+            self._hint.follow(score, is_near=self.near_sound)
         return out
 
     def follow_line(self, *, stands: bool) -> list[ev.SpeechEvent]:
+        """The connection to the provider means nothing to a detector of ours."""
         return []
 
     def finish(self) -> list[ev.SpeechEvent]:
@@ -135,16 +99,17 @@ class LocalEndpointing(Endpointing):
         return self._segmenter.finish()
 
     def close(self) -> None:
+        """Release the detector. Safe to call twice."""
         self._vad.close()
 
 
-class ProviderEndpointing(Endpointing):
+class ProviderEndpointing:
     """Endpointing by the provider, or by the caller's program: everything is forwarded, and nothing detected.
 
     While no provider is connected, a local one stands in.
     """
 
-    levels: Levels | None = None
+    levels: None = None
     off_axis = hinted = near_sound = False
 
     def __init__(
@@ -158,9 +123,11 @@ class ProviderEndpointing(Endpointing):
         self._stand_in: LocalEndpointing | None = None
 
     def process(self, frame: Frame) -> Iterable[Frame | ev.SpeechEvent]:
+        """Return the frame itself, or what the one that stands in makes of it."""
         return self._stand_in.process(frame) if self._stand_in else (frame,)
 
     def follow_line(self, *, stands: bool) -> list[ev.SpeechEvent]:
+        """Note that the connection to the provider is lost, or stands again; return what that means for speech."""
         if not stands:
             if self._open_stand_in and not self._stand_in:
                 with suppress(MissingLibrary):
@@ -171,9 +138,14 @@ class ProviderEndpointing(Endpointing):
         return events
 
     def close(self) -> None:
+        """Release the detector. Safe to call twice."""
         if self._stand_in:
             self._stand_in.close()
             self._stand_in = None
+
+
+Endpointing = LocalEndpointing | ProviderEndpointing
+"""One caller's endpointing: frames in, frames to forward and speech events out."""
 
 
 class Levels:
@@ -231,14 +203,12 @@ def _primary_speaker(settings: VadSettings) -> PrimarySpeaker | None:
 
 
 def make_vad(settings: VadSettings) -> Vad:
-    """Return a detector for one call. Raises `MissingLibrary` where the engine asked for cannot run."""
-    name = choose_engine(settings.engine)
-    return assembled(_build(name, settings.vad_frame_ms), settings.threshold)
+    """Return a detector for one call, which rests while the room is quiet.
 
-
-def assembled(engine: Engine, sure: float) -> Vad:
-    """Return a detector made of `engine`, fed hop by hop, which rests while the room is quiet."""
-    return RestingVad(HopVad(engine, sure), RoomGate())
+    Raises `MissingLibrary` where the engine asked for cannot run.
+    """
+    engine = _build(choose_engine(settings.engine), settings.vad_frame_ms)
+    return RestingVad(HopVad(engine, settings.threshold), RoomGate())
 
 
 @cache

@@ -143,22 +143,6 @@ def test_after_a_stall_slots_are_skipped_and_counted(loop: LateLoop) -> None:
     assert "skipped" in repr(slot)
 
 
-def test_one_calls_fault_is_its_own(loop: LateLoop, caplog: pytest.LogCaptureFixture) -> None:
-    clock = MediaClock(loop)
-    asked: list[int] = []
-
-    def fail(slot: int) -> None:
-        asked.append(slot)
-        raise RuntimeError("no sound")
-
-    others = [joined(clock) for _ in range(3)]
-    clock.join(fail)
-    loop.pass_time(0.5)
-    assert asked == [0]
-    assert all(len(slots) >= 24 for _, slots in others)
-    assert "a call's audio failed" in caplog.text
-
-
 def test_leaving_from_within_a_slot_is_safe(loop: LateLoop) -> None:
     clock = MediaClock(loop)
     slot = clock.join(lambda _: slot.leave())

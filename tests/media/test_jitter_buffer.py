@@ -41,12 +41,6 @@ def numbers(deliveries: list[Delivery]) -> list[int]:
     return out
 
 
-def test_packets_in_order_are_delivered_at_once() -> None:
-    buffer = JitterBuffer()
-    assert [push(buffer, n) for n in range(4)] == [[0], [1], [2], [3]]
-    assert buffer.deadline() is None
-
-
 def test_two_swapped_packets_come_out_in_order() -> None:
     buffer = JitterBuffer()
     assert [push(buffer, n) for n in (0, 2, 1, 3)] == [[0], [], [1, 2], [3]]
@@ -66,13 +60,6 @@ def test_a_missing_packet_is_lost_once_the_time_is_up() -> None:
     assert numbers(buffer.expire(10.09)) == []
     assert numbers(buffer.expire(10.10)) == [-1, 2]
     assert buffer.deadline() is None
-
-
-def test_delay_is_zero_again_right_after_a_loss() -> None:
-    buffer = JitterBuffer()
-    for n in (0, 2, 3, 4):
-        push(buffer, n)
-    assert [push(buffer, n) for n in (5, 6)] == [[5], [6]]
 
 
 def test_a_lost_packet_is_as_long_as_its_neighbours() -> None:

@@ -79,9 +79,3 @@ def test_a_near_sound_is_told_for_its_frame_only_whatever_the_detector_thinks_of
     local.process(voice)
     local.process(voice)
     assert heard(local) == (False, False), "a voice has begun"
-
-
-def test_nothing_is_hinted_at_of_a_caller_who_is_not_known() -> None:
-    local = LocalEndpointing(Saying(0.3), Segmenter(0, 0, 3), threshold=0.7, near=PrimarySpeaker())
-    local.process(loud(6000))
-    assert not local.hinted

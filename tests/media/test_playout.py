@@ -27,11 +27,6 @@ def open_playout(limit_ms: int = 300_000) -> tuple[Playout, list[PlaybackEvent]]
     return Playout(limit_ms, events.append), events
 
 
-def test_nothing_queued_is_silence() -> None:
-    playout, events = open_playout()
-    assert playout.pull() is None and events == []
-
-
 def test_a_frame_plays_and_the_queue_drains_once() -> None:
     playout, events = open_playout()
     assert playout.push("a", sound(20))
@@ -106,13 +101,6 @@ def test_flush_ends_a_hold() -> None:
     assert playout.pull() == sound(20, 2)
 
 
-def test_flush_of_an_empty_queue_tells_nothing() -> None:
-    playout, _ = open_playout()
-    playout.push("a", sound(20))
-    playout.pull()
-    assert playout.flush() == ()
-
-
 def levels_db(frame: bytes | None, full: int = 10_000) -> list[float]:
     """Return the level of each millisecond of a frame of constant samples, in decibels under `full`."""
     assert frame is not None
@@ -158,16 +146,6 @@ def test_a_change_of_level_has_no_jump_however_often_it_is_called() -> None:
                 playout.unduck()
     assert len(samples) == 48_000
     assert max(abs(after - before) for before, after in pairwise(samples)) <= 20
-
-
-def test_ducking_counts_the_same_samples() -> None:
-    playout, events = open_playout()
-    playout.push("a", sound(60))
-    playout.pull()
-    playout.duck()
-    playout.pull()
-    assert playout.flush() == (Heard("a", 40),)
-    assert events == [PlaybackStarted("a")]
 
 
 def test_flush_ends_a_ducking_and_silence_changes_level_at_once() -> None:
@@ -238,16 +216,6 @@ def test_half_a_sample_is_restored_with_its_queue() -> None:
     playout.restore()
     playout.push("a", pcm[401:])
     assert playout.pull() == pcm
-
-
-def test_an_item_that_ran_dry_goes_on_counting() -> None:
-    playout, events = open_playout()
-    playout.push("a", sound(20))
-    playout.pull()
-    playout.push("a", sound(60))
-    playout.pull()
-    assert playout.flush() == (Heard("a", 40),)
-    assert events == [PlaybackStarted("a"), PlaybackDrained("a", 20)]
 
 
 def test_an_item_interleaved_with_another_is_counted_as_one() -> None:

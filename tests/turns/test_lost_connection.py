@@ -7,7 +7,6 @@ from itertools import pairwise
 from backend.turns import commands as do
 from backend.turns import events as ev
 from backend.turns.commands import Clip, Purpose
-from backend.turns.machine.floor.state import Floor
 from backend.turns.turn import TurnMachine
 from tests.turns.story import Story, purposes, waits_told
 
@@ -106,12 +105,3 @@ def test_a_line_that_stays_dead_ends_with_a_word() -> None:
     assert do.PlayClip(Clip.LOST) in story.said
     story.tell(ev.PlaybackStarted("clip:lost"), ev.PlaybackDrained("clip:lost", 2000))
     assert story.all(do.HangUp) == [do.HangUp("responder_gone")]
-
-
-def test_a_line_that_breaks_while_the_caller_speaks_resumes_nothing_that_was_not_held() -> None:
-    story = Story(endpointing="provider")
-    story.tell(ev.SpeechStarted())
-    assert story.floor() is Floor.USER
-    story.tell(ev.ResponderLost("closed"))
-    assert story.floor() is Floor.LISTENING
-    assert not story.all(do.ResumePlayback) and not story.all(do.UnduckPlayback)

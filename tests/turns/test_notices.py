@@ -10,7 +10,6 @@ from backend.page_events import NoticeChanged, ThinkerChanged
 from backend.turns import commands as do
 from backend.turns import events as ev
 from backend.turns.commands import Purpose
-from backend.turns.machine.floor.state import Floor
 from tests.turns.story import Story, purposes
 
 NEWS = ev.NoticeArrived("n1", "The research is done: bees dance.")
@@ -88,38 +87,6 @@ def test_news_waits_for_a_moment_of_quiet() -> None:
     assert Purpose.NOTICE not in purposes(story)
     story.wait(0.2)
     assert purposes(story)[-1] is Purpose.NOTICE
-
-
-def test_news_is_never_told_over_the_caller() -> None:
-    story = Story()
-    answered(story)
-    story.tell(ev.SpeechStarted(), NEWS)
-    story.wait(6)
-    assert story.floor() is Floor.USER and Purpose.NOTICE not in purposes(story)
-
-
-def test_an_answer_that_is_owed_goes_first() -> None:
-    story = Story()
-    story.ask()
-    story.tell(NEWS)
-    story.wait(3)
-    assert purposes(story) == [Purpose.ANSWER]
-    story.reply()
-    story.now += 2
-    story.tell(ev.PlaybackDrained("i-r1", 2000))
-    story.wait(1)
-    assert purposes(story) == [Purpose.ANSWER, Purpose.NOTICE]
-
-
-def test_news_waits_while_a_thinker_works() -> None:
-    story = Story(filler_after_s=0)
-    story.ask()
-    story.call("c1")
-    story.tell(NEWS)
-    story.wait(5)
-    assert purposes(story) == [Purpose.ANSWER]
-    story.tell(ev.ThinkerFinished("c1", "{}"))
-    assert purposes(story)[-1] is Purpose.RESULT
 
 
 def test_nothing_is_told_before_the_caller_has_spoken_or_been_greeted() -> None:
@@ -210,25 +177,6 @@ def test_news_the_responder_will_not_tell_is_left_for_the_next_call() -> None:
         story.wait(3)
     assert [*story.machine.notices.parked] == ["n1"] and not told(story)
     assert purposes(story).count(Purpose.NOTICE) == 3
-
-
-def test_news_that_comes_twice_is_told_once() -> None:
-    story = Story()
-    answered(story)
-    story.wait(2)
-    story.tell(NEWS, NEWS)
-    heard_out(story)
-    story.tell(NEWS)
-    story.wait(5)
-    assert told(story) == ["n1"] and purposes(story).count(Purpose.NOTICE) == 1
-
-
-def test_news_taken_back_is_not_told() -> None:
-    story = Story()
-    answered(story)
-    story.tell(NEWS, ev.NoticeWithdrawn("n1"))
-    story.wait(5)
-    assert Purpose.NOTICE not in purposes(story)
 
 
 def test_news_heard_just_before_hanging_up_counts() -> None:

@@ -32,14 +32,6 @@ def test_two_calls_of_one_reply_are_spoken_as_one_answer() -> None:
     assert len(story.all(do.SubmitResult)) == 2
 
 
-def test_a_result_that_comes_twice_is_submitted_once() -> None:
-    story = Story()
-    story.ask()
-    story.call("c1")
-    story.tell(ev.ThinkerFinished("c1", "one"), ev.ThinkerFailed("c1", "too late"))
-    assert len(story.all(do.SubmitResult)) == 1
-
-
 def test_a_call_of_a_cancelled_reply_is_answered_at_once_and_runs_nothing() -> None:
     story = Story()
     story.ask()
@@ -174,18 +166,6 @@ def test_a_murmur_while_a_thinker_works_does_not_lose_its_answer() -> None:
     story.tell(ev.SpeechPaused(200), ev.SpeechStopped(200, 300))
     story.tell(ev.ThinkerFinished("c1", "12 degrees"))
     assert purposes(story)[-1] is Purpose.RESULT
-
-
-def test_a_result_waits_while_the_caller_speaks() -> None:
-    story = Story()
-    story.ask()
-    story.call("c1")
-    story.tell(ev.SpeechStarted())
-    story.tell(ev.ThinkerFinished("c1", "12 degrees"))
-    assert purposes(story) == [Purpose.ANSWER]
-    story.now += 0.1
-    story.tell(ev.SpeechPaused(100), ev.SpeechStopped(100, 300))
-    assert purposes(story) == [Purpose.ANSWER, Purpose.RESULT]
 
 
 def test_a_slow_thinker_is_covered_by_a_filler_whenever_it_has_been_silent() -> None:

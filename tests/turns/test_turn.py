@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from backend.page_events import ErrorShown, TranscriptInterrupted, TurnMeasured
+from backend.page_events import TranscriptInterrupted, TurnMeasured
 from backend.turns import commands as do
 from backend.turns import events as ev
 from backend.turns.commands import Clip, Purpose
@@ -27,14 +27,6 @@ def test_noise_shorter_than_a_word_is_no_turn() -> None:
     story.tell(ev.SpeechStarted(), ev.SpeechPaused(40), ev.SpeechStopped(40, 300))
     assert story.all(do.ClearInput) and not story.all(do.CommitInput)
     assert story.floor() is Floor.LISTENING
-
-
-def test_speech_onset_turns_playback_down_at_once() -> None:
-    story = Story()
-    story.ask()
-    story.reply()
-    assert do.DuckPlayback() in story.tell(ev.SpeechStarted())
-    assert story.floor() is Floor.HELD
 
 
 def test_cough_resumes_the_reply() -> None:
@@ -117,27 +109,6 @@ def test_an_item_heard_to_its_end_before_the_cut_stays_whole() -> None:
     assert [command for command in said if isinstance(command, do.TruncateItem)] == [do.TruncateItem("second", 500)]
 
 
-def test_late_audio_of_a_cancelled_reply_is_never_played() -> None:
-    story = Story()
-    story.ask()
-    request = story.all(do.CreateReply)[-1].request
-    story.tell(ev.ReplyStarted("r1", request), ev.ReplyAudio("r1", "i1", bytes(960)), ev.SpeechStarted())
-    story.wait(0.6)
-    assert story.tell(ev.ReplyAudio("r1", "i1", bytes(960)), ev.ReplyText("r1", "i1", "late")) == []
-
-
-def test_the_next_reply_waits_until_the_cancelled_one_is_confirmed() -> None:
-    story = Story()
-    story.ask()
-    request = story.all(do.CreateReply)[-1].request
-    story.tell(ev.ReplyStarted("r1", request), ev.SpeechStarted())
-    story.wait(0.6)
-    story.tell(ev.SpeechPaused(400), ev.SpeechStopped(400, 300))
-    assert len(story.all(do.CreateReply)) == 1
-    story.tell(ev.ReplyFinished("r1", "cancelled"))
-    assert purposes(story) == [Purpose.ANSWER, Purpose.ANSWER]
-
-
 def test_a_cancellation_nobody_confirms_does_not_silence_the_call() -> None:
     story = Story()
     story.ask()
@@ -156,15 +127,6 @@ def test_a_refused_reply_is_asked_for_again() -> None:
     story.tell(ev.ReplyRefused(request, "conversation_already_has_active_response"))
     story.wait(0.3)
     assert purposes(story) == [Purpose.ANSWER, Purpose.ANSWER]
-
-
-def test_a_reply_that_never_comes_is_retried_and_then_apologised_for_within_ten_seconds() -> None:
-    story = Story()
-    story.ask()
-    story.wait(9.5)
-    assert len(story.all(do.CreateReply)) == 2
-    assert do.PlayClip(Clip.SORRY) in story.said
-    assert story.published(ErrorShown)
 
 
 def test_a_failed_reply_is_asked_for_once_more() -> None:
