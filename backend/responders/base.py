@@ -35,16 +35,10 @@ class Capabilities:
 
     endpointers: frozenset[Endpointer]
     """Who may decide that the caller has finished."""
-    cancels: bool
-    """A reply under way can be cancelled. Where not, what still comes of it is dropped here."""
     truncates: bool
     """What the caller has not heard can be taken out of the conversation."""
-    restores: bool
-    """What was said on an earlier connection can be put back as messages."""
     delegates: bool
     """The model hands tasks to a backend by itself, rather than by tool calls."""
-    several_messages: bool
-    """One reply may hold several messages."""
     parallel_calls: bool
     """One reply may call several tools."""
     images: bool
@@ -52,7 +46,6 @@ class Capabilities:
     reasons: bool
     """It takes a reasoning effort."""
     input_rate_hz: int
-    output_rate_hz: int
     session_s: float
     """Seconds after which the provider ends a connection."""
     caches: bool = False

@@ -11,7 +11,7 @@ from backend.extensions.gemini.codec import CAPABILITIES as GEMINI
 from backend.extensions.gpt_live.codec import CAPABILITIES as GPT_LIVE
 from backend.extensions.qwen.codec import CAPABILITIES as QWEN
 from backend.extensions.self_hosted.codecs import CODECS as SERVERS
-from backend.extensions.self_hosted.codecs import LOCALAI, SPEECH_TO_SPEECH, VLLM_OMNI
+from backend.extensions.self_hosted.codecs import SPEECH_TO_SPEECH, VLLM_OMNI
 from backend.extensions.xai.codec import CAPABILITIES as XAI
 from backend.responders.base import Capabilities
 from backend.responders.openai_models import capabilities_of
@@ -19,7 +19,7 @@ from scripts.settings_table import variables
 
 OTHERS = {"xai": XAI, "qwen": QWEN, "gemini": GEMINI, "gpt_live": GPT_LIVE} | {
     "speech_to_speech": SPEECH_TO_SPEECH,
-    "localai": LOCALAI,
+    "localai": SPEECH_TO_SPEECH,
     "vllm_omni": VLLM_OMNI,
 }
 ROOT = Path(__file__).resolve().parents[2]
@@ -29,21 +29,18 @@ GUIDE = ROOT / "docs" / "howto" / "providers.md"
 def column(can: Capabilities) -> list[str]:
     """The rows of one provider."""
     flags = (
-        can.cancels,
         can.truncates,
-        can.restores,
         can.delegates,
-        can.several_messages,
         can.parallel_calls,
         can.images,
         can.reasons,
     )
-    rates = f"{can.input_rate_hz // 1000} kHz, {can.output_rate_hz // 1000} kHz"
+    rate = f"{can.input_rate_hz // 1000} kHz"
     lasts = f"{can.session_s / 60:.0f} min" if isfinite(can.session_s) else "no end"
     voices = str(len(can.voices) or "not known")
     speeds = "{} to {}".format(*can.speeds) if can.speeds else "none"
     endpointers = ", ".join(sorted(can.endpointers))
-    return [endpointers, *("yes" if flag else "no" for flag in flags), rates, lasts, voices, speeds]
+    return [endpointers, *("yes" if flag else "no" for flag in flags), rate, lasts, voices, speeds]
 
 
 def test_the_table_of_providers_is_that_of_their_records() -> None:

@@ -35,10 +35,10 @@ from backend.realtime.ids import random_id
 from backend.realtime.items import Item, read_item
 from backend.runtime.json_objects import Json
 from backend.sessions.client_session import ClientSession
+from backend.sessions.registry import LiveCall
 from backend.sessions.sideband import Send
 from backend.turns import commands as do
 from backend.turns import events as ev
-from backend.turns.call_options import CallOptions
 
 ITEMS_LIMIT = 1_000
 """Items remembered; the oldest are forgotten first."""
@@ -61,22 +61,6 @@ LIMITS: Mapping[str, tuple[str, str]] = {
 """Reasons for a call's end that its client gets as an `error` event."""
 
 
-class CallControl(Protocol):
-    """The call, as its client acts on it."""
-
-    def choose(self, options: CallOptions) -> None:
-        """Go on with these options."""
-
-    def submit(self, event: ev.Event) -> None:
-        """Take what the client has decided."""
-
-    def correct(self, command: do.TruncateItem | do.DeleteItem | do.CancelReply) -> None:
-        """Tell the Responder what the client knows better. Raises `BadRequest` where it cannot forget an item."""
-
-    def allow_interruptions(self, allowed: bool) -> None:
-        """Set whether the caller's voice interrupts replies."""
-
-
 class AudioInput(Protocol):
     """What takes the audio of `input_audio_buffer.append`."""
 
@@ -95,7 +79,7 @@ class ClientProtocol:
         self.session = session
         self._listeners = [send]
         self._audio = audio
-        self.control: CallControl | None = None
+        self.control: LiveCall | None = None
         """The call, once it runs."""
         self.on_update: Callable[[], None] = lambda: None
         """Called when the session has changed."""
@@ -143,7 +127,7 @@ class ClientProtocol:
         self.heard_bytes += byte_count
         self._uncommitted_ms += milliseconds(byte_count)
 
-    def attach(self, control: CallControl) -> None:
+    def attach(self, control: LiveCall) -> None:
         """Act on the call from now on; what was decided before it ran is carried out now."""
         self.control = control
         control.choose(self.session.options)

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from backend.testing.services.twilio import TOKEN
 from tests.extensions.telephone.announcing import CALLER, announce, phone_call
 from tests.extensions.telephone.media_streams import TwilioStream
+from tests.extensions.telephone.stand_ins import TOKEN
 from tests.support.offline_peer import OfflinePeer, running_peer
 from tests.support.operator import ADMIN, sessions
 from tests.support.running_server import RunningServer, running_server
