@@ -35,7 +35,7 @@ from backend.realtime.ids import random_id
 from backend.realtime.items import Item, read_item
 from backend.runtime.json_objects import Json
 from backend.sessions.client_session import ClientSession
-from backend.sessions.registry import LiveCall
+from backend.sessions.session import LiveCall
 from backend.sessions.sideband import Send
 from backend.turns import commands as do
 from backend.turns import events as ev

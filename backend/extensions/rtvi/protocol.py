@@ -17,7 +17,7 @@ from backend.extensions.rtvi.translator import RtviTranslator
 from backend.realtime.faults import Fault
 from backend.runtime.json_objects import Json
 from backend.sessions.client_session import ClientSession
-from backend.sessions.registry import LiveCall
+from backend.sessions.session import LiveCall
 from backend.transports.phone_line import KEYS
 from backend.turns import commands as do
 from backend.turns import events as ev

@@ -12,7 +12,7 @@ from backend import page_events as page
 from backend.extensions.realtime_endpoint.protocol import HANDLERS, ClientProtocol
 from backend.realtime.client_events import CLIENT_EVENTS
 from backend.sessions.client_session import ClientSession
-from backend.sessions.registry import LiveCall
+from backend.sessions.session import LiveCall
 from backend.turns import commands as do
 from backend.turns import events as ev
 from backend.turns.call_options import CallOptions

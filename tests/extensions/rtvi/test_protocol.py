@@ -9,7 +9,7 @@ import pytest
 
 from backend.errors import BadRequest
 from backend.extensions.rtvi.protocol import EARLY_LIMIT, RtviProtocol
-from backend.sessions.registry import LiveCall
+from backend.sessions.session import LiveCall
 from backend.turns import events as ev
 from backend.turns.call_options import CallOptions
 
