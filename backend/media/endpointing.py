@@ -117,7 +117,7 @@ class ProviderEndpointing:
         open_stand_in: Callable[[], LocalEndpointing] | None = None,
         name: Literal["provider", "client"] = "provider",
     ) -> None:
-        """Without `open_stand_in`, and where no detector can run, nobody hears who speaks meanwhile."""
+        """Without `open_stand_in`, and where no detector can run, speech is not noticed meanwhile."""
         self.name = name
         self._open_stand_in = open_stand_in
         self._stand_in: LocalEndpointing | None = None
@@ -232,7 +232,7 @@ def choose_engine(wanted: Literal["auto", "ten", "silero"]) -> EngineName:
 
 
 def load_stand_in(settings: VadSettings) -> None:
-    """Load the detector that stands in for a provider's, if one can run: nobody should wait for it in an outage."""
+    """Load the detector that stands in for a provider's, if one can run: no call should wait for it in an outage."""
     with suppress(MissingLibrary):
         choose_engine(settings.engine)
 
@@ -261,7 +261,7 @@ def _try(name: EngineName) -> None:
 
 
 def _build(name: EngineName, hop_ms: int) -> Engine:
-    """Return a new engine, whose module is imported at its first use."""
+    """Return a new engine; its module is imported at its first use."""
     if name == "ten":
         from backend.media.vad_ten import TenEngine
 

@@ -45,7 +45,7 @@ class OffAxis:
     """Follows the treble of one caller's voice, from frames that were accepted as such."""
 
     def __init__(self, off_axis_db: float = 9.0) -> None:
-        """Take a voice for off-axis whose treble is `off_axis_db` below the caller's usual."""
+        """Take a voice for off-axis if its treble is `off_axis_db` below the caller's usual."""
         self._off_axis_db = off_axis_db
         self._usual = _WeightedMean()
         self._utterance = _WeightedMean()

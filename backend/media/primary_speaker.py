@@ -20,7 +20,7 @@ syllable does not outlast the voice. Three levels are followed:
 The *room* is the louder of the others and of what the floor tells; where others are known, the floor must be clearly
 louder: then more people have come in. A voice begins some way up from the room to the caller, and never more than
 `below_db` below the caller; it goes on down to a lower limit, and `HOLD_FRAMES` below that where the two are near each
-other or nobody else is known of: a caller's weak syllables are nearer to the room than anything others say, and too
+other or no other voice is known of: a caller's weak syllables are nearer to the room than anything others say, and too
 much forwarded is better than too little.
 
 A caller who has become quiet for good (who whispers, or has moved away) must not stay unheard. A rejected talker
@@ -93,9 +93,9 @@ HOLD_ALL_DB: Final = 6.5
 HOLD_NONE_DB: Final = 10.0
 """From this distance between caller and room on nothing is held, below the other everything."""
 ALONE_MARGIN: Final = 1.5
-"""Times `below_db` by which the beginning of a voice may stay below the caller's as long as nobody else is known of."""
+"""Times `below_db` by which the beginning of a voice may stay below the caller's while no other voice is known."""
 ALONE_DB: Final = 20.0
-"""Decibels between the caller and the room from which on, with nobody else known of, only the detector ends a voice."""
+"""Decibels between the caller and the room from which on, with no other voice known, only the detector ends a voice."""
 SOFT_DB: Final = 18.0
 """Decibels by which the first consonant of a caller may be quieter than their voice."""
 OWN_DB: Final = 6.0
@@ -133,7 +133,7 @@ class PrimarySpeaker:
         self.floor_dbfs = LOUDEST_FLOOR_DBFS
         """The level of the quietest 60 ms in the last 3 s."""
         self.caller_dbfs: float | None = None
-        """The level that most of the caller's voice stays below; None as long as nobody was accepted."""
+        """The level that most of the caller's voice stays below; None as long as no voice was accepted."""
         self.others_dbfs: float | None = None
         self._others_frames = 0
         self._earlier_dbfs = 0.0
@@ -229,7 +229,7 @@ class PrimarySpeaker:
     def may_begin(self) -> bool:
         """Return whether the latest frame may be the first of the caller's voice, which begins softly.
 
-        Only in a quiet room, where nobody else is known of: elsewhere the level says too little. Changes nothing.
+        Only in a quiet room, where no other voice is known of: elsewhere the level says too little. Changes nothing.
         """
         caller, steady = self.caller_dbfs, self._steady_dbfs
         if caller is None or self._others_known or caller - steady <= ALONE_DB:

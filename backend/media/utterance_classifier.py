@@ -181,7 +181,7 @@ class UtteranceClassifier:
 
 @asynccontextmanager
 async def open_utterance_classifier() -> AsyncIterator[UtteranceClassifier | None]:
-    """Keep a reader until the block ends, whose child the first call starts; None where pocketsphinx is missing."""
+    """Keep a reader until the block ends; the first call starts its child; None where pocketsphinx is missing."""
     if find_spec("pocketsphinx") is None:
         log.warning("utterances are not read: pocketsphinx is missing; what interrupts is judged by its length alone")
         yield None

@@ -213,7 +213,7 @@ class ReplyStarted(ResponderEvent):
     reply: str
     request: str | None = None
     unasked: bool = False
-    """Nobody has asked for it: the model speaks by itself."""
+    """It was not asked for: the model speaks by itself."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -228,7 +228,7 @@ def _ask(s: State, now: float) -> None:
 
 
 def _deadlines(s: State) -> Deadlines:
-    """Yield everything that becomes due by itself, and what is then done; of two at once, the first one wins."""
+    """Yield everything that becomes due by itself, and what is then done; of two at one time, the first one wins."""
     if s.floor.holder is Floor.CLOSED:
         return
     if s.floor.voice is not None or s.pending.open is not None:

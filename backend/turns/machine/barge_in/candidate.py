@@ -35,7 +35,7 @@ decides."""
 UNSURE_READINGS = 3
 """Readings of a voice that sounds on before such a command is believed."""
 REACTION_S = 0.5
-"""Seconds after a reply's first sound before which nobody reacts to it."""
+"""Seconds after a reply's first sound before which no caller reacts to it."""
 DECIDE_WITHIN_S = 0.7
 """Seconds after the last sound in which a transcript may decide."""
 

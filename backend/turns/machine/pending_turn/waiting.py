@@ -280,7 +280,7 @@ def close_turn(s: State, now: float) -> None:
 
 
 def _drop_hesitation(s: State, turn: PendingTurn) -> None:
-    """Let the floor be free: nobody has said anything but "um"."""
+    """Let the floor be free: the caller has said nothing but "um"."""
     if turn.reading:
         s.publish(page.MurmurHeard(turn.reading.kind or "", turn.reading.words))
     if turn.segments:
