@@ -113,6 +113,7 @@ def test_every_reason_is_in_the_documented_table() -> None:
         "Can you tell me who is there",
         "How do I get there",
         "I take two tablets a day",
+        "a flight with one stop and a short wait",
     ],
 )
 def test_a_complete_sentence_is_not_taken_for_one_that_trails_off(words: str) -> None:
