@@ -42,7 +42,7 @@ class Interrupted:
 async def interrupted_call(provider: str, settings: Callable[[OfflinePeer], Mapping[str, str]]) -> Interrupted:
     """Place the call over `settings` for a peer that holds us to the schema of `provider`."""
     async with offline_peer(SCRIPT, "--strict", provider) as peer:
-        with running_server(RESPONDERS=provider, OPENAI_API_KEY="k", **settings(peer)) as server:
+        with running_server(None, **{"RESPONDERS": provider, "OPENAI_API_KEY": "k", **settings(peer)}) as server:
             async with placed_call(server) as call:
                 await call.say(silence(100) + speech(QUESTION))
                 await call.hears_something()
