@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import signal
-import tempfile
 import time
+from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -12,7 +12,7 @@ import psutil
 
 from responder_thinker.signalling import Signalling, page_events
 from responder_thinker.websocket import WebSocketCaller
-from tests.support.real_server import address_of, start, stop
+from tests.support.running_server import running_server
 from tests.support.waiting import until
 
 
@@ -35,30 +35,23 @@ def redis_of(server: int) -> psutil.Process:
     return redis
 
 
-async def test_a_conversation_survives_a_restart_an_outage_and_a_call_and_stays_its_owners() -> None:
-    with tempfile.TemporaryDirectory(prefix="chat-") as folder:
-        first = await start(folder, {"CHAT_TURNS_PER_MINUTE": "0"})
-        try:
-            url = await address_of(first)
-            async with client(url) as ana, client(url) as bob:
-                await Signalling(ana).config()
-                before = await say(ana, "My name is Ana.", message_id="m1")
-                assert before["history"] == "kept"
-                assert (await say(bob, "What is my name?"))["text"] == "You have not told me anything about that."
-                cookies = ana.cookies
-        finally:
-            await stop(first)
-        second = await start(folder, {"CHAT_TURNS_PER_MINUTE": "0"})
-        try:
-            url = (await address_of(second)).replace("localhost", "127.0.0.1")
-            async with client(url, _moved(cookies)) as ana:
-                assert await say(ana, "My name is Ana.", message_id="m1") == before
-                assert (await say(ana, "What is my name?"))["text"] == "You told me: Your name is Ana."
-                assert await _heard_in_a_call(ana, "What did you say?") == "You told me: Your name is Ana."
-                await until(lambda: _knows(ana, 6))
-                await _outage(ana, second.pid)
-        finally:
-            await stop(second)
+async def test_a_conversation_survives_a_restart_an_outage_and_a_call_and_stays_its_owners(
+    tmp_path: Path,
+) -> None:
+    with running_server(folder=tmp_path, CHAT_TURNS_PER_MINUTE="0") as first:
+        async with client(first.url) as ana, client(first.url) as bob:
+            await Signalling(ana).config()
+            before = await say(ana, "My name is Ana.", message_id="m1")
+            assert before["history"] == "kept"
+            assert (await say(bob, "What is my name?"))["text"] == "You have not told me anything about that."
+            cookies = ana.cookies
+    with running_server(folder=tmp_path, CHAT_TURNS_PER_MINUTE="0") as second:
+        async with client(second.url, cookies) as ana:
+            assert await say(ana, "My name is Ana.", message_id="m1") == before
+            assert (await say(ana, "What is my name?"))["text"] == "You told me: Your name is Ana."
+            assert await _heard_in_a_call(ana, "What did you say?") == "You told me: Your name is Ana."
+            await until(lambda: _knows(ana, 6))
+            await _outage(ana, second.pid)
 
 
 async def _knows(http: httpx2.AsyncClient, messages: int) -> bool:
@@ -100,11 +93,3 @@ async def _outage(ana: httpx2.AsyncClient, server: int) -> None:
 
 async def _back(http: httpx2.AsyncClient) -> bool:
     return bool((await say(http, "What is my name?"))["history"] == "kept")
-
-
-def _moved(cookies: httpx2.Cookies) -> httpx2.Cookies:
-    """The same for another port."""
-    moved = httpx2.Cookies()
-    for cookie in cookies.jar:
-        moved.set(cookie.name, cookie.value or "")
-    return moved
