@@ -1,4 +1,4 @@
-"""The whole server with no key, as its users start it. A local stand-in tells the weather, since there is no internet."""
+"""The whole server with no key, as its users start it; a stand-in on this machine tells it the weather."""
 
 from __future__ import annotations
 
