@@ -17,7 +17,7 @@ from hypothesis import settings
 import tests.support.examples as _profiles  # noqa: F401  # registers them
 
 settings.load_profile("check")
-pytest_plugins = ("tests.support.fixtures",)
+pytest_plugins = ("tests.support.fixtures", "tests.support.peer_fixtures")
 
 LONGEST_FIRST = (
     "tests/call/test_scripted_calls.py",
