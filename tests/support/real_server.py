@@ -19,6 +19,6 @@ async def real_server(**settings: str) -> AsyncIterator[str]:
             "OPEN_METEO_FORECAST_URL": f"{weather.url}/v1/forecast",
             "OPEN_METEO_GEOCODING_URL": f"{weather.url}/v1/search",
         }
-        with running_server(**places | settings) as server:
+        with running_server(None, **places | settings) as server:
             yield server.url.replace("127.0.0.1", "localhost")
         assert server.process.returncode in (0, -signal.SIGTERM), f"it exited with {server.process.returncode}"

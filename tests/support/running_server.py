@@ -58,18 +58,18 @@ class RunningServer:
 def running_server(
     peer: OfflinePeer | None = None,
     *,
-    folder: Path | None = None,
+    folder: str | Path = "",
     prefix: Sequence[str] = (),
     options: Sequence[str] = (),
     **env: str,
 ) -> Iterator[RunningServer]:
-    """`responder-thinker serve` on a free port, with its data in `folder` (None: one of its own), ended by its pid.
+    """`responder-thinker serve` on a free port, with its data in `folder` (empty: one of its own), ended by its pid.
 
     `prefix` goes before the command, `options` behind it. With `peer` it takes that process for the OpenAI API.
     Without, it takes the local Responder that all servers of this test process share, unless `env` says who answers:
     `OFFLINE_URL=""` has it start its own.
     """
-    with nullcontext(str(folder)) if folder else tempfile.TemporaryDirectory() as place:
+    with nullcontext(folder) if folder else tempfile.TemporaryDirectory() as place:
         shared = {} if peer or prefix or ANSWERED_OTHERWISE & env.keys() else {"OFFLINE_URL": shared_local_responder()}
         process = _start(Path(place), environment(Path(place), peer) | shared | env, prefix, options)
         try:

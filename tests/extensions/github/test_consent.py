@@ -96,7 +96,7 @@ async def servers(
             "ROUTER__ABOVE": "0",
             **more,
         }
-        yield Servers([stack.enter_context(running_server(**settings)).url for _ in range(count)], hub)
+        yield Servers([stack.enter_context(running_server(None, **settings)).url for _ in range(count)], hub)
 
 
 async def test_an_issue_is_posted_after_a_yes_heard_by_any_process_and_after_nothing_else() -> None:
