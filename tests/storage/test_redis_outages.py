@@ -84,13 +84,6 @@ async def test_a_killed_redis_fails_at_once_and_is_found_again(server: RedisProc
     assert [message.content for message in await memory.recent_messages("u1", "s1")] == ["again"]
 
 
-async def test_a_restart_between_two_calls_goes_unnoticed(server: RedisProcess, memory: Memory) -> None:
-    assert await memory.ping()
-    server.kill()
-    await asyncio.to_thread(server.start)
-    assert await memory.user_context("u1") == {}
-
-
 async def test_a_value_somebody_else_wrote_is_refused_not_invented(server: RedisProcess, memory: Memory) -> None:
     client = connect(server.url)
     await client.set(keys.context("u1"), "no JSON")
