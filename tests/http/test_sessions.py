@@ -29,8 +29,8 @@ async def test_a_transcript_shows_what_was_said_in_order(tmp_path: Path) -> None
     async with world(tmp_path) as here, here.browser() as browser:
         session_id = (await place_call(browser))["session_id"]
         transcript = here.registry.find(session_id).transcript
-        transcript.record(TranscriptCompleted("user", "a", "Grüß dich"))
-        transcript.record(TranscriptInterrupted("b", "Hello", "Hello there"))
+        transcript.add(TranscriptCompleted("user", "a", "Grüß dich"))
+        transcript.add(TranscriptInterrupted("b", "Hello", "Hello there"))
         messages = (await browser.get(f"/api/sessions/{session_id}/transcript")).json()["messages"]
         assert [(entry["role"], entry["content"]) for entry in messages] == [
             ("user", "Grüß dich"),
