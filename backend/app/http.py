@@ -48,7 +48,7 @@ async def open_http(
     settings, stores, thinkers = foundation.settings, foundation.stores, foundation.thinkers
     toolbox, others = thinkers.registry.dependencies.toolbox, thinkers.others
     access_store = AccessStore(stores.opened.redis)
-    shared = access_store if settings.several_processes else None
+    shared = access_store if settings.server.several_processes else None
     requests = Buckets(settings.mcp.per_minute, what="requests of this token", shared=shared)
     async with (
         open_chat(foundation, tasks) as chat,
@@ -56,7 +56,7 @@ async def open_http(
         served_tools(
             settings.mcp,
             toolbox,
-            settings.allowed_origins,
+            settings.access.allowed_origins,
             keyed="key" in access.modes,
             rate_limit=lambda token: requests.take(token, time.monotonic()),
         ) as endpoints,
@@ -104,10 +104,10 @@ async def open_http(
 
 def _sign_in_provider(foundation: Foundation) -> OpenIdProvider | None:
     """Return the provider at which users sign in; None where nobody does. Raises `MissingLibrary`."""
-    if "oidc" not in foundation.settings.access:
+    if "oidc" not in foundation.settings.access.access:
         return None
     require("authlib", extra="oidc", needed_by="ACCESS=oidc")
-    return OpenIdProvider(foundation.settings.oidc, foundation.models.http)
+    return OpenIdProvider(foundation.settings.access.oidc, foundation.models.http)
 
 
 @asynccontextmanager
@@ -116,7 +116,7 @@ async def open_deletions(foundation: Foundation) -> AsyncIterator[DeletionNotifi
     settings, targets, addresses = foundation.settings, dict[str, DeletionTarget](), set[str]()
     async with AsyncExitStack() as stack:
         for part, name in (
-            (settings.pipeline, "PIPELINE__WEBHOOK"),
+            (settings.agent.pipeline, "PIPELINE__WEBHOOK"),
             (settings.notifications, "NOTIFICATIONS__WEBHOOK"),
         ):
             webhook = None if part.webhook_url in addresses else webhook_of(part, name)
@@ -148,7 +148,7 @@ async def open_chat(foundation: Foundation, tasks: TaskSubsystem) -> AsyncIterat
             thinkers.dispatcher.with_handoff(tasks.handoff),
             thinkers.pipeline,
             stores.memory,
-            foundation.settings.chat_deadline_s,
+            foundation.settings.limits.chat_deadline_s,
             ChatProfileUpdater(stores.outbox.enqueue, thinkers.summaries, tasks.coordinator.ingest),
             foundation.tracing.tracer,
             stores.turns,
@@ -222,11 +222,11 @@ def _page_config(foundation: Foundation, calls: CallSubsystem) -> PageConfig:
             {"domain": m.domain, "label": m.label, "description": m.description, "example": m.example}
             for m in foundation.thinkers.registry.manifests
         ],
-        limits={"session_max_minutes": settings.session_max_minutes},
-        fingerprint=settings.identify_by_fingerprint,
+        limits={"session_max_minutes": settings.limits.session_max_minutes},
+        fingerprint=settings.access.identify_by_fingerprint,
         responders=[_choice(each.provider) for each in calls.providers.monitored],
-        endpointing=settings.endpointing if calls.finds_turns else None,
-        interruptions=settings.interruptions,
+        endpointing=settings.turns.endpointing if calls.finds_turns else None,
+        interruptions=settings.turns.interruptions,
         extensions={name: each.page for name, each in foundation.extensions.items() if each.page is not None},
     )
 

@@ -1,4 +1,4 @@
-"""What opening a provider of the Responder gives: the provider, and what the server needs to know of it."""
+"""An opened provider of the Responder, and what the server needs to know of it."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class OpenedProvider:
     has_models: bool = True
     """The Thinkers can be answered there, by its key."""
     most_calls: int = 0
-    """Calls it serves at once; 0: any number."""
+    """Calls it serves at the same time; 0: any number."""
     without_model: bool = False
     """No language model is behind it: who routes, and what tools are asked, is decided otherwise."""
     warm_up: WarmUp | None = None
@@ -50,17 +50,17 @@ def voice_of(settings: Settings, model: str) -> Voice:
     """Return the voice asked for, of that model."""
     return Voice(
         model,
-        settings.realtime_voice,
-        settings.transcript_model,
-        effort=settings.realtime_effort,
-        prompt=settings.realtime_prompt,
-        prompt_version=settings.realtime_prompt_version,
-        retention_ratio=settings.realtime_retention_ratio,
-        context_tokens=settings.realtime_context_tokens,
-        noise_reduction=settings.realtime_noise_reduction,
-        language=settings.realtime_language,
-        speed=settings.realtime_speed,
-        mcp_servers=read_servers(settings.realtime_mcp_file) if settings.realtime_mcp_file else (),
+        settings.realtime.voice,
+        settings.provider.transcript_model,
+        effort=settings.realtime.effort,
+        prompt=settings.realtime.prompt,
+        prompt_version=settings.realtime.prompt_version,
+        retention_ratio=settings.realtime.retention_ratio,
+        context_tokens=settings.realtime.context_tokens,
+        noise_reduction=settings.realtime.noise_reduction,
+        language=settings.realtime.language,
+        speed=settings.realtime.speed,
+        mcp_servers=read_servers(settings.realtime.mcp_file) if settings.realtime.mcp_file else (),
     )
 
 

@@ -1,8 +1,8 @@
 """A Responder over the Realtime API's WebSocket: a thin shell around `codec`.
 
-Everything this side says is written at once, in order; what the network does not take waits in one outbox, so that
-nobody on the audio path ever waits for it. The outbox is bounded, in length and in time: a connection that takes
-nothing is given up.
+Everything this side says is written in order and without waiting. What the network does not take waits in one outbox,
+so that the audio path never waits for it. The outbox is bounded, in length and in time: a connection that takes nothing
+is given up.
 
 This is the one file that reaches inside `websockets` 17. A call sends and receives some twenty messages a second;
 through the library's queue and the tasks that wait at it, each costs a task's turn more. So `RealtimeConnection`
@@ -44,11 +44,11 @@ APPEND_LIMIT_BYTES = 200 * BYTES_PER_MS
 APPEND_BYTES: dict[str, int] = {"local": 200 * BYTES_PER_MS, "provider": 20 * BYTES_PER_MS}
 """Audio is sent in pieces of this length: a message costs nearly as much for 20 ms as for 200. With our own endpointing
 nothing waits for it: whatever is sent next, a commit above all, takes what is there along. A provider that listens for
-the end of speech itself gets every frame at once."""
+the end of speech itself gets every frame by itself."""
 
 Message = bytes | bytearray | memoryview
 OnMessage = Callable[[Message], None]
-"""Takes a whole message, as UTF-8. Returns at once and raises nothing."""
+"""Takes a whole message, as UTF-8. Returns without waiting and raises nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class RealtimeEndpoint:
 
     @property
     def capabilities(self) -> Capabilities:
-        """What its model can do."""
+        """Return the abilities of its model."""
         return self.new_codec(self.voice).capabilities
 
 
@@ -190,7 +190,7 @@ class RealtimeResponder(Responder):
         self._enqueue_piece()
         for message in self._codec.messages(command):
             self._outbox.put(message)
-        if self._codec.released:  # not at once: the call is in the midst of carrying out its commands
+        if self._codec.released:  # later: the call is in the midst of carrying out its commands
             asyncio.get_running_loop().call_soon(self._release)
 
     def brief(self, briefing: Briefing) -> None:
@@ -331,7 +331,7 @@ class RealtimeConnection(ClientConnection):
             self.transport.abort()
 
     async def next_message(self) -> bytes:
-        """Return the next message, while nobody receives them. Raises `ConnectionClosed`."""
+        """Return the next message, before `receive_messages`. Raises `ConnectionClosed`."""
         text = await self.recv(decode=False)
         self._queued -= 1
         return text

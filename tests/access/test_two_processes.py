@@ -7,21 +7,14 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 
 import httpx2
-import pytest
 
-from tests.support.offline_peer import OfflinePeer, running_peer
+from tests.support.offline_peer import OfflinePeer
 from tests.support.redis_server import running_redis
 from tests.support.running_server import RunningServer, placed_call, running_server
 
 STRANGER = {"X-Forwarded-For": "203.0.113.7"}
 """A proxy on this machine says where they come from."""
 OTHER = {"X-Forwarded-For": "198.51.100.9"}
-
-
-@pytest.fixture(scope="module")
-def peer() -> Iterator[OfflinePeer]:
-    with running_peer() as running:
-        yield running
 
 
 @contextmanager

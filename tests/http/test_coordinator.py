@@ -11,7 +11,7 @@ import pytest
 from backend.coordinator.store import INPUT_CHARS
 from backend.http.app import MESSAGES_PER_MINUTE
 from backend.storage.client import connect
-from tests.support.offline_peer import OfflinePeer, running_peer
+from tests.support.offline_peer import OfflinePeer
 from tests.support.redis_server import RedisProcess, running_redis
 from tests.support.running_server import RunningServer, a_browser, running_server
 from tests.support.waiting import until
@@ -31,12 +31,6 @@ IDLE = {
 @pytest.fixture(scope="module")
 def redis() -> Iterator[RedisProcess]:
     with running_redis() as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
-def peer() -> Iterator[OfflinePeer]:
-    with running_peer() as running:
         yield running
 
 

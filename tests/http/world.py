@@ -31,7 +31,7 @@ from backend.observability.call_metrics import CallMetrics
 from backend.sessions.handles import CallsHere, OpenLocator, SessionLocator
 from backend.sessions.registry import SessionRegistry
 from backend.sessions.session import Session
-from backend.settings.settings import Settings
+from backend.settings.settings import Settings, load_settings
 from backend.storage.memory import Memory
 from backend.storage.turn_claims import TurnClaims
 from backend.tasks.model_call_log import ModelCallLog
@@ -255,7 +255,7 @@ async def world(
         (frontend / "index.html").write_text("<!doctype html><title>A page</title>")
         (frontend / "app.js").write_text("export const one = 1;")
     calls: dict[str, FakeCall] = {}
-    registry = SessionRegistry(lambda s, t: _run_call(calls, s, t), cap=here.session_cap, responder="fake")
+    registry = SessionRegistry(lambda s, t: _run_call(calls, s, t), cap=here.limits.session_cap, responder="fake")
     own, model = FakeMemory(), ScriptedModel(*scenes)
     chat = chat_over(here, memory or own, model, pipeline=pipeline, claims=claims)
     made = World("", here, registry, own, CallMetrics(["weather"]), [], calls, model, chat, memory or own)
@@ -300,7 +300,7 @@ async def world(
 
 def settings_with(**values: Any) -> Settings:
     """Settings of these values and the defaults, whatever a `.env` file says."""
-    return Settings(_env_file=None, **values)  # type: ignore[call-arg]
+    return load_settings(_env_file=None, **values)
 
 
 async def place_call(browser: httpx2.AsyncClient, **body: Any) -> dict[str, Any]:

@@ -16,13 +16,13 @@ from backend.sessions.handles import CallsHere, SessionLocator
 @asynccontextmanager
 async def open_cluster(ground: Ground) -> AsyncIterator[Opened]:
     """Open what is kept of calls for the other processes, if there may be any."""
-    if not ground.settings.share_sessions:
+    if not ground.settings.server.share_sessions:
         yield Opened()
         return
 
     @asynccontextmanager
     async def locate(here: CallsHere) -> AsyncIterator[SessionLocator]:
-        group = f"{socket.gethostname()}:{os.getppid()}" if ground.settings.workers > 1 else None
+        group = f"{socket.gethostname()}:{os.getppid()}" if ground.settings.server.workers > 1 else None
         async with Cluster(ground.redis, ground.waiting, here, group=group) as cluster:
             here.metrics.watch_queue("fleet_events", lambda: cluster.depth)
             yield cluster

@@ -18,6 +18,8 @@ from backend.extensions.local.recognition.base import RecognitionFailed, Utteran
 from backend.extensions.local.synthesis.base import Piece, SynthesisFailed
 from backend.media.frame import BYTES_PER_MS
 from backend.realtime.items import Item
+from backend.realtime.serving.effects import Order
+from backend.realtime.serving.handler import Handler
 from backend.realtime.serving.parts import (
     Begin,
     Call,
@@ -28,10 +30,8 @@ from backend.realtime.serving.parts import (
     TranscriptDone,
     TranscriptFailed,
     TranscriptGrew,
-    Trouble,
     Words,
 )
-from backend.realtime.serving.reply_stream import Order
 from backend.responders.serving.shell import closing
 from backend.turns.utterances import UtteranceKind, phrases
 
@@ -53,7 +53,7 @@ PUNCTUATION = ".,?!;:"
 """What may change behind a word as long as no other follows it."""
 
 
-class VoiceSession:
+class VoiceSession(Handler):
     """The handler of one connection."""
 
     def __init__(self, engines: Engines) -> None:
@@ -69,16 +69,6 @@ class VoiceSession:
 
     def __repr__(self) -> str:
         return f"VoiceSession({'listening' if self._utterance else 'idle'}, {len(self._transcribed)} utterances)"
-
-    async def opening(self) -> AsyncIterator[Trouble]:
-        """Nothing goes wrong on purpose."""
-        nothing: tuple[Trouble, ...] = ()
-        for part in nothing:
-            yield part
-
-    def lateness_s(self, order: Order) -> float:
-        """A cancelled reply stops at once."""
-        return 0.0
 
     # --- what the caller says -----------------------------------------------------------------------
 

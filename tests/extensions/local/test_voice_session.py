@@ -12,7 +12,7 @@ from backend.extensions.local.synthesis.base import Piece, SynthesisFailed
 from backend.extensions.local.voice_session import GAP_S, SAID_ALONE, VoiceSession, with_pause
 from backend.realtime.items import Item
 from backend.realtime.serving.core import Realtime
-from backend.realtime.serving.effects import Discard, Feed, Listen, MakeReply, Open, Silenced
+from backend.realtime.serving.effects import Discard, Feed, Listen, Open, Order, Silenced
 from backend.realtime.serving.parts import (
     Begin,
     Call,
@@ -23,7 +23,6 @@ from backend.realtime.serving.parts import (
     TranscriptGrew,
     Words,
 )
-from backend.realtime.serving.reply_stream import Order
 from tests.realtime.talking import a_core, append, ask, events, said, tell
 
 SECOND = bytes(48_000)
@@ -307,7 +306,7 @@ def test_a_cleared_utterance_is_discarded_and_the_next_is_another_item() -> None
     assert any(isinstance(each, Discard) for each in tell(core, "input_audio_buffer.clear"))
     again = append(core, SECOND)[0]
     assert isinstance(opened, Open) and isinstance(again, Open) and opened.item_id != again.item_id
-    assert not any(isinstance(each, MakeReply) for each in append(core, SECOND))
+    assert not any(isinstance(each, Order) for each in append(core, SECOND))
 
 
 async def test_silence_parts_pieces_and_shifts_their_words_but_neither_begins_nor_ends_a_reply() -> None:

@@ -18,7 +18,7 @@ from backend.extensions.sip.sdp import CodecName
 from backend.media.resample import resample
 from tests.extensions.sip.sip_load import CALLER, Holdings, Load, free_port, place, settled, stuck
 from tests.extensions.sip.sip_phone import HERE, sip_phone
-from tests.support.offline_peer import OfflinePeer, running_peer
+from tests.support.offline_peer import OfflinePeer
 from tests.support.operator import ADMIN, sessions
 from tests.support.running_server import RunningServer, running_server
 from tests.support.speech import samples_of, speech
@@ -53,12 +53,6 @@ snd_path {folder}
 sip_listen 127.0.0.1:0
 net_interface 127.0.0.1
 """
-
-
-@pytest.fixture(scope="module")
-def peer() -> Iterator[OfflinePeer]:
-    with running_peer() as running:
-        yield running
 
 
 @pytest.fixture(scope="module")

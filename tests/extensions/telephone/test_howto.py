@@ -7,12 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from backend.testing.services.plivo import AUTH_ID
-from backend.testing.services.plivo import TOKEN as PLIVO_TOKEN
-from backend.testing.services.telnyx import ACCOUNT as TELNYX_ACCOUNT
-from backend.testing.services.telnyx import API_KEY, PUBLIC_KEY
-from backend.testing.services.twilio import ACCOUNT, TOKEN
 from tests.extensions.telephone.announcing import announce, announce_plivo, announce_telnyx
+from tests.extensions.telephone.stand_ins import (
+    ACCOUNT,
+    API_KEY,
+    AUTH_ID,
+    PLIVO_TOKEN,
+    PUBLIC_KEY,
+    TELNYX_ACCOUNT,
+    TOKEN,
+)
 from tests.support.offline_peer import running_peer
 from tests.support.running_server import running_server
 

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from backend.testing.services.twilio import TOKEN
 from tests.extensions.telephone.announcing import CALLER, announce, phone_call
 from tests.extensions.telephone.media_streams import TwilioStream
-from tests.support.offline_peer import OfflinePeer, running_peer
+from tests.extensions.telephone.stand_ins import TOKEN
+from tests.support.offline_peer import OfflinePeer
 from tests.support.operator import ADMIN, sessions
 from tests.support.running_server import RunningServer, running_server
 from tests.support.speech import samples_of, speech
@@ -25,12 +25,6 @@ pytestmark = pytest.mark.realtime
 
 ANSWER: dict[str, Any] = {"text": "It is sunny.", "tone": {"hz": 880, "ms": 600}}
 STORY: dict[str, Any] = {"text": "Once upon a time.", "tone": {"hz": 440, "ms": 9000}}
-
-
-@pytest.fixture(scope="module")
-def peer() -> Iterator[OfflinePeer]:
-    with running_peer() as running:
-        yield running
 
 
 @pytest.fixture(scope="module")

@@ -24,8 +24,8 @@ from backend.extensions.local.dialogue import wording
 from backend.extensions.local.dialogue.base import Part, Sentence
 from backend.extensions.local.dialogue.model_messages import messages_of, tools_of, with_tools_as_text
 from backend.extensions.local.dialogue.model_text import ModelText
+from backend.realtime.serving.effects import Order
 from backend.realtime.serving.parts import Call
-from backend.realtime.serving.reply_stream import Order
 from backend.runtime.json_objects import Json
 
 log = logging.getLogger(__name__)

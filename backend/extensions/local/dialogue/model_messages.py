@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from backend.models.tagged import as_text
 from backend.realtime.items import Item
-from backend.realtime.serving.reply_stream import Order
+from backend.realtime.serving.effects import Order
 from backend.runtime.json_objects import Json
 
 HISTORY_CHARACTERS = 8_000
