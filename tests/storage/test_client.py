@@ -57,7 +57,7 @@ async def test_a_transaction_whose_keys_always_change_gives_up(
     def write(pipe: Pipe, _: None) -> None:
         pipe.set("number", "ours")
 
-    with pytest.raises(MemoryUnavailable, match="Too many writers"):
+    with pytest.raises(MemoryUnavailable):
         await client.transact("number", read=read, write=write)
     assert tried == 3
     assert await client.call(lambda redis: redis.get("number")) == b"3"

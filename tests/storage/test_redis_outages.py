@@ -89,9 +89,9 @@ async def test_a_value_somebody_else_wrote_is_refused_not_invented(server: Redis
     await client.set(keys.context("u1"), "no JSON")
     await client.set(keys.conversation("u1", "s1"), "no list")
     await client.aclose()
-    with pytest.raises(MemoryUnavailable, match="cannot read"):
+    with pytest.raises(MemoryUnavailable):
         await memory.user_context("u1")
-    with pytest.raises(MemoryUnavailable, match="ResponseError"):
+    with pytest.raises(MemoryUnavailable):
         await memory.recent_messages("u1", "s1")
     assert await memory.ping() is True
 
