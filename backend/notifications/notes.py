@@ -1,8 +1,8 @@
 """Notes: reminders that stay, once they were delivered, until their user resolves them. Many have no time at all.
 
     without a time, or set ──► due ──► delivered: without a time again ──► resolved: gone after a month
-         ▲                                                                │
-         └────────────── snoozed, or made again ──────────────────────────┘
+              ▲                                    │                          │
+              └────────────────────────────────────┴── snoozed, made again ───┘
 
 A note stands among its user's reminders (`repository`), and reaches them as any reminder does. One text is one note,
 since a model may make a call twice. Methods may raise `MemoryUnavailable`.
