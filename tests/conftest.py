@@ -17,7 +17,7 @@ from hypothesis import settings
 import tests.support.examples as _profiles  # noqa: F401  # registers them
 
 settings.load_profile("check")
-pytest_plugins = ("tests.support.fixtures",)
+pytest_plugins = ("tests.support.fixtures", "tests.support.peer_fixtures")
 
 LONGEST_FIRST = (
     "tests/call/test_scripted_calls.py",
@@ -32,8 +32,6 @@ LONGEST_FIRST = (
     "tests/extensions/rtvi/test_browser.py",
     "tests/app/test_cli.py",
     "tests/browser/test_states.py",
-    "tests/budgets/test_two_processes.py",
-    "tests/budgets/",
     "tests/browser/test_audit.py",
     "tests/extensions/tour/",
     "tests/call/test_faults.py",

@@ -31,7 +31,7 @@ HEARD_ONLY = "The caller interrupted you, and of your last reply has heard only 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Capabilities:
-    """What a provider's model can do. A call asks this record, and never who the provider is."""
+    """The abilities of a provider's model. A call asks this record, and never who the provider is."""
 
     endpointers: frozenset[Endpointer]
     """Who may decide that the caller has finished."""
@@ -129,15 +129,15 @@ class Briefing:
 
 
 OnEvent = Callable[[ResponderEvent], None]
-"""Takes one of the provider's events on the event loop; returns at once and never raises."""
+"""Takes one of the provider's events on the event loop; returns without waiting and never raises."""
 
 
 class Responder(Protocol):
-    """One connection to a speech-to-speech model. `send_audio` and `send` return at once; their queue is bounded."""
+    """One connection to a speech-to-speech model. `send_audio` and `send` never wait; their queue is bounded."""
 
     @property
     def capabilities(self) -> Capabilities:
-        """What the model at the other end can do."""
+        """Return the abilities of the model at the other end."""
         ...
 
     @property

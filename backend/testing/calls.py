@@ -42,7 +42,7 @@ class PlacedCall:
         await self.caller.said()
 
     def audible(self) -> list[ReceivedFrame]:
-        """What was heard that is not silence."""
+        """Return what was heard that is not silence."""
         return [heard for heard in self.caller.received.frames if heard.audible]
 
     async def hears_something(self, within_s: float = PATIENCE_S) -> None:
@@ -73,7 +73,7 @@ async def call_to(
     conversation: str | None = None,
     within_s: float = PATIENCE_S,
 ) -> AsyncIterator[PlacedCall]:
-    """Yield a connected call whose session has started, and hang up at the end.
+    """Yield a connected call once its session has started, and hang up at the end.
 
     `browser` brings the caller's cookie; without it the caller is unknown. `conversation` continues that conversation.
     """

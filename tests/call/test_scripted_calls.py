@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import Counter
-from collections.abc import Iterator
 from itertools import pairwise
 from statistics import median
 from typing import Any
@@ -14,8 +13,8 @@ import numpy as np
 import pytest
 
 from backend.media.frame import FRAME_MS
-from tests.support.offline_peer import OfflinePeer, running_peer
-from tests.support.running_server import PlacedCall, RunningServer, placed_call, running_server
+from tests.support.offline_peer import OfflinePeer
+from tests.support.running_server import PlacedCall, RunningServer, placed_call
 from tests.support.speech import silence, speech
 from tests.support.tones import loudness_db, pitch, sounding_ms
 from tests.support.waiting import until
@@ -25,18 +24,6 @@ TONE: dict[str, Any] = {"hz": 440, "ms": 1000}
 LOUD_DB = -22.0
 """Between the level of the chirp and what is left of it when it is turned down."""
 CHIRP: dict[str, Any] = {"from_hz": 400, "to_hz": 2400, "ms": 8000}
-
-
-@pytest.fixture(scope="module")
-def peer() -> Iterator[OfflinePeer]:
-    with running_peer() as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
-def running(peer: OfflinePeer) -> Iterator[RunningServer]:
-    with running_server(peer) as running:
-        yield running
 
 
 def a_turn(reply: dict[str, Any], **more: Any) -> dict[str, Any]:

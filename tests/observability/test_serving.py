@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterator
 from typing import Any
 
-import pytest
-
 from tests.support.langsmith_api import KEY, LangSmith, langsmith, told
-from tests.support.offline_peer import OfflinePeer, running_peer
+from tests.support.offline_peer import OfflinePeer
 from tests.support.running_server import RunningServer, placed_call, running_server
 from tests.support.waiting import until
 
@@ -23,12 +20,6 @@ SCRIPT: dict[str, Any] = {
         }
     ]
 }
-
-
-@pytest.fixture(scope="module")
-def peer() -> Iterator[OfflinePeer]:
-    with running_peer() as running:
-        yield running
 
 
 def traced(server: LangSmith) -> dict[str, str]:

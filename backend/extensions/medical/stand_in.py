@@ -9,7 +9,7 @@ from backend.testing.services.services import StandIn
 
 
 def summary(title: str, **fields: Any) -> dict[str, Any]:
-    """What `esummary` says of an article."""
+    """Return an article as `esummary` has it."""
     return {
         "title": title,
         "source": "Lancet",

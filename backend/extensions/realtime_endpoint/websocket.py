@@ -48,7 +48,7 @@ class RealtimeSocket(SocketTransport):
         self._tasks.append(asyncio.create_task(self._run(self._events.run()), name="realtime events"))
 
     def restore(self) -> bool:
-        """Queue again what was flushed. A client that was sent all of it at once has dropped it for good."""
+        """Queue again what was flushed. A client that was sent all of it has dropped it for good."""
         return self._paced and super().restore()
 
     async def close(self) -> None:

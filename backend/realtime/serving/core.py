@@ -24,7 +24,7 @@ from backend.realtime.faults import (
     not_json,
     nothing_to_cancel,
 )
-from backend.realtime.fields import required_text
+from backend.realtime.fields import picture, required_text
 from backend.realtime.ids import Ids
 from backend.realtime.items import Item, directed, is_reference, read_item
 from backend.realtime.response import Event
@@ -57,7 +57,6 @@ from backend.realtime.serving.parts import (
     TranscriptGrew,
     Trouble,
 )
-from backend.realtime.serving.pictures import read_picture
 from backend.realtime.serving.reply_stream import ReplyStream
 from backend.realtime.serving.turn_detection import TurnDetector, VoiceBegan, VoiceEnded, prefix_ms
 from backend.realtime.session import RealtimeSession
@@ -227,7 +226,7 @@ class Realtime:
         if item.has_audio:
             raise invalid("item.content", "audio cannot be put in here.")
         for at, url in item.pictures:
-            read_picture(url, f"item.content[{at}].image_url")
+            picture(url, f"item.content[{at}].image_url")
         self.conversation.check_answers(item)
         yield from map(Send, item_put_in(item, self.conversation.insert(item, event.get("previous_item_id"))))
 

@@ -1,4 +1,4 @@
-"""What the core wants done, in order. The shell does it and decides nothing."""
+"""The orders of the core, in sequence. The shell carries them out and decides nothing."""
 
 from __future__ import annotations
 

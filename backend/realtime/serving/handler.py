@@ -1,4 +1,4 @@
-"""What stands behind the Realtime protocol: a script, or recognition, dialogue and synthesis. One per connection."""
+"""The handler behind the Realtime protocol: a script, or recognition, dialogue and synthesis. One per connection."""
 
 from __future__ import annotations
 

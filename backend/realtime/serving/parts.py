@@ -1,4 +1,4 @@
-"""What a handler says while it answers: the pieces of a reply, of hearing, and of things going wrong.
+"""The words of a handler: pieces of a reply, of hearing, and of things going wrong.
 
 A handler yields parts; the core turns them into server events in the API's order. Delays are the handler's own awaits.
 """
@@ -103,7 +103,7 @@ class TranscriptDone:
 
     text: str
     log_probability: float = 0.0
-    """That of its least certain part, which tells how sure it is; 0 where nobody says."""
+    """That of its least certain part, which tells how sure it is; 0 where that is unknown."""
 
 
 @dataclass(frozen=True, slots=True)

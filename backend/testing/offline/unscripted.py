@@ -1,4 +1,4 @@
-"""What installed extensions have for the scripted peer: their providers' schemas, and answers without a script.
+"""Parts of installed extensions for the scripted peer: their providers' schemas, and answers without a script.
 
 `PEERS` in an extension's module `scripted` names the conversations that hold a client to a provider's schema;
 `open_unscripted` in its module `unscripted` opens what answers while there is no script.
@@ -39,7 +39,7 @@ class Unscripted(Protocol):
 
 
 class Mute(Unscripted):
-    """Where no extension answers: the fallback of an empty script."""
+    """The fallback of an empty script, for when no extension answers."""
 
     def new_handler(self) -> Handler:
         return ScriptedHandler(ConnectionScript())

@@ -41,7 +41,7 @@ from tests.extensions.telephone.stand_ins import (
 )
 from tests.http.world import World, world
 from tests.support.media_streams import MediaStream
-from tests.support.offline_peer import OfflinePeer, running_peer
+from tests.support.offline_peer import OfflinePeer
 from tests.support.running_server import RunningServer, running_server
 from tests.support.speech import speech
 from tests.support.tones import pitch
@@ -224,12 +224,6 @@ async def test_a_full_server_is_busy(tmp_path: Path) -> None:
 async def test_without_settings_neither_takes_calls(tmp_path: Path) -> None:
     async with world(tmp_path, services_with={"opened": {Telephone: Telephone()}}) as here:
         assert (await announce_telnyx(here.url)).status == (await announce_plivo(here.url)).status == 404
-
-
-@pytest.fixture(scope="module")
-def peer() -> Iterator[OfflinePeer]:
-    with running_peer() as running:
-        yield running
 
 
 @pytest.fixture(scope="module")

@@ -1,16 +1,19 @@
 """A handler that does exactly what a script says, turn by turn.
 
 A turn is taken by each commit (where turns say how much sound they have, a voice that goes on takes none), and by each
-reply that finds typed text nobody answered yet (several items at once, such as a restored history, take one together).
+reply that finds typed text without an answer (several items, such as a restored history, take one together).
 """
 
 from __future__ import annotations
 
 import asyncio
+import binascii
+import io
 import time
 from collections.abc import AsyncIterator
 
 from backend.media.frame import FRAME_BYTES, FRAME_MS
+from backend.media.pictures import picture_parts
 from backend.realtime.items import Item
 from backend.realtime.serving.effects import Abort, Order, SendText
 from backend.realtime.serving.handler import Handler
@@ -33,7 +36,6 @@ from backend.realtime.serving.parts import (
     Trouble,
     Words,
 )
-from backend.realtime.serving.pictures import read_picture
 from backend.testing.offline.script.notices import notices_told
 from backend.testing.offline.script.schema import ConnectionScript, ErrorSpec, Hearing, Reply, ServerCallSpec, Turn
 from backend.testing.offline.script.sound import Sound, sound_of
@@ -60,7 +62,7 @@ class ScriptedHandler(Handler):
         self._turn: Turn | None = None
         self._answered = True
         self._results = 0
-        self._heard_ms = self._given = 0  # of this turn, and words of it that were told
+        self._heard_ms = self._given = 0  # of this turn, and words of it that were sent
         self._joins = any(turn.hear.voiced_ms for turn in script.turns)
         self._voice_began = self._voice_at = self._voice_ended = 0.0  # since the last commit; last; before it
         self._chosen: dict[str, Reply] = {}
@@ -123,8 +125,8 @@ class ScriptedHandler(Handler):
         if time.monotonic() < self._first_asked_at + self._script.mute_ms / 1000:
             self._take_typed(order)
             return Reply(hang=True)
-        if told := self._when_told(order):
-            return told
+        if reply := self._when_told(order):
+            return reply
         special = self._script.purposes.get(order.purpose or "")
         if order.out_of_band or (special and order.purpose not in ("answer", "result")):
             return special or self._script.fallback
@@ -135,7 +137,7 @@ class ScriptedHandler(Handler):
         shown = order.items[-1].pictures if order.items else []
         if shown and not self._answered:
             self._answered = True
-            return Reply(text=f"I have got {len(shown)} picture: {read_picture(shown[-1][1])}.")
+            return Reply(text=f"I have got {len(shown)} picture: {_described(shown[-1][1])}.")
         if turn and order.items and order.items[-1].type in RESULTS:
             return self._after_results(turn) or special or self._script.fallback
         if turn and turn.reply and not self._answered:
@@ -258,6 +260,15 @@ def words_of(text: str) -> list[str]:
     """The text in pieces of a word each, spaces kept, so that the pieces join to the text."""
     pieces = text.split(" ")
     return [piece if number == 0 else " " + piece for number, piece in enumerate(pieces)] if text else []
+
+
+def _described(url: str) -> str:
+    import av  # slow to import, and needed for pictures only
+
+    kind, encoded = picture_parts(url)
+    with av.open(io.BytesIO(binascii.a2b_base64(encoded))) as picture:
+        video = picture.streams.video[0]
+    return f"a {kind.removeprefix('image/').upper()} of {video.width} by {video.height}"
 
 
 def _refusal(error: ErrorSpec) -> ReplyPart:

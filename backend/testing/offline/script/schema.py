@@ -34,7 +34,7 @@ class Tone(_Strict):
 
 
 class Chirp(_Strict):
-    """A sine whose pitch rises steadily, so that its pitch shows the moment."""
+    """A sine that rises steadily, so that its pitch shows the moment."""
 
     from_hz: float = Field(default=300.0, gt=0, lt=12_000)
     to_hz: float = Field(default=3000.0, gt=0, lt=12_000)
@@ -119,7 +119,7 @@ Reply.model_rebuild()
 
 
 class Hearing(_Strict):
-    """What the server makes of the caller's audio."""
+    """The transcript of the caller's audio."""
 
     text: str = ""
     voiced_ms: Ms = 0
@@ -156,7 +156,7 @@ class ConnectionScript(_Strict):
     refuse_replies: int = Field(default=0, ge=0)
     expires_after_ms: Ms | None = None
     drop_after_ms: Ms | None = None
-    """After the connection was made; 0 drops it at once."""
+    """After the connection was made; 0 drops it immediately."""
     mute_ms: Ms = 0
     """The first reply that is asked for never comes, nor what is asked for so long after it."""
 
