@@ -110,10 +110,10 @@ async def test_a_model_that_is_slow_or_gone_leaves_the_words_and_catches_up() ->
     assert await found(search, "Where is the bike?", texts) == ["The bike is in the cellar."]
     assert await found(search, "Has she got a pet?", texts) == []
     await search.settle()
-    at.model.is_gone, at.model.delay_s = False, 1.0
+    at.model.is_gone, at.model.delay_s = False, 5.0
     began = asyncio.get_running_loop().time()
     assert await found(search, "Where is the bike?", texts) == ["The bike is in the cellar."]
-    assert asyncio.get_running_loop().time() - began < 0.9
+    assert asyncio.get_running_loop().time() - began < 4
     await search.settle()
     at.model.delay_s = 0.0
     assert await found(search, "Has she got a pet?", texts) == ["Rex barks at the postman."]

@@ -1,4 +1,4 @@
-"""The messages of telephone providers' media streams, pure: what they mean, whatever their JSON looks like.
+"""The messages of media streams, pure: what they mean, whatever a provider's JSON looks like.
 
 A stream begins with `connected` and `start`, and ends with `stop`. `media` carries 20 ms of G.711 in base64, both ways.
 What we send is played from a buffer: a `mark` comes back when everything before it was played, `clear` drops the rest.
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 import msgspec
 
@@ -60,26 +60,6 @@ class StreamStopped:
 
 
 StreamMessage = StreamStarted | StreamAudio | KeyPressed | MarkPlayed | StreamStopped
-
-
-class StreamFraming(Protocol):
-    """One provider's messages. `read` raises `BadRequest` for what is none, and returns None for what says nothing."""
-
-    def read(self, text: str) -> StreamMessage | None:
-        """Read a message of the provider's."""
-        ...
-
-    def audio(self, payload: bytes) -> str:
-        """Write some G.711 to be played."""
-        ...
-
-    def mark(self, name: str) -> str:
-        """Write a mark."""
-        ...
-
-    def clear(self) -> str:
-        """Write the order to drop what was not played yet."""
-        ...
 
 
 def decoded(decoder: msgspec.json.Decoder[M], text: str) -> M:

@@ -10,7 +10,7 @@ import pytest
 
 from backend.media.endpointing import LocalEndpointing, open_endpointing
 from backend.media.frame import FRAME_SAMPLES, SILENCE, Frame
-from backend.media.near_voice import NearVoice
+from backend.media.primary_speaker import PrimarySpeaker
 from backend.media.segmenter import Segmenter
 from backend.settings.vad import VadSettings
 from backend.turns import events as ev
@@ -23,9 +23,9 @@ HANGOVER = 15
 
 
 class Listener:
-    """A caller's near voice and segmenter, and the utterances they make of sounds."""
+    """A caller's primary speaker and segmenter, and the utterances they make of sounds."""
 
-    def __init__(self, near: NearVoice) -> None:
+    def __init__(self, near: PrimarySpeaker) -> None:
         self.near = near
         self._segmenter = Segmenter(100, 300, HANGOVER, 500)
         self._chance = np.random.default_rng(1)
@@ -65,8 +65,9 @@ class Listener:
         return Frame(np.clip(np.rint(noise), -32768, 32767).astype("<i2").tobytes())
 
 
-def listener(near: NearVoice | None = None) -> Listener:
-    return Listener(near or NearVoice())
+@pytest.fixture
+def one() -> Listener:
+    return Listener(PrimarySpeaker())
 
 
 def quiet(seconds: float, dbfs: float = -65) -> Iterator[Sound]:
@@ -94,41 +95,36 @@ def sentences(seconds: float, dbfs: float, gap_s: float = 0.5) -> Iterator[Sound
         yield from quiet(gap_s)
 
 
-def test_a_voice_in_a_quiet_room_begins_and_ends_as_without_near_voice() -> None:
-    one = listener()
+def test_a_voice_in_a_quiet_room_begins_and_ends_as_without_primary_speaker(one: Listener) -> None:
     one.play(quiet(2), talk(2, -22), quiet(2))
     assert one.utterances == [(2.02, 4.3)]
 
 
-def test_soft_beginnings_and_ends_of_a_caller_alone_are_sent() -> None:
+def test_soft_beginnings_and_ends_of_a_caller_alone_are_sent(one: Listener) -> None:
     """A voice of great range, as some people's: every word begins and ends 13 dB below its loudest syllable."""
-    here = listener()
-    here.play(quiet(2))
+    one.play(quiet(2))
     for _ in range(12):
-        before = here.sent
+        before = one.sent
         word = [(dbfs, True) for dbfs in (-43, -41, -38, -30, -30, -36, -42, -43) for _ in range(6)]
-        here.play(iter(word), quiet(0.2), iter(word), quiet(1.0))
-        assert here.sent - before >= 2 * len(word), "some of what was said was taken for another's"
-    assert len(here.utterances) == 12
+        one.play(iter(word), quiet(0.2), iter(word), quiet(1.0))
+        assert one.sent - before >= 2 * len(word), "some of what was said was taken for another's"
+    assert len(one.utterances) == 12
 
 
-def test_a_voice_from_the_first_frame_on_is_sent_whole() -> None:
-    one = listener()
+def test_a_voice_from_the_first_frame_on_is_sent_whole(one: Listener) -> None:
     one.play(talk(2, -22), quiet(2))
     assert len(one.utterances) == 1
     assert one.sent >= 100, "held until the first dip between two syllables, then sent"
 
 
-def test_babble_from_the_beginning_is_the_room_and_fixes_no_level() -> None:
-    one = listener()
+def test_babble_from_the_beginning_is_the_room_and_fixes_no_level(one: Listener) -> None:
     one.play(babble(20, -30))
     assert one.utterances == []
     assert one.near.caller_dbfs is None
 
 
 @pytest.mark.parametrize("below", [20, 10, 5])
-def test_a_question_in_babble_begins_and_ends_with_the_caller(below: int) -> None:
-    one = listener()
+def test_a_question_in_babble_begins_and_ends_with_the_caller(below: int, one: Listener) -> None:
     one.play(babble(4, -22 - below))
     for _ in range(3):
         asked = one.now
@@ -139,9 +135,8 @@ def test_a_question_in_babble_begins_and_ends_with_the_caller(below: int) -> Non
     assert len(one.utterances) == 3
 
 
-def test_a_room_that_becomes_louder_does_not_keep_a_question_from_ending() -> None:
+def test_a_room_that_becomes_louder_does_not_keep_a_question_from_ending(one: Listener) -> None:
     """The others were at -42; more come in, no more than 8 dB below the caller."""
-    one = listener()
     one.play(babble(4, -42), talk(2, -22, room=-42), babble(4, -42), quiet(1), babble(4, -31))
     asked = one.now
     one.play(talk(2, -22, room=-31), babble(6, -31))
@@ -149,35 +144,30 @@ def test_a_room_that_becomes_louder_does_not_keep_a_question_from_ending() -> No
     assert one.utterances[-1][1] <= asked + 2 + 0.6
 
 
-def test_a_voice_8_db_below_the_callers_is_not_the_callers() -> None:
-    one = listener()
+def test_a_voice_8_db_below_the_callers_is_not_the_callers(one: Listener) -> None:
     one.play(quiet(2), talk(3, -22), quiet(1))
     one.play(talk(3, -37), quiet(1), talk(3, -33), quiet(1))
     assert len(one.utterances) == 1
 
 
-def test_a_caller_whose_gain_control_began_too_high_is_heard_when_it_has_come_down() -> None:
-    one = listener()
+def test_a_caller_whose_gain_control_began_too_high_is_heard_when_it_has_come_down(one: Listener) -> None:
     one.play(quiet(2), talk(2, -7), quiet(2), talk(2, -25), quiet(1))
     assert len(one.utterances) == 2
 
 
-def test_another_voice_that_never_waits_gets_at_most_three_turns_a_minute() -> None:
-    one = listener()
+def test_another_voice_that_never_waits_gets_at_most_three_turns_a_minute(one: Listener) -> None:
     one.play(quiet(2), talk(3, -22), quiet(1), sentences(60, -37))
     assert 1 <= len(one.utterances) - 1 <= 3
 
 
-def test_a_caller_is_known_again_after_a_trial_of_another_voice() -> None:
-    one = listener()
+def test_a_caller_is_known_again_after_a_trial_of_another_voice(one: Listener) -> None:
     one.play(quiet(2), talk(3, -22), quiet(1), sentences(24, -37))
     trials = len(one.utterances)
     one.play(talk(3, -22), quiet(1), talk(2, -37), quiet(1))
     assert len(one.utterances) == trials + 1
 
 
-def test_a_caller_who_has_become_quiet_and_waits_is_heard_at_the_second_sentence() -> None:
-    one = listener()
+def test_a_caller_who_has_become_quiet_and_waits_is_heard_at_the_second_sentence(one: Listener) -> None:
     one.play(quiet(2), talk(3, -20), quiet(3), talk(1.5, -40), quiet(3))
     assert len(one.utterances) == 1
     for sentence in range(4):
@@ -186,28 +176,24 @@ def test_a_caller_who_has_become_quiet_and_waits_is_heard_at_the_second_sentence
     assert one.near.caller_dbfs == pytest.approx(-40, abs=2)
 
 
-def test_a_caller_who_has_become_quiet_and_never_waits_is_heard_after_15_s_of_voice() -> None:
-    one = listener()
+def test_a_caller_who_has_become_quiet_and_never_waits_is_heard_after_15_s_of_voice(one: Listener) -> None:
     one.play(quiet(2), talk(3, -20), quiet(1), sentences(15, -40))
     assert len(one.utterances) == 1
     one.play(sentences(9, -40), quiet(3), talk(2, -40), quiet(1))
     assert len(one.utterances) == 3
 
 
-def test_a_caller_who_whispers_from_the_beginning_is_heard() -> None:
-    one = listener()
+def test_a_caller_who_whispers_from_the_beginning_is_heard(one: Listener) -> None:
     one.play(quiet(2), talk(2, -40), quiet(1), talk(2, -44), quiet(1))
     assert len(one.utterances) == 2
 
 
-def test_a_cough_does_not_make_the_caller_another() -> None:
-    one = listener()
+def test_a_cough_does_not_make_the_caller_another(one: Listener) -> None:
     one.play(quiet(2), talk(3, -24), quiet(1), babble(0.3, -8), quiet(1), talk(2, -24), quiet(1))
     assert len(one.utterances) == 3
 
 
-def test_a_minute_of_reading_is_one_utterance() -> None:
-    one = listener()
+def test_a_minute_of_reading_is_one_utterance(one: Listener) -> None:
     one.play(quiet(2))
     for _ in range(20):
         one.play(talk(2.8, -22), quiet(0.2))
@@ -216,7 +202,7 @@ def test_a_minute_of_reading_is_one_utterance() -> None:
 
 
 def test_a_voice_without_any_fall_ends_after_the_longest_time_and_is_the_room_from_then_on() -> None:
-    one = listener(NearVoice(longest_s=5))
+    one = Listener(PrimarySpeaker(longest_s=5))
     one.play(quiet(1))
     one.play(chain.from_iterable([(-30.0, True)] * 22 + [(-48.0, True)] * 3 for _ in range(20)))
     assert [round(ended - began) for began, ended in one.utterances] == [5]
@@ -243,17 +229,16 @@ def test_a_pause_before_the_voice_is_not_held() -> None:
     assert segmenter.push(frames[5], is_speech=True) == [ev.SpeechStarted(), *frames[3:6]]
 
 
-def test_the_settings_turn_near_voice_off() -> None:
+def test_the_settings_turn_primary_speaker_off() -> None:
     on = open_endpointing(VadSettings.model_validate({}))
-    off = open_endpointing(VadSettings.model_validate({"near_voice": False}))
-    assert "NearVoice(" in repr(on)
-    assert "NearVoice(" not in repr(off)
+    off = open_endpointing(VadSettings.model_validate({"primary_speaker": False}))
+    assert "PrimarySpeaker(" in repr(on)
+    assert "PrimarySpeaker(" not in repr(off)
 
 
-def test_endpointing_holds_back_what_is_not_the_callers() -> None:
-    one = listener()
+def test_endpointing_holds_back_what_is_not_the_callers(one: Listener) -> None:
     frames = [one._frame(-30) for _ in range(40)]
-    near = LocalEndpointing(Saying(*[0.9] * 40), Segmenter(0, 0, 3), threshold=0.7, near=NearVoice())
+    near = LocalEndpointing(Saying(*[0.9] * 40), Segmenter(0, 0, 3), threshold=0.7, near=PrimarySpeaker())
     everything = LocalEndpointing(Saying(*[0.9] * 40), Segmenter(0, 0, 3), threshold=0.7)
     assert [piece for frame in frames for piece in near.process(frame)] == []
     assert [piece for frame in frames for piece in everything.process(frame)][1:] == frames

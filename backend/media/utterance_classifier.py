@@ -1,9 +1,9 @@
-"""The utterance reader tells in some 50 ms what a short utterance is: "yeah", "stop", a cough, or something else.
+"""The utterance classifier tells in some 50 ms what a short utterance is: "yeah", "stop", a cough, or something else.
 
 A transcript comes hundreds of milliseconds after an utterance, and a reply that may have been interrupted cannot wait
 so long. The reader knows nothing but the phrases of `turns/utterances.py`, and tells them from other words and
 from noise; it also estimates whether a sentence is likely to end after given words. One child process does this for
-all calls of a server process (`utterance_reader_worker.py`), because pocketsphinx holds the interpreter lock.
+all calls of a server process (`utterance_classifier_worker.py`), because pocketsphinx holds the interpreter lock.
 
 A call is never disturbed: where the child is dead, busy or too late, the answer is None. A child that ends is started
 again; one that has not answered for `STUCK_AFTER_S` is ended first.
@@ -60,7 +60,7 @@ class Reading:
     """The phrase that was recognised; empty for noise and for other words."""
 
 
-class UtteranceReader:
+class UtteranceClassifier:
     """The reader of a server process, shared by its calls. Construct it in a running event loop."""
 
     def __init__(self, *, within_s: float = READ_WITHIN_S) -> None:
@@ -68,9 +68,12 @@ class UtteranceReader:
         self._within_s = within_s
         # One thread for the matrix products: more would only wait for each other, and cost memory.
         environment = os.environ | {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
-        worker = Command(running("backend.media.utterance_reader_worker"), env=environment, pipes=True)
+        worker = Command(running("backend.media.utterance_classifier_worker"), env=environment, pipes=True)
         self._child = ChildProcess(
-            "the utterance reader", lambda: worker, until_ready=self._follow, limits=Limits(pauses_s=(0.1, 1.0, 5.0))
+            "the utterance classifier",
+            lambda: worker,
+            until_ready=self._follow,
+            limits=Limits(pauses_s=(0.1, 1.0, 5.0)),
         )
         self._beginning: asyncio.Task[None] | None = None
         self._following: asyncio.Task[None] | None = None
@@ -78,7 +81,7 @@ class UtteranceReader:
         self._count = 0
 
     def __repr__(self) -> str:
-        return f"UtteranceReader({self._child!r}, {len(self._waiting)} waiting)"
+        return f"UtteranceClassifier({self._child!r}, {len(self._waiting)} waiting)"
 
     @property
     def depth(self) -> int:
@@ -92,7 +95,7 @@ class UtteranceReader:
     def begin(self) -> None:
         """Start the child unless it was begun before, without waiting; where that fails, nothing is read."""
         if self._beginning is None:
-            self._beginning = asyncio.create_task(self._begin(), name="utterance reader begins")
+            self._beginning = asyncio.create_task(self._begin(), name="utterance classifier begins")
 
     async def _begin(self) -> None:
         try:
@@ -142,7 +145,7 @@ class UtteranceReader:
         """Return whether there is no room for another request; end a child that answers nothing."""
         oldest = next(iter(self._waiting.values()), None)
         if oldest and now - oldest[0] > STUCK_AFTER_S:
-            log.error("the utterance reader has not answered for %g s and is ended", STUCK_AFTER_S)
+            log.error("the utterance classifier has not answered for %g s and is ended", STUCK_AFTER_S)
             self._child.kill()
             return True
         return len(self._waiting) >= MOST_WAITING
@@ -150,7 +153,7 @@ class UtteranceReader:
     async def _follow(self, process: Process) -> None:
         await self._stop_following()
         self._forget_all()
-        self._following = asyncio.create_task(self._take_answers(process), name="utterance reader")
+        self._following = asyncio.create_task(self._take_answers(process), name="utterance classifier")
 
     async def _take_answers(self, process: Process) -> None:
         assert process.stdout
@@ -177,13 +180,13 @@ class UtteranceReader:
 
 
 @asynccontextmanager
-async def open_utterance_reader() -> AsyncIterator[UtteranceReader | None]:
-    """Keep a reader until the block ends, whose child the first call starts; None where pocketsphinx is missing."""
+async def open_utterance_classifier() -> AsyncIterator[UtteranceClassifier | None]:
+    """Keep a reader until the block ends; the first call starts its child; None where pocketsphinx is missing."""
     if find_spec("pocketsphinx") is None:
         log.warning("utterances are not read: pocketsphinx is missing; what interrupts is judged by its length alone")
         yield None
         return
-    reader = UtteranceReader()
+    reader = UtteranceClassifier()
     try:
         yield reader
     finally:

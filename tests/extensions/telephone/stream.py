@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from abc import ABC, abstractmethod
 from base64 import b64decode, b64encode
 from collections import deque
 from dataclasses import dataclass, field
@@ -18,14 +19,6 @@ from websockets.exceptions import ConnectionClosed
 
 from backend.media import g711
 from backend.media.frame import FRAME_BYTES, Frame
-from backend.transports.media_stream_framing import (
-    KeyPressed,
-    MarkPlayed,
-    StreamAudio,
-    StreamMessage,
-    StreamStarted,
-    StreamStopped,
-)
 from tests.support.tones import audible
 from tests.support.waiting import until
 
@@ -38,11 +31,8 @@ Understood = tuple[str, Any]
 
 
 @dataclass
-class MediaStream:
-    """One stream of a provider that writes the plainest messages; `said` and `heard` are 24 kHz frames.
-
-    Real providers' streams differ in their messages, which are the methods at the end.
-    """
+class MediaStream(ABC):
+    """One stream; `heard` are 24 kHz frames. Providers differ in their messages, which are the methods at the end."""
 
     call: str = CALL
     law: g711.Law = g711.Law.MU
@@ -165,70 +155,29 @@ class MediaStream:
 
     # --- the provider's messages ------------------------------------------------------------------------------
 
+    @abstractmethod
     def _opening(self, parameters: dict[str, str]) -> list[dict[str, Any]]:
-        return [{"event": "start", "call": self.call, "parameters": parameters, "law": self.law.value}]
+        """The messages with which a stream begins."""
 
+    @abstractmethod
     def _understand(self, message: dict[str, Any]) -> Understood:
-        match message:
-            case {"event": "media", "media": {"payload": payload}}:
-                return "audio", payload
-            case {"event": "mark", "name": name}:
-                return "mark", name
-        assert message == {"event": "clear"}, message
-        return "clear", None
+        """What a message of the server's says."""
 
+    @abstractmethod
     async def _mark(self, name: str) -> None:
         """Say that everything before a mark was played."""
-        await self._send({"event": "mark", "name": name})
 
     async def _cleared(self, name: str) -> None:
         """Say what is to be said of a mark whose sound was dropped."""
         await self._mark(name)
 
+    @abstractmethod
     def _stopping(self) -> list[dict[str, Any]]:
-        return [{"event": "stop"}]
+        """The messages with which a stream ends."""
+
+    @abstractmethod
+    def _envelope(self) -> dict[str, Any]:
+        """What every message holds."""
 
     def _chunk(self, number: int) -> str | int:
         return number
-
-    def _envelope(self) -> dict[str, Any]:
-        return {}
-
-
-class PlainFraming:
-    """The server's side of those messages."""
-
-    def read(self, text: str) -> StreamMessage | None:
-        match json.loads(text):
-            case {"event": "start", "call": call, "parameters": parameters, "law": law}:
-                return StreamStarted("stream", call, parameters, g711.Law(law))
-            case {"event": "media", "media": {"payload": payload}}:
-                return StreamAudio(b64decode(payload))
-            case {"event": "mark", "name": name}:
-                return MarkPlayed(name)
-            case {"event": "dtmf", "dtmf": {"digit": digit}}:
-                return KeyPressed(digit)
-            case {"event": "stop"}:
-                return StreamStopped()
-        return None
-
-    def audio(self, payload: bytes) -> str:
-        return json.dumps({"event": "media", "media": {"payload": b64encode(payload).decode()}})
-
-    def mark(self, name: str) -> str:
-        return json.dumps({"event": "mark", "name": name})
-
-    def clear(self) -> str:
-        return json.dumps({"event": "clear"})
-
-
-class NoOrders:
-    """A provider whose API cannot be reached."""
-
-    takes_orders = transfers = False
-
-    async def transfer(self, call: str, target: str) -> None:
-        raise AssertionError
-
-    async def hang_up(self, call: str) -> None:
-        raise AssertionError

@@ -9,22 +9,23 @@ from __future__ import annotations
 import asyncio
 from collections import Counter, deque
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any
 
 from starlette.websockets import WebSocket
 
 from backend.errors import BadRequest, LineFailed
-from backend.media import g711
-from backend.media.frame import FRAME_MS
-from backend.transports.media_stream_framing import (
+from backend.extensions.telephone.framing import ProviderFraming
+from backend.extensions.telephone.marks import MarkedPlayback, SentFrame
+from backend.extensions.telephone.messages import (
     KeyPressed,
     MarkPlayed,
     StreamAudio,
-    StreamFraming,
     StreamStarted,
     StreamStopped,
 )
-from backend.transports.media_stream_marks import MarkedPlayback, SentFrame
+from backend.extensions.telephone.provider import TelephoneProvider
+from backend.media import g711
+from backend.media.frame import FRAME_MS
 from backend.transports.phone_line import LineAbility, OnKey
 from backend.transports.socket_transport import SocketTransport
 from backend.turns.events import Heard
@@ -32,44 +33,22 @@ from backend.turns.events import Heard
 POLICY = 1008
 
 
-class StreamOrders(Protocol):
-    """Where hanging up and transferring are ordered: the API of the streaming provider. Orders raise `LineFailed`."""
-
-    @property
-    def takes_orders(self) -> bool:
-        """Whether the API can be reached."""
-        ...
-
-    @property
-    def transfers(self) -> bool:
-        """Whether calls can be transferred by it."""
-        ...
-
-    async def transfer(self, call: str, target: str) -> None:
-        """Connect the caller of `call` with `target`, a number or a SIP address."""
-        ...
-
-    async def hang_up(self, call: str) -> None:
-        """End the call."""
-        ...
-
-
 class MediaStreamTransport(SocketTransport):
-    """One telephone call whose stream has started. See `base.Transport` and `phone_line.PhoneLine`."""
+    """One telephone call whose stream has started: a `Transport`, and a `PhoneLine`."""
 
     waits_for_receiver = False  # a telephone does not wait, and marks must be read
 
     def __init__(
         self,
         socket: WebSocket,
-        framing: StreamFraming,
+        framing: ProviderFraming,
         started: StreamStarted,
-        orders: StreamOrders,
+        provider: TelephoneProvider,
         **limits: float,
     ) -> None:
         self._framing = framing
         self._call = started.call
-        self._orders = orders
+        self._provider = provider
         self._decoder = g711.Decoder(started.law)
         self._encoder = g711.Encoder(started.law)
         self._marks = MarkedPlayback()
@@ -80,21 +59,21 @@ class MediaStreamTransport(SocketTransport):
 
     @property
     def abilities(self) -> frozenset[LineAbility]:
-        return frozenset({LineAbility.TRANSFER}) if self._orders.transfers else frozenset()
+        return frozenset({LineAbility.TRANSFER}) if self._provider.transfers else frozenset()
 
     def listen_to_keys(self, on_key: OnKey) -> None:
         self._on_key = on_key
 
     async def transfer(self, target: str) -> None:
-        await self._orders.transfer(self._call, target)
+        await self._provider.transfer(self._call, target)
 
     async def press(self, keys: str) -> None:
         raise LineFailed("No keys can be pressed in a media stream.")
 
     async def hang_up(self) -> None:
         """End the call: by the provider's API where it is configured; closing the stream ends it as well."""
-        if self._orders.takes_orders:
-            await self._orders.hang_up(self._call)
+        if self._provider.takes_orders:
+            await self._provider.hang_up(self._call)
 
     def flush(self) -> tuple[Heard, ...]:
         """Drop what is queued here and at the provider, and return what was heard, as its marks tell."""

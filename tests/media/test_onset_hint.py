@@ -1,12 +1,12 @@
-"""A voice is suspected before the detector is sure of it, for a moment only, and not again and again."""
+"""There is a hint of a voice before the detector is sure of it, for a moment only, and not again and again."""
 
 from __future__ import annotations
 
 from backend.media.endpointing import LocalEndpointing
 from backend.media.frame import SILENCE, Frame
-from backend.media.near_voice import NearVoice
+from backend.media.onset_hint import KEPT_FRAMES, LONGEST_FRAMES, REST_FRAMES, OnsetHint
+from backend.media.primary_speaker import PrimarySpeaker
 from backend.media.segmenter import Segmenter
-from backend.media.suspicion import KEPT_FRAMES, LONGEST_FRAMES, REST_FRAMES, Suspicion
 from tests.support.detector import Saying
 
 
@@ -17,45 +17,45 @@ def loud(amplitude: int) -> Frame:
     return Frame((one + other) * 10)
 
 
-def followed(suspicion: Suspicion, *scores: float, is_near: bool = True) -> list[bool]:
+def followed(hint: OnsetHint, *scores: float, is_near: bool = True) -> list[bool]:
     stands = []
     for score in scores:
-        suspicion.follow(score, is_near=is_near)
-        stands.append(suspicion.stands)
+        hint.follow(score, is_near=is_near)
+        stands.append(hint.stands)
     return stands
 
 
 def heard(local: LocalEndpointing) -> tuple[bool, bool]:
-    """Return whether a voice is suspected, and whether the latest frame was a near sound."""
-    return local.suspected, local.near_sound
+    """Return whether there is a hint, and whether the latest frame was a near sound."""
+    return local.hinted, local.near_sound
 
 
-def test_a_doubtful_sound_is_suspected_for_a_tenth_of_a_second() -> None:
-    suspicion = Suspicion()
-    assert followed(suspicion, 0.1, 0.3, *[0.0] * KEPT_FRAMES) == [False, *[True] * KEPT_FRAMES, False]
+def test_a_doubtful_sound_is_hinted_at_for_a_tenth_of_a_second() -> None:
+    hint = OnsetHint()
+    assert followed(hint, 0.1, 0.3, *[0.0] * KEPT_FRAMES) == [False, *[True] * KEPT_FRAMES, False]
 
 
-def test_what_is_far_away_is_not_suspected() -> None:
-    assert not any(followed(Suspicion(), 0.4, 0.4, is_near=False))
+def test_what_is_far_away_is_no_hint() -> None:
+    assert not any(followed(OnsetHint(), 0.4, 0.4, is_near=False))
 
 
-def test_a_suspicion_that_came_to_nothing_is_not_repeated_at_once() -> None:
-    suspicion = Suspicion()
-    stands = followed(suspicion, *[0.3] * (LONGEST_FRAMES + 1 + REST_FRAMES + 1))
+def test_a_hint_that_came_to_nothing_is_not_repeated_at_once() -> None:
+    hint = OnsetHint()
+    stands = followed(hint, *[0.3] * (LONGEST_FRAMES + 1 + REST_FRAMES + 1))
     assert stands == [*[True] * LONGEST_FRAMES, *[False] * (REST_FRAMES + 1), True]
 
 
 def test_an_onset_settles_it() -> None:
-    suspicion = Suspicion()
-    followed(suspicion, 0.3)
-    suspicion.settle()
-    assert not suspicion.stands and followed(suspicion, 0.3) == [True], "without a rest"
+    hint = OnsetHint()
+    followed(hint, 0.3)
+    hint.settle()
+    assert not hint.stands and followed(hint, 0.3) == [True], "without a rest"
 
 
-def test_a_soft_first_sound_of_a_known_caller_is_suspected_in_a_quiet_room() -> None:
+def test_a_soft_first_sound_of_a_known_caller_is_hinted_at_in_a_quiet_room() -> None:
     quiet, voice, soft, far = SILENCE, loud(6000), loud(1000), loud(300)
     scores = [*[0.0] * 160, *[0.9] * 60, *[0.0] * 60, 0.3, *[0.0] * 110, 0.3]
-    local = LocalEndpointing(Saying(*scores), Segmenter(0, 0, 3), threshold=0.7, near=NearVoice())
+    local = LocalEndpointing(Saying(*scores), Segmenter(0, 0, 3), threshold=0.7, near=PrimarySpeaker())
     for frame in [*[quiet] * 160, *[voice] * 60, *[quiet] * 60]:
         local.process(frame)
         assert heard(local) == (False, False)
@@ -69,7 +69,7 @@ def test_a_soft_first_sound_of_a_known_caller_is_suspected_in_a_quiet_room() -> 
 def test_a_near_sound_is_told_for_its_frame_only_whatever_the_detector_thinks_of_it() -> None:
     quiet, voice, soft = SILENCE, loud(6000), loud(1000)
     scores = [*[0.0] * 160, *[0.9] * 60, *[0.0] * 60, 0.01, 0.0, *[0.9] * 2]
-    local = LocalEndpointing(Saying(*scores), Segmenter(0, 0, 3), threshold=0.7, near=NearVoice())
+    local = LocalEndpointing(Saying(*scores), Segmenter(0, 0, 3), threshold=0.7, near=PrimarySpeaker())
     for frame in [*[quiet] * 160, *[voice] * 60, *[quiet] * 60]:
         local.process(frame)
     local.process(soft)
@@ -79,9 +79,3 @@ def test_a_near_sound_is_told_for_its_frame_only_whatever_the_detector_thinks_of
     local.process(voice)
     local.process(voice)
     assert heard(local) == (False, False), "a voice has begun"
-
-
-def test_nothing_is_suspected_of_a_caller_who_is_not_known() -> None:
-    local = LocalEndpointing(Saying(0.3), Segmenter(0, 0, 3), threshold=0.7, near=NearVoice())
-    local.process(loud(6000))
-    assert not local.suspected

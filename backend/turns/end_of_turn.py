@@ -1,8 +1,8 @@
-"""Patience is how long a caller's silence must last before the reply may sound, and the reason for it.
+"""The end-of-turn wait: how long a caller's silence must last before the reply may sound, and the reason for it.
 
-`patience` is pure: what is known at a pause goes in, milliseconds since the last voice and a reason come out. It is
-asked when the pause begins and again when more is known (the words, a short utterance's reading). The first row that
-fits decides; its waits are in `WAIT_MS`.
+`end_of_turn_wait` is pure: what is known at a pause goes in, milliseconds since the last voice and a reason come out.
+It is asked when the pause begins and again when more is known (the words, a short utterance's reading). The first row
+that fits decides; its waits are in `WAIT_MS`.
 
     reason              | fits when                                                             | balanced | patient
     --------------------+-----------------------------------------------------------------------+----------+--------
@@ -14,47 +14,30 @@ fits decides; its waits are in `WAIT_MS`.
     number complete     | 10, 11 or 16 digits, or the year of a date                            |      700 |    1100
     spelling under way  | single letters, half an e-mail address, or we asked for an address    |     1500 |    2200
     address complete    | an e-mail address with its end: "dot com"                             |      600 |    1000
-    trailing off        | the last word asks for another: "and", "the", "to", "my number is"    |     1800 |    2500
     open punctuation    | the transcript ends in a comma, a dash or an ellipsis                 |     1300 |    1800
-    list under way      | "apples, pears"                                                       |     1200 |    1700
     nothing known       | no words yet (if we asked for a number or an address: 1000)           |      700 |    1100
     complete question   | surely complete, and a question                                       |      420 |     700
     complete request    | surely complete: "turn off the lights please"                         |      480 |     800
     complete statement  | surely complete                                                       |      540 |     900
     could be corrected  | surely complete; it ends in a day, a number, a choice or a place       |      760 |    1000
-    rather complete     | the detectors think it complete                                       |      850 |    1000
-    may go on           | the detectors cannot tell: "my internet is down"; one thing of a list |      870 |    1300
-    value may change    | either, of a short statement that ends in a value: "I have two bags"  |      960 |    1300
-    sentence goes on    | the detectors think it incomplete: "I would like to book a table"     |     1150 |    1700
+    may go on           | the classifier cannot tell: "my internet is down"; one thing of a list |      870 |    1300
+    sentence goes on    | the classifier thinks it incomplete: "could you tell me"              |     1150 |    1700
+    trailing off        | it is sure of that: "I need the", "my number is"                      |     1800 |    2500
 
-The last seven rows go by the sum of what the detectors say (`backend.turns.detectors`, `SURE`): a classifier
-over the words and whatever else is put there. Then comes what only lengthens. Where the reason is `IN_DOUBT`, nobody
-who has made pauses within turns is cut off in one of the length this caller is used to (`own pauses`), up to
-`OWN_PAUSES_MOST_MS`, or after a short order that could be corrected (`OWN_PAUSE_IN_ORDER_MS`). And where the Responder
-usually takes so long that a reply asked for with the words would come later anyway, what is in doubt is waited for
-about as long (`slow reply`): patience that costs next to nothing. The eager style waits 300 ms for everything.
+The last seven rows go by a classifier over the words (`backend.turns.completeness`): `SURE`, `DOUBTFUL`, `OPEN`. Where
+the reason is `IN_DOUBT`, nobody who has made pauses within turns is cut off in one of the length this caller is used to
+(`own pauses`), up to `OWN_PAUSES_MOST_MS`, or after a short order that could be corrected (`OWN_PAUSE_IN_ORDER_MS`).
+The eager style waits 300 ms for everything. What each row is worth: `python -m benchmarks.turn_sense.waits`.
 """
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
 import re
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
-from functools import cache
 
-from backend.turns import detectors
-from backend.turns.grammar import (
-    classify,
-    could_be_corrected,
-    ends_in_a_value,
-    kind_of,
-    last_sentence,
-    trails_off,
-    words_of,
-)
+from backend.turns.completeness import completeness
+from backend.turns.grammar import classify, could_be_corrected, kind_of, last_sentence
 from backend.turns.languages import ENGLISH
 
 
@@ -88,32 +71,16 @@ class Reason(StrEnum):
     NUMBER_COMPLETE = "number complete"
     SPELLING = "spelling under way"
     ADDRESS_COMPLETE = "address complete"
-    TRAILING_OFF = "trailing off"
     OPEN_PUNCTUATION = "open punctuation"
-    LIST = "list under way"
     UNKNOWN = "nothing known"
     QUESTION = "complete question"
     REQUEST = "complete request"
     STATEMENT = "complete statement"
     CORRECTABLE = "could be corrected"
-    RATHER_COMPLETE = "rather complete"
     MAY_GO_ON = "may go on"
-    VALUE_MAY_CHANGE = "value may change"
     GOES_ON = "sentence goes on"
+    TRAILING_OFF = "trailing off"
     OWN_PAUSES = "own pauses"
-    SLOW_REPLY = "slow reply"
-
-
-@dataclass(frozen=True, slots=True)
-class SpeechEnding:
-    """How the voice ended before a pause; see `backend.media.prosody`."""
-
-    pitch_slope: float | None = None
-    """Semitones per second over the last voiced 300 ms; negative falls. None: no pitch found."""
-    lengthened: float | None = None
-    """The last voiced stretch compared with this caller's usual one; 1.0 is usual. None: not known."""
-    level_fall: float | None = None
-    """Decibels by which the last 200 ms are quieter than the 600 ms before. None: too short."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,20 +89,17 @@ class PauseContext:
 
     words: str | None = None
     """The transcript of the whole turn so far, its pieces joined. None: not known yet."""
-    ending: SpeechEnding | None = None
     expected: Expected = Expected.NOTHING
     caller_pauses_ms: tuple[int, ...] = ()
     """This caller's pauses within turns so far, newest last, at most 16."""
     sentence_end: float | None = None
     """The trigram model's log10 probability of a sentence end after the last words. None: not known."""
     reading: str | None = None
-    """The words the utterance reader made of a short utterance. None: it made none."""
-    reply_ms: int = 0
-    """The Responder's usual time until a reply that was asked for begins to sound. 0: not known."""
+    """The words the utterance classifier made of a short utterance. None: it made none."""
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
+class TurnWait:
     """Silence since the last voice after which the reply may sound, in milliseconds, and why."""
 
     wait_ms: int
@@ -152,48 +116,31 @@ WAIT_MS: dict[Reason, tuple[int, int]] = {
     Reason.NUMBER_COMPLETE: (700, 1100),
     Reason.SPELLING: (1500, 2200),
     Reason.ADDRESS_COMPLETE: (600, 1000),
-    Reason.TRAILING_OFF: (1800, 2500),
     Reason.OPEN_PUNCTUATION: (1300, 1800),
-    Reason.LIST: (1200, 1700),
     Reason.UNKNOWN: (700, 1100),
     Reason.QUESTION: (420, 700),
     Reason.REQUEST: (480, 800),
     Reason.STATEMENT: (540, 900),
     Reason.CORRECTABLE: (760, 1000),
-    Reason.RATHER_COMPLETE: (850, 1000),
     Reason.MAY_GO_ON: (870, 1300),
-    Reason.VALUE_MAY_CHANGE: (960, 1300),
     Reason.GOES_ON: (1150, 1700),
+    Reason.TRAILING_OFF: (1800, 2500),
 }
 """The wait of each reason, in milliseconds: (balanced, patient)."""
 EXPECTING_MS = (1000, 1500)
 """The same where no words are known yet and our question asked for a number or an address."""
-SURE = {"question": 1.1, "yes-no question": 1.1, "request": 1.75, "statement": 2.1, "fragment": 1.0}
-"""Log odds from which a turn is surely complete, by the kind of sentence."""
-RATHER, DOUBTFUL = 1.1, -0.5
-"""Log odds from which a turn is rather complete, and below which it goes on."""
+SURE, SURE_OF_LESS = 1.8, 0.8
+"""Log odds from which a turn is surely complete: a request or a statement; a question or a fragment."""
+DOUBTFUL, OPEN = -0.5, -2.0
+"""Log odds below which a sentence goes on, and surely does."""
 OWN_PAUSES_MOST_MS = (870, 1600)
 OWN_PAUSE_IN_ORDER_MS = 960
 """The wait after a short order or statement that could be corrected, for who has paused within a turn in this call."""
 PAUSING_MS = 300
 """Shorter pauses are breaths."""
-REPLY_WITH_WORDS_MS = 550
-"""A reply that is asked for as soon as the words are known comes some 410 ms later than the Responder takes; a voice
-that begins by then is noticed within 140 ms."""
-SLOW_REPLY_MOST_MS = (890, 1050)
-"""What is waited for at most because the Responder is slow: mostly, and where the last words could be corrected."""
-IN_DOUBT = frozenset(
-    {Reason.UNKNOWN, Reason.CORRECTABLE, Reason.RATHER_COMPLETE, Reason.MAY_GO_ON, Reason.VALUE_MAY_CHANGE}
-)
+IN_DOUBT = frozenset({Reason.UNKNOWN, Reason.CORRECTABLE, Reason.MAY_GO_ON})
 """Reasons that the caller's own pauses may lengthen; to wait longer after what is surely complete makes every answer
 late for the sake of a few corrections."""
-HELD_FOR_SLOW = IN_DOUBT | {Reason.OWN_PAUSES, Reason.NUMBER_MAY_GO_ON}
-"""Reasons that a slow Responder may lengthen."""
-DETECTOR_BOUND = 4.0
-PUNCTUATION = {"?": 0.7, "!": 0.7, ".": 0.3}
-UNPUNCTUATED = -0.35
-"""What a transcript's last mark says, in log odds, and what its absence says where the first word has a capital. Set by
-hand: providers end most fragments with a full stop, too, so that one says little."""
 
 _ASKS = ENGLISH.pattern("expected", "asks")
 _ASKS_SPELLING = ENGLISH.pattern("expected", "asks_spelling")
@@ -201,8 +148,6 @@ _ASKS_NUMBER = ENGLISH.pattern("expected", "asks_number")
 _ASKS_LIST = ENGLISH.pattern("expected", "asks_list")
 _ASKS_YES_OR_NO = ENGLISH.pattern("expected", "asks_yes_or_no")
 _QUICK = ENGLISH.pattern("end_of_turn", "quick")
-_FORMULA = ENGLISH.pattern("end_of_turn", "formula")
-"""Questions that callers ask whole."""
 _ASKED_WHOLE = ENGLISH.pattern("end_of_turn", "asked_whole")
 """Questions that end in their verb, whose object has been asked for: "how much does it cost"."""
 _SHORT = 7
@@ -220,23 +165,10 @@ _DOMAIN = ENGLISH.pattern("end_of_turn", "domain")
 _ADDRESS = ENGLISH.pattern("end_of_turn", "address")
 _NUMBERED = ENGLISH.pattern("end_of_turn", "numbered")
 _MONTH = ENGLISH.pattern("end_of_turn", "month")
-_ITEMS = ENGLISH.pattern("end_of_turn", "items")
 _MAY_BE_ALL = frozenset((5, 7, 8, 9, 12, 13))
 """Lengths of numbers that may be complete: a postcode, an order, a short telephone number, a long one."""
 _BEFORE_A_NUMBER = 4
 """Fewer words are only the way to the number that we asked for: "it ends in"."""
-_GIVING = ENGLISH.words("end_of_turn", "giving")
-"""Verbs that take a person and a thing, so that two nouns in a row are no list."""
-_CORRECTING = ENGLISH.words("end_of_turn", "correcting")
-_BEFORE_A_WAIT = ("determiner", "adjective", "quantifier")
-"""What "wait" follows as a noun: "a short wait"."""
-_LISTED = re.compile(
-    r"\b(determiner|number|quantifier|verb) (adjective )?(noun )+(preposition noun )?"
-    r"(determiner|number|quantifier) (adjective )?(noun )*(preposition (noun )*)?noun$"
-)
-"""The classes of two things in a row: "two loaves of bread some butter"."""
-_RATES = ENGLISH.words("end_of_turn", "rates")
-"""What stands after "a" without being an item: "two tablets a day"."""
 _ONES = ENGLISH.words("end_of_turn", "ones")
 _TEENS = ENGLISH.words("end_of_turn", "teens")
 _TENS = ENGLISH.words("end_of_turn", "tens")
@@ -258,10 +190,10 @@ def expected_answer(our_words: str) -> Expected:
     return Expected.NOTHING
 
 
-def patience(context: PauseContext, style: EndpointingStyle) -> Patience:
+def end_of_turn_wait(context: PauseContext, style: EndpointingStyle) -> TurnWait:
     """Return how long to wait, 300 to 3000 ms. Eager never waits longer than balanced, nor balanced than patient."""
     if style is EndpointingStyle.EAGER:
-        return Patience(WAIT_MS[Reason.EAGER][0], Reason.EAGER)
+        return TurnWait(WAIT_MS[Reason.EAGER][0], Reason.EAGER)
     patient = style is EndpointingStyle.PATIENT
     reason = _reason(context)
     wait_ms = WAIT_MS[reason][patient]
@@ -270,13 +202,8 @@ def patience(context: PauseContext, style: EndpointingStyle) -> Patience:
     if reason in IN_DOUBT:
         own_ms = _own_pauses_ms(context, patient=patient)
         if own_ms > wait_ms:
-            wait_ms, reason = own_ms, Reason.OWN_PAUSES
-    if reason in HELD_FOR_SLOW and context.reply_ms:
-        correctable = reason is Reason.NUMBER_MAY_GO_ON or could_be_corrected(last_sentence(context.words or ""))
-        free_ms = min(context.reply_ms + REPLY_WITH_WORDS_MS, SLOW_REPLY_MOST_MS[correctable])
-        if free_ms > wait_ms:
-            wait_ms, reason = free_ms, Reason.SLOW_REPLY
-    return Patience(wait_ms, reason)
+            return TurnWait(own_ms, Reason.OWN_PAUSES)
+    return TurnWait(wait_ms, reason)
 
 
 def _own_pauses_ms(context: PauseContext, *, patient: bool) -> int:
@@ -300,46 +227,22 @@ def _reason(context: PauseContext) -> Reason:
     if _QUICK.fullmatch(said):
         asked_for = {Expected.NUMBER: Reason.NUMBER, Expected.SPELLING: Reason.SPELLING}
         return asked_for.get(context.expected, Reason.QUICK_ANSWER) if _ASSENT.match(said) else Reason.QUICK_ANSWER
-    if _FORMULA.fullmatch(said) or _ASKED_WHOLE.fullmatch(said):
+    if _ASKED_WHOLE.fullmatch(said):
         return Reason.QUESTION
     if _FILLER.search(said):
         return Reason.FILLED_PAUSE
-    if _CORRECTION.search(said) and not (sentence[-1] == "wait" and _is_a_wait(sentence)):
+    if _CORRECTION.search(said):
         return Reason.SELF_CORRECTION
     sentence = [word for word in sentence if not _HESITATION.fullmatch(word)] or sentence
     reason = _dictation(sentence, context.expected)
     if reason is not None:
         return reason
-    if trails_off(sentence):
-        return Reason.TRAILING_OFF
-    if _OPEN_END.search(text):
-        return Reason.OPEN_PUNCTUATION
-    listed = _things_listed(sentence, context.expected)
-    items = _ITEMS.search(text.lower())
-    if items and all(classify(word) in ("noun", "determiner", "adjective", "number") for word in words_of(items[1])):
-        listed = 2
-    return Reason.LIST if listed > 1 else _judged(context, text, sentence, more=listed > 0)
+    return Reason.OPEN_PUNCTUATION if _OPEN_END.search(text) else _judged(context, sentence)
 
 
-def _is_a_wait(sentence: list[str]) -> bool:
-    """Return whether the "wait" at the end is a noun: "a short wait", "there was no wait"."""
-    *_, third, before, _ = "", *sentence
-    if before == "no":
-        return classify(third) in ("auxiliary", "verb", "preposition") or third == "there's"
-    return classify(before) in _BEFORE_A_WAIT
-
-
-def _things_listed(words: list[str], expected: Expected) -> int:
-    """Return how many things the words end in, one after another without "and": "a headache a sore throat" two or more,
-    "bring paper towels" one, which may be the first. Return 0 where nothing is listed.
-    """
-    exchanged = _GIVING.union(_CORRECTING).intersection(words) or words[-1] in _RATES
-    asked = "question" in kind_of(words) and "order" not in words
-    if not exchanged and not asked and _LISTED.search(" ".join(map(classify, words))):
-        return 2
-    if not {"and", "all"}.isdisjoint(words):
-        return 0
-    return int(expected is Expected.LIST or _orders(words))
+def _is_one_of_several(words: list[str], expected: Expected) -> bool:
+    """Return whether the words end in one thing that others may follow: "bring paper towels"."""
+    return {"and", "all"}.isdisjoint(words) and (expected is Expected.LIST or _orders(words))
 
 
 def _orders(words: list[str]) -> bool:
@@ -354,37 +257,21 @@ def _orders(words: list[str]) -> bool:
     return bool(names) and names <= {"noun", "number", "quantifier", "adjective"} and classify(words[-1]) == "noun"
 
 
-def _judged(context: PauseContext, text: str, sentence: list[str], *, more: bool) -> Reason:
-    """Return the reason by the detectors' sum and, in a punctuated transcript, its last mark.
-
-    `more`: what is said is one thing of which there may be several.
-    """
-    judged = context if context.words is not None else replace(context, words=text)
-    odds = sum(max(-DETECTOR_BOUND, min(DETECTOR_BOUND, log_odds(judged))) for log_odds in _detectors())
-    text = text.strip()
-    if text[-1] in PUNCTUATION:
-        odds += PUNCTUATION[text[-1]]
-    elif text[0].isupper() and not text.startswith(("I ", "I'")):
-        odds += UNPUNCTUATED
+def _judged(context: PauseContext, sentence: list[str]) -> Reason:
+    """Return the reason by the classifier's odds and the kind of sentence."""
+    odds = completeness(sentence, context.sentence_end)
     if odds < DOUBTFUL:
-        return Reason.GOES_ON
+        return Reason.GOES_ON if odds >= OPEN else Reason.TRAILING_OFF
     kind = kind_of(sentence)
-    is_sure = odds >= SURE[kind]
-    if more or not is_sure:
-        if kind == "statement" and len(sentence) <= _SHORT and ends_in_a_value(sentence):
-            return Reason.VALUE_MAY_CHANGE
-        return Reason.MAY_GO_ON if more or odds < RATHER else Reason.RATHER_COMPLETE
+    if odds < (SURE if kind in ("request", "statement") else SURE_OF_LESS):
+        return Reason.MAY_GO_ON
+    if _is_one_of_several(sentence, context.expected):
+        return Reason.MAY_GO_ON
     if could_be_corrected(sentence):
         return Reason.CORRECTABLE
     if kind == "fragment":
         return Reason.QUICK_ANSWER if len(sentence) <= _SHORT_ANSWER else Reason.STATEMENT
     return Reason.QUESTION if "question" in kind else Reason.REQUEST if kind == "request" else Reason.STATEMENT
-
-
-@cache
-def _detectors() -> tuple[Callable[[PauseContext], float], ...]:
-    names = sorted(info.name for info in pkgutil.iter_modules(detectors.__path__) if not info.name.startswith("_"))
-    return tuple(importlib.import_module(f"{detectors.__name__}.{name}").log_odds for name in names)
 
 
 def _dictation(words: list[str], expected: Expected) -> Reason | None:
@@ -408,7 +295,7 @@ def _dictation(words: list[str], expected: Expected) -> Reason | None:
         return Reason.NUMBER_MAY_GO_ON if may_be_all else Reason.NUMBER
     if expected is Expected.NUMBER and not groups and (len(words) < _BEFORE_A_NUMBER or _MONTH.search(said)):
         return Reason.NUMBER
-    return Reason.SPELLING if addressing and not trails_off(words) else None
+    return Reason.SPELLING if addressing else None
 
 
 def _digits(words: list[str]) -> tuple[int, int, int]:

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from backend.media.frame import FRAME_MS
-from tests.support.callers import media_stream_call
+from tests.extensions.telephone.rigs import media_stream_call
 from tests.support.tones import sounding_ms, tone
 from tests.support.waiting import until
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from backend.transports.media_stream_marks import EVERY, LONGEST_S, MarkedPlayback
+from backend.extensions.telephone.marks import EVERY, LONGEST_S, MarkedPlayback
 
 FRAME = bytes(160)
 

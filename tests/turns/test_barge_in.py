@@ -11,11 +11,16 @@ from backend.turns import commands as do
 from backend.turns import events as ev
 from backend.turns.machine.floor.state import Floor
 from backend.turns.utterances import UtteranceKind
-from tests.turns.talk import replying
+from tests.turns.talk import Talk, replying
 
 
-def test_an_agreement_is_noted_and_the_reply_goes_on() -> None:
-    talk = replying()
+@pytest.fixture
+def talk() -> Talk:
+    """A call in which a long reply is being spoken."""
+    return replying()
+
+
+def test_an_agreement_is_noted_and_the_reply_goes_on(talk: Talk) -> None:
     talk.say(400)
     assert do.DuckPlayback() in talk.said
     talk.wait(0.15)
@@ -31,8 +36,7 @@ def test_an_agreement_is_noted_and_the_reply_goes_on() -> None:
     assert len(talk.published(MurmurHeard)) == 1
 
 
-def test_an_agreement_that_turns_into_an_objection_takes_the_floor() -> None:
-    talk = replying()
+def test_an_agreement_that_turns_into_an_objection_takes_the_floor(talk: Talk) -> None:
     talk.say(400)
     talk.wait(0.15)
     talk.tell(ev.UtteranceRead(UtteranceKind.AGREEMENT, "yeah"))
@@ -44,8 +48,7 @@ def test_an_agreement_that_turns_into_an_objection_takes_the_floor() -> None:
     assert talk.floor() is Floor.USER and talk.all(do.FlushPlayback)
 
 
-def test_stop_takes_the_floor_as_soon_as_it_is_read() -> None:
-    talk = replying()
+def test_stop_takes_the_floor_as_soon_as_it_is_read(talk: Talk) -> None:
     talk.say(300)
     talk.wait(0.15)
     talk.tell(ev.UtteranceRead(UtteranceKind.COMMAND, "stop"))
@@ -68,8 +71,7 @@ def test_what_nobody_could_read_is_judged_by_how_long_it_was() -> None:
     assert words.all(do.CreateReply)
 
 
-def test_a_transcript_takes_back_a_turn_that_was_only_agreement() -> None:
-    talk = replying()
+def test_a_transcript_takes_back_a_turn_that_was_only_agreement(talk: Talk) -> None:
     talk.say(700)
     talk.tell(ev.PlaybackFlushed((ev.Heard("i-r1", 3000),)))
     talk.stop()
@@ -78,8 +80,7 @@ def test_a_transcript_takes_back_a_turn_that_was_only_agreement() -> None:
     assert talk.floor() is Floor.ASSISTANT and len(talk.all(do.CreateReply)) == 2
 
 
-def test_a_transcript_gives_the_floor_to_a_word_that_was_misread() -> None:
-    talk = replying()
+def test_a_transcript_gives_the_floor_to_a_word_that_was_misread(talk: Talk) -> None:
     talk.say(300)
     talk.wait(0.15)
     talk.tell(ev.UtteranceRead(UtteranceKind.AGREEMENT, "yeah"))
@@ -93,8 +94,7 @@ def test_a_transcript_gives_the_floor_to_a_word_that_was_misread() -> None:
     assert words[-1].content == "in celsius"
 
 
-def test_a_transcript_brings_a_reply_up_that_stayed_turned_down() -> None:
-    talk = replying()
+def test_a_transcript_brings_a_reply_up_that_stayed_turned_down(talk: Talk) -> None:
     talk.say(300)
     talk.wait(0.15)
     talk.tell(ev.UtteranceRead(UtteranceKind.OTHER))
@@ -104,8 +104,7 @@ def test_a_transcript_brings_a_reply_up_that_stayed_turned_down() -> None:
     assert talk.floor() is Floor.ASSISTANT and not talk.all(do.FlushPlayback)
 
 
-def test_a_reply_that_was_cut_by_words_for_somebody_else_goes_on() -> None:
-    talk = replying()
+def test_a_reply_that_was_cut_by_words_for_somebody_else_goes_on(talk: Talk) -> None:
     talk.say(1000)
     talk.tell(ev.PlaybackFlushed((ev.Heard("i-r1", 3000),)))
     assert do.TruncateItem("i-r1", 3000) in talk.said
@@ -120,8 +119,7 @@ def test_a_reply_that_was_cut_by_words_for_somebody_else_goes_on() -> None:
     assert talk.floor() is Floor.LISTENING and len(talk.all(do.CreateReply)) == 2
 
 
-def test_a_reply_cut_twice_is_counted_from_where_it_went_on() -> None:
-    talk = replying()
+def test_a_reply_cut_twice_is_counted_from_where_it_went_on(talk: Talk) -> None:
     talk.say(1000)
     talk.tell(ev.PlaybackFlushed((ev.Heard("i-r1", 3000),)))
     talk.stop()
@@ -143,8 +141,7 @@ def test_while_interruptions_are_off_what_is_said_is_answered_afterwards() -> No
     assert talk.floor() is Floor.ASSISTANT
 
 
-def test_interruptions_can_be_switched_during_the_call() -> None:
-    talk = replying()
+def test_interruptions_can_be_switched_during_the_call(talk: Talk) -> None:
     talk.tell(ev.InterruptionsSwitched(False))
     talk.say(1500)
     assert not talk.all(do.DuckPlayback)
@@ -154,8 +151,7 @@ def test_interruptions_can_be_switched_during_the_call() -> None:
     assert talk.all(do.FlushPlayback)
 
 
-def test_a_notice_that_must_be_heard_is_not_interrupted() -> None:
-    talk = replying()
+def test_a_notice_that_must_be_heard_is_not_interrupted(talk: Talk) -> None:
     talk.tell(ev.PlaybackDrained("i-r1", 9000), ev.NoticeArrived("n1", "This call is recorded.", interruptible=False))
     talk.wait(1.1)
     talk.reply(ms=5000, text="This call is recorded.", reply="r2")
@@ -165,9 +161,8 @@ def test_a_notice_that_must_be_heard_is_not_interrupted() -> None:
     assert talk.all(do.NoticeDelivered) == [do.NoticeDelivered("n1")]
 
 
-def test_words_that_began_like_a_hesitation_are_given_little_longer() -> None:
+def test_words_that_began_like_a_hesitation_are_given_little_longer(talk: Talk) -> None:
     """ "How much ..." is read as "hm" at first."""
-    talk = replying()
     talk.tell(ev.SpeechStarted())
     talk.wait(0.32)
     talk.tell(ev.UtteranceRead(UtteranceKind.HESITATION, "hm", partial=True))
@@ -179,37 +174,34 @@ def test_words_that_began_like_a_hesitation_are_given_little_longer() -> None:
     assert talk.floor() is Floor.USER
 
 
-def test_a_beginning_like_a_command_is_read_twice_even_if_the_voice_had_paused() -> None:
+def test_a_beginning_like_a_command_is_read_twice_even_if_the_voice_had_paused(talk: Talk) -> None:
     """Of "great" the reader heard "hey" when the voice paused before its last sound."""
-    talk = replying()
     talk.say(320)
     talk.wait(0.1)
     talk.tell(ev.SpeechResumed(320), ev.UtteranceRead(UtteranceKind.COMMAND, "hey"))
     assert talk.floor() is Floor.HELD and not talk.all(do.FlushPlayback)
 
 
-def test_a_suspected_voice_turns_the_reply_down_and_nothing_up_again() -> None:
-    talk = replying()
-    talk.tell(ev.VoiceSuspected(True))
+def test_a_hint_turns_the_reply_down_and_nothing_up_again(talk: Talk) -> None:
+    talk.tell(ev.OnsetHinted(True))
     assert do.DuckPlayback() in talk.said and talk.floor() is Floor.ASSISTANT
-    talk.tell(ev.VoiceSuspected(False))
+    talk.tell(ev.OnsetHinted(False))
     assert talk.said[-1] == do.UnduckPlayback() and talk.floor() is Floor.ASSISTANT
-    talk.tell(ev.VoiceSuspected(True), ev.SpeechStarted(), ev.VoiceSuspected(False))
+    talk.tell(ev.OnsetHinted(True), ev.SpeechStarted(), ev.OnsetHinted(False))
     assert talk.floor() is Floor.HELD and len(talk.all(do.UnduckPlayback)) == 1, "it stays down: a voice has begun"
 
 
 @pytest.mark.parametrize("limits", [{"interruptible": False}, {"interruption_onset": "hold"}])
-def test_a_suspicion_changes_nothing_where_a_voice_does_not_turn_the_reply_down(limits: dict[str, Any]) -> None:
+def test_a_hint_changes_nothing_where_a_voice_does_not_turn_the_reply_down(limits: dict[str, Any]) -> None:
     talk = replying(**limits)
-    talk.tell(ev.VoiceSuspected(True), ev.VoiceSuspected(False))
+    talk.tell(ev.OnsetHinted(True), ev.OnsetHinted(False))
     assert not talk.all(do.DuckPlayback) and not talk.all(do.UnduckPlayback) and not talk.all(do.HoldPlayback)
 
 
-def test_a_muffled_voice_does_not_interrupt() -> None:
-    talk = replying()
+def test_an_off_axis_voice_does_not_interrupt(talk: Talk) -> None:
     talk.tell(ev.SpeechStarted())
     talk.wait(0.2)
-    talk.tell(ev.VoiceMuffled(True))
+    talk.tell(ev.VoiceOffAxis(True))
     assert do.UnduckPlayback() in talk.said
     talk.wait(1.5)
     talk.tell(ev.SpeechPaused(1700))
@@ -218,20 +210,18 @@ def test_a_muffled_voice_does_not_interrupt() -> None:
     assert talk.floor() is Floor.ASSISTANT and not talk.all(do.FlushPlayback) and talk.all(do.ClearInput)
 
 
-def test_a_voice_that_turns_towards_the_microphone_interrupts() -> None:
-    talk = replying()
+def test_a_voice_that_turns_towards_the_microphone_interrupts(talk: Talk) -> None:
     talk.tell(ev.SpeechStarted())
     talk.wait(0.2)
-    talk.tell(ev.VoiceMuffled(True))
+    talk.tell(ev.VoiceOffAxis(True))
     talk.wait(0.5)
-    talk.tell(ev.VoiceMuffled(False))
+    talk.tell(ev.VoiceOffAxis(False))
     assert talk.floor() is Floor.HELD
     talk.wait(0.6)
     assert talk.all(do.FlushPlayback)
 
 
-def test_a_long_agreement_is_given_longer_than_an_interruption() -> None:
-    talk = replying()
+def test_a_long_agreement_is_given_longer_than_an_interruption(talk: Talk) -> None:
     talk.tell(ev.SpeechStarted())
     talk.wait(0.42)
     assert do.ReadUtterance(partial=True) in talk.said
@@ -243,8 +233,7 @@ def test_a_long_agreement_is_given_longer_than_an_interruption() -> None:
 
 
 @pytest.mark.parametrize(("last", "held"), [(UtteranceKind.OTHER, False), (UtteranceKind.NOISE, True)])
-def test_a_murmur_that_goes_on_as_one_is_given_longer_still(last: UtteranceKind, held: bool) -> None:
-    talk = replying()
+def test_a_murmur_that_goes_on_as_one_is_given_longer_still(last: UtteranceKind, held: bool, talk: Talk) -> None:
     talk.tell(ev.SpeechStarted())
     for kind in (UtteranceKind.OTHER, UtteranceKind.AGREEMENT, UtteranceKind.AGREEMENT):
         talk.wait(0.2)
@@ -259,9 +248,8 @@ def test_a_murmur_that_goes_on_as_one_is_given_longer_still(last: UtteranceKind,
 
 
 @pytest.mark.parametrize("words", ["sorry", "hey", "enough"])
-def test_what_a_murmur_sounds_like_is_left_to_its_transcript(words: str) -> None:
+def test_what_a_murmur_sounds_like_is_left_to_its_transcript(words: str, talk: Talk) -> None:
     """Of "er" the reader hears "sorry"."""
-    talk = replying()
     talk.say(340)
     talk.wait(0.09)
     talk.tell(ev.UtteranceRead(UtteranceKind.COMMAND, words))
@@ -272,8 +260,9 @@ def test_what_a_murmur_sounds_like_is_left_to_its_transcript(words: str) -> None
 
 
 @pytest.mark.parametrize(("words", "at_once"), [("no", False), ("no no", False), ("stop", True), ("wait", True)])
-def test_what_may_be_the_beginning_of_oh_okay_is_read_again_before_it_ends_the_reply(words: str, at_once: bool) -> None:
-    talk = replying()
+def test_what_may_be_the_beginning_of_oh_okay_is_read_again_before_it_ends_the_reply(
+    words: str, at_once: bool, talk: Talk
+) -> None:
     talk.tell(ev.SpeechStarted())
     talk.wait(0.32)
     talk.tell(ev.UtteranceRead(UtteranceKind.COMMAND, words, partial=True))
@@ -284,9 +273,10 @@ def test_what_may_be_the_beginning_of_oh_okay_is_read_again_before_it_ends_the_r
 
 
 @pytest.mark.parametrize(("words", "at_once"), [("be quiet", False), ("okay stop", True)])
-def test_a_command_after_an_agreement_that_it_does_not_begin_with_is_read_again(words: str, at_once: bool) -> None:
+def test_a_command_after_an_agreement_that_it_does_not_begin_with_is_read_again(
+    words: str, at_once: bool, talk: Talk
+) -> None:
     """Of "got it" the reader heard "be quiet" at the second look."""
-    talk = replying()
     talk.tell(ev.SpeechStarted())
     talk.wait(0.32)
     talk.tell(ev.UtteranceRead(UtteranceKind.AGREEMENT, "okay", partial=True))
@@ -298,8 +288,7 @@ def test_a_command_after_an_agreement_that_it_does_not_begin_with_is_read_again(
     assert talk.floor() is Floor.USER
 
 
-def test_a_stop_whose_last_sound_comes_while_it_is_read_ends_the_reply() -> None:
-    talk = replying()
+def test_a_stop_whose_last_sound_comes_while_it_is_read_ends_the_reply(talk: Talk) -> None:
     talk.say(240)
     talk.wait(0.07)
     assert do.ReadUtterance() in talk.said
@@ -308,8 +297,7 @@ def test_a_stop_whose_last_sound_comes_while_it_is_read_ends_the_reply() -> None
     assert talk.all(do.FlushPlayback) and talk.floor() is Floor.USER
 
 
-def test_a_word_that_is_read_as_a_murmur_at_once_is_transcribed_all_the_same() -> None:
-    talk = replying()
+def test_a_word_that_is_read_as_a_murmur_at_once_is_transcribed_all_the_same(talk: Talk) -> None:
     talk.say(300)
     talk.wait(0.07)
     talk.tell(ev.UtteranceRead(UtteranceKind.AGREEMENT, "why not"))
@@ -320,8 +308,7 @@ def test_a_word_that_is_read_as_a_murmur_at_once_is_transcribed_all_the_same() -
     assert talk.all(do.FlushPlayback)
 
 
-def test_a_long_stop_is_understood_while_it_is_said() -> None:
-    talk = replying()
+def test_a_long_stop_is_understood_while_it_is_said(talk: Talk) -> None:
     talk.tell(ev.SpeechStarted())
     talk.wait(0.32)
     talk.tell(ev.UtteranceRead(UtteranceKind.OTHER, "", partial=True))
@@ -332,8 +319,7 @@ def test_a_long_stop_is_understood_while_it_is_said() -> None:
     assert talk.all(do.FlushPlayback) and talk.floor() is Floor.USER
 
 
-def test_what_cut_a_reply_is_answered_without_waiting_for_the_hangover() -> None:
-    talk = replying()
+def test_what_cut_a_reply_is_answered_without_waiting_for_the_hangover(talk: Talk) -> None:
     talk.say(900)
     talk.wait(0.13)
     assert talk.floor() is Floor.PAUSING and len(talk.all(do.CreateReply)) == 2
@@ -350,8 +336,7 @@ def test_what_cut_a_reply_is_answered_without_waiting_for_the_hangover() -> None
     assert len(talk.all(do.CreateReply)) == 3
 
 
-def test_a_laugh_that_cut_a_reply_is_no_turn() -> None:
-    talk = replying()
+def test_a_laugh_that_cut_a_reply_is_no_turn(talk: Talk) -> None:
     talk.say(700)
     talk.tell(ev.PlaybackFlushed((ev.Heard("i-r1", 3000),)))
     talk.stop()

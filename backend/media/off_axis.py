@@ -1,10 +1,10 @@
-"""Timbre: whether a voice sounds muffled, as of somebody in another room or of a caller who has turned away.
+"""Off-axis speech: a voice that sounds muffled, as of somebody in another room or of a caller who has turned away.
 
 A microphone is spoken into from the front: a mouth turned away, a wall or a hand takes the treble of a voice and leaves
 the rest. So the treble (2 to 6 kHz) of a voice against the rest (200 to 1,000 Hz) is compared with what is usual for
 this caller. The louder a frame's rest, the more it counts (its amplitude is its weight), so that vowels count:
 consonants have much treble or none, and which of them a short word has, is chance. The usual value is a running mean of
-the caller's voice; utterances that have much less treble, muffled or nearly so, move it ten times more slowly, so that
+the caller's voice; utterances that have much less treble, off-axis or nearly so, move it ten times more slowly, so that
 asides do not, but a caller who has changed the microphone sounds usual again after a while.
 
 A spectrum is made of every second frame at the beginning of an utterance and of every sixth after that, since it costs
@@ -41,30 +41,30 @@ _WINDOW: Final = np.hanning(FRAME_SAMPLES).astype(np.float32)
 """Without it the loud bass would leak into the treble."""
 
 
-class Timbre:
+class OffAxis:
     """Follows the treble of one caller's voice, from frames that were accepted as such."""
 
-    def __init__(self, muffled_db: float = 9.0) -> None:
-        """Take a voice for muffled whose treble is `muffled_db` below the caller's usual."""
-        self._muffled_db = muffled_db
+    def __init__(self, off_axis_db: float = 9.0) -> None:
+        """Take a voice for off-axis if its treble is `off_axis_db` below the caller's usual."""
+        self._off_axis_db = off_axis_db
         self._usual = _WeightedMean()
         self._utterance = _WeightedMean()
         self._learnt = 0
         self._frames = 0
         self._loudest = 0.0
-        self.muffled = False
-        """Of the utterance under way, or the last: its voice sounds muffled. False as long as nothing is known."""
+        self.off_axis = False
+        """Of the utterance under way, or the last: its voice sounds off-axis. False as long as nothing is known."""
 
     def __repr__(self) -> str:
         usual = f"{self._usual.value:.0f} dB" if self._learnt else "unknown"
-        return f"Timbre(usual {usual}{', muffled' if self.muffled else ''})"
+        return f"OffAxis(usual {usual}{', off-axis' if self.off_axis else ''})"
 
     def begin(self) -> None:
         """Begin an utterance."""
         self._utterance = _WeightedMean()
         self._frames = 0
         self._loudest = 0.0
-        self.muffled = False
+        self.off_axis = False
 
     def follow(self, frame: Frame) -> None:
         """Take in a frame of the voice."""
@@ -81,8 +81,8 @@ class Timbre:
             if self._utterance.values < LEAST_SPECTRA:
                 return
             below_db = self._usual.value - self._utterance.value
-            self.muffled = below_db > self._muffled_db
-            if below_db > self._muffled_db / 2:
+            self.off_axis = below_db > self._off_axis_db
+            if below_db > self._off_axis_db / 2:
                 self._usual.forget(DULL_KEPT)
                 self._usual.add(treble_db, weight * DULL_WEIGHT)
                 return

@@ -1,4 +1,4 @@
-"""The utterance reader's child process: requests on standard input, answers on standard output.
+"""The utterance classifier's child process: requests on standard input, answers on standard output.
 
 Theory. A recogniser that knows a few phrases finds one of them in anything it hears. So its language model knows two
 kinds of utterances: one phrase of `turns/utterances.py` from beginning to end, or any of the commonest words of
@@ -30,9 +30,9 @@ from numpy.typing import NDArray
 from pocketsphinx import Decoder, NGramModel, get_model_path
 
 from backend.media.frame import SAMPLE_RATE
-from backend.media.laughter import is_laughter
 from backend.media.resample import resample
-from backend.media.utterance_reader import ANSWER, READ, REQUEST, Reading
+from backend.media.utterance_classifier import ANSWER, READ, REQUEST, Reading
+from backend.turns.languages import ENGLISH
 from backend.turns.utterances import UtteranceKind, kind_of, phrases
 
 RECOGNISER_RATE = 16_000
@@ -60,45 +60,13 @@ VOICED_MS = 100
 LOG10_OF_MODEL = log10(1.0001)
 """The shipped model's logarithms have the base 1.0001."""
 
-_FREQUENT = """
-yes, yeah, yep, okay, right, sure, all right, of course, exactly, got it, i see, great, thanks, thank you, uh huh, mm
-hmm, mhm, oh, ah, wow, really, yeah yeah, oh yeah, oh really, okay yeah, i see i see, makes sense, cool,
-good, interesting, no, stop, wait, hold on, hang on, one moment, excuse me, sorry, never mind, cancel, enough, that's
-enough, quiet, be quiet, shut up, hey, just a moment, wait a minute, wait a second, just a second, one second, stop
-it, no no, no no no, stop talking, no stop, no wait, wait wait, stop stop, please stop, um, uh, er, hmm, hm,
-what, why, how, when, where, who, not really, what about, how much, how many, i don't know, maybe
-"""
-_COMBINED = """
-yeah yeah, yeah yeah yeah, yes yes, yes yes yes, okay okay, okay okay okay, right right, sure sure, yep yep, i see i
-see, i know i know, got it got it, yeah i see, okay i see, yeah i know, okay yeah, okay sure, yeah okay, yeah right,
-yeah sure, yes okay, okay great, okay right, okay thanks, okay thank you, oh yeah, oh yes, oh okay, oh right, oh good,
-oh great, oh really, ah okay, ah yeah, mm yeah, well yeah, uh huh uh huh, ha ha ha, no no, no no no, no no no no, no
-no stop, no stop, no wait, no please, oh no, stop stop, stop stop stop, wait wait, wait wait wait, wait stop, okay
-stop, okay wait, hey stop, um um, uh um
-"""
+_FREQUENT = frozenset(ENGLISH.phrases("short_utterances", "frequent"))
+_COMBINED = ENGLISH.phrases("short_utterances", "combined")
 """Phrases as they are often said together; the table knows each, the recogniser wants them whole."""
-_PRONUNCIATIONS = {
-    "mm": ("M", "AH M"),
-    "hmm": ("HH M", "HH AH M"),
-    "hm": ("HH M", "HH AH M"),
-    "mhm": ("M HH M", "AH M HH AH M"),
-    "huh": ("HH AH", "HH AA"),
-    "um": ("AH M", "AH AH M"),
-    "uhm": ("AH M",),
-    "erm": ("ER M",),
-    "uh": ("AH", "AA", "AH AH"),
-    "er": ("ER", "AH"),
-    "yeah": ("Y AE", "Y EH", "Y AE AH", "Y EH AH"),
-    "okay": ("OW K EY", "K EY", "M K EY"),
-    "ha": ("HH AA", "HH AH"),
-    "haha": ("HH AA HH AA",),
-    "hehe": ("HH EH HH EH",),
-}
+_PRONUNCIATIONS = ENGLISH.phrases_by("short_utterances", "pronunciations")
 """Beside those of the shipped dictionary."""
 _PRONUNCIATIONS_OF_A_PHRASE = 4
-_BEGUN = """
-makes sense, that makes sense, sounds good, fair enough, of course, all right, got it
-"""
+_BEGUN = frozenset(ENGLISH.phrases("short_utterances", "begun"))
 """Agreements that are also known by the first word and one or two sounds of the second: what is said over a reply is
 read before it ends, and half of "makes sense" was other words. Of others the beginning is also that of a sentence."""
 _SOUNDS_BEGUN = (1, 2)
@@ -149,14 +117,10 @@ class ReaderModels:
         heard = np.frombuffer(resample(pcm, SAMPLE_RATE, RECOGNISER_RATE), "<i2").astype(np.float32)
         if len(heard) < SHORTEST:
             return Reading(UtteranceKind.NOISE)
-        sound = cleaned(heard)
         recognise = self._recognise_by_telephone if is_narrowband(heard) else self._recognise
-        words = recognise(levelled(sound))
+        words = recognise(levelled(cleaned(heard)))
         kind = UtteranceKind.OTHER if words is None else kind_of(words)
-        is_command = kind is UtteranceKind.COMMAND
-        if (voiced_ms(heard) < VOICED_MS and not is_command) or (
-            is_laughter(sound) and not (is_command and _is_repeated(words or ""))
-        ):
+        if voiced_ms(heard) < VOICED_MS and kind is not UtteranceKind.COMMAND:
             return Reading(UtteranceKind.NOISE)
         return Reading(kind, words or "")
 
@@ -172,11 +136,11 @@ class ReaderModels:
 
 def _recognisers(model: NGramModel) -> tuple[Recogniser, Recogniser]:
     """Return what turns 16 kHz PCM16 into a phrase, '' for no words, None for others; and what does so by telephone."""
-    listed = [*_listed(_COMBINED), *(phrase for kind in UtteranceKind for phrase in phrases(kind))]
+    listed = [*_COMBINED, *(phrase for kind in UtteranceKind for phrase in phrases(kind))]
     common = COMMON_WORDS.read_text().split()[:OTHER_WORDS]
     known = _pronunciations({word for phrase in (*listed, *common) for word in phrase.split()})
     said = {phrase.replace(" ", "_"): phrase for phrase in listed if all(word in known for word in phrase.split())}
-    frequent = {sounds for phrase in _listed(_FREQUENT) if phrase in known for sounds in known[phrase]}
+    frequent = {sounds for phrase in _FREQUENT if phrase in known for sounds in known[phrase]}
     others = [word for word in common if word in known and word not in said]
     others = [word for word in others if not any(_sound_alike(sounds, frequent) for sounds in known[word])]
     with tempfile.TemporaryDirectory() as name:
@@ -218,16 +182,6 @@ def _transform(matrix: str) -> str:
     return "\n".join(["1", "3", *stream * 3, ""])
 
 
-def _is_repeated(words: str) -> bool:
-    """Return whether it is one word several times: "no no no" has the rhythm of laughter."""
-    said = words.split()
-    return len(said) > 1 and len(set(said)) == 1
-
-
-def _listed(text: str) -> list[str]:
-    return [" ".join(phrase.split()) for phrase in text.split(",")]
-
-
 def _pronunciations(wanted: Collection[str]) -> Pronunciations:
     known: Pronunciations = {}
     with Path(get_model_path("en-us/cmudict-en-us.dict")).open() as lines:
@@ -259,12 +213,11 @@ def _differs_by_one(one: list[str], other: list[str]) -> bool:
 
 
 def _dictionary(said: dict[str, str], others: Iterable[str], known: Pronunciations) -> Iterator[str]:
-    begun = set(_listed(_BEGUN))
     for name, phrase in said.items():
         each = product(*(known[word] for word in phrase.split()))
         most = 2 + _PRONUNCIATIONS_OF_A_PHRASE if name == phrase else _PRONUNCIATIONS_OF_A_PHRASE
         sounds = [" ".join(said_so) for said_so in islice(each, most)]
-        yield from _entries(name, [*sounds, *(_begun(phrase, known) if phrase in begun else ())])
+        yield from _entries(name, [*sounds, *(_begun(phrase, known) if phrase in _BEGUN else ())])
     for word in others:
         yield from _entries(word, known[word])
 
@@ -288,8 +241,7 @@ def _entries(name: str, pronunciations: Iterable[str]) -> Iterator[str]:
 
 def _language_model(said: dict[str, str], others: list[str], model: NGramModel) -> str:
     """Return bigrams in the ARPA format: a phrase from beginning to end, or other words one after the other."""
-    frequent = set(_listed(_FREQUENT))
-    weights = {name: 1.0 if phrase in frequent else RARE for name, phrase in said.items()}
+    weights = {name: 1.0 if phrase in _FREQUENT else RARE for name, phrase in said.items()}
     total = sum(weights.values())
     chances = {word: 10 ** (model.prob([word]) * LOG10_OF_MODEL) for word in others}
     every = sum(chances.values())

@@ -1,9 +1,9 @@
-"""Near voice: which of the voices that the detector finds is the caller's.
+"""The primary speaker: which of the voices that the detector finds is the caller's.
 
 A detector says that somebody speaks, not who. In a room with others (babble, a television, a second talker) it finds
 speech without a pause, and an utterance that began would never end. The caller is the one near the microphone, so the
-level tells: `NearVoice` follows how loud this caller speaks and how loud the room is, and takes for the caller only
-what stands out. Pure: frames and scores in, a decision out; the frames, 20 ms each, are its only clock.
+level tells: `PrimarySpeaker` follows how loud this caller speaks and how loud the room is, and takes for the caller
+only what stands out. Pure: frames and scores in, a decision out; the frames, 20 ms each, are its only clock.
 
 All levels are mean powers of some frames, in dB of full scale: of `ONSET_FRAMES` where a voice may begin, of
 `STEADY_FRAMES` while it goes on. There a frame counts as no louder than the caller usually is, so that one loud
@@ -20,7 +20,7 @@ syllable does not outlast the voice. Three levels are followed:
 The *room* is the louder of the others and of what the floor tells; where others are known, the floor must be clearly
 louder: then more people have come in. A voice begins some way up from the room to the caller, and never more than
 `below_db` below the caller; it goes on down to a lower limit, and `HOLD_FRAMES` below that where the two are near each
-other or nobody else is known of: a caller's weak syllables are nearer to the room than anything others say, and too
+other or no other voice is known of: a caller's weak syllables are nearer to the room than anything others say, and too
 much forwarded is better than too little.
 
 A caller who has become quiet for good (who whispers, or has moved away) must not stay unheard. A rejected talker
@@ -32,7 +32,7 @@ once.
 
 An utterance without any fall for `longest_s` is the room: it ends, and the caller's level is learnt again above it.
 
-A voice may also sound muffled, whatever its level: see `timbre`.
+A voice may also be off-axis, whatever its level: see `off_axis`.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from math import log10
 from typing import Final
 
 from backend.media.frame import FRAME_MS, SILENCE, Frame
-from backend.media.timbre import Timbre
+from backend.media.off_axis import OffAxis
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)  # it left Python with 3.13, and lives on in audioop-lts
@@ -93,9 +93,9 @@ HOLD_ALL_DB: Final = 6.5
 HOLD_NONE_DB: Final = 10.0
 """From this distance between caller and room on nothing is held, below the other everything."""
 ALONE_MARGIN: Final = 1.5
-"""Times `below_db` by which the beginning of a voice may stay below the caller's as long as nobody else is known of."""
+"""Times `below_db` by which the beginning of a voice may stay below the caller's while no other voice is known."""
 ALONE_DB: Final = 20.0
-"""Decibels between the caller and the room from which on, with nobody else known of, only the detector ends a voice."""
+"""Decibels between the caller and the room from which on, with no other voice known, only the detector ends a voice."""
 SOFT_DB: Final = 18.0
 """Decibels by which the first consonant of a caller may be quieter than their voice."""
 OWN_DB: Final = 6.0
@@ -113,14 +113,14 @@ LEAST_REJECTED_FRAMES: Final = 20
 _NOTHING: Final = 1e-10
 
 
-class NearVoice:
+class PrimarySpeaker:
     """Tells one caller's voice from others in the room."""
 
     def __init__(
-        self, below_db: float = 8.0, longest_s: float = 15.0, relearn_s: float = 15.0, muffled_db: float = 9.0
+        self, below_db: float = 8.0, longest_s: float = 15.0, relearn_s: float = 15.0, off_axis_db: float = 9.0
     ) -> None:
         self._below_db = below_db
-        self._timbre = Timbre(muffled_db)
+        self._axis = OffAxis(off_axis_db)
         self._longest_frames = round(longest_s * 1000 / FRAME_MS)
         self._relearn_frames = round(relearn_s * 1000 / FRAME_MS)
         self._short: deque[float] = deque([0.0] * ONSET_FRAMES, ONSET_FRAMES)
@@ -133,7 +133,7 @@ class NearVoice:
         self.floor_dbfs = LOUDEST_FLOOR_DBFS
         """The level of the quietest 60 ms in the last 3 s."""
         self.caller_dbfs: float | None = None
-        """The level that most of the caller's voice stays below; None as long as nobody was accepted."""
+        """The level that most of the caller's voice stays below; None as long as no voice was accepted."""
         self.others_dbfs: float | None = None
         self._others_frames = 0
         self._earlier_dbfs = 0.0
@@ -160,12 +160,12 @@ class NearVoice:
     def __repr__(self) -> str:
         caller = "unknown" if self.caller_dbfs is None else f"{self.caller_dbfs:.0f} dBFS"
         trial = "" if self._before_trial is None else ", on trial"
-        return f"NearVoice(caller {caller}, room {self.room_dbfs:.0f} dBFS{trial}, {self._timbre!r})"
+        return f"PrimarySpeaker(caller {caller}, room {self.room_dbfs:.0f} dBFS{trial}, {self._axis!r})"
 
     @property
-    def muffled(self) -> bool:
-        """Whether the voice of the utterance under way, or of the last, sounds muffled: see `Timbre`."""
-        return self._timbre.muffled
+    def off_axis(self) -> bool:
+        """Whether the voice of the utterance under way, or of the last, sounds off-axis: see `OffAxis`."""
+        return self._axis.off_axis
 
     @property
     def room_dbfs(self) -> float:
@@ -218,10 +218,10 @@ class NearVoice:
         if self._goes_on() if is_begun else self._begins(dbfs, _dbfs(power)):
             if not is_begun:
                 self._long.extend([min(short, self._ceiling)] * STEADY_FRAMES)
-                self._timbre.begin()
+                self._axis.begin()
             self._take_back_rejected()
             self._accept(dbfs)
-            self._timbre.follow(frame)
+            self._axis.follow(frame)
             return True
         self._reject(dbfs)
         return False
@@ -229,7 +229,7 @@ class NearVoice:
     def may_begin(self) -> bool:
         """Return whether the latest frame may be the first of the caller's voice, which begins softly.
 
-        Only in a quiet room, where nobody else is known of: elsewhere the level says too little. Changes nothing.
+        Only in a quiet room, where no other voice is known of: elsewhere the level says too little. Changes nothing.
         """
         caller, steady = self.caller_dbfs, self._steady_dbfs
         if caller is None or self._others_known or caller - steady <= ALONE_DB:
