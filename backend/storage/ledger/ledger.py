@@ -17,6 +17,7 @@ from sqlalchemy import ColumnElement, Executable, Select, delete, func, select, 
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
+from backend.citations import Citation
 from backend.errors import LedgerUnavailable
 from backend.runtime.json_objects import Json
 from backend.runtime.supervisor import supervising
@@ -212,9 +213,8 @@ def _shown(rows: Sequence[Any]) -> list[Json]:
 def _message(row: Any) -> Message:
     role: Literal["user", "assistant"] = "user" if row.role == "user" else "assistant"
     mode: Literal["voice", "chat"] = "voice" if row.mode == "voice" else "chat"
-    return Message(
-        role, row.text, row.at, mode, message_id=row.entry_id, citations=tuple(row.details.get("citations", ()))
-    )
+    cited = tuple(Citation(**each) for each in row.details.get("citations", ()))
+    return Message(role, row.text, row.at, mode, message_id=row.entry_id, citations=cited)
 
 
 @asynccontextmanager
