@@ -23,7 +23,7 @@ async def admit_client(connection: HTTPConnection, here: Context) -> Permit:
     await here.offers.take(address_key(connection), here.now())
     payer = payer_of(connection)
     current_payer.set(payer)
-    await here.services.budgets.admit(payer, CALL, Counter())
+    await here.services.people.budgets.admit(payer, CALL, Counter())
     return await take_permit(connection, PermitKind.CALLS)
 
 
@@ -40,7 +40,7 @@ async def reserve_for(
             raise Forbidden(
                 "A session's token gives access to that session only.", hint="Use a key, or a client secret."
             )
-        return here.services.registry.reserve(
+        return here.services.calls.registry.reserve(
             caller.user,
             conversation_for(caller.principal, conversation_id),
             reach=Reach.of(caller.principal),

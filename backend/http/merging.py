@@ -23,10 +23,10 @@ async def merge_visitors(here: Context, user: str, visitor: str) -> None:
 
     The visitor's credentials are void from now on. Raises `MemoryUnavailable` when it cannot even be noted.
     """
-    merges = here.services.merges
+    merges = here.services.people.merges
     if visitor:
         await merges.note(user, visitor)
-        await here.services.access_store.revoke(visitor)
+        await here.services.people.access_store.revoke(visitor)
     try:
         async with asyncio.timeout(MERGE_WITHIN_S):
             for each in await merges.unfinished(user):
@@ -37,10 +37,10 @@ async def merge_visitors(here: Context, user: str, visitor: str) -> None:
 
 
 async def _move(here: Context, visitor: str, user: str) -> None:
-    for session in await here.services.sessions.owned_by(visitor):
+    for session in await here.services.calls.sessions.owned_by(visitor):
         await session.end("signed_in")
     failed = []
-    for name, store in here.services.user_data.items():
+    for name, store in here.services.data.user_data.items():
         try:
             await store.move(visitor, user)
         except VoiceError as error:
@@ -48,4 +48,4 @@ async def _move(here: Context, visitor: str, user: str) -> None:
     if failed:
         log.warning("some of a visitor's data is moved at the user's next sign-in: %s", ", ".join(failed))
     else:
-        await here.services.merges.finish(user, visitor)
+        await here.services.people.merges.finish(user, visitor)

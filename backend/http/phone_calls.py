@@ -17,11 +17,11 @@ PHONE = "telephone"
 async def reserve_phone_call(here: Context, payer: Payer) -> Session:
     """Admit a call by telephone and reserve its session. Raises `TooMany` over a limit or a budget, or when full."""
     await here.offers.take(payer.address, here.now())
-    budgets = here.services.budgets
+    budgets = here.services.people.budgets
     await budgets.admit(payer, CALL, Counter())
     permit = await budgets.permits.take(PermitKind.CALLS, payer)
     try:
-        return here.services.registry.reserve(payer.user, session_id=permit.id)
+        return here.services.calls.registry.reserve(payer.user, session_id=permit.id)
     except VoiceError:
         await permit.release()
         raise

@@ -21,14 +21,14 @@ async def open_session(request: Request, background: BackgroundTasks, here: Here
     await here.offers.take(address_key(request), here.now())
     body = await read_body(request, NewSession)
     session = await reserve(request, caller, body, background, await admit_call(request))
-    await here.services.sessions.announce(session)
+    await here.services.calls.sessions.announce(session)
     return ticket(here, caller, session.id, session.conversation_id)
 
 
 @router.get("/api/sessions")
 async def list_sessions(here: Here, caller: Caller) -> Json:
     """List the caller's sessions, newest first: live ones, and those ended in the last ten minutes."""
-    owned = await here.services.sessions.owned_by(caller.user)
+    owned = await here.services.calls.sessions.owned_by(caller.user)
     shown = [await session.describe() for session in owned]
     return {"sessions": [each for each in shown if caller.principal.opens(each["conversation_id"])]}
 
@@ -81,12 +81,12 @@ async def delete_session(here: Here, caller: Caller, session: OwnSession) -> Jso
     conversation_id = (await session.describe())["conversation_id"]
     await session.end("deleted")
     async with forgetting("The call has ended, but its conversation could not be erased yet."):
-        await here.services.memory.forget_session(session.id)
+        await here.services.data.memory.forget_session(session.id)
         if session.owner == caller.user:  # a token opens the call, not what was said before it
             await forget_in_stores(here.services, session.owner, conversation_id)
-            await here.services.memory.forget_conversation(session.owner, conversation_id)
-            if here.services.ledger:
-                await here.services.ledger.forget(session.owner, conversation_id)
+            await here.services.data.memory.forget_conversation(session.owner, conversation_id)
+            if here.services.data.ledger:
+                await here.services.data.ledger.forget(session.owner, conversation_id)
     await session.forget()
     return {"ok": True}
 

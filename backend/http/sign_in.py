@@ -45,7 +45,7 @@ class _Pending(msgspec.Struct, frozen=True):
 @router.get("/auth/state")
 async def state(here: Here, caller: Caller) -> dict[str, bool]:
     """Return whether users may sign in here (`offered`), and whether this one has (`signed_in`)."""
-    return {"offered": here.services.provider is not None, "signed_in": caller.principal.credential == "oidc"}
+    return {"offered": here.services.people.provider is not None, "signed_in": caller.principal.credential == "oidc"}
 
 
 @router.get("/auth/login", status_code=303, response_class=RedirectResponse)
@@ -57,7 +57,9 @@ async def login(request: Request, here: Here, caller: Caller) -> Response:
     begun = new_sign_in(redirect_uri)
     visitor = caller.user if caller.principal.credential == "cookie" else ""
     pending = _Pending(begun.nonce, begun.verifier, redirect_uri, visitor)
-    ticket = await here.services.access_store.put_ticket(msgspec.json.encode(pending), SIGN_IN_WITHIN_S, "sign-in")
+    ticket = await here.services.people.access_store.put_ticket(
+        msgspec.json.encode(pending), SIGN_IN_WITHIN_S, "sign-in"
+    )
     answer = RedirectResponse(await provider.begin(redirect_uri, ticket, begun), 303)
     answer.headers.append("set-cookie", set_cookie(request.url.scheme, ticket, SIGN_IN_WITHIN_S, PENDING))
     return answer
@@ -82,7 +84,7 @@ async def callback(
         security_event(SecurityEvent.SIGN_IN_FAILED, caller.principal, "declined at the OpenID provider")
         return RedirectResponse("/", 303)
     shown = request.cookies.get(cookie_name(scheme, PENDING), "")
-    found = await here.services.access_store.take_ticket(state, "sign-in") if state else None
+    found = await here.services.people.access_store.take_ticket(state, "sign-in") if state else None
     if found is None or not hmac.compare_digest(shown.encode(), state.encode()):
         raise SignInFailed("This sign-in was not started here, or has expired.", hint="Start again at /auth/login.")
     if not code:
@@ -90,7 +92,7 @@ async def callback(
     pending = msgspec.json.decode(found, type=_Pending)
     signed_in = await provider.finish(code, SignIn(pending.nonce, pending.verifier, pending.redirect_uri))
     await merge_visitors(here, signed_in.user, pending.visitor)
-    epoch = await here.services.access_store.epoch(signed_in.user) or 0
+    epoch = await here.services.people.access_store.epoch(signed_in.user) or 0
     answer = RedirectResponse("/", 303)
     cookie = here.signatures.cookie(signed_in.user, epoch, admin=signed_in.admin)
     lasts_s = here.services.settings.access.oidc.session_hours * 3_600
@@ -104,13 +106,13 @@ async def callback(
 async def logout(request: Request, response: Response, here: Here, caller: Caller) -> dict[str, bool]:
     """Sign the user out, in every browser. 503 when memory is out of reach: ask again."""
     if caller.principal.credential == "oidc":
-        await here.services.access_store.revoke(caller.user)
+        await here.services.people.access_store.revoke(caller.user)
         security_event(SecurityEvent.CREDENTIALS_REVOKED, caller.principal, "signed out")
         response.headers.append("set-cookie", set_cookie(request.url.scheme, "", 0))
     return {"ok": True}
 
 
 def _provider(here: Context) -> OpenIdProvider:
-    if here.services.provider is None:
+    if here.services.people.provider is None:
         raise NotFound("Sign-in is off on this server.", hint="Set ACCESS=oidc and OIDC__ISSUER.")
-    return here.services.provider
+    return here.services.people.provider

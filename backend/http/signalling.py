@@ -45,7 +45,7 @@ async def offer(request: Request, background: BackgroundTasks, here: Here, calle
         session = await reserve(request, caller, body, background, permit)
     except TooMany:
         conversation_id = conversation_for(caller.principal, body.conversation_id)
-        placed = await services.sessions.offer_to_peer(
+        placed = await services.calls.sessions.offer_to_peer(
             caller.user,
             body.sdp,
             conversation_id,
@@ -58,14 +58,14 @@ async def offer(request: Request, background: BackgroundTasks, here: Here, calle
         return {"sdp": placed["sdp"], **ticket(here, caller, placed["session_id"], placed["conversation_id"])}
     try:
         answer = await connect_offer(
-            services.registry, session, services.accept_offer, body.sdp, has_left=request.is_disconnected
+            services.calls.registry, session, services.calls.accept_offer, body.sdp, has_left=request.is_disconnected
         )
     except BaseException as error:
         await permit.release()
         if isinstance(error, CallerLeft):
             raise ClientDisconnect from None
         raise
-    await services.sessions.announce(session)
+    await services.calls.sessions.announce(session)
     return {"sdp": answer, **ticket(here, caller, session.id, session.conversation_id)}
 
 
@@ -103,15 +103,15 @@ async def reserve(
     """Reserve a session for the caller; the browser's hints are noted after the answer. Raises `TooMany`."""
     services = context_of(request).services
     if services.settings.access.identify_by_fingerprint:
-        await restore(caller, asked.fingerprint, services.memory)
+        await restore(caller, asked.fingerprint, services.data.memory)
     try:
         if caller.principal.credential == "session":
             raise Forbidden(
                 "A session's token gives access to that session only.", hint="Leave it out to start another call."
             )
-        if asked.record and not services.records:
+        if asked.record and not services.calls.records:
             raise not_recorded()
-        session = services.registry.reserve(
+        session = services.calls.registry.reserve(
             caller.user,
             conversation_for(caller.principal, asked.conversation_id),
             interruptions=asked.interruptions,
@@ -123,9 +123,9 @@ async def reserve(
         await permit.release()
         raise
     if asked.fingerprint is not None and services.settings.access.identify_by_fingerprint:
-        background.add_task(note_fingerprint, services.memory, asked.fingerprint, caller.user)
+        background.add_task(note_fingerprint, services.data.memory, asked.fingerprint, caller.user)
     if asked.time_zone:
-        background.add_task(note_time_zone, services.memory, asked.time_zone, caller.user)
+        background.add_task(note_time_zone, services.data.memory, asked.time_zone, caller.user)
     return session
 
 
@@ -157,15 +157,15 @@ async def call(websocket: WebSocket, session_id: str) -> None:
         return
     services = context_of(websocket).services
     current_payer.set(payer_of(websocket))
-    services.registry.connect(session, services.attach_socket(websocket), "websocket")
-    await services.registry.wait(session)
+    services.calls.registry.connect(session, services.calls.attach_socket(websocket), "websocket")
+    await services.calls.registry.wait(session)
 
 
 async def _asked_for(websocket: WebSocket, session_id: str) -> Session | int:
     """Return the session, brought here if it was reserved in another process, or the close code to refuse with."""
     try:
         handle = await _opened(websocket, session_id)
-        session = await context_of(websocket).services.sessions.take(handle)
+        session = await context_of(websocket).services.calls.sessions.take(handle)
         if identity_of(websocket).user != session.owner:
             session.share()
         return session

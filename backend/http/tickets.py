@@ -62,7 +62,7 @@ async def make_ticket(request: Request, here: Here, caller: Caller) -> Json:
     p = caller.principal
     shown = _Shown(p.user, p.tier, sorted(p.grants), p.credential, p.conversation)
     content = _encoder.encode(_Ticket(shown, session_id, caller.origin))
-    return {"ticket": await here.services.access_store.put_ticket(content), "expires_in_s": TICKET_LIFE_S}
+    return {"ticket": await here.services.people.access_store.put_ticket(content), "expires_in_s": TICKET_LIFE_S}
 
 
 async def identity_by_ticket(connection: HTTPConnection, store: AccessStore) -> Identity | None:

@@ -87,10 +87,11 @@ class Stores:
             return []
 
         services = SimpleNamespace(
-            merges=Merges(self.redis, clock=lambda: self.now[0]),
-            access_store=AccessStore(self.redis),
-            sessions=SimpleNamespace(owned_by=nobody),
-            user_data=self.user_data,
+            people=SimpleNamespace(
+                merges=Merges(self.redis, clock=lambda: self.now[0]), access_store=AccessStore(self.redis)
+            ),
+            calls=SimpleNamespace(sessions=SimpleNamespace(owned_by=nobody)),
+            data=SimpleNamespace(user_data=self.user_data),
         )
         here: Any = SimpleNamespace(services=services)
         await merge_visitors(here, user, visitor)
