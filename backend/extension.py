@@ -26,6 +26,7 @@ from backend.access.token_sockets import TokenSockets
 from backend.http.context import Context, UserDataStore
 from backend.observability.call_metrics import CallMetrics
 from backend.responders.opening import OpenedProvider
+from backend.sessions.handles import OpenLocator
 from backend.sessions.recorder import OpenRecorder
 from backend.settings.plugin import PluginSettings
 from backend.settings.settings import Settings
@@ -41,6 +42,8 @@ class Ground:
 
     settings: Settings
     redis: Redis
+    waiting: Redis
+    """For reads that wait: pub/sub and `BLOCK`."""
     memory: Memory
     ledger: Ledger
     http: httpx2.AsyncClient
@@ -58,13 +61,15 @@ class Opened:
     services: Mapping[type[Any], Any] = field(default_factory=dict)
     """By type: what its own routes ask for by `Context.of`."""
     user_data: Mapping[str, UserDataStore] = field(default_factory=dict)
-    """Its stores of user data by name: they are exported, erased, and moved on sign-in."""
+    """Its stores of user data by name: they are exported and erased."""
     page: Mapping[str, Any] | None = field(default_factory=dict)
     """What `GET /api/config` says of it under `extensions`; None: the page shows nothing of it."""
     transfers: Mapping[str, str] = field(default_factory=dict)
     """Where calls by a telephone line may be transferred to: a name → a number or a SIP address."""
     recorder: OpenRecorder | None = None
     """Makes the recorder of each call; None: this extension records nothing."""
+    locate: OpenLocator | None = None
+    """Finds the sessions of other processes, too; None: this extension knows of none."""
     banner: tuple[str, str] | None = None
     """A title and a line for the operator, shown at the start."""
     watch: Callable[[CallMetrics], None] | None = None

@@ -2,7 +2,7 @@
 
 The turn machine, Thinkers, tasks, notifications and typed turns publish these events. Metrics, traces, transcripts and
 hooks match on the types. The tag of a type is the name under which the page receives it, and its fields are the data
-(`docs/api.md`); `sessions/page_json.py` makes JSON of them.
+(`docs/api.md`); `sessions/event_log.py` makes JSON of them.
 """
 
 from __future__ import annotations

@@ -14,13 +14,13 @@ from collections.abc import Callable
 
 from backend.errors import TransportLost
 from backend.media.opus import EMPTY_BYTES, SILENCE_PACKET
-from backend.testing.microphone import Microphone, Spoken
 from backend.transports.webrtc.ice import IceConfig
 from backend.transports.webrtc.peer import AudioPeer, PeerState
 from backend.transports.webrtc.srtp import HEADER_BYTES
 from benchmarks.chirp import CODEC_DELAY
 from benchmarks.heard import SOAK_PACKETS, Heard
 from benchmarks.line import Line
+from benchmarks.microphone import Microphone, Spoken
 from benchmarks.record import CallRecord, Kind, Utterance
 from responder_thinker.signalling import Signalling, Ticket
 

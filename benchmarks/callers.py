@@ -21,11 +21,11 @@ import msgspec
 
 from backend.errors import VoiceError
 from backend.runtime import parent
-from backend.testing.microphone import spoken
 from benchmarks import speech
 from benchmarks.caller import CONNECT_WITHIN_S, MeasuredCaller
 from benchmarks.conversation import OutOfStep, Voices, chatter, converse, fall_into_step, judge
 from benchmarks.drained import CallersLoop
+from benchmarks.microphone import spoken
 from benchmarks.page_reader import PageReader
 from benchmarks.phone import PhoneCaller, spoken_by_telephone
 from benchmarks.record import CallersReport, CallRecord, Packets, encode

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from backend.errors import TransportLost
-from backend.testing.microphone import Spoken
 from benchmarks.caller import MeasuredCaller
 from benchmarks.chirp import Chirp, wholeness
+from benchmarks.microphone import Spoken
 from benchmarks.record import Kind
 
 HEARD = "Who is it?"

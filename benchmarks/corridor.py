@@ -26,10 +26,10 @@ from backend.media.opus import SILENCE_PACKET
 from backend.media.send import CLEAN_AT_FIRST
 from backend.responders.codec import RealtimeCodec, Voice
 from backend.settings.vad import VadSettings
-from backend.testing.microphone import packets_of
 from backend.testing.speech import frames_of
 from benchmarks import speech
 from benchmarks.half import Half, half_of
+from benchmarks.microphone import packets_of
 
 CALLS = 8
 ROUNDS = 8

@@ -22,10 +22,10 @@ from backend.errors import TransportLost
 from backend.extensions.telephone.twilio import signature
 from backend.media import g711
 from backend.media.frame import FRAME_BYTES
-from backend.testing.microphone import Speech, Spoken
 from backend.testing.speech import frames_of
 from benchmarks.caller import CONNECT_WITHIN_S, MeasuredCaller
 from benchmarks.heard import Decoded, Heard
+from benchmarks.microphone import Speech, Spoken
 from benchmarks.record import Packets
 
 TOKEN = "benchmark-auth-token"

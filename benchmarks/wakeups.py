@@ -20,10 +20,10 @@ from rich.table import Table
 from backend.media.endpointing import open_endpointing
 from backend.media.opus import SILENCE_PACKET
 from backend.settings.vad import VadSettings
-from backend.testing.microphone import packets_of
 from backend.testing.speech import frames_of
 from benchmarks import speech
 from benchmarks.half import Half, half_of
+from benchmarks.microphone import packets_of
 
 ROUNDS = 4
 SLEEPS = 60

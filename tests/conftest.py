@@ -17,10 +17,9 @@ from hypothesis import settings
 import tests.support.examples as _profiles  # noqa: F401  # registers them
 
 settings.load_profile("check")
-pytest_plugins = ("tests.support.redis_fixtures",)
+pytest_plugins = ("tests.support.fixtures", "tests.support.peer_fixtures")
 
 LONGEST_FIRST = (
-    "tests/cluster/test_two_hosts.py",
     "tests/call/test_scripted_calls.py",
     "tests/outside/test_openapi_document.py",
     "tests/outside/test_strangers.py",
@@ -29,14 +28,10 @@ LONGEST_FIRST = (
     "tests/browser/test_whole_visits.py",
     "tests/browser/test_page.py",
     "tests/extensions/self_hosted/test_calls.py",
-    "tests/browser/test_sharing.py",
     "tests/transports/test_webrtc.py",
-    "tests/browser/test_voice.py",
     "tests/extensions/rtvi/test_browser.py",
     "tests/app/test_cli.py",
     "tests/browser/test_states.py",
-    "tests/budgets/test_two_processes.py",
-    "tests/budgets/",
     "tests/browser/test_audit.py",
     "tests/extensions/tour/",
     "tests/call/test_faults.py",
@@ -49,7 +44,6 @@ LONGEST_FIRST = (
     "tests/test_plugins.py",
     "tests/mcp/",
     "tests/coordinator/",
-    "tests/cluster/",
     "tests/media/",
     "tests/responder_thinker/",
     "tests/deploy/",
@@ -63,13 +57,12 @@ LONGEST_FIRST = (
 )
 """Workers take whole files from the front, so the files that take longest go first, and none is left for the end.
 
-Those that keep a browser busy stand between those that wait. The very first adds hosts to this machine's network, upon
-which Chromium breaks off what it loads: it is over before the first browser is started.
+Those that keep a browser busy stand between those that wait.
 """
 
 SLOWEST_FILES = 10
 """How many of the files that took longest are shown."""
-NOT_QUICK = ("browser", "slow", "alone", "long", "realtime")
+NOT_QUICK = ("browser", "slow", "alone", "long", "realtime", "process")
 """Marks of tests that the quick loop leaves out."""
 
 NO_PROCESS = "the quick loop starts no process"

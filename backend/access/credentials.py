@@ -13,7 +13,6 @@ from starlette.requests import HTTPConnection
 from backend.access.access import Access
 from backend.access.addresses import address_key, is_from_here
 from backend.access.keys import ApiKeys, Signed, looks_signed
-from backend.access.oidc import OIDC_USER
 from backend.access.principal import USER_GRANTS, Grant, Principal, Tier
 from backend.access.signatures import KnownUser, OpenedSession, Signatures, new_user
 from backend.access.token_sockets import token_socket
@@ -21,9 +20,11 @@ from backend.runtime.json_objects import Json
 
 KEY_PROTOCOL = "openai-insecure-api-key."
 """What a subprotocol begins with that carries a key."""
+OIDC_USER = "oidc."
+"""How the accounts of users who have signed in begin; ids of visitors hold no dot."""
 COOKIE = "caller"
 OVER_TLS = "__Host-"
-"""A cookie whose name begins so browsers take from this very host only, over TLS, and send it to no other."""
+"""Browsers take a cookie with this prefix from this very host only, over TLS, and send it to no other."""
 
 
 @dataclass(slots=True)
@@ -39,12 +40,12 @@ class Identity:
     """Seconds since the cookie that came along was signed."""
     opened: OpenedSession | None = None
     """The session that the request's token opens."""
+    account: str = ""
+    """The visitor, or who has signed in: its cookies are revoked together. Empty where no cookie came along."""
     epoch: int = 0
-    """How often the user's cookies were revoked."""
-    shown_epoch: int = 0
-    """The same, when the cookie that came along was made."""
+    """How often the account's cookies had been revoked when the one that came along was made."""
     origin: str = ""
-    """The origin whose pages alone may show the token; empty: none was claimed."""
+    """The only origin that may show the token; empty: none was claimed."""
     realtime: Json | None = None
     """The session of the Realtime protocol that the client secret names; None: the credential is another."""
 
@@ -62,8 +63,6 @@ class Credentials:
     access: Access
     keys: ApiKeys | None = None
     """None: tokens of API keys are not taken."""
-    signed_in_s: int = 0
-    """Seconds for which a user who has signed in stays so; 0: nobody signs in here."""
 
     def identify(self, connection: HTTPConnection) -> Identity:
         """Return who makes the request. Raises `NotAdmitted` for a JSON Web Token that is not valid."""
@@ -85,8 +84,8 @@ class Credentials:
         """Return the principal of a browser, by its cookie if it has one and is no `stranger` all the same."""
         cookie = None if stranger else connection.cookies.get(cookie_name(connection.url.scheme))
         known = self.signatures.user(cookie)
-        if known is not None and known.user.startswith(OIDC_USER):
-            if self.signed_in_s and known.age_s < self.signed_in_s:
+        if known is not None and known.account.startswith(OIDC_USER):
+            if "oidc" in self.access.modes and known.age_s < known.life_s:
                 return _signed_in(known, address)
             known = None
         principal = Principal(
@@ -99,15 +98,15 @@ class Credentials:
         )
         identity = Identity(principal, known=known is not None, announce=known is None or known.ageing)
         if known is not None:
-            identity.epoch = identity.shown_epoch = known.epoch
-            identity.age_s = known.age_s
+            identity.account, identity.epoch, identity.age_s = known.account, known.epoch, known.age_s
         return identity
 
     def forget_cookie(self, connection: HTTPConnection, identity: Identity) -> None:
         """Take the caller for somebody new: their cookie was revoked."""
         address = identity.principal.address
         identity.principal = self._visitor(connection, address, stranger=True).principal
-        identity.known, identity.announce, identity.epoch = False, identity.opened is None, 0
+        identity.known, identity.announce = False, identity.opened is None
+        identity.account, identity.epoch = "", 0
         if identity.opened is not None:
             identity.principal = _session_principal(address)
 
@@ -137,9 +136,7 @@ def _signed_in(known: KnownUser, address: str) -> Identity:
     tier = Tier.OPERATOR if known.admin else Tier.SIGNED_IN
     grants = USER_GRANTS | {Grant.ADMIN} if known.admin else USER_GRANTS
     principal = Principal(known.user, tier, grants, None, address, "oidc")
-    identity = Identity(principal, known=True, announce=False, age_s=known.age_s)
-    identity.epoch = identity.shown_epoch = known.epoch
-    return identity
+    return Identity(principal, known=True, announce=False, age_s=known.age_s, account=known.account, epoch=known.epoch)
 
 
 def _key_principal(signed: Signed, address: str) -> Principal:

@@ -26,7 +26,7 @@ KEEP_S = 2 * 86_400
 KEEP_PROVEN_S = 400 * 86_400
 """As long as browsers keep the cookie."""
 CACHED = 10_000
-"""Users whose payer is remembered in this process."""
+"""Users with a payer that this process remembers."""
 WITHIN_S = 0.5
 """Seconds Redis has to say who pays; after that the user pays, as somebody new without an address."""
 
@@ -80,10 +80,6 @@ class Payers(RedisStore):
         """Erase what is stored of that user."""
         self._noted.pop(user_id, None)
         await self._client.call(lambda redis: redis.delete(_key(user_id), mark_key(user_id)))
-
-    async def move(self, user_id: str, to: str) -> None:
-        """Forget who paid for the work of `user_id`: `to` has a payer, whose budget is not another's."""
-        await self.erase(user_id)
 
     def _remember(self, payer: Payer) -> None:
         self._noted[payer.user] = payer

@@ -1,13 +1,18 @@
-"""What access keeps in Redis, for all processes: one-time tickets, the epochs that make cookies void, and
-token buckets.
+"""What access keeps in Redis, for all processes: one-time tickets, epochs that make cookies void, accounts, and token
+buckets.
 
     ticket:{hash}    what a ticket opens, as JSON, until it is used or 30 seconds have passed
     sign-in:{hash}   a sign-in that has begun, as JSON, until it is finished or ten minutes have passed
     epoch:{hash}     the number of times a user's cookies were revoked
+    account:{hash}   list: the id under which an account's data is stored, then the visitors it was in other browsers
     bucket:{hash}    the Unix time at which a token bucket is full again, until then
 
 A ticket stands in an address where nothing else can be sent: a browser's event stream takes no headers. It is good
 once, so an address in a proxy's log opens nothing.
+
+An *account* is who signs in. At the first sign-in the visitor becomes the account: its data stays where it is, under
+the visitor's id, to which nothing but a sign-in leads from then on. What the account was as a visitor of other browsers
+stays apart: it is exported and erased with the account's data.
 """
 
 from __future__ import annotations
@@ -25,6 +30,7 @@ from redis.asyncio import Redis
 
 from backend.errors import MemoryUnavailable
 from backend.storage.client import Pipe, RedisStore
+from backend.storage.keys import context
 
 TICKET_LIFE_S = 30
 """Seconds in which a ticket must be used."""
@@ -33,6 +39,8 @@ EPOCH_LIFE_S = 410 * 86_400
 CACHED_S = 5.0
 """Seconds another process may still take a cookie that was revoked here."""
 CACHED_LIMIT = 10_000
+ACCOUNT_IDS = 20
+"""Ids kept of one account; of more visitors, the oldest is dropped."""
 TICKET_LIMIT = 128
 """Characters of a ticket that are looked at."""
 TicketKind = Literal["ticket", "sign-in"]
@@ -40,7 +48,7 @@ TicketKind = Literal["ticket", "sign-in"]
 
 
 class AccessStore(RedisStore):
-    """Tickets and epochs."""
+    """Tickets, epochs and accounts."""
 
     def __init__(self, redis: Redis, now: Callable[[], float] = time.monotonic) -> None:
         """`now` gives seconds of a steady clock."""
@@ -78,7 +86,7 @@ class AccessStore(RedisStore):
         await self._client.transact(key, read=lambda pipe: pipe.get(key), write=write)
 
     async def epoch(self, user: str) -> int | None:
-        """Return how often the user's cookies were revoked; None while Redis does not answer, and nobody knows."""
+        """Return how often the user's cookies were revoked; None while Redis does not answer."""
         known, until = self._epochs.get(user, (None, 0.0))
         if known is not None and self._now() < until:
             return known
@@ -97,11 +105,55 @@ class AccessStore(RedisStore):
         self._remember(user, epoch)
         return epoch
 
+    async def link(self, account: str, visitor: str = "", epoch: int = 0) -> str:
+        """Return the id under which the account's data is stored, decided at its first sign-in: that of its `visitor`.
+
+        An account that has data under its own id, from before there were such records, keeps it there. The visitor's
+        cookies, made at `epoch`, become void. A visitor who was revoked meanwhile, or became another account, is left
+        alone. Raises `MemoryUnavailable`.
+        """
+        key = _account(account)
+
+        async def read(pipe: Pipe) -> tuple[list[bytes], int, bool]:
+            has_data = bool(await pipe.exists(context(account)))
+            return await pipe.lrange(key, 0, -1), int(await pipe.get(_epoch(visitor)) or 0), has_data
+
+        def write(pipe: Pipe, found: tuple[list[bytes], int, bool]) -> tuple[str, bool]:
+            ids, epoch_now, has_data = found
+            claimed = bool(visitor) and epoch == epoch_now
+            new = [account] if not ids and (has_data or not claimed) else []
+            if claimed:
+                new.append(visitor)
+                pipe.set(_epoch(visitor), epoch + 1, ex=EPOCH_LIFE_S)
+            if new:
+                pipe.rpush(key, *new)
+            if new and len(ids) >= ACCOUNT_IDS:
+                pipe.lrem(key, 1, ids[1])
+            pipe.expire(key, EPOCH_LIFE_S)
+            return (ids[0].decode() if ids else new[0]), claimed
+
+        data, claimed = await self._client.transact(key, _epoch(visitor), read=read, write=write)
+        if claimed:
+            self._remember(visitor, epoch + 1)
+        return data
+
+    async def ids_of(self, account: str) -> list[str]:
+        """Return every id under which data of the account may be stored, its own first. Raises `MemoryUnavailable`."""
+        return [name.decode() for name in await self._client.call(lambda redis: redis.lrange(_account(account), 0, -1))]
+
+    async def unlink(self, account: str) -> None:
+        """Forget where the account's data is stored, once it is erased. Raises `MemoryUnavailable`."""
+        await self._client.call(lambda redis: redis.delete(_account(account)))
+
     def _remember(self, user: str, epoch: int) -> None:
         self._epochs[user] = epoch, self._now() + CACHED_S
         self._epochs.move_to_end(user)
         if len(self._epochs) > CACHED_LIMIT:
             self._epochs.popitem(last=False)
+
+
+def _account(account: str) -> str:
+    return f"account:{_hashed(account)}"
 
 
 def _epoch(user: str) -> str:

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
-import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 
 from aiortc import RTCIceServer
-from prometheus_client import generate_latest
 
 from backend.access.budgets import Budgets
 from backend.access.metered import CallMeter
@@ -24,7 +21,7 @@ from backend.app.tasks import TaskSubsystem
 from backend.call.dependencies import CallDependencies, CallerKnowledge, CallTimes
 from backend.call.factory import open_call
 from backend.call.prompts import CallerBackground, brief
-from backend.errors import SetupError
+from backend.errors import SettingsError, SetupError
 from backend.http.page_streams import PageStreams
 from backend.media.echo import load_canceller, open_echo_guard
 from backend.media.endpointing import detector, load_stand_in, open_endpointing
@@ -34,12 +31,13 @@ from backend.page_events import PageEvent
 from backend.responders.base import Endpointer
 from backend.responders.failover import Providers
 from backend.runtime.supervisor import supervising
-from backend.sessions.cluster.cluster import Cluster
+from backend.sessions.event_log import PageMessage, page_message
+from backend.sessions.handles import CallsHere, SessionLocator
 from backend.sessions.load import Load, watch
 from backend.sessions.offers import AcceptOffer
-from backend.sessions.page_json import PageMessage, page_message
 from backend.sessions.recorder import no_recorder
-from backend.sessions.registry import QUEUES, Session, SessionRegistry
+from backend.sessions.registry import SessionRegistry
+from backend.sessions.session import QUEUES, Session
 from backend.settings.settings import Settings
 from backend.settings.turns import TurnSettings
 from backend.storage.ledger.recall import recall
@@ -78,8 +76,8 @@ class CallSubsystem:
     ice_servers: IceServers
     pages: PageStreams
     """The event streams of open pages, outside of calls."""
-    cluster: Cluster | None
-    """The other processes; None when this one serves alone."""
+    locator: SessionLocator
+    """Finds the sessions of all processes."""
     detector: str
     """What finds the turns, in words for the operator."""
     finds_turns: bool
@@ -129,17 +127,17 @@ async def open_calls(foundation: Foundation, tasks: TaskSubsystem) -> AsyncItera
         async def offers(sdp: str) -> tuple[str, Transport]:
             return await accept_offer(sdp, ice_config())
 
-        cluster = _cluster(foundation, registry, offers, load)
-        if cluster:  # closed after its calls, so that all processes learn of their end
-            await stack.enter_async_context(cluster)
-            metrics.watch_queue("fleet_events", lambda: cluster.depth)
+        here = CallsHere(
+            registry, offers, lambda: (load.fullness, not (load.is_full or registry.closing)), foundation.metrics
+        )
+        locator = await _locator(foundation, here, stack)
         stack.push_async_callback(registry.close)
         pages = PageStreams(foundation.notifications.presence)
         metrics.watch_queue("open_pages", lambda: pages.count)
         await _listen(foundation, tasks, registry, pages, stack)
         detects = engine or "the provider’s own"
         detecting = engine is not None
-        yield CallSubsystem(registry, providers, offers, ice_config, ice_servers, pages, cluster, detects, detecting)
+        yield CallSubsystem(registry, providers, offers, ice_config, ice_servers, pages, locator, detects, detecting)
 
 
 def _require_turns_found(providers: Providers) -> None:
@@ -288,20 +286,17 @@ async def _listen(
     await pubsub.wait_until_open(LISTENING_WITHIN_S)
 
 
-def _cluster(foundation: Foundation, registry: SessionRegistry, offers: AcceptOffer, load: Load) -> Cluster | None:
-    """Return the other processes this one serves with, if any."""
-    settings, opened = foundation.settings, foundation.stores.opened
-    if not settings.server.share_sessions:
-        return None
-    return Cluster(
-        opened.redis,
-        opened.waiting,
-        registry,
-        offers,
-        lambda: (load.fullness, not (load.is_full or registry.closing)),
-        metrics=lambda: generate_latest(foundation.metrics.registry).decode(),
-        group=f"{socket.gethostname()}:{os.getppid()}" if settings.server.workers > 1 else None,
-    )
+async def _locator(foundation: Foundation, here: CallsHere, stack: AsyncExitStack) -> SessionLocator:
+    """Open the locator, which is closed after its calls, so that all processes learn of their end."""
+    for each in foundation.extensions.values():
+        if each.locate:
+            return await stack.enter_async_context(each.locate(here))
+    if foundation.settings.server.share_sessions:
+        raise SettingsError(
+            "SHARE_SESSIONS: nothing here finds the sessions of other processes.",
+            hint="Leave SHARE_SESSIONS and WORKERS out, or install the extension that does.",
+        )
+    return SessionLocator(here.registry)
 
 
 def _ice_servers(settings: Settings) -> IceServers:

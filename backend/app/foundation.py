@@ -62,15 +62,30 @@ async def open_foundation(settings: Settings, opened: OpenedMemory, *, serves: b
         enter = stack.enter_async_context
         stores = await enter(open_stores(opened, settings, serves=serves))
         notifications = await enter(
-            open_notifications(settings.notifications, opened.redis, stores.pubsub, stores.memory, delivers=serves)
+            open_notifications(
+                settings.notifications,
+                opened.redis,
+                stores.pubsub,
+                stores.memory,
+                delivers=serves,
+                retention_s=settings.memory.retention_s,
+            )
         )
         having = installed(settings.agent.plugin_folders)
         endpoints = await open_endpoints(settings, stack, having)
         machine = f"{socket.gethostname()} {settings.memory.data_dir.resolve()}"
         budgets = await enter(open_budgets(settings.budgets, stores.opened.redis, settings.memory.retention_s, machine))
         models = await enter(open_models(settings, endpoints, stores, budgets))
-        kept_s = settings.memory.retention_s
-        ground = Ground(settings, opened.redis, stores.memory, stores.ledger, models.http, kept_s, serves)
+        ground = Ground(
+            settings,
+            opened.redis,
+            opened.waiting,
+            stores.memory,
+            stores.ledger,
+            models.http,
+            settings.memory.retention_s,
+            serves,
+        )
         extensions = await enter(open_extensions(having, ground))
         tracing = await enter(open_tracing(settings.tracing))
         task_store = await enter(open_task_store(settings.background, opened, notifications.dispatcher))

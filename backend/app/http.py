@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING
 from fastapi import FastAPI
 
 from backend.access.access import Access
-from backend.access.merges import Merges
-from backend.access.oidc import OpenIdProvider
 from backend.access.rates import Buckets
 from backend.access.store import AccessStore
 from backend.app.calls import CallSubsystem
@@ -40,13 +38,9 @@ from backend.http.context import (
 from backend.http.ice_servers import listed
 from backend.notifications.deletions import Deletion, DeletionNotifier, DeletionTarget, DeletionWebhook
 from backend.responders.failover import Provider
-from backend.runtime.extras import require
 from backend.runtime.page_folder import page_folder
 from backend.runtime.supervisor import supervising
-from backend.sessions.handles import SessionLocator
-from backend.storage.move import MemoryMove
 from backend.transports.websocket import WebSocketTransport
-from backend.users.profile_updates import merged_profile
 
 if TYPE_CHECKING:
     from backend.observability.langsmith import LangSmithTraces
@@ -81,16 +75,14 @@ async def open_http(
             settings,
             CallServices(
                 calls.registry,
-                calls.cluster or SessionLocator(calls.registry),
+                calls.locator,
                 calls.accept_offer,
                 calls.ice_config,
                 calls.ice_servers,
                 WebSocketTransport,
                 records=foundation.open_recorder is not None,
             ),
-            PeopleServices(
-                access_store, foundation.budgets, Merges(stores.opened.redis), _sign_in_provider(foundation), access
-            ),
+            PeopleServices(access_store, foundation.budgets, access),
             DataServices(
                 stores.memory, stores.ledger, user_data_stores(foundation, tasks, calls, chat), deletions.delete
             ),
@@ -118,14 +110,6 @@ async def open_http(
             opened=opened,
         )
         yield build_app(services, foundation.installed.joined)
-
-
-def _sign_in_provider(foundation: Foundation) -> OpenIdProvider | None:
-    """Return the provider at which users sign in; None where nobody does. Raises `MissingLibrary`."""
-    if "oidc" not in foundation.settings.access.access:
-        return None
-    require("authlib", extra="oidc", needed_by="ACCESS=oidc")
-    return OpenIdProvider(foundation.settings.access.oidc, foundation.models.http)
 
 
 @asynccontextmanager
@@ -192,7 +176,7 @@ def user_data_stores(
 ) -> dict[str, UserDataStore]:
     """Return every place that holds user data, in the order of erasure: tasks at work before what they would write.
 
-    A new store of user data is added here, so that it is exported, erased, and moved on sign-in.
+    A new store of user data is added here, so that it is exported and erased.
     """
     stores, notifications, models = foundation.stores, foundation.notifications, foundation.models
     return {
@@ -203,12 +187,10 @@ def user_data_stores(
         "reminders": notifications.reminders,
         "notices": notifications.notices,
         "memories": stores.memories,
-        "notes": stores.notes,
         "confirmations": stores.confirmations,
         "payer": foundation.budgets.payers,
         "model attempts": models.model_calls,
         **{name: store for each in foundation.extensions.values() for name, store in each.user_data.items()},
-        **({"calls": calls.cluster} if calls.cluster else {}),
         **({"traces": foundation.tracing.langsmith} if foundation.tracing.langsmith else {}),
     }
 
@@ -230,13 +212,6 @@ class _MemoryData:
         await thinkers.summaries.forget(user_id)
         await stores.outbox.settle(ERASE_WITHIN_S)
         await stores.memory.forget_user(user_id)
-
-    async def move(self, user_id: str, to: str, /) -> None:
-        stores = self.foundation.stores
-        await self.chat.settle(user_id)
-        await stores.outbox.settle(ERASE_WITHIN_S)
-        moving = MemoryMove(stores.opened.redis, user_ttl_s=self.foundation.settings.memory.retention_s)
-        await moving.move(user_id, to, merged_profile)
 
 
 def _page_config(foundation: Foundation, calls: CallSubsystem) -> PageConfig:

@@ -11,12 +11,13 @@ from redis.asyncio import Redis
 
 from backend.notifications.delivery import ReminderDelivery, ReminderMetrics, Routes
 from backend.notifications.dispatcher import NotificationDispatcher
+from backend.notifications.notes import Notes, adopt_former_notes
 from backend.notifications.notices import NoticeRepository
 from backend.notifications.presence import Presence
 from backend.notifications.repository import ReminderRepository
 from backend.notifications.service import ReminderScheduler, ReminderService
 from backend.notifications.webhooks import WebhookClient
-from backend.sessions.page_json import shown_by
+from backend.sessions.event_log import shown_by
 from backend.settings.agent import PipelineSettings
 from backend.settings.notifications import NotificationSettings
 from backend.storage.memory import Memory
@@ -30,6 +31,7 @@ class Notifications:
     dispatcher: NotificationDispatcher
     notices: NoticeRepository
     reminders: ReminderService
+    notes: Notes
     presence: Presence
     """Which users have a page open."""
     metrics: ReminderMetrics
@@ -43,12 +45,14 @@ async def open_notifications(
     memory: Memory,
     *,
     delivers: bool = True,
+    retention_s: int | None = None,
     clock: Callable[[], float] = time.time,
 ) -> AsyncIterator[Notifications]:
-    """Open them; reminders are delivered until the block is left, unless this process only sets them.
+    """Open them; reminders are delivered from their `start` until the block is left.
 
-    Enter it before the pubsub begins; the caller keeps ownership of everything passed in. Raises `SettingsError` for a
-    webhook that is set up wrongly.
+    A process that only sets reminders needs no webhook: `delivers` is false there. Enter the block before the pubsub
+    begins; the caller keeps ownership of everything passed in. Raises `SettingsError` for a webhook that is set up
+    wrongly.
     """
     metrics, notices, presence = ReminderMetrics(), NoticeRepository(redis), Presence(redis)
     reminders = ReminderRepository(redis, per_user=settings.per_user, lease_s=settings.lease_s)
@@ -69,11 +73,12 @@ async def open_notifications(
         )
         stack.push_async_callback(delivery.close)
         scheduler = ReminderScheduler(reminders, delivery, clock)
-        if delivers and settings.deliver == "on_time":
-            scheduler.start()
         stack.push_async_callback(scheduler.close)
         service = ReminderService(settings, reminders, delivery, scheduler, memory, clock)
-        yield Notifications(dispatcher, notices, service, presence, metrics)
+        notes = Notes(service, retention_s)
+        if delivers:
+            await adopt_former_notes(redis, notes)
+        yield Notifications(dispatcher, notices, service, notes, presence, metrics)
 
 
 def webhook_of(settings: NotificationSettings | PipelineSettings, name: str) -> WebhookClient | None:

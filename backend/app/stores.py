@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from backend.coordinator.store import Channels
 from backend.notifications.dispatcher import NotificationDispatcher
-from backend.sessions.page_json import shown_by
+from backend.sessions.event_log import shown_by
 from backend.settings.settings import Settings
 from backend.settings.tasks import BackgroundSettings
 from backend.storage.embedded import OpenedMemory
@@ -24,7 +24,6 @@ from backend.tasks.repository import TaskRepository
 from backend.tasks.service import TaskQueries, TaskService
 from backend.tools.confirmations import Confirmations
 from backend.users.memories import Memories
-from backend.users.notes import Notes
 
 DRAIN_WITHIN_S = 2.0
 """Seconds a process that ends gives its waiting writes."""
@@ -40,7 +39,6 @@ class Stores:
     outbox: Outbox
     """Calls and typed turns write to memory through it."""
     memories: Memories
-    notes: Notes
     turns: TurnClaims
     """Which process runs which typed turn."""
     pubsub: PubSub
@@ -59,7 +57,6 @@ async def open_stores(opened: OpenedMemory, settings: Settings, *, serves: bool)
         outbox = Outbox(opened.memory)
         stack.push_async_callback(outbox.drain, DRAIN_WITHIN_S)
         memories = Memories(opened.redis, ttl_s=settings.memory.retention_s)
-        notes = Notes(opened.redis, ttl_s=settings.memory.retention_s)
         pubsub = PubSub(opened.redis, opened.waiting)
         turns = TurnClaims(opened.redis, secrets.token_hex(8), pubsub)
         confirmations = Confirmations(opened.redis, shown_by(pubsub.publish_page_event))
@@ -71,7 +68,7 @@ async def open_stores(opened: OpenedMemory, settings: Settings, *, serves: bool)
                 writes=serves,
             )
         )
-        yield Stores(opened, opened.memory, outbox, memories, notes, turns, pubsub, confirmations, ledger)
+        yield Stores(opened, opened.memory, outbox, memories, turns, pubsub, confirmations, ledger)
 
 
 @dataclass(frozen=True, slots=True)

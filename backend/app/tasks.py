@@ -19,7 +19,7 @@ from backend.coordinator.store import Channels, CoordinatorState
 from backend.observability.tracing import NO_TRACER, Tracer
 from backend.runtime.prompts import Prompts
 from backend.runtime.supervisor import supervising
-from backend.sessions.page_json import shown_by
+from backend.sessions.event_log import shown_by
 from backend.settings.tasks import BackgroundSettings
 from backend.storage.outbox import Outbox
 from backend.tasks.broadcaster import TaskMetrics

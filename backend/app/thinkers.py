@@ -26,6 +26,7 @@ from backend.middleware.pipeline import NO_STEPS, Pipeline
 from backend.middleware.plan import discover
 from backend.models.base import ChatModel
 from backend.models.embedding import Embedder
+from backend.notifications.dispatcher import NotificationDispatcher
 from backend.notifications.webhooks import WebhookClient
 from backend.observability.tracing import NO_TRACER, Tracer
 from backend.observability.work_metrics import WorkMetrics
@@ -42,11 +43,11 @@ from backend.tools import registry as tools
 from backend.tools.background_tasks import UserTasks
 from backend.tools.base import Clock
 from backend.tools.confirmations import Confirmations
+from backend.tools.notes import UserNotes
 from backend.tools.reminders import UserReminders
 from backend.tools.runner import ToolSource
 from backend.users.memories import Memories
 from backend.users.modes import Modes, load_modes
-from backend.users.notes import Notes
 from backend.users.summaries import Summaries
 from backend.users.text_search import TextSearch
 from backend.users.text_vectors import TextVectors
@@ -94,7 +95,7 @@ async def open_thinkers(
     Raises `BadPlugin`.
     """
     async with AsyncExitStack() as stack:
-        services: dict[Any, Any] = {Memories: stores.memories, Notes: stores.notes}
+        services: dict[Any, Any] = {Memories: stores.memories}
         # The bundled model is no better at memories than words are.
         embedder = models.embedder if isinstance(models.embedder, MeteredEmbedder) else None
         vectors = TextVectors(stores.opened.redis, models.embedder.model, ttl_s=settings.memory.retention_s)
@@ -103,8 +104,13 @@ async def open_thinkers(
             services[Embedder] = embedder
         stack.push_async_callback(search.close)
         others = await stack.enter_async_context(other_servers(settings.mcp))
-        for_tools = {UserTasks: user_tasks, UserReminders: notifications.reminders, WorkMetrics: models.metrics}
-        for_steps = _step_services(settings, stores, models, stack)
+        for_tools = {
+            UserTasks: user_tasks,
+            UserReminders: notifications.reminders,
+            UserNotes: notifications.notes,
+            WorkMetrics: models.metrics,
+        }
+        for_steps = _step_services(settings, stores, models, stack) | {NotificationDispatcher: notifications.dispatcher}
 
         def load_steps() -> Pipeline:
             tiers = {"fast": settings.models.thinker_model, "advanced": settings.models.thinker_model_advanced}

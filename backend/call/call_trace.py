@@ -14,7 +14,7 @@ from msgspec import structs
 
 from backend import page_events as page
 from backend.observability.tracing import Outcome, Span, Tracer, within
-from backend.sessions.registry import Session
+from backend.sessions.session import Session
 from backend.turns import events as ev
 
 FAULTS = frozenset({"error", "responder_gone", "responder_refused"})

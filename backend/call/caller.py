@@ -10,7 +10,7 @@ from backend.call.uplink import TurnFinder
 from backend.responders.base import Briefing
 from backend.responders.failover import ProviderChoice
 from backend.runtime.json_objects import Json
-from backend.sessions.registry import Session
+from backend.sessions.session import Session
 from backend.thinkers.base import Question
 from backend.tools.base import ToolContext, ToolRights
 from backend.turns.call_options import CallOptions

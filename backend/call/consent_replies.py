@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 from backend.runtime.supervisor import cancel_all, start_among
-from backend.sessions.registry import Session
+from backend.sessions.session import Session
 from backend.storage.memory import briefly
 
 TakeAnswer = Callable[[str, str, str], Awaitable[None]]

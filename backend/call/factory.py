@@ -27,7 +27,7 @@ from backend.call.utterance_tap import UtteranceTap
 from backend.call.voice_call import VoiceCall
 from backend.responders.failover import ProviderChoice
 from backend.runtime.faults import call_listener
-from backend.sessions.registry import Session
+from backend.sessions.session import Session
 from backend.transports.base import Transport
 from backend.turns.turn import TurnMachine
 

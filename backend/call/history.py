@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 
 from backend.page_events import Role
 from backend.responders.base import PastMessage
-from backend.sessions.registry import Session
+from backend.sessions.session import Session
 from backend.storage.memory import Memory
 from backend.storage.messages import Message
 from backend.storage.outbox import Enqueue
@@ -75,24 +75,13 @@ class CallHistory:
         return message.message_id
 
 
-def save_summary(enqueue: Enqueue, session: Session, reason: str) -> None:
-    """Keep the record of an ended call for a day, or forget a deleted one; count it in the user's profile."""
-    summary = {
-        "started": session.opened_at,
-        "ended": time.time(),
-        "reason": reason,
-        "transport": session.transport,
-        "responder": session.responder,
-        **session.counts,
-    }
-    session_id, owner, conversation_id = session.id, session.owner, session.conversation_id
+def count_ended(enqueue: Enqueue, session: Session, reason: str) -> None:
+    """Forget the conversation of a call that was deleted, and count the call in its user's profile."""
+    owner, conversation_id = session.owner, session.conversation_id
 
     async def write(memory: Memory) -> None:
         if reason == "deleted":  # jobs run in order: this also takes what was still waiting to be written
-            await memory.forget_session(session_id)
             await memory.forget_conversation(owner, conversation_id)
-        else:
-            await memory.put_summary(session_id, summary)
         await update_profile(memory, owner, CountSession(time.time()))
 
     enqueue(write)

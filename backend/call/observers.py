@@ -12,13 +12,13 @@ from backend import page_events as page
 from backend.call.call_trace import CallTrace
 from backend.call.caller import Caller
 from backend.call.dependencies import CallDependencies
-from backend.call.history import CallHistory, save_summary
+from backend.call.history import CallHistory, count_ended
 from backend.call.post_turn import PostTurnHook
 from backend.call.record import CallRecord
 from backend.call.usage import CallUsage
 from backend.observability.call_metrics import VAD_DECISIONS
 from backend.page_events import Role
-from backend.sessions.registry import Session
+from backend.sessions.session import Session
 from backend.storage.outbox import Enqueue
 from backend.turns import events as ev
 from backend.users.profile import UserProfile
@@ -108,7 +108,7 @@ class CallObservers:
         return (
             lambda: self._learner.close(reason),
             lambda: self._post_turn.close(reason),
-            lambda: save_summary(self._enqueue, self._session, reason),
+            lambda: count_ended(self._enqueue, self._session, reason),
             lambda: self.record.close(reason),
             lambda: self._metrics.session_ended(reason),
             lambda: self.trace.close(reason),

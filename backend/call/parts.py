@@ -20,7 +20,7 @@ from backend.call.uplink import Uplink
 from backend.call.utterance_tap import UtteranceTap
 from backend.media.echo import EchoGuard
 from backend.sessions.recorder import Recorder
-from backend.sessions.registry import Session
+from backend.sessions.session import Session
 from backend.transports.base import Transport
 from backend.turns.turn import TurnMachine
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from backend.page_events import AnswerMeasured, NoticeChanged, TurnMeasured, UsageCounted
-from backend.sessions.registry import Session
+from backend.sessions.session import Session
 from backend.storage.ledger.entries import Entry, Kind, of_message
 from backend.storage.ledger.ledger import Ledger
 from backend.storage.messages import Message

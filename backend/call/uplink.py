@@ -19,7 +19,7 @@ from backend.media.frame import Frame
 from backend.media.prosody import Prosody
 from backend.responders.base import Endpointer
 from backend.sessions.recorder import Recorder
-from backend.sessions.registry import Session
+from backend.sessions.session import Session
 from backend.turns import events as ev
 from backend.turns.machine.floor.state import Floor
 

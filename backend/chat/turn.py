@@ -19,8 +19,7 @@ from backend.citations import Citation
 from backend.errors import VoiceError
 from backend.models.base import ToolCall
 from backend.page_events import ChatTurnFinished, ErrorShown
-from backend.sessions.event_log import EventLog
-from backend.sessions.page_json import LoggedEvent
+from backend.sessions.event_log import EventLog, LoggedEvent
 from backend.storage.messages import ClientRound, new_message_id
 from backend.turns.call_options import ClientTool
 

@@ -20,7 +20,6 @@ from backend.tasks.task import ShownTask
 
 ERASE_WITHIN_S = 1.0
 """Seconds a user's utterances on their way may take before their data can be erased."""
-MOVE_LEASE_S = 5.0
 
 
 class CoordinatorStatus(msgspec.Struct, frozen=True):
@@ -103,16 +102,6 @@ class CoordinatorService:
         if not state["digests"].count:
             del state["digests"]
         return {"waiting": waiting, **state} if waiting or any(state.values()) else {}
-
-    async def move(self, user_id: str, to: str) -> None:
-        """Give all data of a user to another, unless a digest of theirs is under way: then `MemoryUnavailable`."""
-        await self.utterances.settle(ERASE_WITHIN_S)
-        async with self.channels.lease(user_id, MOVE_LEASE_S).held() as ours:
-            if not ours:
-                raise MemoryUnavailable("A digest of this user is under way.")
-            await self.channels.move(user_id, to)
-            await self.state.move(user_id, to)
-        self.coordinator.wake()
 
     async def erase(self, user_id: str) -> None:
         """Erase all data of a user, after the utterances on their way: else they would be written again."""

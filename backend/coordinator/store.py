@@ -255,23 +255,6 @@ class Channels(RedisStore):
 
         await self._client.transact(key, read=lambda pipe: pipe.xlen(key), write=write)
 
-    async def move(self, user_id: str, to: str) -> None:
-        """Give all entries of a user's channel to another, at the end of theirs."""
-
-        def write(pipe: Pipe, entries: list[Any]) -> None:
-            for _, fields in entries:
-                pipe.xadd(_inbox(to), fields)
-            if entries:
-                pipe.expire(_inbox(to), CHANNEL_KEEP_S)
-                pipe.zadd(ACTIVE, {to: self._clock()}, nx=True)
-            pipe.delete(_inbox(user_id))
-            pipe.zrem(ACTIVE, user_id)
-
-        key = _inbox(user_id)
-        await self._client.transact(key, read=lambda pipe: pipe.xrange(key), write=write)
-        waiting = await self._client.call(lambda redis: redis.xlen(_inbox(to)))
-        await self._drop_inputs(to, waiting - INPUTS_LIMIT)
-
     async def erase(self, user_id: str) -> None:
         pipe = self._client.pipeline()
         pipe.delete(_inbox(user_id))
@@ -396,34 +379,6 @@ class CoordinatorState(RedisStore):
         raw = await self._client.call(lambda redis: redis.hvals(_feedback(user_id)))
         feedback = decode_all("feedback", raw, _feedback_decoder.decode)
         return {"history": await self.history(user_id), "feedback": feedback, "digests": await self.status(user_id)}
-
-    async def move(self, user_id: str, to: str) -> None:
-        """Give a user's history, feedback and counts to another; a plan under way is dropped, and decided on again."""
-        history, feedback, counts = _history(user_id), _feedback(user_id), _digests(user_id)
-        if entries := await self.history(user_id):
-            await self.add_history(to, entries)
-        for id_, raw in (await self._client.call(lambda redis: redis.hgetall(feedback))).items():
-            if (given := decode_or_skip("feedback", raw, _feedback_decoder.decode)) is not None:
-                await self.add_feedback(to, id_.decode(), given)
-
-        async def read(pipe: Pipe) -> tuple[Mapping[bytes, bytes], Mapping[bytes, bytes]]:
-            return await pipe.hgetall(counts), await pipe.hgetall(_digests(to))
-
-        def write(pipe: Pipe, found: tuple[Mapping[bytes, bytes], Mapping[bytes, bytes]]) -> None:
-            pipe.delete(history, feedback, counts, _digest(user_id))
-            theirs, own = map(_status, found)
-            if theirs.count:
-                latest = max(theirs, own, key=lambda status: status.last_at)
-                new = msgspec.structs.replace(
-                    latest,
-                    count=theirs.count + own.count,
-                    failed=theirs.failed + own.failed,
-                    invalid=theirs.invalid + own.invalid,
-                )
-                pipe.hset(_digests(to), mapping=msgspec.to_builtins(new))
-                pipe.expire(_digests(to), STATE_KEEP_S)
-
-        await self._client.transact(counts, _digests(to), read=read, write=write)
 
     async def erase(self, user_id: str) -> None:
         names = (_history(user_id), _digest(user_id), _feedback(user_id), _digests(user_id))

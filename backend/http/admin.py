@@ -1,7 +1,7 @@
 """`/api/admin` shows an operator the live calls and ends them: the bearer of ADMIN_TOKEN, or of the grant `admin`.
 
-Nobody's words are here, and users only as a few characters of a hash: enough to tell two calls of one user from
-those of two.
+It shows no words of callers, and users only as a few characters of a hash: enough to tell two calls of one user
+from those of two.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from backend.http.context import Caller, Here
 from backend.observability.call_metrics import CallMetrics
 from backend.observability.security_log import SecurityEvent, security_event
 from backend.runtime.json_objects import Json
-from backend.sessions.registry import SessionDescription
+from backend.sessions.session import SessionDescription
 from backend.storage.memory import briefly
 
 BUDGET_WITHIN_S = 1.0

@@ -16,7 +16,7 @@ import msgspec
 from backend.chat.turn import ChatReply
 from backend.page_events import ChatStateChanged, TokenGenerated
 from backend.runtime.json_objects import Json
-from backend.sessions.page_json import name_of
+from backend.sessions.event_log import name_of
 
 DONE = b"data: [DONE]\n\n"
 """The end of a stream."""

@@ -16,8 +16,6 @@ from starlette.types import ASGIApp
 from backend.access.access import Access
 from backend.access.budgets import Budgets
 from backend.access.credentials import Identity
-from backend.access.merges import Merges
-from backend.access.oidc import OpenIdProvider
 from backend.access.principal import Principal
 from backend.access.rates import Buckets
 from backend.access.signatures import Signatures
@@ -125,11 +123,14 @@ async def own_session(request: Request, session_id: str) -> SessionHandle:
     return await context_of(request).session(session_id, identity_of(request))
 
 
-async def forget_in_stores(services: Services, user_id: str, conversation_id: str) -> None:
-    """Delete a conversation from every store of user data that knows conversations."""
+async def forget_conversation(services: Services, user_id: str, conversation_id: str) -> None:
+    """Delete a conversation wherever it is stored."""
     for store in services.data.user_data.values():
         if isinstance(store, ConversationStore):
             await store.forget_conversation(user_id, conversation_id)
+    await services.data.memory.forget_conversation(user_id, conversation_id)
+    if services.data.ledger:
+        await services.data.ledger.forget(user_id, conversation_id)
 
 
 @asynccontextmanager
@@ -156,13 +157,6 @@ class UserDataStore(Protocol):
 
     async def erase(self, user_id: str, /) -> None:
         """Erase everything stored of that user."""
-
-    async def move(self, user_id: str, to: str, /) -> None:
-        """Give everything stored of a user to another, within the bounds of a user, and leave nothing behind.
-
-        What holds for one person only is not given away: consent, and who pays. When it fails, what was not moved
-        stays, for the next try.
-        """
 
 
 @runtime_checkable
@@ -248,10 +242,6 @@ class PeopleServices:
 
     access_store: AccessStore
     budgets: Budgets
-    merges: Merges
-    """The visitors that users were before they signed in."""
-    provider: OpenIdProvider | None = None
-    """At which users sign in; None: nobody does."""
     access: Access = field(default_factory=Access)
     """How callers without a credential are admitted."""
 
@@ -264,7 +254,7 @@ class DataServices:
     ledger: Ledger | None
     """Keeps conversations for longer than memory; None: nothing does."""
     user_data: Mapping[str, UserDataStore]
-    """Every store of user data by name, in the order in which they are erased, and moved on sign-in."""
+    """Every store of user data by name, in the order in which they are erased."""
     delete_elsewhere: Callable[[str], Awaitable[list[str]]] = _nowhere
     """Has a user's data erased outside this server; returns the names of the places that are asked again later."""
 

@@ -15,7 +15,7 @@ from backend.http.context import Here, OwnSession
 from backend.http.sse import HEARTBEAT, RETRY, EventStream, encode_event, encode_events
 from backend.media.endpointing import Levels
 from backend.sessions.handles import SessionHandle, session_here
-from backend.sessions.registry import Session, SessionState
+from backend.sessions.session import Session, SessionState
 
 LEVELS_EVERY_S = 0.2
 """Seconds between two events with scores: ten frames in each."""

@@ -27,7 +27,7 @@ from backend.http.headers import with_headers
 from backend.http.tickets import identity_by_ticket
 from backend.storage.memory import Memory, briefly
 from backend.users.profile import UserProfile
-from backend.users.profile_updates import AssumeTimeZone, update_profile
+from backend.users.profile_updates import AssumePreference, update_profile
 
 log = logging.getLogger(__name__)
 
@@ -81,7 +81,7 @@ class IdentityMiddleware:
         await self._app(scope, receive, with_headers(send, announce))
 
     async def _identify(self, scope: Scope) -> Identity:
-        """Return who makes the request; a cookie that was revoked shows nobody. Raises `VoiceError`."""
+        """Return who makes the request; a cookie that was revoked counts for nothing. Raises `VoiceError`."""
         connection = HTTPConnection(scope)
         shown = await identity_by_ticket(connection, self._store) or await self._secrets.identity(connection)
         if shown is not None:
@@ -89,10 +89,10 @@ class IdentityMiddleware:
             return shown
         identity = identity_in(scope, self._credentials)
         if identity.principal.credential in ("cookie", "oidc"):
-            epoch = await self._store.epoch(identity.user)
+            epoch = await self._store.epoch(identity.account)
             if epoch is None:  # what the cookie of a user could open stands in the same Redis, as far away
                 identity.principal = identity.principal.as_user()
-            elif epoch != identity.shown_epoch:
+            elif epoch != identity.epoch:
                 self._credentials.forget_cookie(connection, identity)
         return identity
 
@@ -154,13 +154,16 @@ async def refuse(error: VoiceError, scope: Scope, receive: Receive, send: Send) 
         await refusal_response(error, scope["path"])(scope, receive, send)
 
 
-async def restore(identity: Identity, fingerprint: str | None, memory: Memory) -> None:
-    """Give a browser without a cookie the user id its fingerprint was last seen with. Never fails."""
-    if not identity.known and fingerprint is not None:
+async def restore(identity: Identity, fingerprint: str, memory: Memory, store: AccessStore) -> None:
+    """Give a browser without a cookie the user id its fingerprint was last seen with. Never fails.
+
+    An id with revoked cookies is not given back: its user has signed in since, or erased everything.
+    """
+    if not identity.known:
         warning = "a caller known by fingerprint gets a new identity"
         asked = memory.user_of_fingerprint(fingerprint)
         user = await briefly(asked, None, within_s=MEMORY_WITHIN_S, warning=warning)
-        if user:
+        if user and await store.epoch(user) == 0:
             identity.principal = replace(identity.principal, user=user)
 
 
@@ -173,7 +176,7 @@ async def note_fingerprint(memory: Memory, fingerprint: str, user: str) -> None:
 async def note_time_zone(memory: Memory, zone: str, user: str) -> None:
     """Take the browser's zone for the user's until they state one: "at nine" means theirs. Never fails."""
     try:
-        noted = update_profile(memory, user, AssumeTimeZone(zone))
+        noted = update_profile(memory, user, AssumePreference("time_zone", zone))
     except BadRequest:
         log.info("a browser's time zone is unknown here")
     else:

@@ -157,7 +157,11 @@ async def show_usage(request: Request, here: Here) -> Json:
 @router.get("/api/me/export")
 async def export_me(here: Here, caller: Caller) -> Response:
     """Return everything that is stored of the caller, by store, as a file."""
-    everything = {name: await store.export(caller.user) for name, store in here.services.data.user_data.items()}
+    everything: Json = await _stored_of(here, caller.user)
+    if others := [
+        user for user in await here.services.people.access_store.ids_of(caller.account) if user != caller.user
+    ]:
+        everything["other browsers"] = [await _stored_of(here, user) for user in others]
     security_event(SecurityEvent.DATA_EXPORTED, caller.principal, "the user asked")
     headers = {"content-disposition": 'attachment; filename="about-me.json"'}
     return await json_response(everything, headers)
@@ -177,17 +181,22 @@ async def forget_me(request: Request, response: Response, here: Here, caller: Ca
 
     `later` names the places outside this server that have not done their part yet; they are asked again, for a month.
     """
-    users = [caller.user, *await here.services.people.merges.visitors(caller.user)]
+    access_store = here.services.people.access_store
+    users = list(dict.fromkeys([caller.user, *await access_store.ids_of(caller.account)]))
     failures = [failure for user in users for failure in await _erase(here, user)]
     if failures:
         raise failures[-1]
     later = await asyncio.gather(*map(here.services.data.delete_elsewhere, users))
-    await here.services.people.merges.erase(caller.user)
-    await here.services.people.access_store.revoke(caller.user)  # last: until then the same cookie may ask again
+    await access_store.unlink(caller.account)
+    await access_store.revoke(caller.account or caller.user)  # last: until then the same cookie may ask again
     response.headers.append("set-cookie", set_cookie(request.url.scheme, "", 0))
     security_event(SecurityEvent.DATA_ERASED, caller.principal, "the user asked")
     unfinished = sorted({name for names in later for name in names})
     return {"ok": True, "later": unfinished} if unfinished else {"ok": True}
+
+
+async def _stored_of(here: Context, user: str) -> Json:
+    return {name: await store.export(user) for name, store in here.services.data.user_data.items()}
 
 
 async def _erase(here: Context, user: str) -> list[VoiceError]:

@@ -12,8 +12,7 @@ from functools import partial
 
 from backend.errors import TooMany
 from backend.notifications.presence import Presence
-from backend.sessions.event_log import EventLog
-from backend.sessions.page_json import PageMessage
+from backend.sessions.event_log import EventLog, PageMessage
 
 STREAMS_PER_USER = 8
 STREAMS_LIMIT = 2_000

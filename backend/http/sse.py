@@ -14,7 +14,7 @@ import msgspec
 from fastapi.sse import EventSourceResponse
 from starlette.types import Send
 
-from backend.sessions.page_json import LoggedEvent
+from backend.sessions.event_log import LoggedEvent
 
 RETRY = b"retry: 2000\n\n"
 """Tells a browser to wait two seconds before it connects again."""
@@ -23,7 +23,7 @@ HEARTBEAT = b": still here\n\n"
 
 
 class EventStream(EventSourceResponse):
-    """Streams what a generator yields, and closes the generator at once when the reader leaves.
+    """Streams what a generator yields, and closes the generator as soon as the reader leaves.
 
     Starlette would leave that to the garbage collector.
     """

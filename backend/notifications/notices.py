@@ -122,19 +122,6 @@ class NoticeRepository(RedisStore):
         pipe.expire(_delivered(user_id), DELIVERED_TTL_S)
         return bool((await self._client.execute(pipe))[0])
 
-    async def move(self, user_id: str, to: str) -> None:
-        """Give all notices that wait for a user to another, and which ones were delivered."""
-        pipe = self._client.pipeline()
-        pipe.zunionstore(_delivered(to), (_delivered(user_id), _delivered(to)), aggregate="MAX")
-        pipe.expire(_delivered(to), DELIVERED_TTL_S)
-        await self._client.execute(pipe)
-        for notice in await self.waiting(user_id):
-            await self.add(to, notice)
-            pipe = self._client.pipeline()
-            pipe.hdel(_waiting(user_id), notice.id)
-            await self._client.execute(pipe)
-        await self.erase(user_id)
-
     async def is_delivered(self, user_id: str, notice_id: str) -> bool:
         """Return whether a notice was delivered, or removed for another reason."""
         return await self._client.call(lambda redis: redis.zscore(_delivered(user_id), notice_id)) is not None

@@ -11,7 +11,6 @@ so a new field needs a default. Every method may raise `MemoryUnavailable`.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 
 import msgspec
@@ -21,8 +20,6 @@ from backend.errors import MemoryUnavailable, TooMany
 from backend.notifications.reminders import Reminder
 from backend.runtime.faults import decode_all, decode_or_skip
 from backend.storage.client import Lease, Pipe, RedisStore
-
-log = logging.getLogger(__name__)
 
 DUE = "reminders:due"
 BUSY_S = 86_400
@@ -52,16 +49,17 @@ class ReminderRepository(RedisStore):
         """Keep a reminder and return it; one of the same id stays and is returned instead. Raises `TooMany`."""
         key = _records(reminder.owner)
 
-        async def read(pipe: Pipe) -> tuple[bytes | None, int]:
-            return await pipe.hget(key, reminder.id), await pipe.hlen(key)
+        async def read(pipe: Pipe) -> dict[bytes, bytes]:
+            records: dict[bytes, bytes] = await pipe.hgetall(key)
+            return records
 
-        def write(pipe: Pipe, found: tuple[bytes | None, int]) -> Reminder:
-            there, count = found
-            if there is not None:
+        def write(pipe: Pipe, records: dict[bytes, bytes]) -> Reminder:
+            if there := records.get(reminder.id.encode()):
                 return _decode(there)
-            if count >= self._per_user:
+            known = decode_all("reminder", records.values(), _decoder.decode)
+            if sum(not each.resolved for each in known) >= self._per_user:
                 raise TooMany(
-                    f"There are already {self._per_user} reminders.",
+                    f"There are already {self._per_user} reminders and notes.",
                     retry_after_s=BUSY_S,
                     hint="Cancel some that are no longer needed.",
                 )
@@ -71,7 +69,7 @@ class ReminderRepository(RedisStore):
         return await self._client.transact(key, read=read, write=write)
 
     async def all_of(self, owner: str) -> list[Reminder]:
-        """Return all of a user's reminders, the next one first."""
+        """Return all of a user's reminders and notes, the next one first."""
         raw = await self._client.call(lambda redis: redis.hvals(_records(owner)))
         reminders = decode_all("reminder", raw, _decoder.decode)
         return sorted(reminders, key=lambda reminder: reminder.due or reminder.at)
@@ -89,28 +87,6 @@ class ReminderRepository(RedisStore):
     async def remove(self, owner: str, reminder_id: str) -> Reminder | None:
         """Delete a reminder and return what it was; None when there is no such one."""
         return (await self.update(owner, reminder_id, lambda _: None))[0]
-
-    async def move(self, owner: str, to: str) -> None:
-        """Give a user's reminders to another; of those for which there is no room, the latest are deleted."""
-        source, target = _records(owner), _records(to)
-
-        async def read(pipe: Pipe) -> tuple[list[bytes], set[bytes]]:
-            return await pipe.hvals(source), set(await pipe.hkeys(target))
-
-        def write(pipe: Pipe, found: tuple[list[bytes], set[bytes]]) -> None:
-            records, there = found
-            theirs = sorted(decode_all("reminder", records, _decoder.decode), key=lambda reminder: reminder.wakes_at)
-            new = [reminder for reminder in theirs if reminder.id.encode() not in there]
-            room = max(0, self._per_user - len(there))
-            for reminder in new[:room]:
-                _write(pipe, msgspec.structs.replace(reminder, owner=to))
-            if len(new) > room:
-                log.warning("%d reminders had no room when their user signed in", len(new) - room)
-            for reminder in theirs:
-                pipe.hdel(source, reminder.id)
-                pipe.zrem(DUE, _member(owner, reminder.id))
-
-        await self._client.transact(source, target, read=read, write=write)
 
     async def erase(self, owner: str) -> None:
         """Delete all reminders of that user."""
@@ -156,8 +132,12 @@ class ReminderRepository(RedisStore):
 
 
 def _write(pipe: Pipe, reminder: Reminder) -> None:
+    """Queue the record and its place in the schedule."""
     pipe.hset(_records(reminder.owner), reminder.id, msgspec.json.encode(reminder))
-    pipe.zadd(DUE, {_member(reminder.owner, reminder.id): reminder.wakes_at})
+    if reminder.wakes_at:
+        pipe.zadd(DUE, {_member(reminder.owner, reminder.id): reminder.wakes_at})
+    else:
+        pipe.zrem(DUE, _member(reminder.owner, reminder.id))
 
 
 def _decode(raw: bytes) -> Reminder:

@@ -83,9 +83,6 @@ class LangSmithTraces:
         """Send what waits to be sent, so that `delete_traces`, which comes next, reaches it."""
         await asyncio.to_thread(self.delivery.settle, ERASE_AFTER_S)
 
-    async def move(self, user_id: str, to: str, /) -> None:
-        """Leave the traces where they are: an erasure reaches those of the visitors that a user was, too."""
-
     async def delete_traces(self, user_id: str) -> None:
         """Have LangSmith delete the user's traces, and look whether any is left. May be repeated.
 

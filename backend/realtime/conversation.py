@@ -31,11 +31,6 @@ class Conversation:
     def __repr__(self) -> str:
         return f"Conversation({len(self)} items)"
 
-    @property
-    def last(self) -> str | None:
-        """The id of the newest item."""
-        return self._items[-1].id if self._items else None
-
     def append(self, item: Item) -> str | None:
         """Put `item` last; return the id of the one before it. Raises `Fault`."""
         return self.insert(item, None)
@@ -113,8 +108,7 @@ class Conversation:
         del self._items[0]
 
     def _place_after(self, item_id: str) -> int:
-        for number, item in enumerate(self._items):
-            if item.id == item_id:
-                return number + 1
-        message = f"Item with item_id not found: {item_id[:64]}."
-        raise Fault(message, code="item_not_found", param="previous_item_id")
+        if (item := self.get(item_id)) is None:
+            message = f"Item with item_id not found: {item_id[:64]}."
+            raise Fault(message, code="item_not_found", param="previous_item_id")
+        return self._items.index(item) + 1

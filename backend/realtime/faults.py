@@ -1,6 +1,6 @@
-"""What a client did wrong, in the words of the Realtime API.
+"""The mistakes of a client, in the words of the Realtime API.
 
-The one that carries out client events answers a `Fault` with an `error` event, and the session goes on.
+A `Fault` is answered with an `error` event, and the session goes on.
 """
 
 from __future__ import annotations
@@ -51,37 +51,37 @@ def error_event(
 
 
 def not_json(why: str = "The event is not valid JSON.") -> Fault:
-    """A message that cannot be read."""
+    """Return the fault of a message that cannot be read."""
     return Fault(why, code="invalid_json")
 
 
 def no_event(why: str) -> Fault:
-    """A message that is JSON, and no event."""
+    """Return the fault of a message that is JSON, and no event."""
     return Fault(why, code="invalid_event")
 
 
 def missing(param: str) -> Fault:
-    """A required field is not there."""
+    """Return the fault of a required field that is not there."""
     return Fault(f"Missing required parameter: '{param}'.", code="missing_required_parameter", param=param)
 
 
 def invalid(param: str, message: str) -> Fault:
-    """A field has a value that is not allowed."""
+    """Return the fault of a field with a value that is not allowed."""
     return Fault(f"Invalid value for '{param}': {message}", code="invalid_value", param=param)
 
 
 def invalid_type(param: str, wanted: str) -> Fault:
-    """A field has the wrong JSON type."""
+    """Return the fault of a field with the wrong JSON type."""
     return Fault(f"Invalid type for '{param}': expected {wanted}.", code="invalid_type", param=param)
 
 
 def unknown(param: str) -> Fault:
-    """A field the API does not have: often one of the beta protocol's."""
+    """Return the fault of a field the API does not have: often one of the beta protocol's."""
     return Fault(f"Unknown parameter: '{param}'.", code="unknown_parameter", param=param)
 
 
 def active_response(response_id: str = "") -> Fault:
-    """A second reply was asked for while one is being made."""
+    """Return the fault of asking for a second reply while one is being made."""
     named = f": {response_id}" if response_id else ""
     return Fault(
         f"Conversation already has an active response in progress{named}. "
@@ -91,12 +91,12 @@ def active_response(response_id: str = "") -> Fault:
 
 
 def nothing_to_cancel() -> Fault:
-    """No reply is being made that could be cancelled."""
+    """Return the fault of cancelling where no reply is being made."""
     return Fault("Cancellation failed: no active response found", code=NOTHING_TO_CANCEL)
 
 
 def nothing_to_commit(least_ms: int, there_ms: int) -> Fault:
-    """There is less audio than a turn needs."""
+    """Return the fault of a commit with less audio than a turn needs."""
     return Fault(
         f"Error committing input audio buffer: buffer too small. Expected at least {least_ms}ms of audio, "
         f"but buffer only has {there_ms}ms of audio.",

@@ -6,6 +6,8 @@ import binascii
 from collections.abc import Collection, Mapping
 from typing import Any
 
+from backend.errors import CallerError
+from backend.media.pictures import checked_picture
 from backend.realtime.faults import invalid, invalid_type, missing, unknown
 
 ITEM_ID_LIMIT = 32
@@ -100,6 +102,14 @@ def metadata(value: Any, param: str) -> dict[str, str] | None:
         if len(key) > 64 or len(text(each, f"{param}.{key}")) > 512:
             raise invalid(f"{param}.{key}", "keys hold up to 64 characters, values up to 512.")
     return dict(pairs)
+
+
+def picture(value: Any, param: str) -> str:
+    """Return the data URL of a picture, if it is one that models take."""
+    try:
+        return checked_picture(text(value, param))
+    except CallerError as error:
+        raise invalid(param, f"{error} {error.hint}") from None
 
 
 def audio_of(encoded: str, param: str = "audio") -> bytes:

@@ -19,5 +19,5 @@ class Ids:
 
 
 def random_id(prefix: str) -> str:
-    """Return an id that nobody can guess, unique among all processes."""
+    """Return an id that cannot be guessed, unique among all processes."""
     return f"{prefix}_{secrets.token_hex(10)}"

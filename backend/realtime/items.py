@@ -89,7 +89,7 @@ class Item:
 
     @property
     def has_audio(self) -> bool:
-        """Whether the client has put audio in, or its transcript."""
+        """Return whether the client has put audio in, or its transcript."""
         return any(part["type"].endswith("_audio") for part in self.parts)
 
     def without_pictures(self) -> None:

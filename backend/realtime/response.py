@@ -19,7 +19,7 @@ Event = dict[str, Any]
 
 @dataclass(slots=True)
 class Response:
-    """What is shown of one response, and the events about its items."""
+    """The public side of one response, and the events about its items."""
 
     id: str
     modality: str
@@ -32,30 +32,30 @@ class Response:
     output: list[Item] = field(default_factory=list)
 
     def created(self) -> Event:
-        """It exists."""
+        """Return the event that shows a new response."""
         return {"type": "response.created", "response": self._shown("in_progress")}
 
     def add(self, item: Item, previous: str | None) -> Iterator[Event]:
-        """An item of it begins, behind item `previous` of the conversation."""
+        """Yield the events of an item that begins, behind item `previous` of the conversation."""
         self.output.append(item)
         yield self._of(self.place(item), "response.output_item.added", item=item.shown())
         if self.conversation is not None:
             yield {"type": "conversation.item.added", "previous_item_id": previous, "item": item.shown()}
 
     def open(self, item: Item, previous: str | None) -> Iterator[Event]:
-        """A message of it begins; `item` has no content yet."""
+        """Yield the events of a message that begins; `item` has no content yet."""
         yield from self.add(item, previous)
         item.kind = "output_text" if self.modality == "text" else "output_audio"
         yield self.of_part(item, "response.content_part.added", part=_part(item, ""))
 
     def words(self, item: Item, delta: str, **more: Any) -> Event:
-        """More words of a message."""
+        """Return the event of more words of a message."""
         item.words += delta
         stream = "output_audio_transcript" if item.kind == "output_audio" else "output_text"
         return self.of_part(item, f"response.{stream}.delta", delta=delta, **more)
 
     def sound(self, item_id: str, index: int, delta: str | bytes) -> Event:
-        """More sound of a message: base64, or bytes that are encoded with the event."""
+        """Return the event of more sound of a message: base64, or bytes that are encoded with the event."""
         return {
             "type": "response.output_audio.delta",
             "response_id": self.id,
@@ -66,7 +66,7 @@ class Response:
         }
 
     def call(self, item: Item, previous: str | None, arguments: str, chunk: int) -> Iterator[Event]:
-        """A function call of it, whole; its arguments come in pieces of `chunk` characters."""
+        """Yield the events of a whole function call; its arguments come in pieces of `chunk` characters."""
         yield from self.add(item, previous)
         for start in range(0, len(arguments), chunk):
             delta = arguments[start : start + chunk]
@@ -77,7 +77,7 @@ class Response:
         yield from self.finish(item, previous, "completed")
 
     def close(self, item: Item, previous: str | None, status: str) -> Iterator[Event]:
-        """A message of it ends, whole (`completed`) or cut (`incomplete`)."""
+        """Yield the events of a message that ends, whole (`completed`) or cut (`incomplete`)."""
         if item.kind == "output_audio":
             yield self.of_part(item, "response.output_audio.done")
             yield self.of_part(item, "response.output_audio_transcript.done", transcript=item.words)
@@ -87,14 +87,14 @@ class Response:
         yield from self.finish(item, previous, status)
 
     def finish(self, item: Item, previous: str | None, status: str) -> Iterator[Event]:
-        """An item of it ends."""
+        """Yield the events of an item that ends."""
         item.status = status
         if self.conversation is not None:
             yield {"type": "conversation.item.done", "previous_item_id": previous, "item": item.shown()}
         yield self._of(self.place(item), "response.output_item.done", item=item.shown())
 
     def done(self, status: str, details: Event | None, usage: Event | None) -> Event:
-        """It is over."""
+        """Return the event that shows the response at its end."""
         return {"type": "response.done", "response": self._shown(status, details, usage)}
 
     def place(self, item: Item) -> int:

@@ -81,14 +81,14 @@ NULLABLE = frozenset({"tracing", "prompt"})
 
 @dataclass(frozen=True, slots=True)
 class Takes:
-    """What an end takes of a client, less than the API or more."""
+    """The fields that an end takes of a client, less than the API or more."""
 
     formats: tuple[str, ...] = FORMATS[:1]
     """Of audio."""
     mcp: bool = True
     """Tools of MCP servers."""
     unknown: bool = False
-    """Fields that nobody knows: they change nothing. Otherwise they are refused, as the API refuses them."""
+    """Unknown fields: they change nothing. Otherwise they are refused, as the API refuses them."""
     reserved: frozenset[str] = frozenset()
     """Names that a tool cannot have."""
     own: Mapping[str, tuple[object, ...]] = field(default_factory=dict)
@@ -213,12 +213,12 @@ class RealtimeSession:
 
     @property
     def transcribes(self) -> bool:
-        """Whether the client wants the words of the caller."""
+        """Return whether the client wants the words of the caller."""
         return self._shown["audio"]["input"]["transcription"] is not None
 
     @property
     def gives_logprobs(self) -> bool:
-        """Whether the client asked how sure transcripts are."""
+        """Return whether the client asked how sure transcripts are."""
         return LOGPROBS in (self._shown.get("include") or ())
 
     @property

@@ -31,20 +31,14 @@ HEARD_ONLY = "The caller interrupted you, and of your last reply has heard only 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Capabilities:
-    """What a provider's model can do. A call asks this record, and never who the provider is."""
+    """The abilities of a provider's model. A call asks this record, and never who the provider is."""
 
     endpointers: frozenset[Endpointer]
     """Who may decide that the caller has finished."""
-    cancels: bool
-    """A reply under way can be cancelled. Where not, what still comes of it is dropped here."""
     truncates: bool
     """What the caller has not heard can be taken out of the conversation."""
-    restores: bool
-    """What was said on an earlier connection can be put back as messages."""
     delegates: bool
     """The model hands tasks to a backend by itself, rather than by tool calls."""
-    several_messages: bool
-    """One reply may hold several messages."""
     parallel_calls: bool
     """One reply may call several tools."""
     images: bool
@@ -52,7 +46,6 @@ class Capabilities:
     reasons: bool
     """It takes a reasoning effort."""
     input_rate_hz: int
-    output_rate_hz: int
     session_s: float
     """Seconds after which the provider ends a connection."""
     caches: bool = False
@@ -136,15 +129,15 @@ class Briefing:
 
 
 OnEvent = Callable[[ResponderEvent], None]
-"""Takes one of the provider's events on the event loop; returns at once and never raises."""
+"""Takes one of the provider's events on the event loop; returns without waiting and never raises."""
 
 
 class Responder(Protocol):
-    """One connection to a speech-to-speech model. `send_audio` and `send` return at once; their queue is bounded."""
+    """One connection to a speech-to-speech model. `send_audio` and `send` never wait; their queue is bounded."""
 
     @property
     def capabilities(self) -> Capabilities:
-        """What the model at the other end can do."""
+        """Return the abilities of the model at the other end."""
         ...
 
     @property

@@ -34,7 +34,7 @@ from backend.turns.events import ReplyStatus, ResponderEvent
 FATAL = frozenset({"insufficient_quota", "invalid_api_key", "account_deactivated", "billing_hard_limit_reached"})
 """Error codes after which no connection of this key will work."""
 BENIGN = frozenset({NOTHING_TO_CANCEL, NOTHING_TO_COMMIT})
-"""Races that are nobody's fault and cost nothing: both sides were right when they sent."""
+"""Harmless races: both sides were right when they sent."""
 QUIET_PURPOSES = frozenset({Purpose.NOTICE, Purpose.FILLER, Purpose.NUDGE, Purpose.GOODBYE, Purpose.GREETING})
 """Replies that must not call a tool."""
 CALL_NOTHING = "Do not call a tool in this reply."
@@ -43,7 +43,7 @@ CALL_NOTHING = "Do not call a tool in this reply."
 OUT_OF_BAND = "out_of_band"
 """The purpose of responses outside of the conversation, and the beginning of their requests."""
 SILENCES_KEPT = 8
-"""Items that the provider made of a caller's silence: nobody has said them."""
+"""Items that the provider made of a caller's silence: they were not said."""
 
 APPEND = b'{"type":"input_audio_buffer.append","event_id":"e%d","audio":%b}'
 sound_to_json = msgspec.json.Encoder().encode

@@ -1,9 +1,9 @@
-"""Which provider serves a call: the first healthy one, the next when it dies, and the better one again between turns.
+"""The choice of a call's provider: the first healthy one, the next when it dies, the better one again between turns.
 
-    a call begins      the first provider in the operator's order whose breaker is closed; if it cannot be reached, the
-                       next, at once
+    a call begins      the first provider in the operator's order with a closed breaker; if it cannot be reached, the
+                       next, without a pause
     its line dies      the same one again for `STAY_S`, since it knows the conversation; then the first healthy other
-    nobody is healthy  all of them in order, again and again, as long as the call has patience
+    none is healthy    all of them in order, again and again, as long as the call has patience
     it is mute         the first healthy other; not the mute one, in this call, while any other can be reached
     a better one is    dialled beside the line that stands, given the history, and taken between two turns
     back
@@ -168,7 +168,7 @@ class Providers:
         return frozenset.intersection(*(each.provider.capabilities.endpointers for each in self.monitored))
 
     def without(self, endpointer: Endpointer) -> list[str]:
-        """Return the names of those with whose model that one cannot decide."""
+        """Return the names of those that have a model with which that one cannot decide."""
         named = {each.provider.name: each.provider.capabilities for each in self.monitored}
         return [name for name, can in named.items() if endpointer not in can.endpointers]
 

@@ -1,4 +1,4 @@
-"""What a Realtime server tells of tokens and rate limits, read into our types. Pure."""
+"""Tokens and rate limits as a Realtime server reports them, read into our types. Pure."""
 
 from __future__ import annotations
 

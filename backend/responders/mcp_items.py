@@ -1,6 +1,6 @@
 """MCP servers that OpenAI calls by itself: how they are named to it, and what it tells of its calls. Pure.
 
-    response.output_item.added    mcp_call               a call begins: `ToolCalled`, whose result stays there
+    response.output_item.added    mcp_call               a call begins: `ToolCalled`, its result stays there
     response.output_item.done,    mcp_call               it has ended, well or badly: `ProviderToolEnded`
     conversation.item.done
     conversation.item.added       mcp_call               one that was agreed to begins: `ProviderToolBegun`
@@ -39,7 +39,7 @@ class ToolFilter(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_d
 
 
 class ApprovalFilter(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Which tools are asked about, and which are not."""
+    """The tools that are asked about, and those that are not."""
 
     always: ToolFilter | None = None
     never: ToolFilter | None = None

@@ -20,16 +20,12 @@ def capabilities_of(model: str) -> Capabilities:
     reasons, is_openais = REASONS.match(model) is not None, model.startswith("gpt-realtime")
     return Capabilities(
         endpointers=frozenset({"local", "provider"}),
-        cancels=True,
         truncates=True,
-        restores=True,
         delegates=False,
-        several_messages=reasons,
         parallel_calls=reasons,
         images=is_openais,
         reasons=reasons,
         input_rate_hz=24_000,
-        output_rate_hz=24_000,
         session_s=SESSION_S,
         out_of_band=True,
         caches=is_openais,

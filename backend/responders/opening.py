@@ -1,4 +1,4 @@
-"""What opening a provider of the Responder gives: the provider, and what the server needs to know of it."""
+"""An opened provider of the Responder, and what the server needs to know of it."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class OpenedProvider:
     has_models: bool = True
     """The Thinkers can be answered there, by its key."""
     most_calls: int = 0
-    """Calls it serves at once; 0: any number."""
+    """Calls it serves at the same time; 0: any number."""
     without_model: bool = False
     """No language model is behind it: who routes, and what tools are asked, is decided otherwise."""
     warm_up: WarmUp | None = None

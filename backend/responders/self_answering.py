@@ -1,8 +1,8 @@
 """The codec of a provider that finds turns by itself and answers each of them without being asked.
 
-Our wish for an answer is therefore not sent but matched with the reply that comes by itself, whose metadata names no
+Our wish for an answer is therefore not sent but matched with the reply that comes by itself: its metadata names no
 request of ours; until we wish for it, it is held back, and a turn that the call ignores has been answered there all
-the same, unheard. What the caller talks over ends there at once.
+the same, unheard. What the caller talks over ends there immediately.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from backend.turns.commands import Purpose, ResponderCommand
 from backend.turns.events import ResponderEvent
 
 HELD_LIMIT = 2_000
-"""Events of a reply that nobody has asked for yet; one that is longer is dropped."""
+"""Events of a reply that was not asked for yet; one that is longer is dropped."""
 
 
 class SelfAnsweringCodec(RealtimeCodec):
@@ -26,7 +26,7 @@ class SelfAnsweringCodec(RealtimeCodec):
     def __init__(self, voice: Voice, capabilities: Capabilities) -> None:
         super().__init__(voice, capabilities)
         self._due = False
-        """A turn is over, and nobody has wished for its answer yet."""
+        """A turn is over, and its answer was not wished for yet."""
         self._wish = ""
         """The request that the next reply that comes by itself answers."""
         self._open = ""
@@ -95,7 +95,7 @@ class SelfAnsweringCodec(RealtimeCodec):
         self._held_id, self._held = "", []
 
     def _drop(self) -> None:
-        """Forget the reply that nobody wished for, and the wish for one that has not come."""
+        """Forget the reply that was not wished for, and the wish for one that has not come."""
         self._due, self._wish, self._held_id, self._held = False, "", "", []
 
     def _cut_off(self) -> list[ResponderEvent]:

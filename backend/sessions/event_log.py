@@ -3,6 +3,9 @@
 Publishing never waits and never fails. Each reader keeps only the number of the last event it has seen, so a
 slow reader costs no more than the events it was given last; one that falls out of the log learns how many events it
 missed.
+
+An event's name on the page is the tag of its type, and its fields are its data, as `docs/api.md` lists them; `_data`
+has what differs from that. Messages of other processes arrive as JSON (a `PageMessage`) and are passed on as they are.
 """
 
 from __future__ import annotations
@@ -10,16 +13,18 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from itertools import takewhile
 from typing import NamedTuple
 
 import msgspec
+from msgspec import Struct, to_builtins
 
-from backend.page_events import EventsMissed, PageEvent
+from backend import page_events as page
+from backend.citations import as_json
+from backend.runtime.json_objects import Json
 from backend.runtime.timer import Alarm
-from backend.sessions.page_json import LoggedEvent, PageMessage, page_message
 
 LOG_LIMIT = 2_000
 """Events kept of one session; an hour's call makes a few thousand, and a reader is seldom seconds behind."""
@@ -29,6 +34,26 @@ AT_ONCE = 100
 """Events a reader gets together."""
 BYTES_AT_ONCE = 64 * 1024
 """Bytes of JSON a reader gets together, unless a single event is larger."""
+
+
+ShowUser = Callable[[str, page.PageEvent], Awaitable[None]]
+"""Shows an event on every open page of the user with that id, in every process."""
+
+
+class PageMessage(NamedTuple):
+    """An event as the page receives it: the name of a server-sent event, and its JSON data."""
+
+    type: str
+    data: Json
+
+
+class LoggedEvent(Struct, frozen=True):
+    """One event of a session as the page receives it: `id` counts from 1, `at` is Unix time in seconds."""
+
+    id: int
+    type: str
+    at: float
+    data: Json
 
 
 class _Kept(NamedTuple):
@@ -55,7 +80,7 @@ class EventLog:
         closed = ", closed" if self._closed else ""
         return f"EventLog({len(self._events)} events, {self._bytes} bytes, last {self._last_id}{closed})"
 
-    def publish(self, event: PageEvent) -> None:
+    def publish(self, event: page.PageEvent) -> None:
         """Add `event` in its JSON form and wake the readers. After `close` it is dropped."""
         if not self._closed:
             self.append(page_message(event))
@@ -125,7 +150,7 @@ class EventLog:
             if events and size > BYTES_AT_ONCE:
                 break
             if event.id > seen + 1:
-                gap = page_message(EventsMissed(event.id - 1 - seen))
+                gap = page_message(page.EventsMissed(event.id - 1 - seen))
                 events.append(LoggedEvent(event.id - 1, gap.type, event.at, gap.data))
             seen = event.id
             events.append(event)
@@ -166,3 +191,50 @@ class _Reader:
     def _finish_wait(self, found: bool) -> None:
         if self._waiting and not self._waiting.done():
             self._waiting.set_result(found)
+
+
+def name_of(kind: type[page.PageEvent]) -> str:
+    """Return the name under which the page receives events of that type."""
+    return str(kind.__struct_config__.tag)
+
+
+def page_message(event: page.PageEvent) -> PageMessage:
+    """Return the name and the JSON data under which the page receives `event`."""
+    fields: Json = to_builtins(event)
+    name: str = fields.pop("type")
+    return PageMessage(name, _data(event, fields))
+
+
+def shown_by(show: Callable[[str, str, Json], Awaitable[None]]) -> ShowUser:
+    """Return a function that sends a typed event through `show`, which takes a user id, a name and JSON data."""
+
+    async def show_event(user_id: str, event: page.PageEvent) -> None:
+        await show(user_id, *page_message(event))
+
+    return show_event
+
+
+def _data(event: page.PageEvent, fields: Json) -> Json:
+    """Return the data of an event: its fields, but for records within it that are spread out."""
+    match event:
+        case page.UserItemAdded():
+            return {"role": "user", "item_id": event.item_id, "delta": "", "previous_item_id": event.previous_item_id}
+        case page.ReplyWorded():
+            return {"role": "assistant"} | fields
+        case page.ThinkerChanged(work=work):
+            data: Json = {"call_id": fields.pop("call_id"), "event": fields.pop("event")}
+            shown: Json = fields.pop("work", {})
+            if work is not None and work.source:
+                shown = shown | {"citations": as_json(work.citations)}
+            else:
+                shown.pop("citations", None)
+            return data | shown | fields
+        case page.NoticeChanged():
+            return {"id": fields.pop("id"), **fields.pop("content", {}), **fields}
+        case page.TaskChanged():
+            found: Json = fields.pop("result", {})
+            return fields | found | ({"citations": as_json(event.result.citations)} if event.result else {})
+        case page.ChatTurnFinished(reply):
+            return dict(reply)
+        case _:
+            return {name: list(value) if type(value) is tuple else value for name, value in fields.items()}

@@ -6,7 +6,8 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 from backend.errors import TransportLost
-from backend.sessions.registry import Session, SessionRegistry
+from backend.sessions.registry import SessionRegistry
+from backend.sessions.session import Session
 from backend.transports.base import Transport
 
 ANSWER_WITHIN_S = 10

@@ -12,7 +12,7 @@ from backend.errors import BadRequest
 from backend.media.frame import Frame
 from backend.media.playout import OnPlayed
 from backend.page_events import PageEvent
-from backend.sessions.registry import Session
+from backend.sessions.session import Session
 from backend.transports.base import Transport
 from backend.turns.events import Event
 

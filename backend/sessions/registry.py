@@ -4,35 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import secrets
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from enum import StrEnum
-from functools import partial
-from typing import NotRequired, Protocol, TypedDict
+from collections.abc import Awaitable, Callable
 
-from msgspec import convert, to_builtins
+from msgspec.structs import replace
 
-from backend.access.reach import PUBLIC, Reach
 from backend.errors import BadRequest, NotFound, NotTheirs, Overloaded, TooMany
-from backend.media.endpointing import Levels
-from backend.page_events import (
-    ErrorShown,
-    PageEvent,
-    ReplyWorded,
-    SessionEnded,
-    ThinkerChanged,
-    TranscriptCompleted,
-    TranscriptInterrupted,
-)
+from backend.page_events import SessionEnded
 from backend.runtime.supervisor import cancel_all
-from backend.sessions.event_log import EventLog
-from backend.sessions.page_json import LoggedEvent, PageMessage
-from backend.sessions.transcript import Transcript
+from backend.sessions.event_log import LoggedEvent, PageMessage
+from backend.sessions.session import Session, SessionDescription, SessionRequest, SessionState
 from backend.transports.base import Transport
-from backend.turns.call_options import CallOptions
-from backend.turns.commands import CancelReply, Command, DeleteItem, TruncateItem
-from backend.turns.events import Event
 
 log = logging.getLogger(__name__)
 
@@ -40,91 +22,9 @@ KEEP_ENDED_S = 600
 """Seconds an ended session can still be read."""
 CONNECT_WITHIN_S = 15
 """Seconds a reserved session waits for its transport."""
-QUEUES = ("responder_messages", "microphone_frames", "playback_ms")
-"""A call's bounded queues, as /metrics names them."""
 END_WITHIN_S = 8
 """Seconds a call may take to end in order before it is cancelled."""
 NO_SESSION_HINT = "It may have ended. Connect again."
-
-
-class SessionState(StrEnum):
-    """A session's life, in order."""
-
-    RESERVED = "reserved"
-    LIVE = "live"
-    ENDED = "ended"
-
-
-class SessionDescription(TypedDict):
-    """A session as `GET /api/sessions/{id}` shows it; times are Unix times in seconds."""
-
-    session_id: str
-    conversation_id: str
-    state: str
-    since: float
-    ended_at: float | None
-    ended_reason: str | None
-    responder: str
-    transport: str | None
-    counts: dict[str, int]
-    owner: NotRequired[str]
-    """Only where an operator sees it."""
-
-
-class HandedOver(TypedDict):
-    """A reserved session on its way to another process."""
-
-    session_id: str
-    owner: str
-    conversation_id: str
-    interruptions: NotRequired[bool]
-    """Left out by a version that does not know of it."""
-    record: NotRequired[bool]
-    reach: NotRequired[dict[str, object]]
-
-
-class LiveCall(Protocol):
-    """A running call, as the rest of the server uses it."""
-
-    def type_text(self, text: str, pictures: Sequence[str] = ()) -> None:
-        """Put typed input, and pictures, into the conversation."""
-
-    def cancel_thinker(self, call: str) -> None:
-        """Stop the work on a tool call."""
-
-    def say_answer(self, call: str) -> None:
-        """Speak an answer that came too late."""
-
-    def allow_interruptions(self, allowed: bool) -> None:
-        """Set whether the caller's voice may interrupt replies."""
-
-    def record(self, on: bool) -> str:
-        """Record the call from now on, or no more; return the recording's id."""
-
-    def choose(self, options: CallOptions) -> None:
-        """Go on with what the caller's program has chosen."""
-
-    def submit(self, event: Event) -> None:
-        """Take what the caller's program has decided; before the Responder is there, it is kept for it."""
-
-    def correct(self, command: TruncateItem | DeleteItem | CancelReply) -> None:
-        """Tell the Responder what the caller's program knows better. Raises `BadRequest` where it cannot forget."""
-
-    def hang_up(self, reason: str) -> None:
-        """End in order, soon."""
-
-    def depths(self) -> Mapping[str, float]:
-        """Return how full the call's queues are, by the names in `QUEUES`."""
-
-
-class CallFollower(Protocol):
-    """Acts on a call, and learns each of its steps, as the other end of a protocol of its own."""
-
-    def attach(self, control: LiveCall) -> None:
-        """Act on this call: it runs from now on."""
-
-    def follow(self, event: Event | None, commands: Sequence[Command]) -> None:
-        """Learn of an event (None: a deadline) and the commands it leads to, before they are carried out."""
 
 
 class Watcher:
@@ -138,96 +38,6 @@ class Watcher:
 
     def on_removal(self, session: Session) -> None:
         """Note a session that is forgotten here, or has moved to another process."""
-
-
-class Session:
-    """One session: its owner, its event log, its transcript, and the live call while there is one."""
-
-    def __init__(
-        self,
-        owner: str,
-        responder: str,
-        conversation_id: str | None = None,
-        *,
-        session_id: str | None = None,
-        interruptions: bool = True,
-        record: bool = False,
-        reach: Reach = PUBLIC,
-        on_event: Callable[[Session, LoggedEvent], None] | None = None,
-    ) -> None:
-        """`conversation_id` names a conversation to continue; None begins a new one."""
-        self.id = session_id or secrets.token_urlsafe(16)
-        self.owner = owner
-        self.continues = conversation_id is not None
-        self.conversation_id = conversation_id or secrets.token_urlsafe(16)
-        self.responder = responder
-        self.interruptions = interruptions
-        """Whether the caller's voice may interrupt replies."""
-        self.record = record
-        """Whether the caller has agreed that the call is recorded from its beginning."""
-        self.shared = False
-        """Whether somebody takes part with the session's token alone: nothing of the owner's own is used then."""
-        self.reach = reach
-        """The tools within the caller's reach; the public ones once somebody takes part with the session's token."""
-        self.opened_at = time.time()
-        self.ended_at: float | None = None
-        self.ended_reason: str | None = None
-        self.state = SessionState.RESERVED
-        self.transport: str | None = None
-        self.event_log = EventLog(on_event=partial(on_event, self) if on_event else None)
-        self.transcript = Transcript()
-        self.counts = {"turns": 0, "replies": 0, "interruptions": 0, "thinkers": 0, "errors": 0}
-        self.call: LiveCall | None = None
-        self.options: CallOptions | None = None
-        """What the caller's program has chosen; None where it cannot choose."""
-        self.follower: CallFollower | None = None
-        """Gets each step of the call, for a program that speaks another protocol than our page's."""
-        self.levels: Levels | None = None
-        """The detector's scores, for those who watch; None without local endpointing, and before the call."""
-
-    def __repr__(self) -> str:
-        return f"Session({self.id[:6]}… {self.state} {self.counts})"
-
-    def live_call(self) -> LiveCall:
-        """Return the live call. Raises `BadRequest` when there is none."""
-        if self.call is None:
-            raise BadRequest("This session has no live call.", hint="Connect first, then type.")
-        return self.call
-
-    def share(self) -> None:
-        """Note that somebody takes part who has the session's token alone, which opens this call and nothing else."""
-        self.shared, self.reach = True, PUBLIC
-
-    def publish(self, event: PageEvent) -> None:
-        """Enter `event` into the transcript and the counts, and log it for the page."""
-        settled_again = isinstance(event, TranscriptCompleted) and self.transcript.is_settled(event.item_id)
-        self.transcript.record(event)
-        match event:
-            case TranscriptCompleted("user") if not settled_again:
-                self.counts["turns"] += 1
-            case ReplyWorded():
-                self.counts["replies"] += 1
-            case TranscriptInterrupted():
-                self.counts["interruptions"] += 1
-            case ThinkerChanged(stage="routed"):
-                self.counts["thinkers"] += 1
-            case ErrorShown():
-                self.counts["errors"] += 1
-        self.event_log.publish(event)
-
-    def describe(self) -> SessionDescription:
-        """Return what `GET /api/sessions/{id}` shows."""
-        return {
-            "session_id": self.id,
-            "conversation_id": self.conversation_id,
-            "state": self.state,
-            "since": self.opened_at,
-            "ended_at": self.ended_at,
-            "ended_reason": self.ended_reason,
-            "responder": self.responder,
-            "transport": self.transport,
-            "counts": dict(self.counts),
-        }
 
 
 RunCall = Callable[[Session, Transport], Awaitable[str]]
@@ -279,21 +89,8 @@ class SessionRegistry:
         """Return how much waits in that queue of all live calls together."""
         return sum(session.call.depths()[queue] for session in self._sessions.values() if session.call)
 
-    def reserve(
-        self,
-        owner: str,
-        conversation_id: str | None = None,
-        *,
-        interruptions: bool | None = None,
-        record: bool = False,
-        reach: Reach = PUBLIC,
-        session_id: str | None = None,
-    ) -> Session:
-        """Return a new session for `owner`, to be connected within 15 s, of one of their conversations or of a new one.
-
-        `interruptions` is whether the caller's voice may interrupt replies; None: what is usual in this registry.
-        `record`: its caller agrees to a recording. `session_id` None: a random one. Raises `TooMany` at a limit.
-        """
+    def reserve(self, asked: SessionRequest) -> Session:
+        """Return a new session, to be connected within 15 s. Raises `TooMany` at a limit."""
         if self.closing:
             raise Overloaded(
                 "The server is shutting down.", retry_after_s=10, hint="Try again: another server may answer."
@@ -301,19 +98,7 @@ class SessionRegistry:
         if self._cap and self.live >= self._cap:
             raise TooMany("All lines are busy.", retry_after_s=15, hint="Try again shortly, or raise SESSION_CAP.")
         self._admit()
-        allowed = self._interruptions if interruptions is None else interruptions
-        return self._reserved(
-            Session(
-                owner,
-                self._responder,
-                conversation_id,
-                session_id=session_id,
-                interruptions=allowed,
-                record=record,
-                reach=reach,
-                on_event=self._on_event,
-            )
-        )
+        return self.adopt(asked)
 
     def connect(self, session: Session, transport: Transport, kind: str) -> None:
         """Start the call of a reserved session over `transport`, in a task this registry owns."""
@@ -323,35 +108,29 @@ class SessionRegistry:
         self.watcher.on_change(session)
         self._tasks[session.id] = asyncio.create_task(self._run(session, transport), name=f"call {session.id[:6]}")
 
-    def hand_over(self, session: Session) -> HandedOver:
+    def hand_over(self, session: Session) -> SessionRequest:
         """Release a reserved session, for another process to `adopt`. Raises `BadRequest` once it is connected."""
         self._end_reservation(session)
         self._forget(session)
         session.event_log.close()
-        return {
-            "session_id": session.id,
-            "owner": session.owner,
-            "conversation_id": session.conversation_id,
-            "interruptions": session.interruptions,
-            "record": session.record,
-            "reach": to_builtins(session.reach),
-        }
-
-    def adopt(self, handed: HandedOver) -> Session:
-        """Take over a reserved session that another process has handed over. Raises `TooMany` without a place."""
-        owner, conversation_id = handed["owner"], handed["conversation_id"]
-        return self._reserved(
-            Session(
-                owner,
-                self._responder,
-                conversation_id,
-                session_id=handed["session_id"],
-                interruptions=handed.get("interruptions", self._interruptions),
-                record=handed.get("record", False),
-                reach=convert(handed.get("reach", {}), Reach),
-                on_event=self._on_event,
-            )
+        return SessionRequest(
+            session.owner,
+            session.conversation_id,
+            session.interruptions,
+            session.record,
+            session.reach,
+            session.id,
         )
+
+    def adopt(self, asked: SessionRequest) -> Session:
+        """Take over a reserved session that another process has handed over: it was admitted there."""
+        if asked.interruptions is None:
+            asked = replace(asked, interruptions=self._interruptions)
+        session = Session(asked, self._responder, self._on_event)
+        self._sessions[session.id] = session
+        self._later(session, CONNECT_WITHIN_S, self._expire_reservation)
+        self.watcher.on_change(session)
+        return session
 
     def find(self, session_id: str) -> Session:
         """Return the session, live or lately ended. Raises `NotFound`."""
@@ -417,12 +196,6 @@ class SessionRegistry:
         for timer in self._timers.values():
             timer.cancel()
         self._timers.clear()
-
-    def _reserved(self, session: Session) -> Session:
-        self._sessions[session.id] = session
-        self._later(session, CONNECT_WITHIN_S, self._expire_reservation)
-        self.watcher.on_change(session)
-        return session
 
     def _end_reservation(self, session: Session) -> None:
         if session.state is not SessionState.RESERVED or session.id in self._tasks:

@@ -23,9 +23,6 @@ SHARED = "shared"
 FINGERPRINT_TTL_S = 90 * 86_400
 """Seconds a browser's fingerprint is kept; after that the browser has changed anyway."""
 
-SESSION_OWNED_S = 2 * 86_400
-"""Seconds a session is listed as its user's, from its beginning and again from its end: longer than it is kept."""
-
 _message_decoder = msgspec.json.Decoder(Message)
 
 
@@ -43,16 +40,6 @@ def conversation_of(user_id: str, key: str) -> str | None:
 def holds_list(key: str) -> bool:
     """Return whether the value at `key` is a Redis list, as a conversation is."""
     return re.match(r"user:[^:]*:conversation:", key) is not None
-
-
-def summary(session_id: str) -> str:
-    """Return the key of an ended session's summary."""
-    return f"session:{session_id}:summary"
-
-
-def of_session(session_id: str) -> list[str]:
-    """Return every key a session can have; a new one is added here, so that it is deleted with the rest."""
-    return [summary(session_id)]
 
 
 def context(user_id: str) -> str:
@@ -73,14 +60,6 @@ def cached(scope: str, key: str) -> str:
 def fingerprint(value: str) -> str:
     """Return the key of the user id a browser was last seen as."""
     return f"fingerprint:{value}"
-
-
-def renamed(key: str, user_id: str, to: str) -> str:
-    """Return the key under which another user has what `user_id` has under `key`; empty: nobody else may have it."""
-    start = f"user:{user_id}:"
-    if key.startswith(start):
-        return f"user:{to}:{key[len(start) :]}"
-    return "" if key.startswith(fingerprint("")) else key
 
 
 def decode_messages(raw: Sequence[bytes]) -> list[Message]:

@@ -1,4 +1,4 @@
-"""The memory that outlives a call: conversations, users' contexts, session summaries and caches.
+"""The memory that outlives a call: conversations, users' contexts and caches.
 
 It is stored in Redis 6.2 or newer: an operator's server, an embedded one, or one in this process (`embedded`). Every
 method may raise `MemoryUnavailable`, after a second at most: callers go on without. Nothing here is ever awaited on the
@@ -35,8 +35,6 @@ HISTORY_TTL_S = 3600
 """Seconds a conversation is kept after its last message."""
 HISTORY_LIMIT = 200
 """Messages kept of one conversation; older ones are dropped."""
-SUMMARY_TTL_S = 86_400
-"""Seconds the summary of an ended session is kept."""
 
 ContextListener = Callable[[Json], None]
 """Gets a user's context as it is now; returns at once."""
@@ -56,7 +54,7 @@ Close = Callable[[], Awaitable[None]]
 
 
 class Memory(RedisStore):
-    """The memory of all users. Ids of users and sessions are opaque; texts are never logged.
+    """The memory of all users. Their ids are opaque; texts are never logged.
 
     It owns the Redis client, and calls `also_close` after closing it. A user's context is kept for `user_ttl_s` seconds
     after its last change; None: for good.
@@ -170,23 +168,6 @@ class Memory(RedisStore):
         pipe.zrem(keys.owned(user_id), key)
         await self._client.execute(pipe)
 
-    async def put_summary(self, session_id: str, summary: Json) -> None:
-        """Store the summary of an ended session at `session:{id}:summary`."""
-        await self._client.call(
-            lambda redis: redis.set(keys.summary(session_id), msgspec.json.encode(summary), ex=SUMMARY_TTL_S)
-        )
-
-    async def forget_session(self, session_id: str) -> None:
-        """Delete everything under `session:{id}:`."""
-        await self._client.call(lambda redis: redis.delete(*keys.of_session(session_id)))
-
-    async def own_session(self, session_id: str, user_id: str) -> None:
-        """Note whose session this is, so that it is exported and deleted with the user's data."""
-        until = int(time.time()) + keys.SESSION_OWNED_S
-        pipe = self._client.pipeline()
-        self._list_owned(pipe, user_id, dict.fromkeys(keys.of_session(session_id), until))
-        await self._client.execute(pipe)
-
     async def cache_get(self, scope: str, key: str) -> str | None:
         """Return a cached value of `scope` (`shared`, or a user's id: entries of that user alone), or None."""
         raw: bytes | None = await self._client.call(lambda redis: redis.get(keys.cached(scope, key)))
@@ -246,7 +227,7 @@ class Memory(RedisStore):
         return everything
 
     async def forget_user(self, user_id: str) -> None:
-        """Delete everything stored for a user: context, conversations, cache, sessions and fingerprints."""
+        """Delete everything stored for a user: context, conversations, cache and fingerprints."""
 
         async def forget(redis: Redis) -> None:
             owned = await redis.zrange(keys.owned(user_id), 0, -1)

@@ -119,14 +119,6 @@ class ModelCallLog(RedisStore):
         names = [model_calls_key(name) for name in await self._names(owner)]
         await self._client.call(lambda redis: redis.delete(_index_key(owner), *names))
 
-    async def move(self, owner: str, to: str) -> None:
-        """Give all of a user's entries to another."""
-        pipe = self._client.pipeline()
-        pipe.zunionstore(_index_key(to), (_index_key(owner), _index_key(to)), aggregate="MAX")
-        pipe.expire(_index_key(to), self._keep_s)
-        pipe.delete(_index_key(owner))
-        await self._client.execute(pipe)
-
     async def _write(self, scope: _Scope, entry: str) -> None:
         if scope.while_exists and not await self._client.call(lambda redis: redis.exists(scope.while_exists)):
             return  # erased while the model was still being asked

@@ -216,32 +216,6 @@ class TaskRepository(RedisStore):
         """Claim the search for lost tasks for this process; False when another has claimed it within `seconds`."""
         return bool(await self._client.call(lambda redis: redis.set(SWEEP, "1", nx=True, px=round(seconds * 1000))))
 
-    async def move(self, owner: str, to: str) -> None:
-        """Give all tasks of a user to another; open ones beyond `OPEN_LIMIT` are cancelled."""
-        names = await self._client.call(lambda redis: redis.zrange(owned_key(owner), 0, -1))
-        for raw in names:
-            await self._move_one(raw.decode(), owner, to)
-
-    async def _move_one(self, task_id: str, owner: str, to: str) -> None:
-        async def read(pipe: Pipe) -> tuple[Task | None, int]:
-            [task], theirs = await _read(pipe, [task_id]), await _all_of(pipe, to, 0)
-            return task, sum(each.open for each in theirs if each)
-
-        def write(pipe: Pipe, found: tuple[Task | None, int]) -> None:
-            task, open_now = found
-            pipe.zrem(owned_key(owner), task_id)
-            if task is None or task.owner != owner:  # expired
-                return
-            pipe.delete(fold_key(owner, task.kind, task.instruction))
-            moved = tasks.given(task, to, self._clock(), room=open_now < OPEN_LIMIT)
-            self._list(pipe, moved)
-            if task.open:
-                self._write(pipe, moved, "queued" if moved.open else "canceled", "")
-            else:  # its end was told, and counted, before
-                pipe.set(record_key(task_id), msgspec.json.encode(moved), keepttl=True)
-
-        await self._client.transact(record_key(task_id), owned_key(to), read=read, write=write)
-
     async def forget(self, owner: str) -> None:
         """Erase a user's tasks, which have been cancelled before, those that cannot be decoded included."""
 

@@ -132,11 +132,6 @@ class TaskService:
                 await self.cancel(owner, task.id)
         await self.repository.forget(owner)
 
-    async def move(self, owner: str, to: str) -> None:
-        """Give all of a user's tasks to another; those that run begin again, from the steps they have kept."""
-        await self.repository.move(owner, to)
-        await self.fair_queue.enqueue_of(to)
-
     async def list(self, owner: str, limit: int = 20) -> list[Task]:
         """Return the owner's newest tasks, newest first."""
         return await self.repository.all_of(owner, max(1, limit))

@@ -202,16 +202,6 @@ def canceled(task: Task, now: float) -> Task:
     return _ended(task, TaskState.CANCELED, now)
 
 
-def given(task: Task, to: str, now: float, *, room: bool) -> Task:
-    """Give the task to another user; a run of it is over, and begins again for them. Without `room` it is cancelled."""
-    task = replace(task, owner=to)
-    if not task.open:
-        return task
-    if not room:
-        return _ended(task, TaskState.CANCELED, now, error="There were too many tasks when you signed in.")
-    return replace(task, state=TaskState.QUEUED, ready_at=max(task.ready_at, now), changed_at=now, progress="")
-
-
 def owns(task: Task, run: int) -> None:
     """Raise `Superseded` unless that run is the one that has the task."""
     if task.state is not TaskState.RUNNING or task.run != run:

@@ -34,7 +34,7 @@ class OfflinePeer:
 
     @property
     def base_url(self) -> str:
-        """What `OPENAI_BASE_URL` should hold."""
+        """Return the value for `OPENAI_BASE_URL`."""
         return self.url + "/v1"
 
     @property
@@ -127,7 +127,7 @@ class MortalPeer:
         await self.peer.follow(script)
 
     def go(self) -> None:
-        """Die at once: connections break, and new ones are refused."""
+        """Die: connections break, and new ones are refused."""
         if self._process:
             self._process.kill()
             end(self._process)

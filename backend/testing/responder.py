@@ -13,7 +13,7 @@ from backend.turns.events import ResponderEvent
 
 
 class ScriptedResponder:
-    """A `Responder` whose provider is the test: `say` sends its events, `fail` breaks the connection."""
+    """A `Responder` with the test as its provider: `say` sends its events, `fail` breaks the connection."""
 
     def __init__(self, capabilities: Capabilities | None = None) -> None:
         """By default it can do what the newest models can."""
@@ -34,7 +34,7 @@ class ScriptedResponder:
 
     @property
     def backlog(self) -> int:
-        """Return 0: everything is sent at once."""
+        """Return 0: everything is sent directly."""
         return 0
 
     def say(self, *events: ResponderEvent) -> None:

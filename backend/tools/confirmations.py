@@ -162,10 +162,6 @@ class Confirmations(RedisStore):
         """Erase the user's questions and agreements."""
         await self._client.call(lambda redis: redis.delete(_key(user_id)))
 
-    async def move(self, user_id: str, to: str, /) -> None:
-        """Withdraw the user's questions and agreements: what a visitor agreed to is not what another user agrees to."""
-        await self.erase(user_id)
-
     def _follows(self, known: Confirmation, message: str) -> bool:
         """Return whether a message came after the question."""
         return known.message != message if message else self._clock() - known.asked_at >= HEARD_AFTER_S

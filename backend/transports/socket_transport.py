@@ -45,6 +45,8 @@ class SocketTransport(ABC):
 
     waits_for_receiver = True
     """Whether reading stops while nobody receives; else the newest frames are kept, and the stream is read on."""
+    queue_frames = QUEUE_FRAMES
+    orderly = ORDERLY
 
     def __init__(
         self, socket: WebSocket, *, lost_after_s: float | None = LOST_AFTER_S, send_within_s: float = SEND_WITHIN_S
@@ -53,7 +55,7 @@ class SocketTransport(ABC):
         self._socket = socket
         self._lost_after_s = lost_after_s
         self._send_within_s = send_within_s
-        self._queue = ReceiveQueue(QUEUE_FRAMES)
+        self._queue = ReceiveQueue(self.queue_frames)
         self._pending = bytearray()  # less than a frame
         self._dtx = DtxSilence(_now(), ahead_s=AHEAD_S)
         self._alarm = Alarm(self._fill)
@@ -74,12 +76,16 @@ class SocketTransport(ABC):
             asyncio.create_task(self._run(self._receive()), name="websocket in"),
             asyncio.create_task(self._run(self._send_slots()), name="websocket out"),
         ]
-        self._alarm.set(self._dtx.due)
-        self._queue.arrive()  # an accepted WebSocket is one whose caller answered, with its session's token
+        self._set_alarm()
+        self._arrive()
 
     def __repr__(self) -> str:
         state = "open" if self._open else "closed"
         return f"{type(self).__name__}({state}, {self._queue!r}, {self._playout!r}, {self._slots!r})"
+
+    def _arrive(self) -> None:
+        """Note that the caller is there: it has answered, with its session's token."""
+        self._queue.arrive()
 
     def listen_to_playback(self, on_playback: OnPlayback) -> None:
         self._on_playback = on_playback
@@ -132,7 +138,7 @@ class SocketTransport(ABC):
                 return
             if received["type"] == "websocket.disconnect":
                 self._open = False
-                orderly = received.get("code", NORMAL) in ORDERLY
+                orderly = received.get("code", NORMAL) in self.orderly
                 self._end(None if orderly else TransportLost("The caller's connection broke."))
                 return
             self._counts["messages_in"] += 1
@@ -155,21 +161,30 @@ class SocketTransport(ABC):
         """Send the last message, if there is one; the caller may be gone."""
 
     async def _receive_audio(self, pcm: bytes) -> None:
+        self._take_audio(pcm)
+        await self._give_way()
+
+    async def _give_way(self) -> None:
+        """Wait for the receiver, and for others: who sends faster than time does not get all of ours."""
+        if self.waits_for_receiver:
+            await self._queue.room()
+        await asyncio.sleep(0)
+
+    def _take_audio(self, pcm: bytes) -> None:
         self._pending += pcm
         whole = len(self._pending) - len(self._pending) % FRAME_BYTES
         frames = [Frame(bytes(self._pending[at : at + FRAME_BYTES])) for at in range(0, whole, FRAME_BYTES)]
         del self._pending[:whole]
-        if not frames:
-            return
-        self._queue.enqueue(frames)
-        self._dtx.delivered(len(frames), _now())
-        if self.waits_for_receiver:
-            await self._queue.room()
-        await asyncio.sleep(0)  # who sends faster than time does not get all of ours
+        if frames:
+            self._queue.enqueue(frames)
+            self._dtx.delivered(len(frames), _now())
 
     def _fill(self) -> None:
         """Put silence in the place of what the client does not send."""
         self._queue.enqueue(self._dtx.expire(_now()))
+        self._set_alarm()
+
+    def _set_alarm(self) -> None:
         if not self._queue.ended:
             self._alarm.set(self._dtx.due)
 

@@ -6,10 +6,9 @@ ignored.
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Callable
-from typing import Any, ClassVar, Generic, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 import msgspec
 from redis.asyncio import Redis
@@ -19,17 +18,7 @@ from backend.runtime.faults import decode_or_skip
 from backend.storage.client import Pipe, RedisStore
 from backend.storage.keys import readable
 
-log = logging.getLogger(__name__)
-
-
-class Listed(Protocol):
-    """A record of a list."""
-
-    @property
-    def id(self) -> str: ...
-
-
-T = TypeVar("T", bound=Listed)
+T = TypeVar("T")
 
 
 class UserLists(RedisStore, Generic[T]):
@@ -85,30 +74,6 @@ class UserLists(RedisStore, Generic[T]):
     async def erase(self, user_id: str) -> None:
         """Delete the user's list."""
         await self._client.call(lambda redis: redis.delete(self._key(user_id)))
-
-    async def move(self, user_id: str, to: str) -> None:
-        """Give a user's list to another, whose own records have precedence where there is no room for all."""
-        source, target = self._key(user_id), self._key(to)
-
-        async def read(pipe: Pipe) -> tuple[bytes | None, bytes | None]:
-            return await pipe.get(source), await pipe.get(target)
-
-        def write(pipe: Pipe, stored: tuple[bytes | None, bytes | None]) -> None:
-            (theirs, unreadable), (own, kept_unreadable) = map(self._decoded, stored)
-            known = {one.id for one in own}
-            new = self.combined([one for one in theirs if one.id not in known], own)
-            if lost := len(known | {one.id for one in theirs}) - len(new):
-                log.warning("%d %s had no room when their user signed in", lost, self.name)
-            if stored[0] is not None:
-                everything = [*kept_unreadable, *unreadable, *new]
-                pipe.set(target, msgspec.json.encode(everything), ex=self._ttl_s)
-                pipe.delete(source)
-
-        await self._client.transact(source, target, read=read, write=write)
-
-    def combined(self, theirs: list[T], own: list[T]) -> list[T]:
-        """Return a user's own records with those of the visitor they were, oldest first, within the bounds."""
-        raise NotImplementedError
 
     def _decoded(self, raw: bytes | None) -> tuple[list[T], list[msgspec.Raw]]:
         """Return the records that can be read, and the others as they are stored."""

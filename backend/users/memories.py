@@ -1,8 +1,8 @@
 """Memories: what a user wants remembered, in their own words, as short texts with tags.
 
-All memories of a user are stored under `user:{id}:memories` (a JSON list, oldest first), so that nobody else can name
-them and a search reads all at once. They are kept for good, or as long after their last change as everything known of
-a user. The empty user id has no memories.
+All memories of a user are stored under `user:{id}:memories` (a JSON list, oldest first), so that no other user can name
+them and a search reads all together. They are kept for good, or as long after their last change as everything known
+of a user. The empty user id has no memories.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class StoredMemory:
     format: Format = FORMAT
 
     def __repr__(self) -> str:
-        return f"StoredMemory({self.id}, {len(self.text)} characters)"  # and nobody's words
+        return f"StoredMemory({self.id}, {len(self.text)} characters)"  # without the user's words
 
 
 class Memories(UserLists[StoredMemory]):
@@ -98,14 +98,6 @@ class Memories(UserLists[StoredMemory]):
     async def erase(self, user_id: str) -> None:
         """Delete the user's memories and the vectors of all their texts."""
         await self._client.call(lambda redis: redis.delete(self._key(user_id), vectors_key(user_id)))
-
-    async def move(self, user_id: str, to: str) -> None:
-        """Give a user's memories to another; their vectors are made again."""
-        await super().move(user_id, to)
-        await self._client.call(lambda redis: redis.delete(vectors_key(user_id)))
-
-    def combined(self, theirs: list[StoredMemory], own: list[StoredMemory]) -> list[StoredMemory]:
-        return sorted([*theirs, *own], key=lambda one: one.created)[-LIMIT:]
 
 
 def _text(text: str) -> str:

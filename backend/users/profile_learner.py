@@ -35,7 +35,7 @@ REFRESH_AFTER_S = 0.25
 """Seconds from a change to the new briefing, which covers changes in between."""
 
 IngestUtterance = Callable[[str, str, str], None]
-"""Takes the user's id, the words, and where they were said ("voice" or "chat"). Returns at once."""
+"""Takes the user's id, the words, and where they were said ("voice" or "chat"). Never waits."""
 Refresh = Callable[[UserProfile], None]
 """Briefs the Responder on a changed profile, when that makes a difference."""
 
@@ -48,7 +48,7 @@ class LearnerDependencies:
     """Calls a listener with every change of a user's profile; see `profile.watch_profile`."""
     summaries: Summaries
     ingest: IngestUtterance | None = None
-    """Takes every utterance of a user; None: nobody does."""
+    """Takes every utterance of a user; None: utterances are not taken."""
 
 
 class ProfileLearner:
@@ -75,9 +75,8 @@ class ProfileLearner:
         return f"ProfileLearner({self._turns} turns, {self._summarised} of them summarised)"
 
     def begin(self) -> None:
-        """Follow the caller's profile, and note whose session it is."""
+        """Follow the caller's profile."""
         self._unwatch = self._watch(self._user_id, self._on_profile)
-        self._enqueue(self._own)
 
     def on_message(self, role: str, text: str) -> None:
         """Take a message that was really said or heard: `role` is "user" or "assistant"."""
@@ -97,7 +96,7 @@ class ProfileLearner:
         self._learn(CountTopic(domain, time.time()))
 
     def close(self, reason: str) -> None:
-        """End the briefings and, unless the session was deleted, request a last summary. Returns at once."""
+        """End the briefings and, unless the session was deleted, request a last summary. Never waits."""
         if self._unwatch:
             self._unwatch()
         if self._timer:
@@ -105,12 +104,8 @@ class ProfileLearner:
         if reason == "deleted":
             self._summaries.drop(self._session_id)
             return
-        self._enqueue(self._own)  # once more, for a call may have lasted long
         if self._turns > self._summarised:
             self._summarise()
-
-    async def _own(self, memory: Memory) -> None:
-        await memory.own_session(self._session_id, self._user_id)
 
     def _learn(self, *updates: ProfileUpdate) -> None:
         async def learn(memory: Memory) -> None:

@@ -18,7 +18,6 @@ from typing import Any, Literal
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from backend.errors import BadRequest
-from backend.runtime.json_objects import Json
 from backend.storage.memory import Memory
 from backend.users.lists import one_line
 from backend.users.profile import INSTRUCTION_CHARS, INSTRUCTION_LIMIT, Signals, UserProfile
@@ -64,23 +63,14 @@ class SetPreference:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class AssumeTimeZone:
-    """Take the time zone of a browser until its user states one. Raises `BadRequest` for a name that is no zone."""
+class AssumePreference:
+    """Take a value, a browser's time zone say, until the user states one. Raises `BadRequest` if it is not allowed."""
 
-    zone: str
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "zone", checked_value("time_zone", self.zone))
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class AssumeHome:
-    """Take a place as the user's home until they state one. Raises `BadRequest` for what is no name of a place."""
-
-    place: str
+    name: PreferenceName
+    value: str
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "place", checked_value("default_location", self.place))
+        object.__setattr__(self, "value", checked_value(self.name, self.value))
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +100,7 @@ class AddFact:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class NotePlace:
-    """Note a place whose weather the user asked for: one fact names the latest ones. Raises `BadRequest`."""
+    """Note a place that the user asked the weather of: one fact names the latest ones. Raises `BadRequest`."""
 
     place: str
 
@@ -196,8 +186,7 @@ class CountSession:
 
 ProfileUpdate = (
     SetPreference
-    | AssumeTimeZone
-    | AssumeHome
+    | AssumePreference
     | DropPreference
     | WatchTicker
     | AddFact
@@ -218,11 +207,8 @@ def apply(profile: UserProfile, update: ProfileUpdate) -> UserProfile:
     match update:
         case SetPreference(name, value):
             return _with_preference(profile, name, value)
-        case AssumeTimeZone(zone):
-            return profile if profile.preferences.time_zone else _with_preference(profile, "time_zone", zone)
-        case AssumeHome(place):
-            known = profile.preferences.default_location
-            return profile if known else _with_preference(profile, "default_location", place)
+        case AssumePreference(name, value):
+            return profile if getattr(profile.preferences, name) else _with_preference(profile, name, value)
         case DropPreference(name):
             return _with_preference(profile, name, () if name == "watched_tickers" else "")
         case WatchTicker(symbol, watched):
@@ -393,17 +379,3 @@ def checked_ticker(symbol: str) -> str:
     if not re.fullmatch(r"[A-Z]{1,6}(\.[A-Z]{1,3})?", symbol):
         raise BadRequest("A ticker is a short symbol, e.g. AAPL. Look it up with get_stock_price first.")
     return symbol
-
-
-def merged_profile(visitor: Json, user: Json) -> Json:
-    """Return the user's profile with what the visitor's adds: entries of lists and objects, and what is missing."""
-    merged = dict(visitor)
-    for name, value in user.items():
-        other = merged.get(name)
-        if isinstance(value, dict) and isinstance(other, dict):
-            merged[name] = other | value
-        elif isinstance(value, list) and isinstance(other, list):
-            merged[name] = [*(each for each in other if each not in value), *value][-FACT_LIMIT:]
-        elif value or name not in merged:
-            merged[name] = value
-    return merged

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from backend.testing.calls import PlacedCall
-from backend.testing.ears import ToneWatch, longest_silence_s, seconds_heard, times_heard
 from backend.testing.peer import MortalPeer
 from backend.testing.speech import silence, speech
 from backend.testing.waiting import until
+from benchmarks.gauntlet.ears import ToneWatch, longest_silence_s, seconds_heard, times_heard
 from responder_thinker.caller import ReceivedFrame
 
 QUESTION = "is it sunny"

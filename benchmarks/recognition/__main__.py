@@ -24,8 +24,8 @@ from backend.extensions.local.recognition.pooled import PooledRecognizer
 from backend.extensions.local.speech_pool import SpeechPool
 from backend.media.frame import BYTES_PER_MS, FRAME_BYTES, FRAME_MS
 from backend.media.wav import read_wav
-from backend.testing.word_errors import errors
 from benchmarks.recognition.sounds import NOISES, Spoken, spoken
+from benchmarks.recognition.word_errors import errors
 
 COMMIT_MS = 300
 LONGEST_TIMED_MS = 5000

@@ -19,10 +19,10 @@ import msgspec
 
 from backend.errors import TransportLost, VoiceError
 from backend.runtime import parent
-from backend.testing.microphone import Speech, Spoken
 from benchmarks.caller import MeasuredCaller
 from benchmarks.callers import LATENESS_EVERY_S, say
 from benchmarks.drained import CallersLoop
+from benchmarks.microphone import Speech, Spoken
 from benchmarks.phone import PhoneCaller
 from benchmarks.record import Kind as SpokenAs
 from benchmarks.turn_sense import render

@@ -30,6 +30,8 @@ from backend.extensions.local.app import answered
 from backend.media.frame import SAMPLE_RATE, milliseconds
 from backend.realtime.items import Item
 from backend.realtime.serving.core import Realtime
+from backend.realtime.serving.effects import Order
+from backend.realtime.serving.handler import Handler
 from backend.realtime.serving.parts import (
     Begin,
     Call,
@@ -39,17 +41,15 @@ from backend.realtime.serving.parts import (
     ReplySound,
     TranscriptDone,
     TranscriptGrew,
-    Trouble,
     Words,
 )
-from backend.realtime.serving.reply_stream import Order
 from backend.responders.serving.completions import complete
 from backend.responders.serving.server import ABORT, UvicornServer, listen
 from backend.responders.serving.service import MODEL
 from backend.responders.serving.shell import Connection
 from backend.runtime import parent
 from backend.testing.offline.record import ConnectionRecord
-from backend.testing.offline.script.handler import nothing_early, words_of
+from backend.testing.offline.script.handler import words_of
 from benchmarks.turn_sense import texts
 from benchmarks.turn_sense.plan import Commit, ProviderLog, Reply, Word
 
@@ -196,7 +196,7 @@ def _since_reply(order: Order) -> list[Item]:
     return newest[::-1]
 
 
-class SceneBrain:
+class SceneBrain(Handler):
     """The model."""
 
     def __init__(self, call: CallState) -> None:
@@ -205,24 +205,6 @@ class SceneBrain:
     def __repr__(self) -> str:
         return f"SceneBrain({self._call})"
 
-    async def opening(self) -> AsyncIterator[Trouble]:
-        """None."""
-        for trouble in list[Trouble]():
-            yield trouble
-
-    def silenced(self) -> None:
-        """What was cut is known from the scene."""
-
-    def listen(self) -> AsyncIterator[TranscriptGrew]:
-        """No words before the commit."""
-        return nothing_early()
-
-    def feed(self, pcm: bytes) -> None:
-        """The sound changes nothing."""
-
-    def discard(self) -> None:
-        """Nor does its end."""
-
     def transcribe(self, item: Item, pcm: bytes) -> AsyncIterator[HearingPart]:
         """The words that were said while this was recorded."""
         return _transcribed(" ".join(word.text for word in self._call.take(item)))
@@ -230,10 +212,6 @@ class SceneBrain:
     def answer(self, order: Order) -> AsyncIterator[ReplyPart]:
         """A tone of the scene's length, or a call of the tool for what was said to somebody else."""
         return self._said(self._call.new_reply(order, time.monotonic()), order)
-
-    def lateness_s(self, order: Order) -> float:
-        """It stops at once."""
-        return 0.0
 
     async def _said(self, reply: Reply, order: Order) -> AsyncIterator[ReplyPart]:
         yield Begin()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -10,7 +9,7 @@ import httpx2
 import pytest
 
 from backend.turns.commands import CLIP_WORDS, Clip
-from tests.support.offline_peer import OfflinePeer, running_peer
+from tests.support.offline_peer import OfflinePeer
 from tests.support.running_server import PlacedCall, a_browser, placed_call, running_server
 from tests.support.speech import silence, speech
 from tests.support.waiting import until
@@ -18,12 +17,6 @@ from tests.support.waiting import until
 QUESTION = "what is the weather in Seattle"
 ANSWER: dict[str, Any] = {"text": "It is sunny in Seattle today, and warm.", "tone": {"hz": 440, "ms": 2500}}
 ROUTED: dict[str, Any] = {"name": "route_to_thinker", "arguments": {"domain": "weather", "query": "weather in Seattle"}}
-
-
-@pytest.fixture(scope="module")
-def peer() -> Iterator[OfflinePeer]:
-    with running_peer() as running:
-        yield running
 
 
 async def heard_to_the_end(call: PlacedCall, sentence: str) -> str:

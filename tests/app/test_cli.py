@@ -14,7 +14,7 @@ import pytest
 
 from backend.media.wav import read_wav, write_wav
 from tests.responder_thinker.test_audio_file import written
-from tests.support.offline_peer import OfflinePeer, running_peer
+from tests.support.offline_peer import OfflinePeer
 from tests.support.running_server import COMMAND, RunningServer, running_server
 from tests.support.speech import frames_of, speech
 from tests.support.tones import audible, pitch
@@ -43,12 +43,6 @@ def refused(ended: subprocess.CompletedProcess[str]) -> str:
     assert ended.returncode == 2, said
     assert "Traceback" not in said
     return said
-
-
-@pytest.fixture(scope="module")
-def peer() -> Iterator[OfflinePeer]:
-    with running_peer() as running:
-        yield running
 
 
 @pytest.fixture(scope="module")

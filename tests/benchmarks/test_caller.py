@@ -17,7 +17,6 @@ import pytest
 from backend.media.opus import SILENCE_PACKET
 from backend.media.playout import Playout
 from backend.media.send import CLEAN_AT_FIRST, SendPipeline
-from backend.testing.microphone import packets_of, spoken
 from backend.testing.speech import frames_of
 from backend.transports.webrtc.aioice_sockets import Binding, MediaSocket, open_sockets
 from backend.transports.webrtc.ice import IceConfig
@@ -29,6 +28,7 @@ from benchmarks.drained import SO_TIMESTAMPNS, CallersLoop
 from benchmarks.figures import AUDIBLE
 from benchmarks.heard import Heard
 from benchmarks.line import ANCILLARY_BYTES, moment
+from benchmarks.microphone import packets_of, spoken
 from benchmarks.page_reader import PageReader
 from benchmarks.record import Kind
 from responder_thinker.signalling import Signalling, Ticket

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from backend.extensions.self_hosted.scripted import REFUSALS
-from backend.testing.ears import longest_silence_s, times_heard
+from benchmarks.gauntlet.ears import longest_silence_s, times_heard
 from benchmarks.gauntlet.happenings import ANSWER, ANSWERED, BEGUN, PREAMBLE, REST, STORY, ask_almanac, script
 from benchmarks.gauntlet.providers import PROVIDERS, GauntletProvider
 from benchmarks.gauntlet.run import PLUGINS

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from backend.testing.word_errors import errors
 from benchmarks.recognition.texts import SENTENCES
+from benchmarks.recognition.word_errors import errors
 
 
 @pytest.mark.parametrize(

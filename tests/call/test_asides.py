@@ -7,16 +7,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.support.offline_peer import OfflinePeer, running_peer
+from tests.support.offline_peer import OfflinePeer
 from tests.support.running_server import PlacedCall, RunningServer, placed_call, running_server
 from tests.support.speech import silence, speech
 from tests.support.waiting import until
-
-
-@pytest.fixture(scope="module")
-def peer() -> Iterator[OfflinePeer]:
-    with running_peer() as running:
-        yield running
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ from backend.access.principal import Tier
 from backend.access.reach import PUBLIC, Reach
 from backend.call.consent_replies import WAITING_LIMIT, ConsentReplies
 from backend.errors import MemoryUnavailable
-from backend.sessions.registry import Session
+from backend.sessions.session import Session, SessionRequest
 from backend.tools.confirmations import HEARD_AFTER_S
 from backend.tools.runner import HEARD_WITHIN_S
 from tests.call.world import placed_call, settle
@@ -31,7 +31,7 @@ class Answers:
 
 
 async def test_utterances_are_taken_in_order_and_one_that_fails_costs_itself_only() -> None:
-    answers, session = Answers(), Session("ada", "fake", "c1")
+    answers, session = Answers(), Session(SessionRequest("ada", "c1"), "fake")
     listener = ConsentReplies(session, answers.take)
     for words in ("first", "lost", "last"):
         listener.on_words(words)
@@ -42,7 +42,7 @@ async def test_utterances_are_taken_in_order_and_one_that_fails_costs_itself_onl
 
 async def test_no_more_wait_than_its_bound_and_none_after_the_call() -> None:
     answers = Answers()
-    listener = ConsentReplies(Session("ada", "fake", "c1"), answers.take)
+    listener = ConsentReplies(Session(SessionRequest("ada", "c1"), "fake"), answers.take)
     for _ in range(3 * WAITING_LIMIT):
         listener.on_words("first")
     assert repr(listener) == f"ConsentReplies({WAITING_LIMIT} waiting)"
@@ -80,7 +80,7 @@ async def test_a_yes_whose_words_come_after_the_call_of_the_tool_is_waited_for()
 
 
 async def test_a_session_that_somebody_shares_by_its_token_reaches_public_tools_only() -> None:
-    session = Session("ada", "fake", "c1", reach=Reach(Tier.OPERATOR))
+    session = Session(SessionRequest("ada", "c1", reach=Reach(Tier.OPERATOR)), "fake")
     assert session.reach.tier is Tier.OPERATOR
     session.share()
     assert session.reach == PUBLIC

@@ -12,18 +12,12 @@ import httpx2
 import pytest
 
 from backend.media.frame import FRAME_MS
-from tests.support.offline_peer import OfflinePeer, running_peer
+from tests.support.offline_peer import OfflinePeer
 from tests.support.processes import children, gone
 from tests.support.running_server import PlacedCall, RunningServer, placed_call, running_server
 
 TONE: dict[str, Any] = {"hz": 440, "ms": 400}
 EXIT_WITHIN_S = 10.0
-
-
-@pytest.fixture(scope="module")
-def peer() -> Iterator[OfflinePeer]:
-    with running_peer() as running:
-        yield running
 
 
 @pytest.fixture(scope="module")

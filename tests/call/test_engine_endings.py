@@ -17,7 +17,6 @@ from backend.turns.limits import TurnLimits
 from tests.call.engine_steps import TOOL, begin_reply, finish_reply, play_out, type_and_answer
 from tests.call.world import placed_call, settle, thinkers
 from tests.support.leaks import holdings
-from tests.support.summaries import summary_of
 from tests.support.waiting import until
 
 
@@ -142,16 +141,11 @@ async def test_an_ending_call_takes_no_more_text() -> None:
             live.type_text("too late")
 
 
-async def test_the_end_is_counted_and_summed_up() -> None:
+async def test_the_end_is_counted() -> None:
     async with placed_call() as call:
         await type_and_answer(call)
         call.transport.finish()
         await call.task
-        memory = FakeMemory()
-        for job in call.jobs:
-            await job(memory)
-    summary = await summary_of(memory, call.session.id)
-    assert summary and (summary["reason"], summary["turns"], summary["replies"]) == ("disconnected", 1, 1)
     ended = call.line.metrics.registry.get_sample_value("voice_sessions_ended_total", {"reason": "disconnected"})
     assert ended == 1
 

@@ -15,7 +15,7 @@ import psutil
 import pytest
 
 from backend.storage.client import connect
-from tests.support.offline_peer import OfflinePeer, running_peer
+from tests.support.offline_peer import OfflinePeer
 from tests.support.processes import child
 from tests.support.running_server import PlacedCall, RunningServer, placed_call, running_server
 from tests.support.speech import silence, speech
@@ -24,12 +24,6 @@ from tests.support.waiting import until
 QUESTION = "what is the weather in Seattle"
 TONE: dict[str, Any] = {"hz": 440, "ms": 200}
 STORY: dict[str, Any] = {"text": "A long story " * 20, "chirp": {"from_hz": 400, "to_hz": 2400, "ms": 8000}}
-
-
-@pytest.fixture(scope="module")
-def peer() -> Iterator[OfflinePeer]:
-    with running_peer() as running:
-        yield running
 
 
 @pytest.fixture(scope="module")

@@ -7,14 +7,12 @@ from functools import partial
 
 import pytest
 
-from backend.call.history import TAIL, CallHistory, save_summary
-from backend.page_events import TranscriptCompleted
+from backend.call.history import TAIL, CallHistory, count_ended
 from backend.responders.base import PastMessage
 from backend.runtime.faults import call_listener
-from backend.sessions.registry import Session
+from backend.sessions.session import Session, SessionRequest
 from backend.storage.memory import MemoryJob
 from backend.testing.memory import FakeMemory
-from tests.support.summaries import summary_of
 
 
 async def run(jobs: list[MemoryJob], memory: FakeMemory) -> None:
@@ -63,38 +61,21 @@ def test_a_memory_that_takes_nothing_is_logged_and_costs_no_more(caplog: pytest.
     assert caplog.records and "my secret" not in caplog.text
 
 
-async def test_the_summary_holds_how_it_went_and_counts_for_the_user() -> None:
+async def test_an_ended_call_counts_for_its_user() -> None:
     jobs: list[MemoryJob] = []
-    session, memory = Session("ada", "fake"), FakeMemory()
-    session.transport = "webrtc"
-    session.publish(TranscriptCompleted("user", "u1", "Hello"))
+    session, memory = Session(SessionRequest("ada"), "fake"), FakeMemory()
     await memory.update_user_context("ada", lambda _: {"facts": ["has a dog"], "signals": {"session_count": 2}})
-    save_summary(jobs.append, session, "idle")
+    count_ended(jobs.append, session, "idle")
     await run(jobs, memory)
-    summary = await summary_of(memory, session.id)
-    assert summary and (summary["reason"], summary["transport"], summary["turns"]) == ("idle", "webrtc", 1)
-    assert summary["ended"] >= summary["started"]
     context = await memory.user_context("ada")
     assert context["signals"]["session_count"] == 3 and context["facts"] == ["has a dog"]
 
 
-async def test_the_summary_never_holds_words() -> None:
-    jobs: list[MemoryJob] = []
-    session, memory = Session("ada", "fake"), FakeMemory()
-    session.publish(TranscriptCompleted("user", "u1", "my secret"))
-    save_summary(jobs.append, session, "idle")
-    await run(jobs, memory)
-    assert "my secret" not in str(await summary_of(memory, session.id))
-
-
 async def test_a_deleted_session_is_forgotten_with_what_was_still_waiting() -> None:
     jobs: list[MemoryJob] = []
-    session, memory = Session("ada", "fake"), FakeMemory()
+    session, memory = Session(SessionRequest("ada"), "fake"), FakeMemory()
     history = CallHistory("ada", session.conversation_id, jobs.append)
     history.add("user", "hello")
-    save_summary(jobs.append, session, "deleted")
+    count_ended(jobs.append, session, "deleted")
     await run(jobs, memory)
-    assert (
-        await memory.recent_messages("ada", session.conversation_id) == []
-        and await summary_of(memory, session.id) is None
-    )
+    assert await memory.recent_messages("ada", session.conversation_id) == []

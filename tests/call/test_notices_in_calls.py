@@ -14,7 +14,7 @@ from backend.notifications.dispatcher import NotificationDispatcher
 from backend.notifications.notices import Notice, NoticeRepository
 from backend.storage.client import connect
 from backend.storage.pubsub import PubSub
-from tests.support.offline_peer import OfflinePeer, running_peer
+from tests.support.offline_peer import OfflinePeer
 from tests.support.redis_server import RedisProcess, running_redis
 from tests.support.running_server import PlacedCall, RunningServer, a_browser, placed_call, running_server
 from tests.support.speech import silence, speech
@@ -28,12 +28,6 @@ DONE = Notice("research-1", "The research about bees is done. They dance to show
 @pytest.fixture(scope="module")
 def redis() -> Iterator[RedisProcess]:
     with running_redis() as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
-def peer() -> Iterator[OfflinePeer]:
-    with running_peer() as running:
         yield running
 
 

@@ -10,7 +10,7 @@ import httpx2
 import pytest
 
 from backend.storage.client import connect
-from tests.support.offline_peer import OfflinePeer, running_peer
+from tests.support.offline_peer import OfflinePeer
 from tests.support.postgres import PostgresServer, running_postgres
 from tests.support.running_server import PlacedCall, RunningServer, a_browser, placed_call, running_server
 from tests.support.speech import silence, speech
@@ -19,12 +19,6 @@ from tests.support.waiting import until
 QUESTION = "what is the weather in Seattle"
 OUTCOMES = {"complete", "failed"}
 TONE: dict[str, Any] = {"hz": 440, "ms": 200}
-
-
-@pytest.fixture(scope="module")
-def peer() -> Iterator[OfflinePeer]:
-    with running_peer() as running:
-        yield running
 
 
 @pytest.fixture(scope="module")

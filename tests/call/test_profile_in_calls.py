@@ -3,31 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import httpx2
-import pytest
 
-from tests.support.offline_peer import OfflinePeer, running_peer
-from tests.support.running_server import PlacedCall, RunningServer, a_browser, placed_call, running_server
+from tests.support.offline_peer import OfflinePeer
+from tests.support.running_server import PlacedCall, RunningServer, a_browser, placed_call
 from tests.support.speech import silence, speech
 from tests.support.waiting import until
 
 TONE: dict[str, Any] = {"hz": 440, "ms": 300}
 NOTES = {"summary": "Ana talked about her dog.", "facts": ["has a dog called Rex"]}
-
-
-@pytest.fixture(scope="module")
-def peer() -> Iterator[OfflinePeer]:
-    with running_peer() as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
-def running(peer: OfflinePeer) -> Iterator[RunningServer]:
-    with running_server(peer) as running:
-        yield running
 
 
 def hears(*sentences: str, **more: Any) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from backend.call.tool_calls import CALL_LIMIT, REMEMBERED_LIMIT, CallView, Thin
 from backend.errors import NoAnswer
 from backend.observability.call_metrics import CallMetrics
 from backend.page_events import ThinkerChanged, ToolProgress
-from backend.sessions.registry import Session
+from backend.sessions.session import Session, SessionRequest
 from backend.thinkers.base import Answer, Question
 from backend.thinkers.dispatcher import ThinkerDispatcher
 from backend.thinkers.run import ThinkerRun
@@ -77,7 +77,7 @@ class OneCall:
             turn_age_ms=lambda: 740,
             dispatch=self.outcomes.append,
             publish=self.shown.append,
-            record=CallRecord(None, Session("ada", "fake", "c1"), lambda: ""),
+            record=CallRecord(None, Session(SessionRequest("ada", "c1"), "fake"), lambda: ""),
         )
         return ToolCallDispatcher(thinkers, view, self.metrics)
 

@@ -23,8 +23,8 @@ from backend.observability.call_metrics import CallMetrics
 from backend.responders.base import Briefing, PastMessage, ResponderFactory
 from backend.responders.failover import Provider, Providers, ResponderInfo
 from backend.responders.openai_models import capabilities_of
-from backend.sessions.page_json import LoggedEvent
-from backend.sessions.registry import Session
+from backend.sessions.event_log import LoggedEvent
+from backend.sessions.session import Session, SessionRequest
 from backend.settings.settings import load_settings
 from backend.storage.memory import MemoryJob
 from backend.storage.messages import Message
@@ -199,7 +199,7 @@ async def placed_call(
     knowledge = {name: line.pop(name) for name in ("brief", "mode", "background", "earlier") if name in line}
     times = {name: line.pop(name) for name in ("max_s", "line_patience_s", "connection_max_s") if name in line}
     whole = replace(whole, knowledge=replace(whole.knowledge, **knowledge), times=replace(CallTimes(), **times), **line)
-    session = Session(user, "fake", conversation, interruptions=interruptions)
+    session = Session(SessionRequest(user, conversation, interruptions), "fake")
     carrier = transport or FakeTransport()
     task = asyncio.create_task(open_call(whole, session, carrier).run())
     placed = PlacedCall(session, carrier, whole, responders, histories, jobs, task)

@@ -14,11 +14,10 @@ import pytest
 
 from backend.storage.client import connect
 from backend.storage.embedded import open_memory
-from backend.storage.memory import HISTORY_LIMIT, HISTORY_TTL_S, SUMMARY_TTL_S, Memory
+from backend.storage.memory import HISTORY_LIMIT, HISTORY_TTL_S, Memory
 from backend.storage.messages import Message, StoredCall
 from backend.testing.memory import FakeMemory, age
 from tests.support.redis_server import running_redis
-from tests.support.summaries import summary_of
 
 
 @dataclass
@@ -157,23 +156,6 @@ async def test_a_conversation_is_forgotten_an_hour_after_its_last_word(case: Cas
     assert await case.memory.recent_messages("u1", "s1") == []
 
 
-async def test_a_summary_is_kept_for_a_day(case: Case) -> None:
-    assert await summary_of(case.memory, "s1") is None
-    await case.memory.put_summary("s1", {"reason": "idle", "counts": {"turns": 3}})
-    await case.age(SUMMARY_TTL_S - 60)
-    assert await summary_of(case.memory, "s1") == {"reason": "idle", "counts": {"turns": 3}}
-    await case.age(61)
-    assert await summary_of(case.memory, "s1") is None
-
-
-async def test_forgetting_a_session_leaves_nothing_of_it(case: Case) -> None:
-    for session in ("s1", "s2"):
-        await case.memory.put_summary(session, {"reason": "idle"})
-    await case.memory.forget_session("s1")
-    assert await summary_of(case.memory, "s1") is None
-    assert await summary_of(case.memory, "s2") == {"reason": "idle"}
-
-
 async def test_a_cached_value_expires(case: Case) -> None:
     await case.memory.cache_put("shared", "weather:1", "rain ☂", ttl_s=120)
     await case.memory.cache_put("u1", "weather:1", "rain at home", ttl_s=600)
@@ -198,7 +180,7 @@ async def test_nothing_is_known_of_a_stranger(case: Case) -> None:
 async def test_a_users_context_outlives_time(case: Case) -> None:
     changed = await case.memory.update_user_context("u1", lambda known: {**known, "name": "Zoë"})
     assert changed == {"name": "Zoë"}
-    await case.age(10 * SUMMARY_TTL_S)
+    await case.age(10 * 86_400)
     assert await case.memory.user_context("u1") == {"name": "Zoë"}
 
 
@@ -268,11 +250,9 @@ async def test_a_watcher_that_fails_costs_neither_the_write_nor_the_others(case:
     assert told == [{"name": "Zoë"}]
 
 
-async def test_everything_of_a_user_can_be_shown_and_is_forgotten_their_sessions_included(case: Case) -> None:
+async def test_everything_of_a_user_can_be_shown_and_is_forgotten(case: Case) -> None:
     for user in ("u1", "u2"):
-        await case.memory.own_session(f"of {user}", user)
         await case.memory.append_messages(user, f"of {user}", Message("user", "hello", 1.0, message_id="m1"))
-        await case.memory.put_summary(f"of {user}", {"turns": 1})
         await case.memory.update_user_context(user, lambda known: {"name": "Zoë"})
         await case.memory.cache_put(user, "weather:home", "rain", ttl_s=120)
         await case.memory.link_fingerprint(f"print of {user}", user)
@@ -281,14 +261,13 @@ async def test_everything_of_a_user_can_be_shown_and_is_forgotten_their_sessions
     assert await case.memory.everything_of("u1") == {
         "user:u1:context": {"name": "Zoë"},
         "user:u1:conversation:of u1": [hello],
-        "session:of u1:summary": {"turns": 1},
         "user:u1:cache:weather:home": "rain",
         "fingerprint:print of u1": "u1",
     }
     await case.memory.forget_user("u1")
     assert await case.memory.everything_of("u1") == {}
-    assert await case.memory.recent_messages("u1", "of u1") == [] and await summary_of(case.memory, "of u1") is None
-    assert len(await case.memory.everything_of("u2")) == 5
+    assert await case.memory.recent_messages("u1", "of u1") == []
+    assert len(await case.memory.everything_of("u2")) == 4
 
 
 async def test_a_fingerprint_names_whom_it_was_last_seen_as(case: Case) -> None:

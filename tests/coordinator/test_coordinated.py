@@ -18,7 +18,7 @@ import pytest
 
 from backend.testing.services.server import Reply, Request, serving
 from tests.support.chat_api import ended, error, stream, words
-from tests.support.offline_peer import OfflinePeer, running_peer
+from tests.support.offline_peer import OfflinePeer
 from tests.support.redis_server import RedisProcess, running_redis
 from tests.support.running_server import PlacedCall, RunningServer, a_browser, placed_call, running_server
 from tests.support.waiting import until
@@ -38,12 +38,6 @@ DECIDING: dict[str, Any] = {
 """What the coordinator's model, and then everybody's, answers."""
 SETTINGS = {"SECRET_KEY": "k" * 32, "IDLE_NUDGE_S": "0", "IDLE_DISCONNECT_S": "0"}
 SETTINGS |= {"COORDINATOR__GATHER_S": "0.2", "COORDINATOR__LEASE_S": "1"}
-
-
-@pytest.fixture(scope="module")
-def peer() -> Iterator[OfflinePeer]:
-    with running_peer() as running:
-        yield running
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ import re
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 from pydantic import BaseModel
 
@@ -26,7 +27,7 @@ from backend.testing.offline.script.schema import (
     load,
     parse,
 )
-from backend.testing.offline.script.sound import sound_of
+from backend.testing.offline.script.sound import AMPLITUDE, sound_of
 from tests.support.speech import tone
 
 
@@ -57,23 +58,22 @@ def test_missing_file_says_so(tmp_path: Path) -> None:
         load(tmp_path / "none.json")
 
 
-def test_connections_follow_their_number_and_names() -> None:
-    script = parse(
-        '{"connections": [{"refuse_replies": 1}, {"refuse_replies": 2}], "named": {"x": {"empty_commits": 3}}}'
-    )
-    assert [script.for_connection(n, None).refuse_replies for n in (1, 2, 3)] == [1, 2, 2]
-    assert script.for_connection(1, "x").empty_commits == 3
+def test_connections_follow_their_number() -> None:
+    script = parse('{"connections": [{"refuse_replies": 1}, {"refuse_replies": 2}]}')
+    assert [script.for_connection(number).refuse_replies for number in (1, 2, 3)] == [1, 2, 2]
 
 
 def test_text_without_a_sound_lasts_as_long_as_its_letters() -> None:
-    sound = sound_of(Reply(text="0123456789"), lambda words: b"")
+    sound = sound_of(Reply(text="0123456789"))
     assert sound.length_ms == 600
     assert len(sound.between(500, 900)) == 100 * 48
 
 
 def test_tone_is_the_same_in_pieces_and_whole() -> None:
-    sound = sound_of(Reply(tone=Tone(hz=333, ms=100)), lambda words: b"")
+    sound = sound_of(Reply(tone=Tone(hz=333, ms=100)))
     assert sound.between(0, 37) + sound.between(37, 100) == sound.between(0, 100)
+    samples = np.frombuffer(sound.between(0, 100), np.int16)
+    assert np.allclose(samples, np.sin(2 * np.pi * 333 * np.arange(2400) / 24_000) * AMPLITUDE * 32767, atol=1)
 
 
 def test_word_pieces_join_to_the_text() -> None:
@@ -85,7 +85,7 @@ def test_documented_example_is_valid() -> None:
     page = (Path(__file__).parents[2] / "docs" / "offline.md").read_text()
     script = parse(page.split("```json\n")[1].split("```")[0])
     assert len(script.turns) == 2
-    assert script.purposes["goodbye"].speech
+    assert script.purposes["goodbye"].tone
 
 
 def test_every_field_is_documented() -> None:
@@ -100,7 +100,7 @@ async def test_a_sentence_that_comes_in_pieces_is_one_turn_where_its_sound_is_kn
 ) -> None:
     hearing = {"text": "what is the weather in Seattle", "voiced_ms": 1000}
     turns = [{"hear": hearing, "reply": "Sunny."}, {"hear": "thanks", "reply": "Sure."}]
-    handler = ScriptedHandler(parse(json.dumps({"turns": turns})).for_connection(1, None), lambda _: b"")
+    handler = ScriptedHandler(parse(json.dumps({"turns": turns})).for_connection(1))
 
     now = 100.0
     monkeypatch.setattr(time, "monotonic", lambda: now)

@@ -15,8 +15,7 @@ from starlette.routing import Route
 from backend.access.addresses import Networks
 from backend.app.connections import Connections, LimitedConfig
 from backend.http.sse import EventStream, encode_events
-from backend.sessions.event_log import EventLog
-from backend.sessions.page_json import PageMessage
+from backend.sessions.event_log import EventLog, PageMessage
 from tests.support.http_server import serve
 
 READERS = 8

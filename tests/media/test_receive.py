@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
 from backend.media.frame import SILENCE, Frame
-from backend.media.opus import EMPTY_BYTES, OpusEncoder
+from backend.media.opus import EMPTY_BYTES, SILENCE_PACKET, OpusEncoder
 from backend.media.receive import ReceivePipeline
-from backend.testing.microphone import sent
 from tests.support.tones import audible, tone_frames
 
 TICKS = 960
@@ -114,7 +115,9 @@ def test_stats_count_what_was_lost() -> None:
 def with_pauses(frames: list[Frame]) -> list[bytes]:
     """As a browser sends them that was asked for pauses; b"" where it sends nothing."""
     encoder = OpusEncoder(pauses=True)
-    return sent([encoder.encode(frame) for frame in frames])
+    packets = [encoder.encode(frame) for frame in frames]
+    again = [max(len(a), len(b)) <= EMPTY_BYTES for a, b in pairwise([SILENCE_PACKET, *packets])]
+    return [b"" if empty else packet for empty, packet in zip(again, packets, strict=True)]
 
 
 def received_from(pipeline: ReceivePipeline, packets: list[bytes], asked_after: float) -> list[tuple[float, Frame]]:

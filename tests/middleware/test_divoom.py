@@ -51,8 +51,10 @@ async def steps(url: str, **options: Any) -> AsyncIterator[Pipeline]:
         found = [each for each in discover(folder_modules(FOLDER)) if each.name == "divoom"]
         chosen = {"divoom": {"device": url.removeprefix("http://"), **options}}
         pipeline = Pipeline(found, {httpx2.AsyncClient: http}, options=chosen)
-        yield pipeline
-        await pipeline.close(5)
+        try:
+            yield pipeline
+        finally:
+            await pipeline.close(5)
 
 
 async def test_the_answer_of_a_typed_turn_is_shown_on_the_display(tmp_path: Path) -> None:
@@ -88,7 +90,7 @@ async def test_a_display_that_hangs_delays_no_answer_and_is_given_up(caplog: pyt
         turn = WholeTurn(Asked("Will it rain?", "ada"), "No.")
         began = time.monotonic()
         assert (await pipeline.after(turn)).answer == "No."
-        assert time.monotonic() - began < 0.5
+        assert time.monotonic() - began < 2
         await until(lambda: display.commands != [])
         with caplog.at_level(logging.WARNING):
             await until(lambda: "divoom took longer than 3.0 s" in caplog.text, within_s=5)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from backend.app.notifications import Notifications, open_notifications
 from backend.http.page_streams import PageStreams
 from backend.notifications.notices import Notice
 from backend.notifications.presence import Presence
-from backend.sessions.page_json import PageMessage
+from backend.sessions.event_log import PageMessage
 from backend.settings.notifications import NotificationSettings
 from backend.storage.pubsub import PubSub
 from backend.testing.memory import FakeMemory
@@ -47,10 +47,15 @@ async def server_with_reminders(
     folder: Path, *, world_with: dict[str, Any] | None = None, **settings: Any
 ) -> AsyncIterator[Server]:
     store, now = FakeServer(), [1_795_262_400.0]
-    redis, waiting = FakeAsyncRedis(server=store), FakeAsyncRedis(server=store)
-    memory, pubsub = FakeMemory(), PubSub(redis, waiting)
     chosen = NotificationSettings.model_validate({"deliver": "when_asked", **settings})
-    async with open_notifications(chosen, redis, pubsub, memory, clock=lambda: now[0]) as notifications:
+    memory = FakeMemory()
+    async with (
+        aclosing(FakeAsyncRedis(server=store)) as redis,
+        aclosing(FakeAsyncRedis(server=store)) as waiting,
+        open_notifications(
+            chosen, redis, (pubsub := PubSub(redis, waiting)), memory, clock=lambda: now[0]
+        ) as notifications,
+    ):
         pages = PageStreams(notifications.presence)
         pubsub.on_page_event(lambda user, type_, data: pages.show(user, PageMessage(type_, data)))
         reminders = notifications.reminders
@@ -61,10 +66,10 @@ async def server_with_reminders(
             "user_data": {"reminders": reminders},
         }
         async with keyed(folder, "open", "key", services_with=services, **world_with or {}) as here:
-            yield Server(here, memory, notifications, now)
-            pages.close()
-    for client in (redis, waiting):
-        await client.aclose()
+            try:
+                yield Server(here, memory, notifications, now)
+            finally:
+                pages.close()
 
 
 def bearer(token: str) -> dict[str, str]:
@@ -164,13 +169,6 @@ async def test_nobody_sets_reads_or_calls_off_anothers(tmp_path: Path) -> None:
         assert len((await ana.get("/notification/me")).json()["notifications"]) == 1
 
 
-async def test_a_page_of_a_foreign_origin_may_not(tmp_path: Path) -> None:
-    async with server_with_reminders(tmp_path) as at, at.here.browser() as browser:
-        body = {"text": "boo", "at": "in ten minutes"}
-        foreign = await browser.post("/notification", json=body, headers={"origin": "http://elsewhere.example"})
-        assert foreign.status_code == 403
-
-
 async def test_programs_act_for_whom_their_token_says(tmp_path: Path) -> None:
     async with server_with_reminders(tmp_path) as at, at.here.browser() as http:
         body = {"user": ADA, "text": "bread", "at": "in ten minutes"}
@@ -197,12 +195,6 @@ async def test_a_program_that_acts_for_one_user_spends_that_users_budget(tmp_pat
             if answer.status_code != 201:
                 break
         assert answer.status_code == 429 and "budget" in answer.text
-
-
-async def test_wrong_tokens_are_counted(tmp_path: Path) -> None:
-    async with server_with_reminders(tmp_path) as at, at.here.browser() as http:
-        codes = [(await http.get("/notification/ana", headers=bearer("wrong" * 6))).status_code for _ in range(11)]
-        assert codes == [401] * 10 + [429]
 
 
 async def test_an_open_page_gets_it_shows_it_and_confirms_it(tmp_path: Path) -> None:

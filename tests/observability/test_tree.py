@@ -14,7 +14,7 @@ from backend.call.call_trace import CallTrace
 from backend.errors import ModelUnavailable
 from backend.models.base import Finished
 from backend.observability.tracing import within
-from backend.sessions.registry import Session
+from backend.sessions.session import Session, SessionRequest
 from backend.testing.model import ScriptedModel
 from backend.testing.tracer import FakeTracer, TracedSpan
 from backend.turns import events as ev
@@ -334,7 +334,7 @@ async def test_outside_of_a_call_nothing_is_traced() -> None:
 
 async def test_a_turns_span_tells_its_murmurs_and_what_discarded_replies_cost_but_none_of_the_words() -> None:
     tracer = FakeTracer()
-    trace = CallTrace(tracer, Session("ada", "fake"))
+    trace = CallTrace(tracer, Session(SessionRequest("ada"), "fake"))
     trace.on_turn(1, ev.SpeechStopped(900))
     trace.on_event(page.ReplyDiscarded(1, 1300, 20))
     trace.on_event(page.MurmurHeard("agreement", SPOKEN))

@@ -6,9 +6,8 @@ import base64
 from typing import Any
 
 from backend.realtime.serving.core import Knobs, Realtime
-from backend.realtime.serving.effects import Effect, Listen, MakeReply, Send
+from backend.realtime.serving.effects import Effect, Listen, Order, Send
 from backend.realtime.serving.parts import ReplyPart
-from backend.realtime.serving.reply_stream import Order
 from tests.support.realtime_events import check_client_event, check_server_event
 
 Event = dict[str, Any]
@@ -67,8 +66,8 @@ def commit(core: Realtime, ms: int = 200) -> Listen:
 
 def ask(core: Realtime, **response: Any) -> Order:
     """Ask for a reply; returns the order for it."""
-    answers = [each for each in tell(core, "response.create", response=response) if isinstance(each, MakeReply)]
-    return answers[0].order
+    answers = [each for each in tell(core, "response.create", response=response) if isinstance(each, Order)]
+    return answers[0]
 
 
 def said(core: Realtime, order: Order, *parts: ReplyPart) -> list[Event]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 
-import numpy as np
 import psutil
 import pytest
 from websockets.exceptions import ConnectionClosed, InvalidStatus
@@ -13,7 +12,7 @@ from backend.testing.peer import end, when_ready
 from tests.realtime.checked_client import call
 from tests.support.offline_peer import OfflinePeer, offline_peer, start
 
-TONE = {"hz": 440, "amplitude": 0.5, "ms": 1000}
+TONE = {"hz": 440, "ms": 1000}
 
 
 async def test_a_spoken_turn_is_heard_and_answered_in_the_documented_order(peer: OfflinePeer) -> None:
@@ -45,19 +44,6 @@ async def test_a_spoken_turn_is_heard_and_answered_in_the_documented_order(peer:
             "response.done",
             "rate_limits.updated",
         ]
-
-
-async def test_tone_keeps_its_phase_across_chunks(peer: OfflinePeer) -> None:
-    script = {"turns": [{"reply": {"tone": TONE, "chunk_ms": 30}}]}
-    await peer.follow(script)
-    async with call(peer) as client:
-        await client.setup()
-        await client.type("go")
-        await client.reply()
-        await client.until("response.done")
-    samples = np.frombuffer(client.audio(), np.int16).astype(float)
-    expected = np.sin(2 * np.pi * 440 * np.arange(24_000) / 24_000) * 0.5 * 32767
-    assert np.max(np.abs(samples - expected)) <= 1
 
 
 async def test_late_deltas_follow_a_cancel_before_it_is_confirmed(peer: OfflinePeer) -> None:
@@ -101,19 +87,6 @@ async def test_calls_come_raw_and_results_are_answered_by_their_own_reply(peer: 
         assert done["response"]["output"][0]["content"][0]["transcript"] == "It is done."
 
 
-async def test_first_replies_are_refused_with_the_event_id_and_leave_no_trace(peer: OfflinePeer) -> None:
-    await peer.follow({"refuse_replies": 1, "turns": [{"reply": "Yes."}]})
-    async with call(peer) as client:
-        await client.setup()
-        await client.type("go")
-        await client.reply("first")
-        error = (await client.until("error"))["error"]
-        assert (error["code"], error["event_id"]) == ("conversation_already_has_active_response", "first")
-        await client.reply("second")
-        assert (await client.until("response.done"))["response"]["status"] == "completed"
-        assert len(client.of("response.done")) == 1
-
-
 async def test_hung_reply_can_be_cancelled_and_the_next_one_runs(peer: OfflinePeer) -> None:
     script = {"turns": [{"reply": {"hang": True}}, {"reply": "Back."}]}
     await peer.follow(script)
@@ -126,19 +99,6 @@ async def test_hung_reply_can_be_cancelled_and_the_next_one_runs(peer: OfflinePe
         await client.type("again")
         await client.reply()
         assert (await client.until("response.done"))["response"]["status"] == "completed"
-
-
-async def test_failed_reply_carries_its_details(peer: OfflinePeer) -> None:
-    details = {"error": {"type": "server_error", "code": "server_error", "message": "no"}}
-    script = {"turns": [{"reply": {"text": "Oh", "status": "failed", "status_details": details}}]}
-    await peer.follow(script)
-    async with call(peer) as client:
-        await client.setup()
-        await client.type("go")
-        await client.reply()
-        response = (await client.until("response.done"))["response"]
-        assert response["status"] == "failed"
-        assert response["status_details"]["error"]["code"] == "server_error"
 
 
 async def test_connection_breaks_in_mid_reply_without_a_close_frame(peer: OfflinePeer) -> None:
@@ -154,62 +114,20 @@ async def test_connection_breaks_in_mid_reply_without_a_close_frame(peer: Offlin
         assert len(client.audio()) == 300 * 48
 
 
-async def test_session_expires_with_an_error_and_close_1001(peer: OfflinePeer) -> None:
-    await peer.follow({"expires_after_ms": 100})
-    async with call(peer) as client:
-        assert (await client.until("error"))["error"]["code"] == "session_expired"
-        with pytest.raises(ConnectionClosed) as closed:
-            await client.next()
-        assert closed.value.rcvd and closed.value.rcvd.code == 1001
-
-
-async def test_fatal_error_is_told_and_then_the_connection_closes(peer: OfflinePeer) -> None:
+async def test_an_error_names_its_request_and_a_fatal_one_closes_the_connection(peer: OfflinePeer) -> None:
     error = {"code": "insufficient_quota", "type": "insufficient_quota", "fatal": True}
-    for script in ({"error_on_connect": error}, {"turns": [{"reply": {"error": error}}]}):
-        await peer.follow(script)
-        async with call(peer) as client:
-            with pytest.raises(ConnectionClosed):
-                await client.type("go")
-                await client.reply()
-                await client.until("response.done")
-            while not client.of("error"):  # what came before the close can still be read
-                await client.next()
-            assert client.of("error")[0]["error"]["code"] == "insufficient_quota"
-
-
-async def test_rate_limit_names_the_request_and_the_next_one_is_served(peer: OfflinePeer) -> None:
     limit = {"code": "rate_limit_exceeded", "type": "rate_limit_error"}
-    await peer.follow({"turns": [{"reply": {"error": limit}}, {"reply": "Now."}]})
+    await peer.follow({"turns": [{"reply": {"error": limit}}, {"reply": {"error": error}}]})
     async with call(peer) as client:
         await client.type("go")
         await client.reply("first")
         assert (await client.until("error"))["error"]["event_id"] == "first"
         await client.type("again")
-        await client.reply("second")
-        await client.until("response.done")
-        assert client.words() == "Now."
-
-
-async def test_connection_can_break_at_once_and_on_commit(peer: OfflinePeer) -> None:
-    for script in ({"drop_after_ms": 0}, {"turns": [{"drop_on_commit": True}]}):
-        await peer.follow(script)
-        async with call(peer) as client:
-            with pytest.raises(ConnectionClosed) as broken:
-                await client.speak()
-                await client.until("conversation.item.input_audio_transcription.completed")
-            assert broken.value.rcvd is None
-
-
-async def test_transcription_can_fail_or_never_come(peer: OfflinePeer) -> None:
-    await peer.follow({"turns": [{"hear": {"never": True}}, {"hear": {"fail": True}}]})
-    async with call(peer) as client:
-        await client.setup()
-        await client.speak()
-        await client.speak()
-        failed = await client.until("conversation.item.input_audio_transcription.failed")
-        committed = client.of("input_audio_buffer.committed")
-        assert failed["item_id"] == committed[1]["item_id"]
-        assert client.of("conversation.item.input_audio_transcription.completed") == []
+        with pytest.raises(ConnectionClosed) as closed:
+            await client.reply()
+            await client.until("response.done")
+    assert client.of("error")[1]["error"]["code"] == "insufficient_quota"
+    assert closed.value.rcvd and closed.value.rcvd.code == 4000
 
 
 async def test_connections_are_refused_then_follow_their_own_scripts(peer: OfflinePeer) -> None:

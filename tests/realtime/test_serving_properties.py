@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backend.realtime.serving.core import Realtime
-from backend.realtime.serving.effects import Effect, Listen, MakeReply, Stop
+from backend.realtime.serving.effects import Effect, Listen, Order, Stop
 from backend.realtime.serving.parts import Begin, Call, End, ReplyPart, ReplySound, TranscriptDone, Words
 from tests.realtime.talking import events, message
 from tests.support.examples import examples
@@ -78,8 +78,8 @@ class Walk:
 
     def take(self, effects: list[Effect]) -> None:
         for effect in effects:
-            if isinstance(effect, MakeReply):
-                self.replies.append(effect.order.response_id)
+            if isinstance(effect, Order):
+                self.replies.append(effect.response_id)
             elif isinstance(effect, Stop):
                 self.stopping.append(effect.response_id)
             elif isinstance(effect, Listen):

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from backend.realtime.serving.core import Realtime
-from backend.realtime.serving.effects import Listen, MakeReply, Stop
+from backend.realtime.serving.effects import Listen, Order, Stop
 from backend.realtime.serving.parts import Begin, ReplySound
 from backend.realtime.serving.turn_detection import TurnDetector, VoiceBegan, VoiceEnded
 from backend.realtime.session import VAD_DEFAULTS
@@ -69,7 +69,7 @@ def test_a_turn_is_committed_with_its_prefix_and_answered() -> None:
     assert started["item_id"] == stopped["item_id"] == committed["item_id"]
     listen = next(effect for effect in effects if isinstance(effect, Listen))
     assert 1300 <= listen.item.audio_ms <= 1500
-    assert any(isinstance(effect, MakeReply) for effect in effects)
+    assert any(isinstance(effect, Order) for effect in effects)
 
 
 def test_create_and_interrupt_can_be_switched_off() -> None:
@@ -77,7 +77,7 @@ def test_create_and_interrupt_can_be_switched_off() -> None:
     order = ask(core)
     said(core, order, Begin(), ReplySound(bytes(4800)))
     effects = hears(core, noise(400, 50) + noise(600, 3000) + noise(600, 50))
-    assert not any(isinstance(effect, MakeReply | Stop) for effect in effects)
+    assert not any(isinstance(effect, Order | Stop) for effect in effects)
 
 
 def test_speech_interrupts_a_reply_by_default() -> None:

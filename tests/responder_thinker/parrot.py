@@ -13,9 +13,10 @@ from backend.http.app import build_app
 from backend.http.context import PageConfig
 from backend.media.frame import Frame
 from backend.models.embedding import NoEmbeddings
+from backend.sessions.event_log import PageMessage
 from backend.sessions.handles import SessionLocator
-from backend.sessions.page_json import PageMessage
-from backend.sessions.registry import Session, SessionRegistry
+from backend.sessions.registry import SessionRegistry
+from backend.sessions.session import Session
 from backend.settings.settings import load_settings
 from backend.testing.memory import FakeMemory
 from backend.transports.base import Transport

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -14,61 +13,14 @@ from backend.responders.base import Briefing, PastMessage
 from backend.responders.codec import Voice
 from backend.responders.realtime import RealtimeEndpoint, RealtimeResponder, connect_realtime
 from backend.turns import commands as do
-from backend.turns import events as ev
-from backend.turns.commands import Purpose
-from tests.support.offline_peer import OfflinePeer, offline_peer, running_peer
+from tests.support.offline_peer import OfflinePeer, offline_peer
 
 VOICE = Voice("gpt-realtime-2", "shimmer", "gpt-4o-mini-transcribe")
 SPEECH = Frame(b"\x10\x00" * (FRAME_BYTES // 2))
 
 
-@pytest.fixture(scope="module")
-def peer() -> Iterator[OfflinePeer]:
-    with running_peer() as running:
-        yield running
-
-
 async def connect(peer: OfflinePeer, *history: PastMessage, key: str = "k") -> RealtimeResponder:
     return await connect_realtime(RealtimeEndpoint(peer.realtime_url, key, VOICE), Briefing("be kind"), history)
-
-
-async def until(responder: RealtimeResponder, kind: type[ev.Event]) -> list[ev.Event]:
-    """Events up to and with the first of `kind`."""
-    seen: list[ev.Event] = []
-    found = asyncio.Event()
-
-    def on_event(event: ev.Event) -> None:
-        if not found.is_set():
-            seen.append(event)
-        if isinstance(event, kind):
-            found.set()
-
-    receiving, finding = asyncio.create_task(responder.receive_events(on_event)), asyncio.create_task(found.wait())
-    async with asyncio.timeout(5):
-        await asyncio.wait([receiving, finding], return_when=asyncio.FIRST_COMPLETED)
-    for task in (receiving, finding):
-        task.cancel()
-    if receiving.done():
-        await receiving
-    if not found.is_set():
-        raise AssertionError(f"no {kind.__name__} among {seen}")
-    return seen
-
-
-async def test_a_turn_goes_out_and_its_reply_comes_back(peer: OfflinePeer) -> None:
-    await peer.follow({"turns": [{"hear": "hello", "reply": {"text": "Hi there.", "tone": {"ms": 300}}}]})
-    responder = await connect(peer)
-    for _ in range(10):
-        responder.send_audio(SPEECH)
-    responder.send(do.CommitInput())
-    responder.send(do.CreateReply(Purpose.ANSWER, "answer-1"))
-    seen = await until(responder, ev.ReplyFinished)
-    await responder.close()
-    assert ev.ReplyStarted(next(e.reply for e in seen if isinstance(e, ev.ReplyStarted)), "answer-1") in seen
-    assert sum(len(e.pcm) for e in seen if isinstance(e, ev.ReplyAudio)) == 300 * 48
-    assert "".join(e.delta for e in seen if isinstance(e, ev.ReplyText)) == "Hi there."
-    log = (await peer.connections(audio=True))[-1]
-    assert audio_bytes(log) == 10 * FRAME_BYTES
 
 
 def audio_bytes(log: dict[str, Any]) -> int:
@@ -89,17 +41,17 @@ async def test_the_briefing_is_accepted_before_anything_else_is_sent(peer: Offli
 
 async def test_a_broken_connection_is_reported_and_closing_is_not(peer: OfflinePeer) -> None:
     await peer.follow({"drop_after_ms": 100})
-    responder = await connect(peer)
+    broken = await connect(peer)
     with pytest.raises(ResponderUnavailable):
-        await until(responder, ev.ReplyFinished)
-    await responder.close()
+        async with asyncio.timeout(5):
+            await broken.receive_events(lambda event: None)
+    await broken.close()
     await peer.follow({})
-    responder = await connect(peer)
-    receiving = asyncio.create_task(until(responder, ev.ReplyFinished))
+    closed = await connect(peer)
+    receiving = asyncio.create_task(closed.receive_events(lambda event: None))
     await asyncio.sleep(0.05)
-    await responder.close()
-    with pytest.raises(AssertionError, match="no ReplyFinished"):
-        await receiving
+    await closed.close()
+    await receiving
 
 
 async def test_a_refused_key_is_final_and_a_busy_server_is_not() -> None:
@@ -112,8 +64,8 @@ async def test_a_refused_key_is_final_and_a_busy_server_is_not() -> None:
         await (await connect(peer, key="right")).close()
 
 
-async def test_nobody_there_is_said_so() -> None:
-    with pytest.raises(ResponderUnavailable, match="cannot be reached"):
+async def test_an_address_without_a_server_is_unavailable() -> None:
+    with pytest.raises(ResponderUnavailable):
         await connect_realtime(RealtimeEndpoint("ws://127.0.0.1:9/v1/realtime", "k", VOICE), Briefing("x"), ())
 
 
@@ -152,13 +104,3 @@ async def test_audio_goes_in_pieces_and_a_commit_takes_the_rest_along(peer: Offl
 
 async def test_a_provider_that_endpoints_gets_every_frame_at_once(peer: OfflinePeer) -> None:
     assert await appended(peer, 4, Briefing("x", endpointing="provider")) == [1, 1, 1, 1]
-
-
-async def test_closing_twice_leaves_no_task_behind(peer: OfflinePeer) -> None:
-    await peer.follow({})
-    before = len(asyncio.all_tasks())
-    responder = await connect(peer)
-    await responder.close()
-    await responder.close()
-    await asyncio.sleep(0.05)
-    assert len(asyncio.all_tasks()) == before

@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import aclosing
 
-from backend.sessions.event_log import AT_ONCE, LOG_BYTES, EventLog
-from backend.sessions.page_json import LoggedEvent, PageMessage
+from backend.sessions.event_log import AT_ONCE, LOG_BYTES, EventLog, LoggedEvent, PageMessage
 
 
 def filled(count: int, limit: int = 2_000) -> EventLog:

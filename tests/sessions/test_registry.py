@@ -7,9 +7,12 @@ from collections.abc import Sequence
 
 import pytest
 
+from backend.access.principal import Tier
+from backend.access.reach import Reach
 from backend.errors import BadRequest, NotFound, TooMany
 from backend.sessions import registry as directories
-from backend.sessions.registry import Session, SessionRegistry, SessionState
+from backend.sessions.registry import SessionRegistry
+from backend.sessions.session import QUEUES, Session, SessionRequest, SessionState
 from backend.testing.transport import FakeTransport
 from backend.transports.base import Transport
 from backend.turns.call_options import CallOptions
@@ -86,7 +89,7 @@ def a_directory(cap: int = 0) -> tuple[SessionRegistry, Calls]:
 
 
 async def connected(registry: SessionRegistry, owner: str = "ada") -> Session:
-    session = registry.reserve(owner)
+    session = registry.reserve(SessionRequest(owner))
     registry.connect(session, FakeTransport(), "webrtc")
     await settle()
     return session
@@ -98,20 +101,12 @@ async def last_words(session: Session) -> list[tuple[str, object]]:
 
 async def test_reserved_sessions_count_against_the_cap_and_ended_ones_do_not() -> None:
     registry, _ = a_directory(cap=2)
-    first, _second = registry.reserve("ada"), await connected(registry)
+    first, _second = registry.reserve(SessionRequest("ada")), await connected(registry)
     with pytest.raises(TooMany) as refused:
-        registry.reserve("bob")
+        registry.reserve(SessionRequest("bob"))
     assert refused.value.retry_after_s > 0
     await registry.end(first, "disconnected")
-    registry.reserve("bob")
-    await registry.close()
-
-
-async def test_a_cap_of_zero_is_no_cap() -> None:
-    registry, _ = a_directory(cap=0)
-    for _ in range(100):
-        registry.reserve("ada")
-    assert registry.live == 100
+    registry.reserve(SessionRequest("bob"))
     await registry.close()
 
 
@@ -119,7 +114,7 @@ async def test_a_reservation_nobody_connects_expires(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(directories, "CONNECT_WITHIN_S", 0.01)
     lapsed: list[str] = []
     registry = SessionRegistry(Calls().run, cap=1, responder="fake", on_lapse=lambda: lapsed.append("lapsed"))
-    session = registry.reserve("ada")
+    session = registry.reserve(SessionRequest("ada"))
     assert await last_words(session) == [("session_ended", "never_connected")]
     assert lapsed == ["lapsed"]
     assert (session.state, registry.live) == (SessionState.ENDED, 0)
@@ -191,7 +186,7 @@ async def test_ending_a_call_that_is_already_ending_waits_for_it_and_breaks_noth
 
 async def test_ending_a_call_in_the_moment_it_was_made_ends_it_in_order() -> None:
     registry, calls = a_directory()
-    session = registry.reserve("ada")
+    session = registry.reserve(SessionRequest("ada"))
     transport = FakeTransport()
     registry.connect(session, transport, "webrtc")
     await registry.end(session, "deleted")
@@ -223,17 +218,17 @@ async def test_cancelling_who_waits_for_a_call_does_not_end_it() -> None:
 
 async def test_closing_ends_all_and_refuses_more() -> None:
     registry, _ = a_directory()
-    sessions = [registry.reserve("ada"), await connected(registry), await connected(registry, "bob")]
+    sessions = [registry.reserve(SessionRequest("ada")), await connected(registry), await connected(registry, "bob")]
     await registry.close("shutdown")
     assert [session.ended_reason for session in sessions] == ["shutdown"] * 3
     with pytest.raises(TooMany):
-        registry.reserve("ada")
+        registry.reserve(SessionRequest("ada"))
     assert registry.live == 0
 
 
 async def test_a_session_reserved_before_the_close_cannot_be_connected_after_it() -> None:
     registry, _ = a_directory()
-    session = registry.reserve("ada")
+    session = registry.reserve(SessionRequest("ada"))
     await registry.close()
     with pytest.raises(BadRequest):
         registry.connect(session, FakeTransport(), "webrtc")
@@ -264,7 +259,7 @@ async def test_forgetting_drops_ended_sessions_only() -> None:
 
 async def test_an_owner_sees_the_own_sessions_newest_first() -> None:
     registry, _ = a_directory()
-    first, _other, last = registry.reserve("ada"), registry.reserve("bob"), registry.reserve("ada")
+    first, _other, last = (registry.reserve(SessionRequest(owner)) for owner in ("ada", "bob", "ada"))
     assert registry.owned_by("ada") == [last, first]
     assert registry.owned_by("eve") == []
     await registry.close()
@@ -273,7 +268,7 @@ async def test_an_owner_sees_the_own_sessions_newest_first() -> None:
 async def test_typing_into_a_session_without_a_call_is_refused() -> None:
     registry, _ = a_directory()
     with pytest.raises(BadRequest):
-        registry.reserve("ada").live_call()
+        registry.reserve(SessionRequest("ada")).live_call()
     await registry.close()
 
 
@@ -281,23 +276,22 @@ async def test_what_waits_in_the_queues_of_all_live_calls_is_added_up() -> None:
     registry, _ = a_directory()
     await connected(registry)
     await connected(registry, "bob")
-    registry.reserve("eve")
-    assert [registry.depth(queue) for queue in directories.QUEUES] == [4, 6, 800]
+    registry.reserve(SessionRequest("eve"))
+    assert [registry.depth(queue) for queue in QUEUES] == [4, 6, 800]
     await registry.close()
 
 
 async def test_whether_voices_interrupt_is_the_registrys_choice_unless_the_session_has_its_own() -> None:
     for usual in (True, False):
         registry = SessionRegistry(Calls().run, cap=0, responder="fake", interruptions=usual)
-        assert registry.reserve("ada").interruptions is usual
-        assert registry.reserve("ada", interruptions=not usual).interruptions is not usual
+        assert registry.reserve(SessionRequest("ada")).interruptions is usual
+        assert registry.reserve(SessionRequest("ada", interruptions=not usual)).interruptions is not usual
 
 
-async def test_a_session_keeps_that_choice_in_another_process_also_after_a_version_that_knew_none() -> None:
+async def test_a_session_keeps_what_it_was_asked_for_with_in_another_process() -> None:
     registry, _ = a_directory()
-    there = SessionRegistry(Calls().run, cap=0, responder="fake", interruptions=False)
-    handed = registry.hand_over(registry.reserve("ada", interruptions=False))
-    assert handed["interruptions"] is False
-    assert there.adopt(registry.hand_over(registry.reserve("ada"))).interruptions
-    del handed["interruptions"]
-    assert not there.adopt(handed).interruptions
+    there = SessionRegistry(Calls().run, cap=0, responder="fake")
+    asked = SessionRequest("ada", "c1", False, True, Reach(Tier.SIGNED_IN), "s1")
+    adopted = there.adopt(registry.hand_over(registry.reserve(asked)))
+    assert (adopted.id, adopted.owner, adopted.conversation_id) == ("s1", "ada", "c1")
+    assert (adopted.interruptions, adopted.record, adopted.reach) == (False, True, Reach(Tier.SIGNED_IN))

@@ -12,7 +12,6 @@ from redis.asyncio import Redis
 from backend.access.access import Access
 from backend.access.budgets import Budgets
 from backend.access.day_counts import DayCounts
-from backend.access.merges import Merges
 from backend.access.new_users import NewUsers
 from backend.access.payers import Payers
 from backend.access.permits import Permits
@@ -69,7 +68,6 @@ def services_of(**given: Any) -> Services:
         "access": Access(default_tier=Tier.OPERATOR),  # as `make run` on this machine
         "metrics": CallMetrics(),
         "access_store": AccessStore(FakeAsyncRedis()),
-        "merges": Merges(FakeAsyncRedis()),
     }
     if "budgets" not in given:
         given["budgets"] = budgets_over(FakeAsyncRedis(), given["settings"].budgets if "settings" in given else None)

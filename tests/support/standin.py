@@ -26,8 +26,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.websockets import WebSocket
 
 from backend.http.headers import SecurityHeaders
-from backend.sessions.event_log import EventLog
-from backend.sessions.page_json import LoggedEvent, PageMessage
+from backend.sessions.event_log import EventLog, LoggedEvent, PageMessage
 from tests.support.http_server import serve
 
 FRONTEND = Path(__file__).parents[2] / "frontend"

@@ -13,7 +13,7 @@ from backend.call.record import CallRecord
 from backend.call.tool_calls import CallView, ThinkerEvent, ToolCallDispatcher
 from backend.observability.call_metrics import CallMetrics
 from backend.page_events import ThinkerChanged
-from backend.sessions.registry import Session
+from backend.sessions.session import Session, SessionRequest
 from backend.tasks.handoff import BackgroundHandoff
 from backend.tasks.repository import TaskRepository
 from backend.tasks.service import TaskService
@@ -57,7 +57,7 @@ class OneCall:
             turn_age_ms=lambda: 0,
             dispatch=self.outcomes.append,
             publish=self.shown.append,
-            record=CallRecord(None, Session("ada", "fake", "c1"), lambda: ""),
+            record=CallRecord(None, Session(SessionRequest("ada", "c1"), "fake"), lambda: ""),
         )
         self.calls = ToolCallDispatcher(self.thinkers.with_handoff(self.handoff), view, CallMetrics())
 

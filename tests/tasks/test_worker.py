@@ -102,12 +102,6 @@ async def test_a_task_is_run_and_its_result_is_one(redis: Redis, server: RedisPr
         assert await rig.results() == 1
 
 
-async def test_without_a_redis_of_its_own_it_works_in_this_process(redis: Redis) -> None:
-    async with rigged(redis, None, at_once) as rig:
-        task = await rig.service.create("ana", "research", "the sky")
-        assert (await rig.becomes(task, TaskState.DONE)).result == "About the sky"
-
-
 async def test_a_running_task_is_stopped_within_a_second(redis: Redis, server: RedisProcess) -> None:
     stopped = asyncio.Event()
 
@@ -167,29 +161,6 @@ async def test_a_retry_goes_on_from_the_steps_that_are_done(redis: Redis, server
     async with rigged(redis, server, work) as rig:
         await rig.becomes(await rig.service.create("ana", "research", "the sky"), TaskState.DONE)
     assert done == ["plan", "broken", "search", "write"]
-
-
-async def test_a_running_task_given_to_another_user_begins_anew_for_them(redis: Redis, server: RedisProcess) -> None:
-    done: list[str] = []
-    begun, given = asyncio.Event(), asyncio.Event()
-
-    async def work(run: TaskRun) -> TaskResult:
-        if run.load("plan") is None:
-            done.append(f"plan for {run.task.owner}")
-            await run.save("plan", "a plan")
-        begun.set()
-        await (asyncio.sleep(3600) if run.task.owner == "visitor" else given.wait())
-        done.append(f"write for {run.task.owner}")
-        return TaskResult("Done.", "live")
-
-    async with rigged(redis, server, work) as rig:
-        task = await rig.service.create("visitor", "research", "the sky")
-        await begun.wait()
-        await rig.service.move("visitor", "ana")
-        given.set()
-        ended = await rig.becomes(task, TaskState.DONE)
-        assert (ended.owner, done) == ("ana", ["plan for visitor", "write for ana"])
-        assert await rig.results() == 1
 
 
 async def test_what_will_not_pass_is_not_tried_again(redis: Redis, server: RedisProcess) -> None:

@@ -17,7 +17,7 @@ import pytest
 from backend.testing.offline.script.handler import loud_ms
 from tests.support.every_way import WAYS, Line, Way, is_loud
 from tests.support.of_extensions import of_extensions
-from tests.support.offline_peer import OfflinePeer, running_peer
+from tests.support.offline_peer import OfflinePeer
 from tests.support.running_server import RunningServer, running_server
 from tests.support.speech import silence, speech
 from tests.support.tones import pitch
@@ -58,12 +58,6 @@ SLACK_MS = 160
 YIELDS_WITHIN_MS = 2_500
 HEARD_WITHIN_MS = 400
 """How far what the provider learns may be from what was heard: buffers on the way, and this test's own looking."""
-
-
-@pytest.fixture(scope="module")
-def peer() -> Iterator[OfflinePeer]:
-    with running_peer() as running:
-        yield running
 
 
 @pytest.fixture(scope="module")

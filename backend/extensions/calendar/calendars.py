@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import logging
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
@@ -21,7 +20,6 @@ from backend.extensions.calendar.base import (
     EventChanges,
     EventDraft,
     EventStore,
-    NoSuchEvent,
     Occurrence,
     Stored,
 )
@@ -31,8 +29,6 @@ from backend.extensions.calendar.settings import CalendarSettings
 from backend.language.moments import Moment, as_datetime
 from backend.language.repeats import checked
 from backend.settings.settings import Settings
-
-log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,21 +86,6 @@ class Calendars:
     async def export(self, user_id: str) -> dict[str, str]:
         """Return all of a user's events as they are stored, id → iCalendar text, for the user to take away."""
         return {stored.id: stored.text for stored in await self.store.everything(user_id)}
-
-    async def move(self, user_id: str, to: str) -> None:
-        """Give all events of a user to another; those for which the other calendar has no room are deleted."""
-        lost = 0
-        for stored in await self.store.everything(user_id):
-            try:
-                await self.store.create(to, stored.id, stored.text)
-            except EventChanged:  # it was moved before
-                pass
-            except CalendarRefused:
-                lost += 1
-            with suppress(EventChanged, NoSuchEvent):  # a change that comes now is moved at the next sign-in
-                await self.store.remove(user_id, stored)
-        if lost:
-            log.warning("%d events had no room when their user signed in", lost)
 
     async def erase(self, user_id: str) -> None:
         """Delete all of a user's events, and that there were any. Having none is no fault."""

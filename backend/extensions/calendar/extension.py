@@ -21,7 +21,7 @@ def services(settings: Settings, http: httpx2.AsyncClient) -> Mapping[type[Any],
 
 @asynccontextmanager
 async def open_calendar(ground: Ground) -> AsyncIterator[Opened]:
-    """Have users' events exported, erased and moved."""
+    """Have users' events exported and erased."""
     yield Opened(user_data={"calendar": open_calendars(ground.settings, ground.http)})
 
 

@@ -42,16 +42,12 @@ from backend.turns.events import ReplyStatus, ResponderEvent
 VOICES = ("Aoede", "Charon", "Fenrir", "Kore", "Leda", "Orus", "Puck", "Zephyr")
 CAPABILITIES = Capabilities(
     endpointers=frozenset({"local"}),
-    cancels=True,
     truncates=False,
-    restores=True,
     delegates=False,
-    several_messages=False,
     parallel_calls=True,
     images=True,
     reasons=False,
     input_rate_hz=16_000,
-    output_rate_hz=24_000,
     session_s=600.0,
     resumes=True,
     voices=VOICES,

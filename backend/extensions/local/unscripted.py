@@ -19,9 +19,8 @@ from backend.extensions.local.dialogue.base import Part
 from backend.extensions.local.dialogue.calls import Thought
 from backend.extensions.local.dialogue.without_model import PlainDialogue
 from backend.extensions.local.engines import Engines, open_engines
-from backend.extensions.local.synthesis.voice import speak
 from backend.extensions.local.voice_session import VoiceSession
-from backend.realtime.serving.reply_stream import Order
+from backend.realtime.serving.effects import Order
 from backend.responders.serving.completions import complete
 from backend.responders.serving.service import MODEL
 from backend.runtime.json_objects import Json
@@ -52,9 +51,6 @@ class Answering(Unscripted):
 
     async def complete(self, body: bytes) -> Response:
         return await complete(body, MODEL, _answered)
-
-    def speak(self, words: str) -> bytes:
-        return speak(words)
 
 
 class Knowing(PlainDialogue):

@@ -14,10 +14,12 @@ from time import monotonic
 
 from backend.extensions.local.dialogue.base import Sentence
 from backend.extensions.local.engines import Engines
-from backend.extensions.local.recognition.base import RecognitionFailed, Utterance
+from backend.extensions.local.recognition.pooled import PooledUtterance, RecognitionFailed
 from backend.extensions.local.synthesis.base import Piece, SynthesisFailed
 from backend.media.frame import BYTES_PER_MS
 from backend.realtime.items import Item
+from backend.realtime.serving.effects import Order
+from backend.realtime.serving.handler import Handler
 from backend.realtime.serving.parts import (
     Begin,
     Call,
@@ -28,10 +30,8 @@ from backend.realtime.serving.parts import (
     TranscriptDone,
     TranscriptFailed,
     TranscriptGrew,
-    Trouble,
     Words,
 )
-from backend.realtime.serving.reply_stream import Order
 from backend.responders.serving.shell import closing
 from backend.turns.utterances import UtteranceKind, phrases
 
@@ -53,12 +53,12 @@ PUNCTUATION = ".,?!;:"
 """What may change behind a word as long as no other follows it."""
 
 
-class VoiceSession:
+class VoiceSession(Handler):
     """The handler of one connection."""
 
     def __init__(self, engines: Engines) -> None:
         self._engines = engines
-        self._utterance: Utterance | None = None
+        self._utterance: PooledUtterance | None = None
         self._fed_at = 0.0
         """When sound was last handed to it, on the steady clock; 0: never."""
         self._early = ""
@@ -69,16 +69,6 @@ class VoiceSession:
 
     def __repr__(self) -> str:
         return f"VoiceSession({'listening' if self._utterance else 'idle'}, {len(self._transcribed)} utterances)"
-
-    async def opening(self) -> AsyncIterator[Trouble]:
-        """Nothing goes wrong on purpose."""
-        nothing: tuple[Trouble, ...] = ()
-        for part in nothing:
-            yield part
-
-    def lateness_s(self, order: Order) -> float:
-        """A cancelled reply stops at once."""
-        return 0.0
 
     # --- what the caller says -----------------------------------------------------------------------
 
@@ -110,7 +100,7 @@ class VoiceSession:
         assert utterance, "the core opens an utterance before it commits one"
         return self._finish(utterance, self._early, known)
 
-    async def _settled(self, utterance: Utterance) -> AsyncIterator[TranscriptGrew]:
+    async def _settled(self, utterance: PooledUtterance) -> AsyncIterator[TranscriptGrew]:
         """All words but the last of each partial transcript, as long as they only add to what was sent."""
         async for partial in utterance.partials():
             if self._utterance is not utterance:
@@ -120,7 +110,7 @@ class VoiceSession:
                 more, self._early = certain[len(self._early) :], certain
                 yield TranscriptGrew(more)
 
-    async def _finish(self, utterance: Utterance, early: str, known: asyncio.Event) -> AsyncIterator[HearingPart]:
+    async def _finish(self, utterance: PooledUtterance, early: str, known: asyncio.Event) -> AsyncIterator[HearingPart]:
         try:
             words = await utterance.finish()
             if utterance.others:

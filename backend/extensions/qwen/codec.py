@@ -32,16 +32,12 @@ from backend.turns.events import ResponderEvent
 
 CAPABILITIES = Capabilities(
     endpointers=frozenset({"local"}),
-    cancels=True,
     truncates=False,
-    restores=False,
     delegates=False,
-    several_messages=False,
     parallel_calls=False,
     images=False,
     reasons=False,
     input_rate_hz=16_000,
-    output_rate_hz=24_000,
     session_s=7200.0,
 )
 RENAMED = {

@@ -18,7 +18,7 @@ SEND_WITHIN_S = 5.0
 LAST_WITHIN_S = 1.0
 """Seconds the last events have to leave."""
 OUTBOX_BYTES = 24_000_000
-"""Bytes that wait for a client that does not read: five minutes of a reply sent at once. Then it is given up."""
+"""Bytes that wait for a client that does not read: five minutes of a reply. Then it is given up."""
 NORMAL = 1000
 
 encode_event = msgspec.json.Encoder().encode

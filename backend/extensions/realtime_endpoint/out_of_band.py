@@ -60,8 +60,16 @@ class OutOfBand:
         self._asked[request] = _Asked(asked.get("metadata"), event_id)
         return ev.OutOfBandRequested(request, response)
 
-    def on_progress(self, event: ev.OutOfBandProgress) -> Json | None:
-        """Return the Responder's event as the client is shown it; None for one that nobody waits for."""
+    def shown(self, event: ev.Event | None) -> Json | None:
+        """Return what the client is shown of a call's event; None for one that is not about these responses."""
+        match event:
+            case ev.OutOfBandProgress():
+                return self._on_progress(event)
+            case ev.OutOfBandRefused(request) if asked := self._asked.pop(request, None):
+                return error_event(event.message, code=event.code, client_event_id=asked.event_id)
+        return None
+
+    def _on_progress(self, event: ev.OutOfBandProgress) -> Json | None:
         asked = self._asked.get(event.request)
         if asked is None:
             return None
@@ -72,13 +80,6 @@ class OutOfBand:
         if event.finished is not None:
             del self._asked[event.request]
         return shown
-
-    def on_refused(self, event: ev.OutOfBandRefused) -> Json | None:
-        """Return the `error` event; None where nobody waits any more."""
-        asked = self._asked.pop(event.request, None)
-        if asked is None:
-            return None
-        return error_event(event.message, code=event.code, client_event_id=asked.event_id)
 
     def is_under_way(self, response_id: str) -> bool:
         """Return whether a response of that id is one of these."""

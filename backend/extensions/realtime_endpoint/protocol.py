@@ -11,11 +11,10 @@ from typing import Protocol
 
 import msgspec
 
-from backend.errors import CallerError, VoiceError
+from backend.errors import VoiceError
 from backend.extensions.realtime_endpoint.out_of_band import OutOfBand
 from backend.extensions.realtime_endpoint.server_events import CallTranslator, shorten
 from backend.media.frame import milliseconds
-from backend.media.pictures import checked_picture
 from backend.realtime.client_events import checked
 from backend.realtime.conversation import Conversation
 from backend.realtime.events import item_put_in, truncated
@@ -30,15 +29,15 @@ from backend.realtime.faults import (
     nothing_to_cancel,
     nothing_to_commit,
 )
-from backend.realtime.fields import MIN_COMMIT_MS, audio_of
+from backend.realtime.fields import MIN_COMMIT_MS, audio_of, picture
 from backend.realtime.ids import random_id
 from backend.realtime.items import Item, read_item
 from backend.runtime.json_objects import Json
 from backend.sessions.client_session import ClientSession
+from backend.sessions.session import LiveCall
 from backend.sessions.sideband import Send
 from backend.turns import commands as do
 from backend.turns import events as ev
-from backend.turns.call_options import CallOptions
 
 ITEMS_LIMIT = 1_000
 """Items remembered; the oldest are forgotten first."""
@@ -61,24 +60,8 @@ LIMITS: Mapping[str, tuple[str, str]] = {
 """Reasons for a call's end that its client gets as an `error` event."""
 
 
-class CallControl(Protocol):
-    """The call, as its client acts on it."""
-
-    def choose(self, options: CallOptions) -> None:
-        """Go on with these options."""
-
-    def submit(self, event: ev.Event) -> None:
-        """Take what the client has decided."""
-
-    def correct(self, command: do.TruncateItem | do.DeleteItem | do.CancelReply) -> None:
-        """Tell the Responder what the client knows better. Raises `BadRequest` where it cannot forget an item."""
-
-    def allow_interruptions(self, allowed: bool) -> None:
-        """Set whether the caller's voice interrupts replies."""
-
-
 class AudioInput(Protocol):
-    """What takes the audio of `input_audio_buffer.append`."""
+    """The receiver of the audio of `input_audio_buffer.append`."""
 
     def append(self, audio: bytes) -> int:
         """Take audio in the session's format; return how many bytes of 24 kHz PCM16 it is."""
@@ -95,27 +78,21 @@ class ClientProtocol:
         self.session = session
         self._listeners = [send]
         self._audio = audio
-        self.control: CallControl | None = None
+        self.control: LiveCall | None = None
         """The call, once it runs."""
         self.on_update: Callable[[], None] = lambda: None
         """Called when the session has changed."""
         self.on_ready: Callable[[], None] = lambda: None
         """Called when the client has configured its session, or begun without: the Responder may be connected."""
-        self.items = Conversation(ITEMS_LIMIT, forgets=True)
-        self.out_of_band = OutOfBand(self.items)
+        self._items = Conversation(ITEMS_LIMIT, forgets=True)
+        self._out_of_band = OutOfBand(self._items)
         self.heard_bytes = 0
         """24 kHz PCM16 that has come from the client."""
         self._uncommitted_ms = 0
         self._early: list[ev.Event] = []
         self.translator = CallTranslator(
-            self.items,
-            random_id("conv"),
-            audio=lambda: self.session.output_audio,
-            is_client_tool=lambda name: self.session.options.is_client_tool(name),
-            heard_ms=lambda: milliseconds(self.heard_bytes),
+            session, self._items, lambda: milliseconds(self.heard_bytes), buffers=audio is None
         )
-        self.translator.buffers = audio is None
-        self._adapt()
 
     def __repr__(self) -> str:
         return f"ClientProtocol({self.session!r}, {self.translator!r})"
@@ -143,7 +120,7 @@ class ClientProtocol:
         self.heard_bytes += byte_count
         self._uncommitted_ms += milliseconds(byte_count)
 
-    def attach(self, control: CallControl) -> None:
+    def attach(self, control: LiveCall) -> None:
         """Act on the call from now on; what was decided before it ran is carried out now."""
         self.control = control
         control.choose(self.session.options)
@@ -163,7 +140,7 @@ class ClientProtocol:
         """Tell the client of one step of the call."""
         for each in self.translator.step(event, commands):
             self.send(each)
-        if isinstance(event, ev.OutOfBandProgress | ev.OutOfBandRefused) and (shown := self._out_of_band(event)):
+        if shown := self._out_of_band.shown(event):
             self.send(shown)
         for command in commands:
             if isinstance(command, do.CommitInput):
@@ -203,23 +180,11 @@ class ClientProtocol:
         else:
             self.control.submit(event)
 
-    def _adapt(self) -> None:
-        translator, session = self.translator, self.session
-        translator.modality = "text" if session.modality == "text" else "audio"
-        translator.paced = session.paced
-        translator.transcribes = session.transcribes
-
-    def _out_of_band(self, event: ev.OutOfBandProgress | ev.OutOfBandRefused) -> Json | None:
-        if isinstance(event, ev.OutOfBandProgress):
-            return self.out_of_band.on_progress(event)
-        return self.out_of_band.on_refused(event)
-
     # --- client events: each handler returns whether the Responder may be connected now -------------------------
 
     def _on_session_update(self, fields: Json) -> bool:
         interruptions = self.session.interruptions
         self.session.update(fields["session"])
-        self._adapt()
         if self.control is not None:
             self.control.choose(self.session.options)
             if self.session.interruptions is not interruptions:
@@ -255,28 +220,28 @@ class ClientProtocol:
         item = read_item(fields["item"], random_id("item"))
         event = _event_of(item)
         item.without_pictures()
-        for shown in item_put_in(item, self.items.append(item)):
+        for shown in item_put_in(item, self._items.append(item)):
             self.send(shown)
         self._submit(event)
         return True
 
     def _on_item_retrieve(self, fields: Json) -> bool:
-        item = self.items.find(fields["item_id"], "retrieve")
+        item = self._items.find(fields["item_id"], "retrieve")
         self.send({"type": "conversation.item.retrieved", "item": item.shown()})
         return True
 
     def _on_item_delete(self, fields: Json) -> bool:
-        item = self.items.find(fields["item_id"], "delete")
+        item = self._items.find(fields["item_id"], "delete")
         if item.type != "message":
             raise invalid("item_id", "only messages can be deleted: calls and their results belong together.")
         if self.control is not None:
             self.control.correct(do.DeleteItem(self.translator.provider_id(item.id)))
-        self.items.remove(item)
+        self._items.remove(item)
         self.send({"type": "conversation.item.deleted", "item_id": item.id})
         return True
 
     def _on_item_truncate(self, fields: Json) -> bool:
-        item, heard_ms = self.items.find(fields["item_id"], "truncate"), fields["audio_end_ms"]
+        item, heard_ms = self._items.find(fields["item_id"], "truncate"), fields["audio_end_ms"]
         if item.role != "assistant":
             raise invalid("item_id", "Only model output audio messages can be truncated.")
         if shorten(item, heard_ms) and self.control is not None:
@@ -287,7 +252,7 @@ class ClientProtocol:
     def _on_response_create(self, fields: Json) -> bool:
         asked = self.session.read_response(fields.get("response"))
         if asked.get("conversation") == "none":
-            self._submit(self.out_of_band.ask(asked, fields.get("event_id"), self.session, self._named_there))
+            self._submit(self._out_of_band.ask(asked, fields.get("event_id"), self.session, self._named_there))
             return True
         for name, instead in IN_CONVERSATION.items():
             if asked.get(name):
@@ -300,7 +265,7 @@ class ClientProtocol:
 
     def _on_response_cancel(self, fields: Json) -> bool:
         named = fields.get("response_id")
-        if named and self.control is not None and self.out_of_band.is_under_way(named):
+        if named and self.control is not None and self._out_of_band.is_under_way(named):
             self.control.correct(do.CancelReply(named))
             return True
         if not self.translator.is_busy:
@@ -387,18 +352,11 @@ def _message_of(item: Item) -> ev.MessageAdded:
         if part["type"] != "input_image" and not (part.get("text") or part.get("transcript")):
             why = "it has no text: audio is taken by input_audio_buffer.append, and in messages by its transcript."
             raise invalid(f"item.content[{number}]", why)
-    pictures = tuple(_picture(url, f"item.content[{at}].image_url") for at, url in item.pictures)
+    pictures = tuple(picture(url, f"item.content[{at}].image_url") for at, url in item.pictures)
     if len(pictures) > PICTURES_LIMIT:
         raise invalid("item.content", f"a message has at most {PICTURES_LIMIT} pictures.")
     assert item.role is not None, "a message has a role"
     return ev.MessageAdded(item.role, _short(item.words, "item.content"), pictures, item.id)
-
-
-def _picture(url: str, param: str) -> str:
-    try:
-        return checked_picture(url)
-    except CallerError as error:
-        raise invalid(param, f"{error} {error.hint}") from None
 
 
 def _short(text: str, param: str) -> str:

@@ -1,4 +1,4 @@
-"""What is known of a response beyond what its client is shown, on its way from the call to the client."""
+"""A response on its way from the call to the client: more is known of it than the client is shown."""
 
 from __future__ import annotations
 

@@ -35,13 +35,14 @@ from backend.realtime.faults import error_event
 from backend.realtime.ids import random_id
 from backend.realtime.items import Item
 from backend.runtime.json_objects import Json
+from backend.sessions.client_session import ClientSession
 from backend.turns import commands as do
 from backend.turns import events as ev
 from backend.turns.commands import Purpose
 
 ASKED_FOR = (Purpose.ANSWER, Purpose.RESULT)
 NAMES_LIMIT = 500
-"""Items whose other name is remembered."""
+"""Items that are remembered by their other name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,28 +61,20 @@ class CallTranslator:
     """Translates the steps of one call, in order."""
 
     def __init__(
-        self,
-        items: Conversation,
-        conversation: str,
-        *,
-        audio: Callable[[], Json],
-        is_client_tool: Callable[[str], bool],
-        heard_ms: Callable[[], int],
+        self, session: ClientSession, items: Conversation, heard_ms: Callable[[], int], *, buffers: bool
     ) -> None:
-        """`audio` describes what is sent; `heard_ms` is how much audio has come from the client."""
-        self.items = items
-        self.modality = "audio"
-        self.paced = True
-        self.transcribes = True
-        self.buffers = False
-        """Whether the audio is not sent by events: the client learns when it sounds."""
+        """`heard_ms` is how much audio has come from the client.
+
+        `buffers`: audio is not sent by events, so the client learns when it sounds.
+        """
+        self._session = session
+        self._items = items
+        self._buffers = buffers
         self.metadata: Json | None = None
         """That of the next reply that was asked for."""
         self.cut_by = "turn_detected"
         """The reason for which responses are cut."""
-        self._conversation = conversation
-        self._audio = audio
-        self._is_client_tool = is_client_tool
+        self._conversation = random_id("conv")
         self._heard_ms = heard_ms
         self._floor = "listening"
         self._speaking = False
@@ -93,7 +86,7 @@ class CallTranslator:
         self._shown_as: OrderedDict[str, str] = OrderedDict()  # our name of an item → the client's
         self._reserved = ""  # the id of the user's item that will come of what is being said
         self._spoken_from_ms = 0
-        self._starts = self._sounds = ""  # the response whose audio begins in this step, or is played
+        self._starts = self._sounds = ""  # the response that begins to sound in this step, or sounds
         self._out: list[Json] = []
 
     def __repr__(self) -> str:
@@ -101,12 +94,12 @@ class CallTranslator:
 
     @property
     def is_replying(self) -> bool:
-        """Whether a reply that was asked for is on its way from the provider."""
+        """Return whether a reply that was asked for is on its way from the provider."""
         return self._asked in ASKED_FOR
 
     @property
     def is_busy(self) -> bool:
-        """Whether there is a response to cancel."""
+        """Return whether there is a response to cancel."""
         return bool(self._open) or self._asked is not None
 
     def step(self, event: ev.Event | None, commands: Sequence[do.Command]) -> list[Json]:
@@ -121,7 +114,7 @@ class CallTranslator:
                 self._on_committed(item)
             case ev.InputCommitWanted() if do.CommitInput() not in commands:
                 self._on_nothing_said()
-            case ev.UserTranscriptGrew(item, delta) if self.transcribes:
+            case ev.UserTranscriptGrew(item, delta) if self._session.transcribes:
                 self._transcription("delta", item, delta=delta)
             case ev.UserTranscribed():
                 self._on_transcribed(event)
@@ -189,7 +182,7 @@ class CallTranslator:
         """Show an item without words: the client has committed audio in which the Responder was passed nothing."""
         item = self._commit(random_id("item"))
         item.transcribed = True
-        if self.transcribes:
+        if self._session.transcribes:
             self._out.append(transcription("completed", item.id, transcript="", usage=heard_for(0)))
 
     def _on_silence(self, idle_ms: int) -> None:
@@ -200,9 +193,9 @@ class CallTranslator:
         self._commit(item_id)
 
     def _on_transcribed(self, event: ev.UserTranscribed) -> None:
-        if item := self.items.get(self._shown_as.get(event.item, event.item)):
+        if item := self._items.get(self._shown_as.get(event.item, event.item)):
             item.words, item.transcribed = event.text, True
-        if not self.transcribes:
+        if not self._session.transcribes:
             return
         if event.failed:
             error = {"type": "server_error", "code": "transcription_failed", "message": "It could not be transcribed."}
@@ -237,24 +230,25 @@ class CallTranslator:
                 self._on_clip(command.item, do.CLIP_WORDS[clip])
             case do.RestorePlayback(name):
                 self._on_restored(name)
-            case do.RunThinker(call, name, arguments) if self._is_client_tool(name):
+            case do.RunThinker(call, name, arguments) if self._session.options.is_client_tool(name):
                 self._on_client_call(call, name, arguments)
             case do.CancelReply(reply) if self._begun is None or reply in (None, self._begun.id):
                 self._on_cancelled()
             case do.FlushPlayback():
                 self._cut(self._open)
             case do.TruncateItem(name, heard_ms):
-                item = self.items.get(self._shown_as.get(name, name))
+                item = self._items.get(self._shown_as.get(name, name))
                 if item and shorten(item, heard_ms):
                     self._out.append(truncated(item.id, heard_ms))
             case do.DeleteItem(name):
-                if item := self.items.get(self._shown_as.get(name, name)):
-                    self.items.remove(item)
+                if item := self._items.get(self._shown_as.get(name, name)):
+                    self._items.remove(item)
                     self._say("conversation.item.deleted", item_id=item.id)
 
     def _new_response(self, response_id: str = "", metadata: Json | None = None) -> ClientResponse:
         response_id = response_id or random_id("resp")
-        return ClientResponse(response_id, self.modality, self._audio(), self._conversation, metadata)
+        session = self._session
+        return ClientResponse(response_id, session.modality, session.output_audio, self._conversation, metadata)
 
     def _created(self) -> ClientResponse:
         """Return the response of the reply that the provider is giving, created by now."""
@@ -313,7 +307,7 @@ class CallTranslator:
 
     def _on_playback(self, name: str, *, started: bool) -> None:
         """Note that the items before `name` were sent, or that it was."""
-        if started and self.buffers and (place := self.sound(name)) and place.response.id != self._sounds:
+        if started and self._buffers and (place := self.sound(name)) and place.response.id != self._sounds:
             self._starts = place.response.id
         for response in self._open:
             for each, item in response.items.items():
@@ -347,7 +341,7 @@ class CallTranslator:
     def _settle(self) -> None:
         """End the items of which nothing more is to be sent, and the responses with them."""
         for response in list(self._open):
-            waits = self.paced and response.modality == "audio"
+            waits = self._session.paced and response.modality == "audio"
             for item in response.items.values():
                 if not item.done and item.worded and (item.drained or not waits):
                     self._close(response, item, "completed")
@@ -356,7 +350,7 @@ class CallTranslator:
 
     def _close(self, response: ClientResponse, item: OutputItem, status: str) -> None:
         item.done = True
-        self._out += response.close(item, self.items.before(item), status)
+        self._out += response.close(item, self._items.before(item), status)
 
     def _end(self, response: ClientResponse, cut_by: str) -> None:
         self._open.remove(response)
@@ -372,9 +366,9 @@ class CallTranslator:
 
     def _put(self, item: Item) -> str | None:
         """Put an item last, in the place of one of the same id; return the id of the one before it."""
-        if known := self.items.get(item.id):
-            self.items.remove(known)
-        return self.items.append(item)
+        if known := self._items.get(item.id):
+            self._items.remove(known)
+        return self._items.append(item)
 
     def _rename(self, name: str, item_id: str) -> None:
         self._shown_as[name] = item_id

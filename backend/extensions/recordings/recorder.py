@@ -18,7 +18,7 @@ from backend.extensions.recordings.writer import ASSISTANT, CALLER, ActiveRecord
 from backend.media.frame import SAMPLE_RATE, Frame
 from backend.media.playout import OnPlayed
 from backend.media.vad import level
-from backend.sessions.registry import Session
+from backend.sessions.session import Session
 from backend.transports.base import Transport
 from backend.turns import events as ev
 

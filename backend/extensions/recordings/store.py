@@ -142,12 +142,6 @@ class RecordingStore:
         """Delete everything recorded of a user; recordings under way end."""
         await self._drop(None, self._folder_of(user_id))
 
-    async def move(self, user_id: str, to: str, /) -> None:
-        """Give a user's recordings to another, who is the same person. Those under way are moved the next time."""
-        source = self._folder_of(user_id)
-        await self.settle(each for each in self._active_in(source) if each.ending)
-        await self._in_thread(self._move, source, self._folder_of(to))
-
     # --- retention ------------------------------------------------------------------------------------
 
     async def run(self) -> None:
@@ -166,7 +160,7 @@ class RecordingStore:
                 if path.with_suffix(".jsonl").exists():
                     kept += _bytes_of(path)
                 else:
-                    _unlink_if_old(path)  # a deletion or a move that was cut
+                    _unlink_if_old(path)  # a deletion that was cut
             _remove_if_empty(folder)
         self.writer.kept_bytes = kept - sum(_bytes_of(each.audio_path) for each in self.writer.active)
 
@@ -236,15 +230,6 @@ class RecordingStore:
                     self.writer.kept_bytes -= _bytes_of(path) if path.suffix == ".ogg" else 0
                     path.unlink(missing_ok=True)
             _remove_if_empty(folder)
-
-    def _move(self, source: Path, target: Path) -> None:
-        active = {each.begin.id for each in self.writer.active}
-        with self.writer.opening:
-            for path in sorted(source.glob("*.*"), reverse=True):  # the sound first: a journal without it is deleted
-                if path.stem not in active:
-                    target.mkdir(mode=0o700, parents=True, exist_ok=True)
-                    path.rename(target / path.name)
-            _remove_if_empty(source)
 
     async def _in_thread(self, work: Callable[..., T], *arguments: Any) -> T:
         try:

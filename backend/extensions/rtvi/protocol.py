@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from backend.errors import VoiceError
 from backend.extensions.rtvi import messages as said
@@ -17,10 +17,10 @@ from backend.extensions.rtvi.translator import RtviTranslator
 from backend.realtime.faults import Fault
 from backend.runtime.json_objects import Json
 from backend.sessions.client_session import ClientSession
+from backend.sessions.session import LiveCall
 from backend.transports.phone_line import KEYS
 from backend.turns import commands as do
 from backend.turns import events as ev
-from backend.turns.call_options import CallOptions
 
 SESSION_FIELDS = ("instructions", "tools", "tool_choice", "thinkers", "barge_in")
 """What a client may choose for its call: fields of the Realtime protocol's session."""
@@ -30,29 +30,13 @@ EARLY_LIMIT = 32
 """Messages kept for a call that has not begun yet."""
 
 
-class RtviControl(Protocol):
-    """The call, as its client acts on it."""
-
-    def choose(self, options: CallOptions) -> None:
-        """Go on with these options."""
-
-    def submit(self, event: ev.Event) -> None:
-        """Take what the client has decided."""
-
-    def type_text(self, text: str) -> None:
-        """Put typed words into the conversation."""
-
-    def hang_up(self, reason: str) -> None:
-        """End in order, soon."""
-
-
 class RtviProtocol:
     """The protocol's side of one call."""
 
     def __init__(self, send: Callable[[Json], None]) -> None:
         self._send = send
         self._session = ClientSession("", "")
-        self._control: RtviControl | None = None
+        self._control: LiveCall | None = None
         self._early: list[ClientMessage] = []
         self._client_ready = self._call_started = self._greeted = False
         self._translator = RtviTranslator(lambda name: self._session.options.is_client_tool(name))
@@ -60,7 +44,7 @@ class RtviProtocol:
     def __repr__(self) -> str:
         return f"RtviProtocol({'ready' if self._greeted else 'not ready'}, {self._translator!r})"
 
-    def attach(self, control: RtviControl) -> None:
+    def attach(self, control: LiveCall) -> None:
         """Act on the call from now on; what came before it ran is carried out now."""
         self._control = control
         early, self._early = self._early, []
@@ -111,7 +95,7 @@ class RtviProtocol:
             self._send(message("bot-ready", {"version": said.VERSION, "about": about}))
 
     @property
-    def _call(self) -> RtviControl:
+    def _call(self) -> LiveCall:
         assert self._control is not None
         return self._control
 

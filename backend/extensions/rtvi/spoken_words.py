@@ -1,4 +1,4 @@
-"""What the assistant says, cut into the sentences that RTVI's `bot-output` messages show. Pure.
+"""The assistant's words, cut into the sentences that RTVI's `bot-output` messages show. Pure.
 
 A sentence is shown when its words are there (`new`), and again once it was heard (`completed`), or as far as it was
 (`in-progress`). Clients of the protocol's first version learn whether it was `spoken` instead.

@@ -37,14 +37,14 @@ TYPED = "typed-"
 """What the names of typed items begin with: the client knows those words."""
 ENDS: Mapping[str, str] = {
     "max_minutes": "The call has reached its longest duration. Call again to go on.",
-    "budget": "Your budget is used up. Try again when it begins anew, or ask the operator for more.",
+    "budget": "Your budget is used up. Try again when it begins again, or ask the operator for more.",
     "responder_gone": "The model cannot be reached at the moment. Call again in a minute.",
     "responder_refused": "The model's provider refuses this server. Its operator finds the reason in the log.",
     "shutdown": "The server is shutting down. Call again: another one may answer.",
 }
 """Reasons for a call's end that its client gets."""
 ITEMS_LIMIT = 32
-"""Items of the caller's whose words are put together at a time."""
+"""Items of the caller's that are put together at a time."""
 
 
 def _now() -> str:
@@ -63,7 +63,7 @@ class RtviTranslator:
         self._words = SpokenWords()
         self._partial: dict[str, str] = {}  # the caller's words so far, by item
         self._calls: dict[str, str] = {}  # tool calls under way → the function's name
-        self._wording = ""  # the item whose words are being generated
+        self._wording = ""  # the item that is being worded
         self._floor = "listening"
         self._speaking = False
         self._out: list[Json] = []
@@ -73,7 +73,7 @@ class RtviTranslator:
 
     @property
     def awaits_client(self) -> bool:
-        """Whether the client still has functions to carry out."""
+        """Return whether the client still has functions to carry out."""
         return any(self._is_client_tool(name) for name in self._calls.values())
 
     def step(self, event: ev.Event | None, commands: Sequence[do.Command]) -> list[Json]:

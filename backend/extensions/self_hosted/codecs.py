@@ -31,21 +31,16 @@ from backend.turns.events import ResponderEvent
 PCM = {"type": "audio/pcm", "rate": 24000}
 SPEECH_TO_SPEECH = Capabilities(
     endpointers=frozenset({"provider"}),
-    cancels=True,
     truncates=False,
-    restores=True,
     delegates=False,
-    several_messages=True,
     parallel_calls=True,
     images=False,
     reasons=False,
     input_rate_hz=24_000,
-    output_rate_hz=24_000,
     session_s=float("inf"),
 )
-"""What speech-to-speech can do: its answers may have several messages, with tool calls between them."""
-LOCALAI = replace(SPEECH_TO_SPEECH, several_messages=False)
-VLLM_OMNI = replace(LOCALAI, endpointers=frozenset({"local"}), truncates=True, transcribes=False)
+"""What speech-to-speech and LocalAI can do; answers of the first may have several messages, with calls between."""
+VLLM_OMNI = replace(SPEECH_TO_SPEECH, endpointers=frozenset({"local"}), truncates=True, transcribes=False)
 FAILED = frozenset({"inference_failed", "prediction_failed", "tts_error", "transcription_failed"})
 """Errors of LocalAI's that end a reply."""
 NOTHING_TO_COMMIT = "Input audio buffer is empty"
@@ -154,7 +149,7 @@ class LocalAiCodec(SelfHostedCodec, SelfAnsweringCodec):
     """Translates for one connection with LocalAI."""
 
     def __init__(self, voice: Voice) -> None:
-        super().__init__(voice, LOCALAI)
+        super().__init__(voice, SPEECH_TO_SPEECH)
 
     def messages(self, command: ResponderCommand) -> Sequence[bytes]:
         """Return a command as client events; the next reply is the one that is asked for, as none names its request."""

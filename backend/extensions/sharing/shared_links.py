@@ -84,19 +84,6 @@ class SharedLinks(UserLists[SharedLink]):
         await self.change(user_id, lambda _: [])
         await super().erase(user_id)  # and what could not be read
 
-    async def move(self, user_id: str, to: str) -> None:
-        theirs = await self.read(user_id)
-        await super().move(user_id, to)
-        links = await self.of(to)
-        pipe = self._client.pipeline()
-        for link in links:
-            pipe.set(_key(link.id), to, exat=math.ceil(link.expires_at))
-        for link in theirs:
-            if link not in links:
-                pipe.delete(_key(link.id))
-        if links or theirs:
-            await self._client.execute(pipe)
-
     def on_changed(self, pipe: Pipe, user_id: str, old: list[SharedLink], new: list[SharedLink]) -> None:
         """Have each new link lead to its owner, and those that are gone nowhere."""
         for link in new:
@@ -105,11 +92,6 @@ class SharedLinks(UserLists[SharedLink]):
         for link in old:
             if link not in new:
                 pipe.delete(_key(link.id))
-
-    def combined(self, theirs: list[SharedLink], own: list[SharedLink]) -> list[SharedLink]:
-        room = max(0, LINKS_LIMIT - len(own))
-        newest = sorted(theirs, key=lambda one: one.shared_at)[len(theirs) - room if room < len(theirs) else 0 :]
-        return sorted([*newest, *own], key=lambda one: one.shared_at)
 
 
 def _key(link_id: str) -> str:

@@ -29,16 +29,12 @@ from backend.turns.events import ResponderEvent
 
 CAPABILITIES = Capabilities(
     endpointers=frozenset({"provider"}),
-    cancels=True,
     truncates=False,
-    restores=True,
     delegates=False,
-    several_messages=False,
     parallel_calls=True,
     images=False,
     reasons=True,
     input_rate_hz=24_000,
-    output_rate_hz=24_000,
     session_s=7200.0,
     voices=("ara", "eve", "leo", "rex", "sal"),
 )

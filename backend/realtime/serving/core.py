@@ -2,13 +2,13 @@
 
 No sockets, no clock, no asyncio. `receive` answers a client event; `partly_heard`, `heard` and `said` take what a
 handler makes of the caller's audio and of a reply; `tick` gets the time. Each returns effects (`effects.py`), in
-the order they must happen. One reply writes to the conversation at a time; from `MakeReply` to its `End` it
-is the active one.
+the order they must happen. One reply writes to the conversation at a time; from its `Order` to its `End` it is the
+active one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,7 +24,7 @@ from backend.realtime.faults import (
     not_json,
     nothing_to_cancel,
 )
-from backend.realtime.fields import required_text
+from backend.realtime.fields import picture, required_text
 from backend.realtime.ids import Ids
 from backend.realtime.items import Item, directed, is_reference, read_item
 from backend.realtime.response import Event
@@ -36,8 +36,8 @@ from backend.realtime.serving.effects import (
     Effects,
     Feed,
     Listen,
-    MakeReply,
     Open,
+    Order,
     Send,
     SendText,
     Silenced,
@@ -45,30 +45,19 @@ from backend.realtime.serving.effects import (
 )
 from backend.realtime.serving.input_buffer import InputBuffer, decode_audio
 from backend.realtime.serving.parts import (
-    AskApproval,
-    Begin,
-    Call,
     Complain,
-    Drop,
     End,
     Expire,
-    Garble,
     HearingPart,
-    NextMessage,
     Refuse,
     ReplyPart,
     ReplySound,
-    ServerCall,
-    ServerPart,
-    ServerResult,
     TranscriptDone,
     TranscriptFailed,
     TranscriptGrew,
     Trouble,
-    Words,
 )
-from backend.realtime.serving.pictures import read_picture
-from backend.realtime.serving.reply_stream import Order, ReplyStream
+from backend.realtime.serving.reply_stream import ReplyStream
 from backend.realtime.serving.turn_detection import TurnDetector, VoiceBegan, VoiceEnded, prefix_ms
 from backend.realtime.session import RealtimeSession
 
@@ -79,8 +68,6 @@ class Knobs:
 
     refuse_replies: int = 0
     """The next so many `response.create` are refused as if a reply were active."""
-    empty_commits: int = 0
-    """The next so many commits find an empty buffer."""
     expires_after_s: float = 3600.0
     """Seconds until `session_expired`."""
 
@@ -213,9 +200,6 @@ class Realtime:
             yield self._answer({}, None)
 
     def _commit(self, event: Event) -> Effects:
-        if self.knobs.empty_commits > 0:
-            self.knobs.empty_commits -= 1
-            self._buffer.clear()
         yield from self._take_turn(self._utterance or self.ids.new("item"))
 
     def _take_turn(self, item_id: str) -> Effects:
@@ -242,7 +226,7 @@ class Realtime:
         if item.has_audio:
             raise invalid("item.content", "audio cannot be put in here.")
         for at, url in item.pictures:
-            read_picture(url, f"item.content[{at}].image_url")
+            picture(url, f"item.content[{at}].image_url")
         self.conversation.check_answers(item)
         yield from map(Send, item_put_in(item, self.conversation.insert(item, event.get("previous_item_id"))))
 
@@ -273,13 +257,13 @@ class Realtime:
                 raise active_response(self.ids.new("resp"))
         yield self._answer(wanted, event.get("event_id"))
 
-    def _answer(self, wanted: Event, event_id: str | None) -> MakeReply:
+    def _answer(self, wanted: Event, event_id: str | None) -> Order:
         response = ReplyStream(self._order(wanted, event_id), self.ids, self.conversation)
         if response.order.out_of_band:
             self._beside[response.id] = response
         else:
             self._active = response
-        return MakeReply(response.order)
+        return response.order
 
     def _order(self, wanted: Event, event_id: str | None) -> Order:
         session = self.session
@@ -336,7 +320,7 @@ class Realtime:
                 if self.session.transcribes:
                     why = {"type": "transcription_error", "code": code, "message": message, "param": None}
                     yield Send(transcription("failed", item.id, error=why))
-            case Complain() | Expire() | Drop() | Garble():
+            case Complain() | Expire() | Abort() | SendText():
                 yield from self._trouble(part)
 
     def _said(self, response: ReplyStream, part: ReplyPart) -> Effects:
@@ -344,53 +328,25 @@ class Realtime:
             case Refuse(code, message, kind):
                 self._forget(response)
                 yield Send(error_event(message, code=code, kind=kind, client_event_id=response.order.event_id))
-            case Complain() | Expire() | Drop() | Garble():
+            case Complain() | Expire() | Abort() | SendText():
                 yield from self._trouble(part)
             case _:
-                for event in self._events(response, part):
-                    yield Send(event)
-
-    def _events(
-        self, response: ReplyStream, part: Begin | Words | ReplySound | NextMessage | Call | ServerPart | End
-    ) -> Iterator[Event]:
-        match part:
-            case Begin():
-                yield from response.begin()
-            case Words(delta, starts_ms):
-                yield from response.words(delta, starts_ms)
-            case ReplySound(pcm):
-                self.session.begun = True
-                yield from response.sound(pcm)
-            case NextMessage():
-                yield from response.next_message()
-            case Call(name, arguments):
-                yield from response.call(name, arguments)
-            case ServerCall(server, name, arguments):
-                yield from response.server_call(server, name, arguments)
-            case ServerResult(output, error):
-                yield from response.server_result(output, error)
-            case AskApproval(server, name, arguments):
-                yield from response.ask_approval(server, name, arguments)
-            case End(status, details, rate_limits):
-                if rate_limits:
-                    yield {"type": "rate_limits.updated", "rate_limits": rate_limits}
-                yield from response.end(status, details)
-                self._forget(response)
+                self.session.begun = self.session.begun or isinstance(part, ReplySound)
+                yield from map(Send, response.take(part))
+                if isinstance(part, End):
+                    self._forget(response)
 
     def _trouble(self, part: Trouble) -> Effects:
         match part:
-            case Complain(code, message, kind, fatal):
+            case Complain(code, message, kind):
                 yield Send(error_event(message, code=code, kind=kind))
-                if fatal:
-                    yield CloseConnection(4000, code)
+                yield CloseConnection(4000, code)
             case Expire():
                 message = "Your session hit the maximum duration of 60 minutes."
                 yield Send(error_event(message, code=EXPIRED))
                 yield CloseConnection(1001, "session_expired")
-            case Drop():
-                yield Abort()
-            case Garble(text):
-                yield SendText(text)
+            case Abort() | SendText():
+                yield part
 
     def _response(self, response_id: str) -> ReplyStream | None:
         if self._active and self._active.id == response_id:

@@ -1,26 +1,13 @@
-"""What the core wants done, in order. The shell does it and decides nothing.
-
-Send        a server event
-SendText    a message that is none
-Open        an utterance begins; `partly_heard` brings words of it before its item exists
-Feed        more of its sound
-Discard     it is to be forgotten: the client cleared the buffer
-Listen      it was committed, as a user item: transcribe it; `heard` brings the outcome
-Silenced    the client has cut the reply that sounded
-MakeReply   make a reply; `said` brings its parts, `End` last
-Stop        stop making a reply; then call `stopped`
-CloseConnection  close it (code 1001 and the like)
-Abort       break it without a word
-"""
+"""The orders of the core, in sequence. The shell carries them out and decides nothing."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from backend.realtime.items import Item
 from backend.realtime.response import Event
-from backend.realtime.serving.reply_stream import Order
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,14 +19,14 @@ class Send:
 
 @dataclass(frozen=True, slots=True)
 class SendText:
-    """A message sent as it is, a server event or not."""
+    """A message sent as it is, a server event or not: it may be one that the API does not have."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Open:
-    """An utterance begins; `item_id` is the item that it will become."""
+    """An utterance begins that will become item `item_id`; `partly_heard` takes words of it until then."""
 
     item_id: str
 
@@ -53,7 +40,7 @@ class Feed:
 
 @dataclass(frozen=True, slots=True)
 class Discard:
-    """Forget the utterance."""
+    """Forget the utterance: the client cleared the buffer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,22 +50,39 @@ class Silenced:
 
 @dataclass(frozen=True, slots=True)
 class Listen:
-    """Transcribe user item `item`, whose audio is `pcm` (24 kHz mono PCM16)."""
+    """The utterance is committed as a user item: transcribe its 24 kHz mono PCM16; `heard` takes the outcome."""
 
     item: Item
     pcm: bytes
 
 
 @dataclass(frozen=True, slots=True)
-class MakeReply:
-    """Make the reply that `order` describes."""
+class Order:
+    """Make a reply: what the client asked for, and what a handler needs; `said` takes the parts, `End` last."""
 
-    order: Order
+    response_id: str
+    event_id: str | None
+    items: tuple[Item, ...]
+    """The conversation, or the client's own `input`, at the moment of asking."""
+    instructions: str
+    tools: tuple[dict[str, Any], ...]
+    tool_choice: Any
+    modality: str
+    voice: Any
+    metadata: dict[str, str] | None = None
+    out_of_band: bool = False
+    speed: float = 1.0
+    """How fast it is spoken; 1 is the voice's own."""
+
+    @property
+    def purpose(self) -> str | None:
+        """Why the client wants it, if its metadata say so: answer, result, greeting, filler, nudge, goodbye."""
+        return (self.metadata or {}).get("purpose")
 
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """Stop making reply `response_id`."""
+    """Stop making this reply, then call `stopped`."""
 
     response_id: str
 
@@ -93,8 +97,8 @@ class CloseConnection:
 
 @dataclass(frozen=True, slots=True)
 class Abort:
-    """Break the connection."""
+    """Break the connection without a close frame, as a dying network would."""
 
 
-Effect = Send | SendText | Open | Feed | Discard | Silenced | Listen | MakeReply | Stop | CloseConnection | Abort
+Effect = Send | SendText | Open | Feed | Discard | Silenced | Listen | Order | Stop | CloseConnection | Abort
 Effects = Iterator[Effect]

@@ -1,46 +1,50 @@
-"""What stands behind the Realtime protocol: a script, or recognition, dialogue and synthesis. One per connection."""
+"""The handler behind the Realtime protocol: a script, or recognition, dialogue and synthesis. One per connection."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from typing import Protocol
 
 from backend.realtime.items import Item
+from backend.realtime.serving.effects import Order
 from backend.realtime.serving.parts import HearingPart, ReplyPart, TranscriptGrew, Trouble
-from backend.realtime.serving.reply_stream import Order
 
 
-class Handler(Protocol):
-    """Each method decides at once and returns what will happen; waiting happens inside the iterators."""
+class Handler:
+    """Each method decides at once and returns what will happen; waiting happens inside the iterators.
 
-    def opening(self) -> AsyncIterator[Trouble]:
-        """Troubles of the connection as a whole; usually none."""
-        ...
+    A handler inherits what it has no use for.
+    """
+
+    async def opening(self) -> Trouble | None:
+        """Wait for what goes wrong with the connection as a whole; usually nothing does."""
+        return None
 
     def listen(self) -> AsyncIterator[TranscriptGrew]:
-        """An utterance begins: words of it, as soon as they are certain, until it is committed or discarded."""
-        ...
+        """Begin an utterance; return words of it, as soon as they are certain, until it is committed or discarded."""
+        return _nothing()
 
     def feed(self, pcm: bytes) -> None:
-        """More of the utterance, 24 kHz mono PCM16; never blocks."""
-        ...
+        """Take more of the utterance, 24 kHz mono PCM16; never blocks."""
 
     def discard(self) -> None:
-        """The utterance was none."""
-        ...
+        """Forget the utterance."""
 
     def transcribe(self, item: Item, pcm: bytes) -> AsyncIterator[HearingPart]:
-        """What the caller said in user item `item`; `pcm` is the utterance, whole."""
-        ...
+        """Return what the caller said in user item `item`; `pcm` is the whole utterance."""
+        raise NotImplementedError
 
     def answer(self, order: Order) -> AsyncIterator[ReplyPart]:
-        """The reply; `End` comes last, or nothing more ever comes."""
-        ...
+        """Return the reply; `End` comes last, or nothing more ever comes."""
+        raise NotImplementedError
 
     def silenced(self) -> None:
-        """The client has cut what sounded."""
-        ...
+        """Note that the client has cut what sounded."""
 
     def lateness_s(self, order: Order) -> float:
-        """Seconds for which a cancelled reply still goes on."""
-        ...
+        """Return the seconds for which a cancelled reply still goes on."""
+        return 0.0
+
+
+async def _nothing() -> AsyncIterator[TranscriptGrew]:
+    for part in list[TranscriptGrew]():
+        yield part

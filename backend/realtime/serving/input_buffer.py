@@ -37,7 +37,7 @@ class InputBuffer:
         self._pcm += pcm
 
     def take(self) -> bytes:
-        """Everything, for a commit. Raises `Fault` when there is less than 100 ms."""
+        """Return everything, for a commit. Raises `Fault` when there is less than 100 ms."""
         if len(self) < MIN_COMMIT_MS:
             raise nothing_to_commit(MIN_COMMIT_MS, len(self))
         pcm = bytes(self._pcm)
@@ -45,7 +45,7 @@ class InputBuffer:
         return pcm
 
     def unfed(self) -> bytes:
-        """What has come since this was last asked."""
+        """Return what has come since the last question."""
         pcm, self.fed = bytes(self._pcm[self.fed :]), len(self._pcm)
         return pcm
 

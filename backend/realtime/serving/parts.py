@@ -1,4 +1,4 @@
-"""What a handler says while it answers: the pieces of a reply, of hearing, and of things going wrong.
+"""The words of a handler: pieces of a reply, of hearing, and of things going wrong.
 
 A handler yields parts; the core turns them into server events in the API's order. Delays are the handler's own awaits.
 """
@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import Any, Literal
+
+from backend.realtime.serving.effects import Abort, SendText
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,9 +85,9 @@ class End:
 class Refuse:
     """Instead of `Begin`: the reply is refused with an `error` event and never existed."""
 
-    code: str = "conversation_already_has_active_response"
-    message: str = "Conversation already has an active response in progress."
-    kind: str = "invalid_request_error"
+    code: str
+    message: str
+    kind: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,25 +103,24 @@ class TranscriptDone:
 
     text: str
     log_probability: float = 0.0
-    """That of its least certain part, which tells how sure it is; 0 where nobody says."""
+    """That of its least certain part, which tells how sure it is; 0 where that is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class TranscriptFailed:
     """The caller could not be understood."""
 
-    code: str = "audio_unintelligible"
-    message: str = "The audio could not be transcribed."
+    code: str
+    message: str
 
 
 @dataclass(frozen=True, slots=True)
 class Complain:
-    """An `error` event of its own; a fatal one closes the connection afterwards."""
+    """An `error` event that closes the connection."""
 
     code: str
     message: str
-    kind: str = "invalid_request_error"
-    fatal: bool = False
+    kind: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,19 +128,7 @@ class Expire:
     """The session's time is up: `session_expired`, close 1001."""
 
 
-@dataclass(frozen=True, slots=True)
-class Drop:
-    """The network breaks: no close frame, no goodbye."""
-
-
-@dataclass(frozen=True, slots=True)
-class Garble:
-    """A message that is not what the API says; `text` is sent as it is."""
-
-    text: str
-
-
-Trouble = Complain | Expire | Drop | Garble
-ServerPart = ServerCall | ServerResult | AskApproval
-ReplyPart = Begin | Words | ReplySound | NextMessage | Call | ServerPart | End | Refuse | Trouble
+Trouble = Complain | Expire | Abort | SendText
+ContentPart = Begin | Words | ReplySound | NextMessage | Call | ServerCall | ServerResult | AskApproval | End
+ReplyPart = ContentPart | Refuse | Trouble
 HearingPart = TranscriptGrew | TranscriptDone | TranscriptFailed | Trouble

@@ -8,44 +8,35 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Generator, Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 from backend.realtime.conversation import Conversation
 from backend.realtime.ids import Ids
 from backend.realtime.items import Item
 from backend.realtime.response import Event, Response, Tokens, usage_of
+from backend.realtime.serving.effects import Order
+from backend.realtime.serving.parts import (
+    AskApproval,
+    Begin,
+    Call,
+    ContentPart,
+    End,
+    NextMessage,
+    ReplySound,
+    ServerCall,
+    ServerResult,
+    Words,
+)
 from backend.realtime.session import PCM
 
 ARGUMENTS_CHUNK = 16
 """Characters of a function call's arguments in one delta."""
 CHUNKS_KEPT = 512
 """Encoded pieces of sound, the latest: a script says the same ones again and again."""
-
-
-@dataclass(frozen=True, slots=True)
-class Order:
-    """What the client asked for, and what a handler needs to answer it."""
-
-    response_id: str
-    event_id: str | None
-    items: tuple[Item, ...]
-    """The conversation, or the client's own `input`, at the moment of asking."""
-    instructions: str
-    tools: tuple[dict[str, Any], ...]
-    tool_choice: Any
-    modality: str
-    voice: Any
-    metadata: dict[str, str] | None = None
-    out_of_band: bool = False
-    speed: float = 1.0
-    """How fast it is spoken; 1 is the voice's own."""
-
-    @property
-    def purpose(self) -> str | None:
-        """Why the client wants it, if its metadata say so: answer, result, greeting, filler, nudge, goodbye."""
-        return (self.metadata or {}).get("purpose")
+RATE_LIMITS = [
+    {"name": "requests", "limit": 5000, "remaining": 4999, "reset_seconds": 0.01},
+    {"name": "tokens", "limit": 400000, "remaining": 399000, "reset_seconds": 0.15},
+]
 
 
 class ReplyStream:
@@ -72,81 +63,78 @@ class ReplyStream:
         """The response's id."""
         return self.order.response_id
 
-    def begin(self) -> Iterator[Event]:
-        """Note that the item exists; a second time changes nothing."""
+    def take(self, part: ContentPart) -> Iterator[Event]:
+        """Take a part, and yield the events that show it; a text reply has no sound."""
+        if isinstance(part, ReplySound) and self.order.modality == "text":
+            return
         if not self._begun:
             self._begun = True
             yield self._shown.created()
+        match part:
+            case Begin():
+                return
+            case Words(delta, starts_ms):
+                yield from self._words(delta, starts_ms)
+            case ReplySound(pcm):
+                item = yield from self._ensure_open()
+                item.audio_bytes += len(pcm)
+                yield self._shown.sound(item.id, self._shown.place(item), _encoded(pcm))
+            case NextMessage():
+                yield from self._close("completed")
+            case Call(name, arguments):
+                yield from self._close("completed")
+                called = Item(self._ids.new("item"), "function_call", status="in_progress", name=name)
+                called.call_id = self._ids.new("call")
+                yield from self._shown.call(called, self._append(called), arguments, ARGUMENTS_CHUNK)
+            case ServerCall():
+                yield from self._begin_server_call(part)
+            case ServerResult(output, error):
+                yield from self._end_server_call(output, error)
+            case AskApproval():
+                yield from self._ask_approval(part)
+            case End():
+                yield from self._end(part)
 
-    def words(self, delta: str, starts_ms: Sequence[int] = ()) -> Iterator[Event]:
-        """More of its words; `starts_ms` as `Words` has them."""
-        yield from self.begin()
+    def _words(self, delta: str, starts_ms: Sequence[int]) -> Iterator[Event]:
         item = yield from self._ensure_open()
         item.time_words(delta, starts_ms)
         timed = {"word_starts_ms": list(starts_ms)} if starts_ms and item.kind == "output_audio" else {}
         yield self._shown.words(item, delta, **timed)
 
-    def sound(self, pcm: bytes) -> Iterator[Event]:
-        """More of its sound; a text reply has none."""
-        if self.order.modality == "text":
-            return
-        yield from self.begin()
-        item = yield from self._ensure_open()
-        item.audio_bytes += len(pcm)
-        yield self._shown.sound(item.id, self._shown.place(item), _encoded(pcm))
-
-    def next_message(self) -> Iterator[Event]:
-        """What follows is another message."""
+    def _begin_server_call(self, call: ServerCall) -> Iterator[Event]:
         yield from self._close("completed")
-
-    def call(self, name: str, arguments: str) -> Iterator[Event]:
-        """A whole function call."""
-        yield from self._another()
-        item = Item(self._ids.new("item"), "function_call", status="in_progress", name=name)
-        item.call_id = self._ids.new("call")
-        yield from self._shown.call(item, self._append(item), arguments, ARGUMENTS_CHUNK)
-
-    def server_call(self, server: str, name: str, arguments: str) -> Iterator[Event]:
-        """The beginning of a call on an MCP server."""
-        yield from self._another()
-        approval = self._conversation.agreed_to(server, name, arguments)
-        item = Item(self._ids.new("mcp"), "mcp_call", name=name, server=server, approval=approval)
+        approval = self._conversation.agreed_to(call.server, call.name, call.arguments)
+        item = Item(self._ids.new("mcp"), "mcp_call", name=call.name, server=call.server, approval=approval)
         yield from self._shown.add(item, self._append(item))
-        yield self._shown.of_item(item, "response.mcp_call_arguments.delta", delta=arguments)
-        item.arguments = arguments
-        yield self._shown.of_item(item, "response.mcp_call_arguments.done", arguments=arguments)
+        yield self._shown.of_item(item, "response.mcp_call_arguments.delta", delta=call.arguments)
+        item.arguments = call.arguments
+        yield self._shown.of_item(item, "response.mcp_call_arguments.done", arguments=call.arguments)
         yield self._of_server_call(item, "in_progress")
 
-    def server_result(self, output: str, error: str) -> Iterator[Event]:
-        """The end of that call."""
+    def _end_server_call(self, output: str, error: str) -> Iterator[Event]:
         item = self._shown.output[-1]
         item.output, item.error = output, error
         yield self._of_server_call(item, "failed" if error else "completed")
         yield from self._shown.finish(item, self._conversation.before(item), "completed")
 
-    def ask_approval(self, server: str, name: str, arguments: str) -> Iterator[Event]:
-        """A question whether such a call may be made."""
-        yield from self._another()
-        item = Item(self._ids.new("mcpr"), "mcp_approval_request", name=name, arguments=arguments, server=server)
+    def _ask_approval(self, asked: AskApproval) -> Iterator[Event]:
+        yield from self._close("completed")
+        item = Item(self._ids.new("mcpr"), "mcp_approval_request", name=asked.name, server=asked.server)
+        item.arguments = asked.arguments
         previous = self._append(item)
         yield from self._shown.add(item, previous)
         yield from self._shown.finish(item, previous, "completed")
 
-    def end(self, status: str, details: dict[str, Any]) -> Iterator[Event]:
-        """It is over; a cancellation wins over any other end."""
-        if self.cancelled:
-            status, details = "cancelled", {"reason": self.cancelled}
-        yield from self.begin()
+    def _end(self, end: End) -> Iterator[Event]:
+        """End the response; a cancellation wins over any other end."""
+        status, details = ("cancelled", {"reason": self.cancelled}) if self.cancelled else (end.status, end.details)
+        if end.rate_limits:
+            yield {"type": "rate_limits.updated", "rate_limits": end.rate_limits}
         yield from self._close("completed" if status == "completed" else "incomplete")
         self._done = True
         shown_details = {"type": status, **details} if status != "completed" else None
         yield self._shown.done(status, shown_details, usage(self.order.items, self._shown.output))
         yield {"type": "rate_limits.updated", "rate_limits": RATE_LIMITS}
-
-    def _another(self) -> Iterator[Event]:
-        """Close what is open: another item begins."""
-        yield from self.begin()
-        yield from self._close("completed")
 
     def _ensure_open(self) -> Generator[Event, None, Item]:
         if self._open is None:
@@ -168,14 +156,8 @@ class ReplyStream:
         return {"type": f"response.mcp_call.{what}", "item_id": item.id, "output_index": self._shown.place(item)}
 
 
-RATE_LIMITS = [
-    {"name": "requests", "limit": 5000, "remaining": 4999, "reset_seconds": 0.01},
-    {"name": "tokens", "limit": 400000, "remaining": 399000, "reset_seconds": 0.15},
-]
-
-
 def usage(heard: Sequence[Item], said: Sequence[Item]) -> Event:
-    """Token counts of plausible size: a token for 4 characters, for 100 ms of input and for 50 ms of output audio."""
+    """Return token counts of plausible size: one for 4 characters, 100 ms of input and 50 ms of output audio."""
     return usage_of(_tokens(heard, 100), Tokens(), _tokens(said, 50))
 
 

@@ -1,4 +1,4 @@
-"""Where a connection notes what goes over its wire: nowhere, unless somebody keeps it."""
+"""Notes of what goes over a connection's wire: none, unless somebody keeps them."""
 
 from __future__ import annotations
 

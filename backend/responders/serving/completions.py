@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import itertools
 import json
 import re
@@ -13,8 +12,6 @@ from typing import Any, Protocol
 
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
-from backend.realtime.serving.parts import Call
-
 _ids = itertools.count(1)
 
 
@@ -22,34 +19,32 @@ class BadChatRequest(Exception):
     """The request is not one; becomes HTTP 400."""
 
 
-class _BrokenOff(Exception):
-    """A break in mid-stream that was asked for: ends the connection without the last chunk."""
+class Called(Protocol):
+    """One function call."""
+
+    @property
+    def name(self) -> str:
+        """Return the function's name."""
+
+    @property
+    def arguments(self) -> str:
+        """Return the arguments as JSON, valid or not."""
 
 
 class Answered(Protocol):
-    """What is answered: words, or calls, or both."""
+    """An answer: words, or calls, or both."""
 
     @property
     def text(self) -> str:
-        """The words."""
+        """Return the words."""
 
     @property
-    def calls(self) -> Sequence[Call]:
-        """The calls."""
+    def calls(self) -> Sequence[Called]:
+        """Return the calls."""
 
 
 Answer = Callable[[Sequence[Mapping[str, Any]], Sequence[Mapping[str, Any]], Any], Answered]
 """Messages, tools and `tool_choice` → what is answered."""
-
-
-@dataclass(frozen=True, slots=True)
-class Pace:
-    """How an answer is streamed, for tests of a client."""
-
-    token_delay_s: float = 0.0
-    """Seconds before each token."""
-    drop_after_tokens: int | None = None
-    """The stream breaks off after so many tokens."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +61,7 @@ class _Completion:
         return "tool_calls" if self.answered.calls else "stop"
 
 
-async def complete(body: bytes, model: str, answer: Answer, pace: Pace | None = None) -> Response:
+async def complete(body: bytes, model: str, answer: Answer) -> Response:
     """Answer one request with what `answer` makes of it."""
     try:
         request = _read(body)
@@ -77,7 +72,7 @@ async def complete(body: bytes, model: str, answer: Answer, pace: Pace | None = 
     if not request.get("stream"):
         return JSONResponse(_whole(completion))
     with_usage = bool((request.get("stream_options") or {}).get("include_usage"))
-    return StreamingResponse(_stream(completion, pace or Pace(), with_usage=with_usage), media_type="text/event-stream")
+    return StreamingResponse(_stream(completion, with_usage=with_usage), media_type="text/event-stream")
 
 
 def _read(body: bytes) -> dict[str, Any]:
@@ -124,13 +119,10 @@ def _whole(completion: _Completion) -> dict[str, Any]:
     return {**_head(completion, "chat.completion"), "choices": [choice], "usage": completion.usage}
 
 
-async def _stream(completion: _Completion, pace: Pace, *, with_usage: bool) -> AsyncIterator[str]:
+async def _stream(completion: _Completion, *, with_usage: bool) -> AsyncIterator[str]:
     """Server-sent chunks: the role, a token each, the calls in pieces, the reason, the usage, `[DONE]`."""
     yield _chunk(completion, {"role": "assistant", "content": ""})
-    for number, token in enumerate(re.findall(r"\S+\s*", completion.answered.text)):
-        if pace.drop_after_tokens is not None and number >= pace.drop_after_tokens:
-            raise _BrokenOff
-        await asyncio.sleep(pace.token_delay_s)
+    for token in re.findall(r"\S+\s*", completion.answered.text):
         yield _chunk(completion, {"content": token})
     for at in range(len(completion.answered.calls)):
         for piece in _call_pieces(completion, at):

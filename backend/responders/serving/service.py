@@ -20,7 +20,7 @@ MAX_CHAT_BYTES = 4 * 1024 * 1024
 
 
 class Service(ABC):
-    """What the routes do."""
+    """The work behind the routes."""
 
     def __init__(self, required_key: str | None = None) -> None:
         """Without a `required_key` any key is accepted, and none."""
@@ -38,7 +38,7 @@ class Service(ABC):
 
     @property
     def details(self) -> Mapping[str, Any]:
-        """What `GET /v1/models` shows beside the model's name."""
+        """Return what `GET /v1/models` shows beside the model's name."""
         return {}
 
     def refusal(self, connection: HTTPConnection) -> Response | None:

@@ -7,11 +7,12 @@ import time
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from functools import partial
+from typing import TypeVar
 
 import msgspec
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from backend.realtime.items import Item
 from backend.realtime.serving.core import Realtime
 from backend.realtime.serving.effects import (
     Abort,
@@ -20,18 +21,17 @@ from backend.realtime.serving.effects import (
     Effect,
     Feed,
     Listen,
-    MakeReply,
     Open,
+    Order,
     Send,
     SendText,
     Silenced,
     Stop,
 )
 from backend.realtime.serving.handler import Handler
-from backend.realtime.serving.parts import HearingPart, ReplyPart, TranscriptGrew
-from backend.realtime.serving.reply_stream import Order
 from backend.realtime.serving.wire_log import WireLog
 
+Part = TypeVar("Part")
 OUTBOX_EASY = 64
 """Events waiting to be written from which replies pause."""
 OUTBOX_FULL = 4096
@@ -73,7 +73,7 @@ class Connection:
         try:
             async with asyncio.TaskGroup() as self._group:
                 self._perform(self._core.open())
-                for duty in (self._write(), self._read(), self._watch_clock(), self._go_through_opening()):
+                for duty in (self._write(), self._read(), self._watch_clock(), self._open()):
                     self._group.create_task(duty)
         except* _Over as ended:
             self._log.over(str(ended.exceptions[0]))
@@ -140,7 +140,7 @@ class Connection:
         for effect in effects:
             match effect:
                 case Open(item_id):
-                    self._group.create_task(self._take_early(item_id, self._handler.listen()))
+                    self._take(self._handler.listen(), partial(self._core.partly_heard, item_id))
                 case Feed(pcm):
                     self._handler.feed(pcm)
                 case Discard():
@@ -148,10 +148,11 @@ class Connection:
                 case Silenced():
                     self._handler.silenced()
                 case Listen(item, pcm):
-                    self._group.create_task(self._take_parts(item, self._handler.transcribe(item, pcm)))
-                case MakeReply(order):
-                    task = self._group.create_task(self._answer(order, self._handler.answer(order)))
-                    self._answers[order.response_id] = (order, task)
+                    self._take(self._handler.transcribe(item, pcm), partial(self._core.heard, item))
+                case Order(response_id):
+                    task = self._take(self._handler.answer(effect), partial(self._core.said, response_id))
+                    self._answers[response_id] = (effect, task)
+                    task.add_done_callback(partial(self._forget, response_id))
                 case Stop(response_id):
                     self._stop(response_id)
                 case Send() | SendText() | CloseConnection() | Abort():
@@ -163,22 +164,18 @@ class Connection:
             self._easy.clear()
         self._wanted.set()
 
-    async def _take_early(self, item_id: str, parts: AsyncIterator[TranscriptGrew]) -> None:
-        async with closing(parts):
-            async for part in parts:
-                self._perform(self._core.partly_heard(item_id, part))
+    def _take(self, parts: AsyncIterator[Part], take: Callable[[Part], list[Effect]]) -> asyncio.Task[None]:
+        """Have the core take the parts as they come; they pause while the client is behind."""
+        return self._group.create_task(self._take_all(parts, take))
 
-    async def _take_parts(self, item: Item, parts: AsyncIterator[HearingPart]) -> None:
+    async def _take_all(self, parts: AsyncIterator[Part], take: Callable[[Part], list[Effect]]) -> None:
         async with closing(parts):
             async for part in parts:
-                self._perform(self._core.heard(item, part))
-
-    async def _answer(self, order: Order, parts: AsyncIterator[ReplyPart]) -> None:
-        async with closing(parts):
-            async for part in parts:
-                self._perform(self._core.said(order.response_id, part))
+                self._perform(take(part))
                 await self._easy.wait()
-        self._answers.pop(order.response_id, None)
+
+    def _forget(self, response_id: str, _answered: asyncio.Task[None]) -> None:
+        self._answers.pop(response_id, None)
 
     def _stop(self, response_id: str) -> None:
         order, _task = self._answers.get(response_id, (None, None))
@@ -198,14 +195,14 @@ class Connection:
             task.cancel()
         self._perform(self._core.stopped(response_id))
 
+    async def _open(self) -> None:
+        if trouble := await self._handler.opening():
+            self._perform(self._core.trouble(trouble))
+
     async def _watch_clock(self) -> None:
         while True:
             self._perform(self._core.tick(time.monotonic()))
             await asyncio.sleep(max(0.0, min(self._core.deadline - time.monotonic(), 3600.0)))
-
-    async def _go_through_opening(self) -> None:
-        async for part in self._handler.opening():
-            self._perform(self._core.trouble(part))
 
 
 @asynccontextmanager

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
-from sqlalchemy import ColumnElement, Executable, Select, delete, exists, func, select, update
+from sqlalchemy import ColumnElement, Executable, Select, delete, func, select, update
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
@@ -145,16 +145,6 @@ class Ledger:
     async def forget(self, user_id: str, conversation_id: str) -> None:
         """Delete a conversation. Raises `LedgerUnavailable`."""
         await self._change(delete(ENTRIES).where(_of_conversation(user_id, conversation_id)))
-
-    async def move(self, user_id: str, to: str, /) -> None:
-        """Make a user's entries another's, who is the same person. Raises `LedgerUnavailable`."""
-        theirs = ENTRIES.alias()
-        same = (theirs.c.conversation_id == ENTRIES.c.conversation_id) & (theirs.c.entry_id == ENTRIES.c.entry_id)
-        there_already = exists().where(theirs.c.user_id == to, same)
-        await self._change(
-            delete(ENTRIES).where(ENTRIES.c.user_id == user_id, there_already),
-            update(ENTRIES).where(ENTRIES.c.user_id == user_id).values(user_id=to),
-        )
 
     async def _change(self, *changes: Executable) -> None:
         async def execute(connection: AsyncConnection) -> None:

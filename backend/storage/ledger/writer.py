@@ -41,7 +41,7 @@ REST_S = (0.25, 5.0)
 SWEEP_EVERY_S = 3600.0
 """Seconds between two deletions of what is too old."""
 SETTLE_S = 3.0
-"""Seconds that waiting writes may take before what they write is read, moved or erased."""
+"""Seconds that waiting writes may take before what they write is read or erased."""
 
 
 class LedgerWriter:

@@ -16,7 +16,7 @@ from backend.testing.offline.script.schema import Script, load
 from backend.testing.offline.unscripted import open_unscripted, peer_of
 
 OWN = "openai"
-"""The provider whose schema the peer knows without an extension."""
+"""The provider that the peer knows without an extension."""
 
 
 def main() -> int:

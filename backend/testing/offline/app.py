@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
-import json
 import time
-from dataclasses import dataclass
 
 from starlette.applications import Starlette
 from starlette.requests import HTTPConnection, Request
@@ -15,25 +13,16 @@ from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket
 
 from backend.realtime.serving.core import Knobs, Realtime
-from backend.realtime.serving.parts import Call
 from backend.responders.serving import service as serving
-from backend.responders.serving.completions import Pace, complete
+from backend.responders.serving.completions import complete
 from backend.responders.serving.server import ABORT
 from backend.responders.serving.shell import Connection
 from backend.testing.offline.record import Records
 from backend.testing.offline.script.handler import ScriptedHandler
-from backend.testing.offline.script.schema import ChatReply, ConnectionScript, Script, ScriptError, parse
+from backend.testing.offline.script.schema import ConnectionScript, Script, ScriptError, parse
 from backend.testing.offline.unscripted import Unscripted
 
 MAX_SCRIPT_BYTES = 1024 * 1024
-
-
-@dataclass(frozen=True, slots=True)
-class Given:
-    """What a script says a chat completion answers."""
-
-    text: str
-    calls: tuple[Call, ...]
 
 
 class ScriptedPeer(serving.Service):
@@ -80,11 +69,11 @@ class ScriptedPeer(serving.Service):
         """A connection with its part of the script, and its record."""
         self._accepted += 1
         query = dict(socket.query_params)
-        script = self._script and self._script.for_connection(self._accepted, query.get("script"))
+        script = self._script and self._script.for_connection(self._accepted)
         record = self.records.open(query)
         knobs = _knobs(script) if script else Knobs()
         core = self._conversation(serving.MODEL, connection=record.number, now=time.monotonic(), knobs=knobs)
-        handler = ScriptedHandler(script, self._unscripted.speak) if script else self._unscripted.new_handler()
+        handler = ScriptedHandler(script) if script else self._unscripted.new_handler()
         return Connection(socket, core, handler, record, abort=socket.scope["extensions"][ABORT])
 
     async def complete(self, body: bytes) -> Response:
@@ -97,8 +86,7 @@ class ScriptedPeer(serving.Service):
         await asyncio.sleep(reply.delay_ms / 1000)
         if reply.status != 200:
             return serving.failure(reply.status, "Scripted failure.", "server_error")
-        given, pace = _given(reply), Pace(reply.token_delay_ms / 1000, reply.drop_after_tokens)
-        return await complete(body, serving.MODEL, lambda *_: given, pace)
+        return await complete(body, serving.MODEL, lambda *_: reply)
 
 
 def create_app(peer: ScriptedPeer) -> Starlette:
@@ -136,18 +124,10 @@ async def debug_script(request: Request) -> Response:
 
 
 def _knobs(script: ConnectionScript) -> Knobs:
-    knobs = Knobs(refuse_replies=script.refuse_replies, empty_commits=script.empty_commits)
+    knobs = Knobs(script.refuse_replies)
     if script.expires_after_ms is not None:
         knobs.expires_after_s = script.expires_after_ms / 1000
     return knobs
-
-
-def _given(reply: ChatReply) -> Given:
-    calls = (
-        Call(call.name, call.arguments if isinstance(call.arguments, str) else json.dumps(call.arguments))
-        for call in reply.calls
-    )
-    return Given(reply.text, tuple(calls))
 
 
 def _is_local(request: Request) -> bool:

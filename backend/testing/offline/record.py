@@ -1,4 +1,4 @@
-"""What really went over the wire, kept for tests: `GET /debug/connections`. Bounded in every direction.
+"""The messages that really went over the wire, kept for tests: `GET /debug/connections`. Bounded in every direction.
 
 Entries are kept as JSON: the objects of a hundred connections' logs would be walked through by the garbage collector,
 for tens of milliseconds each time.

@@ -1,4 +1,4 @@
-"""What installed extensions have for the scripted peer: their providers' schemas, and answers without a script.
+"""Parts of installed extensions for the scripted peer: their providers' schemas, and answers without a script.
 
 `PEERS` in an extension's module `scripted` names the conversations that hold a client to a provider's schema;
 `open_unscripted` in its module `unscripted` opens what answers while there is no script.
@@ -37,24 +37,18 @@ class Unscripted(Protocol):
     async def complete(self, body: bytes) -> Response:
         """Answer one chat completion."""
 
-    def speak(self, words: str) -> bytes:
-        """Return words as 24 kHz mono PCM16, for replies with `speech`."""
-
 
 class Mute(Unscripted):
-    """Where no extension answers: the fallback of an empty script."""
+    """The fallback of an empty script, for when no extension answers."""
 
     def new_handler(self) -> Handler:
-        return ScriptedHandler(ConnectionScript(), self.speak)
+        return ScriptedHandler(ConnectionScript())
 
     async def load(self) -> None:
         """Nothing is needed."""
 
     async def complete(self, body: bytes) -> Response:
         return failure(503, "Nothing answers here without a script.", "server_error")
-
-    def speak(self, words: str) -> bytes:
-        raise SetupError("No extension speaks.", hint="Give replies a `tone` in place of `speech`.")
 
 
 @asynccontextmanager

@@ -21,13 +21,13 @@ SATURDAY = date(2026, 11, 21)
 
 
 def geocoding(name: str) -> dict[str, Any]:
-    """What the geocoding API answers; without matches it leaves `results` out."""
+    """Return the geocoding API's answer; without matches it leaves `results` out."""
     found = [{"id": 1, "longitude": -1.0, **place} for place in PLACES if place["name"].lower() == name.lower()]
     return {"results": found, "generationtime_ms": 0.5} if found else {"generationtime_ms": 0.5}
 
 
 def forecast(query: dict[str, str], today: date = SATURDAY) -> dict[str, Any]:
-    """What the forecast API answers to the fields we ask for."""
+    """Return the forecast API's answer to the fields we ask for."""
     days = int(query["forecast_days"])
     warm = query["temperature_unit"] == "fahrenheit"
     return {
@@ -66,7 +66,7 @@ def answering(request: Request, today: date = SATURDAY) -> Reply:
 
 
 def answering_today(request: Request) -> Reply:
-    """The same on the day it really is: for servers that look at the clock."""
+    """Answer as of today, for servers that look at the clock."""
     return answering(request, datetime.now(UTC).date())
 
 

@@ -33,7 +33,7 @@ def brave(request: Request) -> Reply:
 
 
 def summary(title: str, **fields: Any) -> dict[str, Any]:
-    """What `esummary` says of an article."""
+    """Return an article as `esummary` has it."""
     return {
         "title": title,
         "source": "Lancet",

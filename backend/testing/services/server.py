@@ -1,4 +1,4 @@
-"""A small HTTP/1.1 server on loopback whose answers are given by a function, misbehaviour included.
+"""A small HTTP/1.1 server on loopback: a function gives its answers, misbehaviour included.
 
 async with serving(lambda request: json_reply({"ok": True})) as server:
     ... server.url, server.requests
@@ -17,7 +17,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 @dataclass
 class Request:
-    """What a client asked."""
+    """A client's request."""
 
     method: str
     path: str
@@ -32,7 +32,7 @@ class Request:
 
 @dataclass
 class Reply:
-    """What to answer. `parts` are sent one after the other; a float among them is a pause in seconds.
+    """An answer. `parts` are sent one after the other; a float among them is a pause in seconds.
 
     `breaks_off` closes the connection without ending the body; without parts, without answering at all.
     """

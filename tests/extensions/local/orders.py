@@ -14,7 +14,7 @@ from backend.extensions.local.dialogue.small_talk import Talk
 from backend.extensions.local.dialogue.understanding import Question, understand
 from backend.extensions.local.dialogue.without_model import complete
 from backend.realtime.items import Item
-from backend.realtime.serving.reply_stream import Order
+from backend.realtime.serving.effects import Order
 from backend.thinkers.base import Manifest
 from backend.thinkers.registry import described
 from tests.support.declared import all_manifests, all_tools

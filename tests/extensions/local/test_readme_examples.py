@@ -14,7 +14,7 @@ from backend.extensions.local.recognition.choose import open_recognizer
 from backend.extensions.local.synthesis.loudness import loudness_lufs
 from backend.media.frame import SAMPLE_RATE
 from backend.media.wav import read_wav
-from tests.support.hearing import recognized, share_of_words
+from tests.extensions.local.hearing import recognized, share_of_words
 from tests.support.running_server import running_server
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -30,7 +30,7 @@ async def heard(pcm: bytes) -> str:
         await pool.close()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.realtime
 async def test_the_talk_command_of_the_readme_places_a_call_and_saves_the_reply_that_it_prints(tmp_path: Path) -> None:
     [printed] = re.findall(r"^\.venv/bin/responder-thinker talk .*$", README, re.MULTILINE)

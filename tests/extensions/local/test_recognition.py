@@ -15,8 +15,7 @@ import pytest
 import pytest_asyncio
 
 from backend.extensions.local.recognition import moonshine_files
-from backend.extensions.local.recognition.base import RecognitionFailed
-from backend.extensions.local.recognition.pooled import PooledRecognizer
+from backend.extensions.local.recognition.pooled import PooledRecognizer, RecognitionFailed
 from backend.extensions.local.recognition.tokens import OLD_SPELLING
 from backend.extensions.local.speech_pool import PoolLimits, SpeechPool
 from backend.extensions.local.voice_session import SAID_ALONE
@@ -26,6 +25,7 @@ from backend.testing.speech import spoken, trimmed
 from tests.support.speech import speech
 
 pytestmark = [
+    pytest.mark.process,
     pytest.mark.asyncio(loop_scope="module"),
     pytest.mark.skipif(shutil.which("flite") is None, reason="flite speaks to the recognizer"),
 ]

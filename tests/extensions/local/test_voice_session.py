@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 
 from backend.extensions.local.dialogue.base import Part, Sentence
 from backend.extensions.local.engines import Engines
-from backend.extensions.local.recognition.base import RecognitionFailed
+from backend.extensions.local.recognition.pooled import PooledRecognizer, PooledUtterance, RecognitionFailed
 from backend.extensions.local.synthesis.base import Piece, SynthesisFailed
+from backend.extensions.local.synthesis.pooled import PooledSynthesizer
 from backend.extensions.local.voice_session import GAP_S, SAID_ALONE, VoiceSession, with_pause
 from backend.realtime.items import Item
 from backend.realtime.serving.core import Realtime
-from backend.realtime.serving.effects import Discard, Feed, Listen, MakeReply, Open, Silenced
+from backend.realtime.serving.effects import Discard, Feed, Listen, Open, Order, Silenced
 from backend.realtime.serving.parts import (
     Begin,
     Call,
@@ -23,13 +24,12 @@ from backend.realtime.serving.parts import (
     TranscriptGrew,
     Words,
 )
-from backend.realtime.serving.reply_stream import Order
 from tests.realtime.talking import a_core, append, ask, events, said, tell
 
 SECOND = bytes(48_000)
 
 
-class HeardText:
+class HeardText(PooledUtterance):
     """An utterance whose partial transcripts and end a test gives."""
 
     def __init__(self, partials: list[str], final: str | Exception) -> None:
@@ -61,7 +61,7 @@ class HeardText:
         self.cancelled = True
 
 
-class Listener:
+class Listener(PooledRecognizer):
     """Hands out the utterances of a test, one after another."""
 
     name = "test recognizer"
@@ -73,7 +73,7 @@ class Listener:
         return next(self._utterances)
 
 
-class Speaker:
+class Speaker(PooledSynthesizer):
     """A hundred milliseconds of sound a word."""
 
     name = "test voice"
@@ -81,7 +81,7 @@ class Speaker:
     def __init__(self, *, fails: bool = False) -> None:
         self._fails = fails
 
-    async def speak(self, sentence: str, speed: float = 1.0) -> AsyncIterator[Piece]:
+    async def speak(self, sentence: str, speed: float = 1.0) -> AsyncGenerator[Piece]:
         if self._fails:
             raise SynthesisFailed("no voice")
         count = len(sentence.split())
@@ -307,7 +307,7 @@ def test_a_cleared_utterance_is_discarded_and_the_next_is_another_item() -> None
     assert any(isinstance(each, Discard) for each in tell(core, "input_audio_buffer.clear"))
     again = append(core, SECOND)[0]
     assert isinstance(opened, Open) and isinstance(again, Open) and opened.item_id != again.item_id
-    assert not any(isinstance(each, MakeReply) for each in append(core, SECOND))
+    assert not any(isinstance(each, Order) for each in append(core, SECOND))
 
 
 async def test_silence_parts_pieces_and_shifts_their_words_but_neither_begins_nor_ends_a_reply() -> None:

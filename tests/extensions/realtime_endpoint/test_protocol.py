@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -12,6 +12,7 @@ from backend import page_events as page
 from backend.extensions.realtime_endpoint.protocol import HANDLERS, ClientProtocol
 from backend.realtime.client_events import CLIENT_EVENTS
 from backend.sessions.client_session import ClientSession
+from backend.sessions.session import LiveCall
 from backend.turns import commands as do
 from backend.turns import events as ev
 from backend.turns.call_options import CallOptions
@@ -30,7 +31,7 @@ class Call:
         self.sent: list[Json] = []
         session = ClientSession("sess_1", "gpt-realtime", voice="marin", transcription="whisper-1")
         self.protocol = ClientProtocol(session, self._send, self)
-        self.protocol.attach(self)
+        self.protocol.attach(cast(LiveCall, self))
 
     def _send(self, event: Json) -> None:
         shown = json.loads(json.dumps(event, default=lambda audio: base64.b64encode(audio).decode()))

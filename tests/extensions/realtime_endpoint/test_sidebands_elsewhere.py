@@ -5,30 +5,23 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 
 import psutil
-import pytest
 from websockets.exceptions import InvalidStatus
 
-from tests.access.test_two_processes import two_servers
 from tests.extensions.realtime_endpoint.sidebands import SCRIPT, act_beside, following, refusal
 from tests.extensions.realtime_endpoint.test_webrtc import with_secret
-from tests.support.offline_peer import OfflinePeer, running_peer
+from tests.support.offline_peer import OfflinePeer
 from tests.support.realtime_client import RealtimeClient
 from tests.support.realtime_peer import RealtimePeer
 from tests.support.running_server import RunningServer
+from tests.support.two_servers import two_servers
 
 LEFT_WITHIN_S = 5.0
 NOTICED_WITHIN_S = 20.0
 """Twelve seconds without an answer, a look every four, and three for an answer to come."""
-
-
-@pytest.fixture(scope="module")
-def peer() -> Iterator[OfflinePeer]:
-    with running_peer() as running:
-        yield running
 
 
 @asynccontextmanager

@@ -156,25 +156,6 @@ async def test_a_picture_in_a_message_reaches_the_model_and_is_not_sent_back(
     assert fault["param"] == "item.content[0].image_url" and "JPEG and PNG" in fault["message"]
 
 
-async def test_a_client_that_hands_its_turns_in_is_heard_whole(peer: OfflinePeer, running: RunningServer) -> None:
-    await peer.follow({"turns": [{"hear": QUESTION, "reply": {"text": "Sunny.", "tone": TONE}}]})
-    async with realtime_client(running.url) as client:
-        await client.update(audio={"input": {"turn_detection": None}})
-        await client.send("input_audio_buffer.commit")
-        assert (await client.told("error"))["error"]["code"] == "input_audio_buffer_commit_empty"
-        await client.append(speech(QUESTION))
-        await client.send("input_audio_buffer.commit")
-        await client.told("input_audio_buffer.committed")
-        await asyncio.sleep(0.3)
-        assert not client.of("response.created") and not client.of("input_audio_buffer.speech_started")
-        await client.send("response.create", response={"metadata": {"mine": "yes"}})
-        done = (await client.told("response.done"))["response"]
-        assert done["metadata"] == {"mine": "yes"}
-    log = (await peer.connections())[-1]["received"]
-    sent = sum(event["audio_bytes"] for event in log if event["type"] == "input_audio_buffer.append")
-    assert abs(sent - len(speech(QUESTION))) < 960
-
-
 async def test_audio_is_spoken_and_heard_in_g711(peer: OfflinePeer, running: RunningServer) -> None:
     await peer.follow({"turns": [{"hear": QUESTION, "reply": {"text": "Sunny.", "tone": TONE}}]})
     for law, name in ((g711.Law.MU, "audio/pcmu"), (g711.Law.A, "audio/pcma")):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ import pytest
 from tests.support.browser import Tab, chromium
 from tests.support.bundling import LOCAL_PAGE, bundle
 from tests.support.microphone import microphone_wav
-from tests.support.offline_peer import OfflinePeer, running_peer
+from tests.support.offline_peer import OfflinePeer
 from tests.support.running_server import RunningServer, running_server
 
 pytestmark = pytest.mark.browser
@@ -30,18 +30,6 @@ QUIET_WITHIN_MS = 1_500
 """What the browser has buffered, what its player is ahead, and this test's own looking under load."""
 WITHIN_S, LOOK_EVERY_S = 60.0, 0.1
 both_transports = pytest.mark.parametrize("kind", ["websocket", "webrtc"])
-
-
-@pytest.fixture(scope="module")
-def peer() -> Iterator[OfflinePeer]:
-    with running_peer() as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
-def server(peer: OfflinePeer) -> Iterator[RunningServer]:
-    with running_server(peer) as running:
-        yield running
 
 
 @pytest.fixture(scope="module")
@@ -88,27 +76,27 @@ class Kit:
 
 
 @asynccontextmanager
-async def kit(server: RunningServer, script: str, speaks: Path | None = None) -> AsyncIterator[Kit]:
+async def kit(running: RunningServer, script: str, speaks: Path | None = None) -> AsyncIterator[Kit]:
     """A tab with the kit on a page of the server's own origin."""
     async with chromium(speaks=speaks, complaints="expected", more=LOCAL_PAGE) as tab:
         await tab.page.route(
-            f"{server.url}/kit", lambda route: route.fulfill(content_type="text/html", body="<!doctype html>")
+            f"{running.url}/kit", lambda route: route.fulfill(content_type="text/html", body="<!doctype html>")
         )
-        await tab.page.goto(f"{server.url}/kit")
+        await tab.page.goto(f"{running.url}/kit")
         await tab.page.add_script_tag(content=script, type="module")
         await tab.page.wait_for_function("window.bundled")
-        yield Kit(tab, server.url)
+        yield Kit(tab, running.url)
 
 
 @both_transports
 async def test_a_spoken_question_is_answered_aloud_and_the_answer_interrupted(
-    kind: str, peer: OfflinePeer, server: RunningServer, script: str, tmp_path: Path
+    kind: str, peer: OfflinePeer, running: RunningServer, script: str, tmp_path: Path
 ) -> None:
     await peer.follow(
         {"turns": [{"hear": QUESTION, "reply": STORY}, {"hear": INTERRUPTION, "reply": "All right."}, {}]}
     )
     wav = microphone_wav(tmp_path / "call.wav", WHILE_CONNECTING_S, QUESTION, INTO_THE_ANSWER_S, INTERRUPTION, 60.0)
-    async with kit(server, script, wav) as page:
+    async with kit(running, script, wav) as page:
         ready = await page.call(kind)
         assert ready["version"].startswith("2.") and ready["about"] == {"library": "responder-thinker"}
         _, _, transcript = await page.waits_for("userTranscript", lambda data: data["final"])
@@ -139,12 +127,12 @@ async def test_a_spoken_question_is_answered_aloud_and_the_answer_interrupted(
 
 @both_transports
 async def test_typed_words_a_function_of_the_clients_and_hanging_up(
-    kind: str, peer: OfflinePeer, server: RunningServer, script: str, tmp_path: Path
+    kind: str, peer: OfflinePeer, running: RunningServer, script: str, tmp_path: Path
 ) -> None:
     call = {"name": "look_outside", "arguments": {"window": "north"}}
     turn = {"reply": {"calls": [call]}, "after_results": [{"text": "It rains.", "tone": {"hz": 440, "ms": 600}}]}
     await peer.follow({"turns": [turn, {"reply": {"text": "Goodbye.", "tone": {"hz": 440, "ms": 400}}}]})
-    async with kit(server, script, microphone_wav(tmp_path / "silence.wav", 60.0)) as page:
+    async with kit(running, script, microphone_wav(tmp_path / "silence.wav", 60.0)) as page:
         await page.call(kind)
         tool = {"type": "function", "name": "look_outside", "description": "Look out.", "parameters": {}}
         update = "(tools) => client.sendClientRequest('update-session', { instructions: 'Be brief.', tools })"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,8 +11,8 @@ import pytest
 from tests.support.browser import chromium
 from tests.support.bundling import LOCAL_PAGE, bundle
 from tests.support.microphone import microphone_wav
-from tests.support.offline_peer import OfflinePeer, running_peer
-from tests.support.running_server import RunningServer, running_server
+from tests.support.offline_peer import OfflinePeer
+from tests.support.running_server import RunningServer
 
 pytestmark = pytest.mark.browser
 
@@ -24,32 +23,22 @@ FUNCTIONS = next(
 )
 
 
-@pytest.fixture(scope="module")
-def peer() -> Iterator[OfflinePeer]:
-    with running_peer() as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
-def server(peer: OfflinePeer) -> Iterator[RunningServer]:
-    with running_server(peer) as running:
-        yield running
-
-
-@pytest.mark.parametrize("number", [0, 1], ids=["websocket", "webrtc"])
+@pytest.mark.parametrize(
+    "number", [pytest.param(0, id="websocket", marks=pytest.mark.long), pytest.param(1, id="webrtc")]
+)
 async def test_a_program_of_the_how_to_prints_the_answer(
-    number: int, peer: OfflinePeer, server: RunningServer, tmp_path: Path
+    number: int, peer: OfflinePeer, running: RunningServer, tmp_path: Path
 ) -> None:
     await peer.follow({"turns": [{"reply": {"text": "It is sunny.", "tone": {"hz": 440, "ms": 600}}}]})
     # The functions are given before the question, which is asked in the program's last line.
     *before, question = PROGRAMS[number].rstrip().split("\n")
     program = tmp_path / "program.js"
-    program.write_text("\n".join([*before, FUNCTIONS, question]).replace("localhost:8000", server.url.split("//")[1]))
+    program.write_text("\n".join([*before, FUNCTIONS, question]).replace("localhost:8000", running.url.split("//")[1]))
     script, said = await bundle(program), asyncio.Queue[str]()
     silence = microphone_wav(tmp_path / "silence.wav", 60.0)
     async with chromium(speaks=silence, complaints="expected", more=LOCAL_PAGE) as tab:
         tab.page.on("console", lambda message: said.put_nowait(message.text))
-        page = f"{server.url}/program"
+        page = f"{running.url}/program"
         await tab.page.route(page, lambda route: route.fulfill(content_type="text/html", body="<!doctype html>"))
         await tab.page.goto(page)
         await tab.page.add_script_tag(content=script, type="module")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from backend.errors import BadRequest
 from backend.extensions.rtvi.protocol import EARLY_LIMIT, RtviProtocol
+from backend.sessions.session import LiveCall
 from backend.turns import events as ev
 from backend.turns.call_options import CallOptions
 
@@ -42,7 +43,7 @@ class Client:
         self.protocol = RtviProtocol(self.told.append)
         self.call = Call()
         if attached:
-            self.protocol.attach(self.call)
+            self.protocol.attach(cast(LiveCall, self.call))
 
     def say(self, kind: str, data: Any = None, message_id: str = "m1") -> list[dict[str, Any]]:
         before = len(self.told)
@@ -149,7 +150,7 @@ def test_what_comes_before_the_call_runs_waits_for_it_within_bounds() -> None:
     client = Client(attached=False)
     for number in range(EARLY_LIMIT + 5):
         client.say("send-text", {"content": f"text {number}"})
-    client.protocol.attach(client.call)
+    client.protocol.attach(cast(LiveCall, client.call))
     assert client.call.done == [f"text {number}" for number in range(EARLY_LIMIT)]
 
 

@@ -6,21 +6,23 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from itertools import pairwise
 from typing import Any
 
 import pytest
 
 from backend.extensions.self_hosted.codecs import WORKING
 from backend.extensions.self_hosted.scripted import PEERS, REFUSALS
-from backend.testing.ears import times_heard
 from backend.testing.services import open_meteo
 from backend.testing.services.server import ApiServer, Reply, Request, serving
 from tests.support.offline_peer import OfflinePeer, offline_peer
 from tests.support.running_server import PlacedCall, placed_call, running_server
 from tests.support.speech import silence, speech
+from tests.support.tones import pitch
 from tests.support.waiting import until
 
 WEATHER = "what is the weather in Seattle"
+TONE_WITHIN_HZ = 60
 STORY: dict[str, Any] = {"text": "A long story " * 20, "chirp": {"from_hz": 400, "to_hz": 2400, "ms": 8000}}
 SHORT: dict[str, Any] = {"text": "All right.", "tone": {"hz": 300, "ms": 400}}
 ROUTE = {"name": "route_to_thinker", "arguments": {"domain": "weather", "query": WEATHER}}
@@ -63,8 +65,10 @@ async def received(peer: OfflinePeer) -> list[dict[str, Any]]:
 
 
 def heard(call: PlacedCall, hz: int) -> int:
-    """How often a tone was heard."""
-    return len(times_heard(call.caller.received.frames, hz))
+    """Return how often a tone was heard, with more than a second between."""
+    frames = call.caller.received.frames
+    at = [each.at for each in frames if each.audible and abs(pitch(each.frame) - hz) < TONE_WITHIN_HZ]
+    return sum(later - earlier > 1.0 for earlier, later in pairwise([float("-inf"), *at]))
 
 
 @pytest.mark.parametrize("server", PEERS)

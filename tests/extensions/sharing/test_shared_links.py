@@ -64,29 +64,12 @@ async def test_a_link_of_another_user_is_not_revoked() -> None:
         assert await links.find(link.id) == ("ada", link)
 
 
-async def test_links_go_with_a_visitor_who_signs_in_and_lead_to_the_user() -> None:
-    async with shared_links() as (links, redis, now):
-        theirs = await links.share("visitor", "c1", days=1)
-        now[0] += 1
-        own = await links.share("ada", "c2", days=1)
-        for _ in range(2):  # a move may be repeated
-            await links.move("visitor", "ada")
-            assert [link.id for link in await links.of("ada")] == [own.id, theirs.id]
-            assert await links.find(theirs.id) == ("ada", theirs)
-        assert [key for key in await keys(redis) if b"visitor" in key] == []
-        await links.erase("ada")
-        assert await keys(redis) == []
-
-
 async def test_there_is_room_for_so_many_and_expired_ones_make_room() -> None:
     async with shared_links() as (links, redis, now):
         for _ in range(LINKS_LIMIT):
             await links.share("ada", "c1", days=1)
         with pytest.raises(BadRequest, match="already"):
             await links.share("ada", "c1", days=1)
-        newest = await links.share("visitor", "c1", days=1)
-        await links.move("visitor", "ada")
-        assert len(await links.of("ada")) == LINKS_LIMIT and await links.find(newest.id) is None
         now[0] += DAY_S
         await links.share("ada", "c1", days=1)
         assert len(await links.read("ada")) == 1 and len(await keys(redis)) == 2

@@ -14,9 +14,6 @@ import httpx2
 from twilio.request_validator import RequestValidator
 
 from backend.extensions.telephone.plivo import signature as plivo_signature
-from backend.testing.services.plivo import TOKEN as PLIVO_TOKEN
-from backend.testing.services.telnyx import PRIVATE_KEY
-from backend.testing.services.twilio import ACCOUNT, TOKEN
 from tests.extensions.telephone.media_streams import (
     CALL,
     PLIVO_CALL,
@@ -26,6 +23,7 @@ from tests.extensions.telephone.media_streams import (
     TelnyxStream,
     TwilioStream,
 )
+from tests.extensions.telephone.stand_ins import ACCOUNT, PLIVO_TOKEN, PRIVATE_KEY, TOKEN
 from tests.support.media_streams import MediaStream
 
 CALLER = "+15550123456"

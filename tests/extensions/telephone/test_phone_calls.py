@@ -16,13 +16,13 @@ from starlette.websockets import WebSocket
 from backend.call.phone import HANG_UP, TRANSFER
 from backend.extensions.telephone.twilio import Twilio, TwilioFraming
 from backend.testing.services.server import serving
-from backend.testing.services.twilio import ACCOUNT, TOKEN, TwilioApi
 from backend.transports.media_stream import MediaStreamTransport
 from backend.transports.media_stream_framing import StreamStarted
 from backend.turns.commands import AddUserText, SubmitResult
 from backend.turns.events import ReplyAudio, ReplyFinished, ReplyStarted, ReplyText, ToolCalled
 from tests.call.world import PlacedCall, placed_call
 from tests.extensions.telephone.media_streams import CALL, TwilioStream
+from tests.extensions.telephone.stand_ins import ACCOUNT, TOKEN, CallApi, twilio_api
 from tests.support.http_server import serve
 from tests.support.tones import tone
 from tests.support.waiting import until
@@ -38,7 +38,7 @@ class PhoneWorld:
 
     call: PlacedCall
     stream: TwilioStream
-    api: TwilioApi
+    api: CallApi
 
     async def reply(self, name: str, arguments: str = "{}", *, ms: int = 300, request: int = -1) -> None:
         """Let the Responder answer what is asked of it: some sound, and a tool call in the same reply."""
@@ -60,7 +60,7 @@ class PhoneWorld:
 @asynccontextmanager
 async def phone_world(*, orders: bool = True) -> AsyncIterator[PhoneWorld]:
     """A call over a real socket, with a scripted Responder; `orders`: whether Twilio's API is configured."""
-    api = TwilioApi()
+    api = twilio_api()
     transports: asyncio.Queue[MediaStreamTransport] = asyncio.Queue()
     over = asyncio.Event()
     async with serving(api.answering) as rest, httpx2.AsyncClient(trust_env=False) as http:

@@ -18,10 +18,7 @@ from backend.extensions.telephone.plivo import Plivo, PlivoFraming, signature
 from backend.extensions.telephone.provider import Telephone, WebhookRequest
 from backend.extensions.telephone.telnyx import SIGNED_WITHIN_S, Telnyx, TelnyxFraming
 from backend.media.g711 import Law
-from backend.testing.services.plivo import AUTH_ID, PlivoApi
-from backend.testing.services.plivo import TOKEN as PLIVO_TOKEN
 from backend.testing.services.server import serving
-from backend.testing.services.telnyx import ACCOUNT, API_KEY, PRIVATE_KEY, PUBLIC_KEY, TelnyxApi
 from backend.transports.media_stream_framing import (
     KeyPressed,
     MarkPlayed,
@@ -32,9 +29,19 @@ from backend.transports.media_stream_framing import (
 )
 from tests.extensions.telephone.announcing import announce_plivo, announce_telnyx, plivo_call, telnyx_call
 from tests.extensions.telephone.media_streams import PLIVO_CALL, TELNYX_CALL, PlivoStream, TelnyxStream
+from tests.extensions.telephone.stand_ins import (
+    API_KEY,
+    AUTH_ID,
+    PLIVO_TOKEN,
+    PRIVATE_KEY,
+    PUBLIC_KEY,
+    TELNYX_ACCOUNT,
+    plivo_api,
+    telnyx_api,
+)
 from tests.http.world import World, world
 from tests.support.media_streams import MediaStream
-from tests.support.offline_peer import OfflinePeer, running_peer
+from tests.support.offline_peer import OfflinePeer
 from tests.support.running_server import RunningServer, running_server
 from tests.support.speech import speech
 from tests.support.tones import pitch
@@ -154,15 +161,15 @@ async def test_a_signature_of_telnyx_is_of_this_body_at_this_time() -> None:
 
 
 async def test_orders_to_telnyx_end_a_call_and_transfer_it() -> None:
-    api = TelnyxApi()
+    api = telnyx_api()
     async with serving(api.answering) as rest, httpx2.AsyncClient(trust_env=False) as http:
-        telnyx = Telnyx(http, public_key=PUBLIC_KEY, api_key=API_KEY, account=ACCOUNT, api_url=rest.url)
+        telnyx = Telnyx(http, public_key=PUBLIC_KEY, api_key=API_KEY, account=TELNYX_ACCOUNT, api_url=rest.url)
         assert telnyx.takes_orders and telnyx.transfers
         await telnyx.transfer(TELNYX_CALL, "+15550111")
         await telnyx.hang_up(TELNYX_CALL)
         with pytest.raises(LineFailed, match="no telephone number"):
             await telnyx.transfer(TELNYX_CALL, "javascript:")
-        wrong = Telnyx(http, public_key=PUBLIC_KEY, api_key="wrong", account=ACCOUNT, api_url=rest.url)
+        wrong = Telnyx(http, public_key=PUBLIC_KEY, api_key="wrong", account=TELNYX_ACCOUNT, api_url=rest.url)
         with pytest.raises(LineFailed, match="401"):
             await wrong.hang_up(TELNYX_CALL)
     texml = "<Response><Dial><Number>+15550111</Number></Dial></Response>"
@@ -170,7 +177,7 @@ async def test_orders_to_telnyx_end_a_call_and_transfer_it() -> None:
 
 
 async def test_orders_to_plivo_end_a_call_and_transfer_none() -> None:
-    api = PlivoApi()
+    api = plivo_api()
     async with serving(api.answering) as rest, httpx2.AsyncClient(trust_env=False) as http:
         plivo = Plivo(http, auth_token=PLIVO_TOKEN, auth_id=AUTH_ID, api_url=rest.url)
         await plivo.hang_up(PLIVO_CALL)
@@ -180,7 +187,7 @@ async def test_orders_to_plivo_end_a_call_and_transfer_none() -> None:
         nowhere = Plivo(http, auth_token=PLIVO_TOKEN, auth_id=AUTH_ID, api_url="http://127.0.0.1:9")
         with pytest.raises(LineFailed, match="cannot be reached"):
             await nowhere.hang_up(PLIVO_CALL)
-    assert api.ended == [PLIVO_CALL]
+    assert api.orders == [(PLIVO_CALL, {})]
 
 
 @asynccontextmanager
@@ -217,12 +224,6 @@ async def test_a_full_server_is_busy(tmp_path: Path) -> None:
 async def test_without_settings_neither_takes_calls(tmp_path: Path) -> None:
     async with world(tmp_path, services_with={"opened": {Telephone: Telephone()}}) as here:
         assert (await announce_telnyx(here.url)).status == (await announce_plivo(here.url)).status == 404
-
-
-@pytest.fixture(scope="module")
-def peer() -> Iterator[OfflinePeer]:
-    with running_peer() as running:
-        yield running
 
 
 @pytest.fixture(scope="module")

@@ -17,10 +17,10 @@ from websockets.exceptions import InvalidStatus
 from backend.extensions.telephone.provider import Telephone
 from backend.extensions.telephone.twilio import Twilio, signature
 from backend.http.callers import PHONE_USER, TOKEN_AGE_S, PhoneCallers
-from backend.sessions.registry import SessionState
-from backend.testing.services.twilio import TOKEN
+from backend.sessions.session import SessionState
 from tests.extensions.telephone.announcing import CALLER, announce, phone_call
 from tests.extensions.telephone.media_streams import CALL, TwilioStream
+from tests.extensions.telephone.stand_ins import TOKEN
 from tests.http.world import World, world
 from tests.support.waiting import until
 

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
-from backend.testing.services.plivo import TOKEN as PLIVO_TOKEN
-from backend.testing.services.telnyx import PUBLIC_KEY
-from backend.testing.services.twilio import TOKEN
 from tests.extensions.telephone.announcing import phone_call, plivo_call, telnyx_call
+from tests.extensions.telephone.stand_ins import PLIVO_TOKEN, PUBLIC_KEY, TOKEN
 from tests.support.every_way import Line, Way
 from tests.support.media_streams import MediaStream
 

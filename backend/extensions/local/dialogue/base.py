@@ -9,8 +9,8 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from backend.realtime.serving.effects import Order
 from backend.realtime.serving.parts import Call
-from backend.realtime.serving.reply_stream import Order
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,8 +22,8 @@ from backend.extensions.local.dialogue.small_talk import Talk
 from backend.extensions.local.dialogue.sums import sum_in
 from backend.extensions.local.dialogue.telling import worded
 from backend.extensions.local.dialogue.understanding import PREPOSITION, Question, is_half, questions_in, understand
+from backend.realtime.serving.effects import Order
 from backend.realtime.serving.parts import Call
-from backend.realtime.serving.reply_stream import Order
 
 SILENCE = "wait_for_user"
 """The tool by which it stays silent, where it is on offer."""
@@ -43,9 +43,6 @@ class PlainDialogue:
         self._clock = clock
         self._specialists: tuple[Specialist, ...] = ()
         """Those who could be asked last; the same in all calls, as a rule."""
-
-    def __repr__(self) -> str:
-        return "PlainDialogue()"
 
     async def warm_up(self) -> None:
         """Load the vectors."""

@@ -1,27 +1,29 @@
 """A handler that does exactly what a script says, turn by turn.
 
 A turn is taken by each commit (where turns say how much sound they have, a voice that goes on takes none), and by each
-reply that finds typed text nobody answered yet (several items at once, such as a restored history, take one together).
+reply that finds typed text without an answer (several items, such as a restored history, take one together).
 """
 
 from __future__ import annotations
 
 import asyncio
-import json
+import binascii
+import io
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator
 
 from backend.media.frame import FRAME_BYTES, FRAME_MS
+from backend.media.pictures import picture_parts
 from backend.realtime.items import Item
+from backend.realtime.serving.effects import Abort, Order, SendText
+from backend.realtime.serving.handler import Handler
 from backend.realtime.serving.parts import (
     AskApproval,
     Begin,
     Call,
     Complain,
-    Drop,
     End,
     Expire,
-    Garble,
     HearingPart,
     NextMessage,
     Refuse,
@@ -30,19 +32,18 @@ from backend.realtime.serving.parts import (
     ServerCall,
     ServerResult,
     TranscriptDone,
-    TranscriptFailed,
     TranscriptGrew,
     Trouble,
     Words,
 )
-from backend.realtime.serving.pictures import read_picture
-from backend.realtime.serving.reply_stream import Order
 from backend.testing.offline.script.notices import notices_told
 from backend.testing.offline.script.schema import ConnectionScript, ErrorSpec, Hearing, Reply, ServerCallSpec, Turn
 from backend.testing.offline.script.sound import Sound, sound_of
 
 RESULTS = ("function_call_output", "mcp_call", "mcp_approval_response")
 """Items after which a reply tells a result."""
+CHUNK_MS = 100
+"""Milliseconds of sound in one delta."""
 GOES_ON_WITHIN_S = 1.1
 WHOLE = 0.9
 """Of the sound that a turn takes: networks lose some."""
@@ -52,42 +53,33 @@ LOUD = 800
 """A sample (of 32,767) that is more than noise."""
 
 
-class ScriptedHandler:
-    """Follows one `ConnectionScript`. `speak` makes 24 kHz PCM16 of words, for replies with `speech`."""
+class ScriptedHandler(Handler):
+    """Follows one `ConnectionScript`."""
 
-    def __init__(self, script: ConnectionScript, speak: Callable[[str], bytes]) -> None:
+    def __init__(self, script: ConnectionScript) -> None:
         self._script = script
-        self._speak = speak
         self._taken = 0
         self._turn: Turn | None = None
         self._answered = True
         self._results = 0
-        self._heard_ms = self._given = 0  # of this turn, and words of it that were told
+        self._heard_ms = self._given = 0  # of this turn, and words of it that were sent
         self._joins = any(turn.hear.voiced_ms for turn in script.turns)
         self._voice_began = self._voice_at = self._voice_ended = 0.0  # since the last commit; last; before it
         self._chosen: dict[str, Reply] = {}
         self._first_asked_at = 0.0
 
-    async def opening(self) -> AsyncIterator[Trouble]:
-        """Connection-wide troubles."""
-        if self._script.error_on_connect:
-            yield _complain(self._script.error_on_connect)
-        if self._script.drop_after_ms is not None:
-            await _wait(self._script.drop_after_ms)
-            yield Drop()
-
-    def listen(self) -> AsyncIterator[TranscriptGrew]:
-        """No words before the commit."""
-        return nothing_early()
+    async def opening(self) -> Trouble | None:
+        """Break the connection, if the script says so."""
+        if self._script.drop_after_ms is None:
+            return None
+        await _wait(self._script.drop_after_ms)
+        return Abort()
 
     def feed(self, pcm: bytes) -> None:
         """Note when a voice sounds, where pieces of a sentence are put together."""
         if self._joins and loud_ms(pcm):
             self._voice_at = time.monotonic()
             self._voice_began = self._voice_began or self._voice_at
-
-    def discard(self) -> None:
-        """Nor does its end."""
 
     def transcribe(self, item: Item, pcm: bytes) -> AsyncIterator[HearingPart]:
         """Take the next turn, or a further piece of this one, and say what it heard."""
@@ -119,11 +111,8 @@ class ScriptedHandler:
         self._chosen[order.response_id] = reply
         return self._play(order, reply)
 
-    def silenced(self) -> None:
-        """A script goes on as it is written."""
-
     def lateness_s(self, order: Order) -> float:
-        """As the reply says."""
+        """Return what the reply says."""
         return self._chosen[order.response_id].late_ms / 1000
 
     def __repr__(self) -> str:
@@ -136,8 +125,8 @@ class ScriptedHandler:
         if time.monotonic() < self._first_asked_at + self._script.mute_ms / 1000:
             self._take_typed(order)
             return Reply(hang=True)
-        if told := self._when_told(order):
-            return told
+        if reply := self._when_told(order):
+            return reply
         special = self._script.purposes.get(order.purpose or "")
         if order.out_of_band or (special and order.purpose not in ("answer", "result")):
             return special or self._script.fallback
@@ -148,7 +137,7 @@ class ScriptedHandler:
         shown = order.items[-1].pictures if order.items else []
         if shown and not self._answered:
             self._answered = True
-            return Reply(text=f"I have got {len(shown)} picture: {read_picture(shown[-1][1])}.")
+            return Reply(text=f"I have got {len(shown)} picture: {_described(shown[-1][1])}.")
         if turn and order.items and order.items[-1].type in RESULTS:
             return self._after_results(turn) or special or self._script.fallback
         if turn and turn.reply and not self._answered:
@@ -191,26 +180,23 @@ class ScriptedHandler:
     async def _play(self, order: Order, reply: Reply) -> AsyncIterator[ReplyPart]:
         if reply.hang:
             await _forever()
-        await _wait(reply.created_delay_ms)
-        if reply.refuse or reply.error:
-            yield _refusal(reply)
+        if reply.error:
+            yield _refusal(reply.error)
             return
         yield Begin()
         for text in reply.garbled:
-            yield Garble(text)
+            yield SendText(text)
         await _wait(reply.first_audio_delay_ms)
         for number, message in enumerate([reply, *reply.messages]):
             if number:
                 yield NextMessage()
                 await _wait(message.first_audio_delay_ms)
-            sound = sound_of(message, self._speak)
+            sound = sound_of(message)
             if message.text or sound.length_ms:
                 async for part in _spoken(message, sound, text_only=order.modality == "text"):
                     yield part
-        await _wait(reply.call_delay_ms)
         for call in reply.calls:
-            raw = call.arguments if isinstance(call.arguments, str) else json.dumps(call.arguments)
-            yield Call(call.name, raw)
+            yield Call(call.name, call.arguments)
         for spec in reply.server_calls:
             async for part in _server_call(spec):
                 yield part
@@ -218,11 +204,10 @@ class ScriptedHandler:
 
 
 async def _server_call(spec: ServerCallSpec) -> AsyncIterator[ReplyPart]:
-    arguments = json.dumps(spec.arguments)
     if spec.asks:
-        yield AskApproval(spec.server, spec.name, arguments)
+        yield AskApproval(spec.server, spec.name, spec.arguments)
         return
-    yield ServerCall(spec.server, spec.name, arguments)
+    yield ServerCall(spec.server, spec.name, spec.arguments)
     await _wait(spec.lasts_ms)
     yield ServerResult(spec.output, spec.error)
 
@@ -235,26 +220,10 @@ def loud_ms(pcm: bytes) -> int:
 
 
 async def _hear(turn: Turn, words: str) -> AsyncIterator[HearingPart]:
-    if turn.error_on_commit:
-        yield _complain(turn.error_on_commit)
     if turn.expire_on_commit:
         yield Expire()
-    if turn.drop_on_commit:
-        yield Drop()
-    if turn.hear.never:
-        return
-    await _wait(turn.hear.after_ms)
-    for part in _transcript(turn.hear, words):
-        yield part
-
-
-def _transcript(hearing: Hearing, words: str) -> Iterator[HearingPart]:
-    if hearing.fail:
-        yield TranscriptFailed()
-        return
-    if hearing.word_by_word:
-        for piece in words_of(words):
-            yield TranscriptGrew(piece)
+    for piece in words_of(words):
+        yield TranscriptGrew(piece)
     yield TranscriptDone(words)
 
 
@@ -263,16 +232,16 @@ async def _spoken(reply: Reply, sound: Sound, *, text_only: bool) -> AsyncIterat
     words, given = words_of(reply.text), 0
     clock = asyncio.get_running_loop().time
     started = clock()
-    for start in range(0, sound.length_ms, reply.chunk_ms):
+    for start in range(0, sound.length_ms, CHUNK_MS):
         due = started + start / 1000 / reply.pace if reply.pace else 0.0
         await asyncio.sleep(max(0.0, due - clock()))
-        end = min(start + reply.chunk_ms, sound.length_ms)
+        end = min(start + CHUNK_MS, sound.length_ms)
         share = -(-len(words) * end // sound.length_ms)
         for word in words[given:share]:
             yield Words(word)
         given = share
         if _reached(reply.drop_after_ms, start):
-            yield Drop()
+            yield Abort()
         if _reached(reply.expire_after_ms, start):
             yield Expire()
         if _reached(reply.stall_after_ms, start) or _reached(reply.drop_after_ms, start):
@@ -293,15 +262,19 @@ def words_of(text: str) -> list[str]:
     return [piece if number == 0 else " " + piece for number, piece in enumerate(pieces)] if text else []
 
 
-def _refusal(reply: Reply) -> ReplyPart:
-    error = reply.error
-    if error is None:
-        return Refuse()
-    return _complain(error) if error.fatal else Refuse(error.code, error.message, error.type)
+def _described(url: str) -> str:
+    import av  # slow to import, and needed for pictures only
+
+    kind, encoded = picture_parts(url)
+    with av.open(io.BytesIO(binascii.a2b_base64(encoded))) as picture:
+        video = picture.streams.video[0]
+    return f"a {kind.removeprefix('image/').upper()} of {video.width} by {video.height}"
 
 
-def _complain(error: ErrorSpec) -> Complain:
-    return Complain(error.code, error.message, error.type, error.fatal)
+def _refusal(error: ErrorSpec) -> ReplyPart:
+    if error.fatal:
+        return Complain(error.code, error.message, error.type)
+    return Refuse(error.code, error.message, error.type)
 
 
 async def _wait(ms: int) -> None:
@@ -311,10 +284,3 @@ async def _wait(ms: int) -> None:
 
 async def _forever() -> None:
     await asyncio.Event().wait()
-
-
-async def nothing_early() -> AsyncIterator[TranscriptGrew]:
-    """No words before the commit."""
-    nothing: tuple[TranscriptGrew, ...] = ()
-    for part in nothing:
-        yield part

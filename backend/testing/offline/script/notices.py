@@ -1,4 +1,4 @@
-"""What the scripted peer says when it is asked for notices: what was noted, as the server numbers it."""
+"""The scripted peer's words when it is asked for notices: those noted, as the server numbers them."""
 
 from __future__ import annotations
 

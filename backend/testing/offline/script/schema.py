@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -29,24 +30,30 @@ class Tone(_Strict):
     """A sine of continuous phase."""
 
     hz: float = Field(default=440.0, gt=0, lt=12_000)
-    amplitude: float = Field(default=0.3, ge=0, le=1)
     ms: Ms
 
 
 class Chirp(_Strict):
-    """A sine whose pitch rises steadily, so that its pitch shows the moment."""
+    """A sine that rises steadily, so that its pitch shows the moment."""
 
     from_hz: float = Field(default=300.0, gt=0, lt=12_000)
     to_hz: float = Field(default=3000.0, gt=0, lt=12_000)
-    amplitude: float = Field(default=0.3, ge=0, le=1)
     ms: Ms
 
 
+def _json(value: Any) -> Any:
+    return json.dumps(value) if isinstance(value, dict) else value
+
+
+Arguments = Annotated[str, BeforeValidator(_json)]
+"""An object is sent as JSON, a string exactly as it stands."""
+
+
 class CallSpec(_Strict):
-    """A function call. An object in `arguments` is sent as JSON, a string exactly as it stands."""
+    """A function call."""
 
     name: str
-    arguments: str | dict[str, Any] = ""
+    arguments: Arguments = ""
 
 
 class ServerCallSpec(_Strict):
@@ -54,7 +61,7 @@ class ServerCallSpec(_Strict):
 
     server: str
     name: str
-    arguments: dict[str, Any] = {}
+    arguments: Arguments = "{}"
     asks: bool = False
     output: str = ""
     error: str = ""
@@ -71,23 +78,18 @@ class ErrorSpec(_Strict):
 
 
 class Reply(_Strict):
-    """One reply. Its sound is the first given of `tone`, `chirp`, `silence_ms`, `speech`; text alone gets a tone."""
+    """One reply. Its sound is its `tone` or `chirp`; text alone gets a tone."""
 
     text: str = ""
     tone: Tone | None = None
     chirp: Chirp | None = None
-    silence_ms: Ms | None = None
-    speech: bool = False
-    created_delay_ms: Ms = 0
     first_audio_delay_ms: Ms = 0
-    chunk_ms: int = Field(default=100, ge=10, le=2000)
     pace: float = Field(default=0.0, ge=0, le=1000)
     """Times real time; 0 is as fast as possible."""
     messages: list[ReplySpec] = []
     """Further messages of this reply; of each, its words, its sound and its delays count."""
     calls: list[CallSpec] = []
     server_calls: list[ServerCallSpec] = []
-    call_delay_ms: Ms = 0
     late_ms: Ms = 0
     """After a cancellation the reply goes on for so long before `response.done`."""
     hang: bool = False
@@ -100,8 +102,6 @@ class Reply(_Strict):
     """After so much audio the session expires."""
     garbled: list[str] = []
     """Messages sent as they stand before the first sound: what is not JSON, or not what the API says."""
-    refuse: bool = False
-    """Refused with `conversation_already_has_active_response`."""
     error: ErrorSpec | None = None
     """An error event instead of the reply, naming the request (or none, if fatal)."""
     status: Literal["completed", "failed", "incomplete"] = "completed"
@@ -119,16 +119,9 @@ Reply.model_rebuild()
 
 
 class Hearing(_Strict):
-    """What the server makes of the caller's audio."""
+    """The transcript of the caller's audio."""
 
     text: str = ""
-    after_ms: Ms = 0
-    word_by_word: bool = True
-    """Transcript deltas, one a word; else only the whole."""
-    fail: bool = False
-    """Transcription fails."""
-    never: bool = False
-    """No transcript ever comes."""
     voiced_ms: Ms = 0
     """The sound that all of it takes: where a voice goes on within a second, what it adds is a piece of this turn, and
     each piece has its share of the words. 0: every commit is a turn of its own."""
@@ -145,9 +138,7 @@ class Turn(_Strict):
     reply: ReplySpec | None = None
     after_results: list[ReplySpec] = []
     """Replies asked for when function call outputs are the newest items; the last repeats."""
-    drop_on_commit: bool = False
     expire_on_commit: bool = False
-    error_on_commit: ErrorSpec | None = None
 
 
 class ConnectionScript(_Strict):
@@ -163,13 +154,11 @@ class ConnectionScript(_Strict):
     fallback: ReplySpec = Reply(text="Yes.")
     """For every reply nothing else is written for."""
     refuse_replies: int = Field(default=0, ge=0)
-    empty_commits: int = Field(default=0, ge=0)
     expires_after_ms: Ms | None = None
     drop_after_ms: Ms | None = None
-    """After the connection was made; 0 drops it at once."""
+    """After the connection was made; 0 drops it immediately."""
     mute_ms: Ms = 0
     """The first reply that is asked for never comes, nor what is asked for so long after it."""
-    error_on_connect: ErrorSpec | None = None
 
 
 class ChatReply(_Strict):
@@ -178,11 +167,8 @@ class ChatReply(_Strict):
     text: str = ""
     calls: list[CallSpec] = []
     delay_ms: Ms = 0
-    token_delay_ms: Ms = 0
     status: int = Field(default=200, ge=200, le=599)
     """Anything but 200 answers with an error of that HTTP status."""
-    drop_after_tokens: int | None = Field(default=None, ge=0)
-    """The stream breaks off after so many tokens."""
 
 
 class Script(ConnectionScript):
@@ -190,18 +176,14 @@ class Script(ConnectionScript):
 
     connections: list[ConnectionScript] = []
     """By order of connection; the last repeats. Empty: this very object."""
-    named: dict[str, ConnectionScript] = {}
-    """Chosen by `?script=NAME` on the WebSocket's address."""
     refuse_connections: int = Field(default=0, ge=0)
     """The first so many handshakes are refused."""
     refuse_status: int = Field(default=503, ge=400, le=599)
     chat: list[ChatReply] | None = None
     """Consumed one a request, the last repeating; absent: the demonstration answers."""
 
-    def for_connection(self, number: int, name: str | None) -> ConnectionScript:
-        """The part that connection `number` (from 1) follows."""
-        if name is not None and name in self.named:
-            return self.named[name]
+    def for_connection(self, number: int) -> ConnectionScript:
+        """Return the part that connection `number` (from 1) follows."""
         if not self.connections:
             return self
         return self.connections[min(number, len(self.connections)) - 1]

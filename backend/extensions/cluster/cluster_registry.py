@@ -1,0 +1,138 @@
+"""The cluster's registry in Redis: where every session is, and which processes there are. The replicator writes it.
+
+    session:{id}:card      a session and the process that has it, as JSON
+    session:{id}:events    stream: the session's page events
+    user:{id}:calls        sorted set: a user's sessions by the second at which they may be forgotten
+    fleet:nodes            set of processes
+    fleet:{process}        a process as JSON, which it renews with every heartbeat
+
+Fields that a newer version adds are ignored by an older one; a new field needs a default, so that a newer version can
+read what an older one wrote. An entry that cannot be decoded is skipped and counted.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from backend.runtime.faults import decode_all, decode_or_skip
+from backend.runtime.json_objects import Json
+from backend.sessions.session import SessionDescription
+from backend.storage.client import RedisStore
+
+NODES = "fleet:nodes"
+"""The set of processes; any of them drops one that is gone."""
+
+
+class SessionEntry(msgspec.Struct, frozen=True):
+    """A session as the cluster knows it. `description` is what `GET /api/sessions/{id}` shows, some seconds old."""
+
+    session_id: str
+    node: str
+    owner: str
+    description: SessionDescription
+
+
+class NodeState(msgspec.Struct, frozen=True):
+    """A process of the cluster, at most a heartbeat ago. `load` is 0 when idle, 1 when full."""
+
+    node: str
+    group: str
+    """Shared by the processes behind one port of one machine."""
+    live: int
+    load: float
+    accepts: bool
+
+
+class StoredEvent(msgspec.Struct, frozen=True, array_like=True):
+    """A page event as its stream holds it: a JSON array, of which a newer version may add elements at the end."""
+
+    type: str
+    at: float
+    data: Json
+
+
+decode_event = msgspec.json.Decoder(StoredEvent).decode
+_entry_decoder = msgspec.json.Decoder(SessionEntry)
+_node_decoder = msgspec.json.Decoder(NodeState)
+
+
+class ClusterRegistry(RedisStore):
+    """The registry as any process reads it. Every method may raise `MemoryUnavailable`."""
+
+    async def entry(self, session_id: str) -> SessionEntry | None:
+        """Return where that session is, or was in the last ten minutes."""
+        raw = await self._client.call(lambda redis: redis.get(entry_key(session_id)))
+        return None if raw is None else decode_or_skip("session entry", raw, _entry_decoder.decode)
+
+    async def is_known(self, session_id: str) -> bool:
+        """Return whether there is an entry of that session, be it one that cannot be decoded."""
+        return bool(await self._client.call(lambda redis: redis.exists(entry_key(session_id))))
+
+    async def entries_of(self, owner: str) -> list[SessionEntry]:
+        """Return the owner's sessions, in no order."""
+        ids = await self._client.call(lambda redis: redis.zrange(calls_key(owner), 0, -1))
+        if not ids:
+            return []
+        found = await self._client.call(lambda redis: redis.mget([entry_key(raw.decode()) for raw in ids]))
+        return decode_all("session entry", (raw for raw in found if raw is not None), _entry_decoder.decode)
+
+    async def is_alive(self, node: str) -> bool:
+        """Return whether that process has sent a heartbeat lately."""
+        return bool(await self._client.call(lambda redis: redis.exists(node_key(node))))
+
+    async def nodes(self) -> list[NodeState]:
+        """Return the processes that live, least loaded first."""
+        names = [raw.decode() for raw in await self._client.call(lambda redis: redis.smembers(NODES))]
+        if not names:
+            return []
+        found = await self._client.call(lambda redis: redis.mget([node_key(name) for name in names]))
+        if gone := [name for name, raw in zip(names, found, strict=True) if raw is None]:
+            await self._client.call(lambda redis: redis.srem(NODES, *gone))
+        states = decode_all("process entry", (raw for raw in found if raw is not None), _node_decoder.decode)
+        return sorted(states, key=lambda state: (state.load, state.live))
+
+    async def events(self, session_id: str) -> list[tuple[int, bytes]]:
+        """Return the numbers and contents of the session's page events, as far as they are kept."""
+        entries = await self._client.call(lambda redis: redis.xrange(events_key(session_id)))
+        return [(int(raw_id.split(b"-")[0]), fields.get(b"v", b"")) for raw_id, fields in entries]
+
+    async def last_event(self, session_id: str) -> int:
+        """Return the number of its last event; 0 when there is none."""
+        entries = await self._client.call(lambda redis: redis.xrevrange(events_key(session_id), count=1))
+        return int(entries[0][0].split(b"-")[0]) if entries else 0
+
+    async def forget(self, session_id: str, owner: str) -> None:
+        """Delete what is kept of a session here."""
+        pipe = self._client.pipeline(transaction=False)
+        pipe.delete(entry_key(session_id), events_key(session_id))
+        pipe.zrem(calls_key(owner), session_id)
+        await self._client.execute(pipe)
+
+    async def export(self, user_id: str, /) -> list[SessionDescription]:
+        """Return the descriptions of a user's calls of the last minutes."""
+        return [entry.description for entry in await self.entries_of(user_id)]
+
+    async def erase(self, user_id: str, /) -> None:
+        """Delete what is stored of a user's calls, in whichever process they were."""
+        for entry in await self.entries_of(user_id):
+            await self.forget(entry.session_id, user_id)
+
+
+def entry_key(session_id: str) -> str:
+    """Return the key of a session's entry."""
+    return f"session:{session_id}:card"
+
+
+def events_key(session_id: str) -> str:
+    """Return the key of the stream of a session's page events."""
+    return f"session:{session_id}:events"
+
+
+def calls_key(owner: str) -> str:
+    """Return the key of a user's sessions."""
+    return f"user:{owner}:calls"
+
+
+def node_key(node: str) -> str:
+    """Return the key that a process renews while it lives."""
+    return f"fleet:{node}"

@@ -1,0 +1,160 @@
+"""Signing in with OpenID Connect: the authorisation code flow with PKCE (RFC 7636), `state` and `nonce`.
+
+Authlib words the requests and checks the claims, joserfc the signature; the requests go over the server's one HTTP
+client. A user is the provider's `sub` at its `iss`, hashed: no name or address of theirs is stored. Both packages are
+in the extra `oidc`, so they are imported where somebody signs in.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import httpx2
+
+from backend.access.credentials import OIDC_USER
+from backend.errors import SignInFailed, SignInUnavailable
+from backend.extensions.oidc.settings import OidcSettings
+
+ALGORITHMS = ("RS256", "PS256", "ES256", "EdDSA")
+"""Signatures of ID tokens that are taken: none that a client's secret could make."""
+TIMEOUT_S = 10.0
+LEEWAY_S = 60
+"""Seconds by which the provider's clock may differ from ours."""
+VERIFIER_BYTES = 48
+"""Random bytes of a verifier; as text it has 64 characters, within the 43 to 128 of RFC 7636."""
+
+Metadata = Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class SignIn:
+    """A sign-in that has begun: what the provider's answer must fit."""
+
+    nonce: str
+    verifier: str
+    redirect_uri: str
+
+
+@dataclass(frozen=True, slots=True)
+class SignedInUser:
+    """Who has signed in."""
+
+    account: str
+    admin: bool
+
+
+class OpenIdProvider:
+    """The one provider that users sign in at."""
+
+    def __init__(self, settings: OidcSettings, http: httpx2.AsyncClient) -> None:
+        self._settings = settings
+        self._http = http
+        self.session_s = settings.session_hours * 3_600
+        """Seconds after which a user signs in again."""
+        self._metadata: Metadata | None = None
+
+    def __repr__(self) -> str:
+        return f"OpenIdProvider({self._settings.issuer})"
+
+    async def begin(self, redirect_uri: str, state: str, sign_in: SignIn) -> str:
+        """Return the provider's address to send the browser to. Raises `SignInUnavailable`."""
+        from authlib.oauth2.client import OAuth2Client
+
+        metadata = await self._discovered()
+        client = OAuth2Client(
+            None, client_id=self._settings.client_id, scope=self._settings.scope, code_challenge_method="S256"
+        )
+        url, _ = client.create_authorization_url(
+            str(metadata["authorization_endpoint"]),
+            state=state,
+            code_verifier=sign_in.verifier,
+            nonce=sign_in.nonce,
+            redirect_uri=redirect_uri,
+        )
+        return str(url)
+
+    async def finish(self, code: str, sign_in: SignIn) -> SignedInUser:
+        """Exchange the code for who has signed in. Raises `SignInFailed`, or `SignInUnavailable`."""
+        from authlib.oidc.core import CodeIDToken
+        from joserfc import jwt
+        from joserfc.errors import JoseError
+        from joserfc.jwk import KeySet
+
+        metadata = await self._discovered()
+        id_token = await self._exchanged(str(metadata["token_endpoint"]), code, sign_in)
+        keys = await self._asked("GET", str(metadata["jwks_uri"]))
+        try:
+            token = jwt.decode(id_token, KeySet.import_key_set(keys), algorithms=ALGORITHMS)  # type: ignore[arg-type]
+            claims = CodeIDToken(
+                token.claims,
+                token.header,
+                options={
+                    "iss": {"essential": True, "value": self._settings.issuer},
+                    "aud": {"essential": True, "value": self._settings.client_id},
+                },
+                params={"nonce": sign_in.nonce, "client_id": self._settings.client_id},
+            )
+            claims.validate(leeway=LEEWAY_S)
+        except (JoseError, ValueError, TypeError) as error:
+            raise SignInFailed(
+                f"The provider's ID token is not valid ({type(error).__name__}).", hint="Sign in again."
+            ) from None
+        identity = f"{self._settings.issuer}\n{claims['sub']}"
+        return SignedInUser(f"{OIDC_USER}{hashlib.sha256(identity.encode()).hexdigest()[:32]}", self._is_admin(claims))
+
+    async def _exchanged(self, endpoint: str, code: str, sign_in: SignIn) -> str:
+        secret, client_id = self._settings.client_secret, self._settings.client_id
+        form = {
+            "grant_type": "authorization_code",
+            "code": code,
+            "redirect_uri": sign_in.redirect_uri,
+            "code_verifier": sign_in.verifier,
+            "client_id": client_id,
+        }
+        auth = httpx2.BasicAuth(client_id, secret.get_secret_value()) if secret else None
+        answer = await self._asked("POST", endpoint, form, auth)
+        id_token = answer.get("id_token")
+        if not isinstance(id_token, str):
+            raise SignInFailed("The provider gave no ID token.", hint="Sign in again.")
+        return id_token
+
+    async def _discovered(self) -> Metadata:
+        """Return what the provider says of itself, asked once. Raises `SignInUnavailable`."""
+        if self._metadata is None:
+            found = await self._asked("GET", f"{self._settings.issuer}/.well-known/openid-configuration")
+            if str(found.get("issuer", "")).rstrip("/") != self._settings.issuer:
+                raise SignInUnavailable("The provider calls itself by another name than OIDC__ISSUER.")
+            if missing := {"authorization_endpoint", "token_endpoint", "jwks_uri"} - found.keys():
+                raise SignInUnavailable(f"The provider does not name its {', '.join(sorted(missing))}.")
+            self._metadata = found
+        return self._metadata
+
+    async def _asked(
+        self, method: str, url: str, form: dict[str, str] | None = None, auth: httpx2.BasicAuth | None = None
+    ) -> dict[str, object]:
+        try:
+            answer = await self._http.request(method, url, data=form, auth=auth, timeout=TIMEOUT_S)
+            if form is not None and answer.is_client_error:
+                raise SignInFailed("The provider refused the sign-in.", hint="It may have expired: sign in again.")
+            answer.raise_for_status()
+            found = answer.json()
+        except (httpx2.HTTPError, httpx2.InvalidURL, ValueError) as error:
+            raise SignInUnavailable(f"The provider does not answer ({type(error).__name__}).") from error
+        if not isinstance(found, dict):
+            raise SignInUnavailable("The provider's answer is not a JSON object.")
+        return found
+
+    def _is_admin(self, claims: Mapping[str, object]) -> bool:
+        name, _, wanted = self._settings.admin_claim.partition("=")
+        found = claims.get(name)
+        if not name or found is None:
+            return False
+        return wanted in found if isinstance(found, list) else str(found) == wanted
+
+
+def new_sign_in(redirect_uri: str) -> SignIn:
+    """Return a sign-in with a fresh nonce and verifier."""
+    return SignIn(secrets.token_urlsafe(24), secrets.token_urlsafe(VERIFIER_BYTES), redirect_uri)

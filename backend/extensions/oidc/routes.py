@@ -1,0 +1,130 @@
+"""`/auth/login`, `/auth/callback` and `/auth/logout`: users sign in at the operator's OpenID provider, and out.
+
+A visitor who signs in for the first time becomes the account (`access/store.py`). The sign-in is bound to the browser
+that began it by a cookie, so that no link signs a user in as somebody else.
+"""
+
+from __future__ import annotations
+
+import hmac
+from typing import Annotated
+from urllib.parse import urljoin
+
+import msgspec
+from fastapi import APIRouter, Query, Request, Response
+from fastapi.responses import RedirectResponse
+
+from backend.access.credentials import cookie_name
+from backend.errors import NotFound, SignInFailed
+from backend.extensions.oidc.provider import OpenIdProvider, SignIn, new_sign_in
+from backend.http.context import Caller, Context, Here
+from backend.http.identity import set_cookie
+from backend.observability.security_log import SecurityEvent, security_event
+
+SIGN_IN_WITHIN_S = 600
+"""Seconds a user may take at the provider."""
+PENDING = "sign-in"
+"""The cookie of a browser that is signing in."""
+CODE_CHARS = 2_048
+DECLINED = "access_denied"
+"""What providers answer when the user does not agree (RFC 6749, section 4.1.2.1)."""
+
+router = APIRouter(tags=["sign-in"])
+
+
+class _Pending(msgspec.Struct, frozen=True):
+    """A sign-in under way, in Redis: what it must fit, and who the visitor was before."""
+
+    nonce: str
+    verifier: str
+    redirect_uri: str
+    visitor: str = ""
+    epoch: int = 0
+
+
+@router.get("/auth/state")
+async def state(here: Here, caller: Caller) -> dict[str, bool]:
+    """Return whether users may sign in here (`offered`), and whether this one has (`signed_in`)."""
+    return {"offered": OpenIdProvider in here.services.opened, "signed_in": caller.principal.credential == "oidc"}
+
+
+@router.get("/auth/login", status_code=303, response_class=RedirectResponse)
+async def login(request: Request, here: Here, caller: Caller) -> Response:
+    """Send the browser to the provider. 404 where signing in is off, 503 when the provider does not answer."""
+    await here.messages.take(f"sign-in {caller.principal.address}", here.now())
+    provider = _provider(here)
+    redirect_uri = urljoin(str(request.base_url), "/auth/callback")
+    begun = new_sign_in(redirect_uri)
+    visitor = caller.user if caller.principal.credential == "cookie" else ""
+    pending = _Pending(begun.nonce, begun.verifier, redirect_uri, visitor, caller.epoch)
+    ticket = await here.services.people.access_store.put_ticket(
+        msgspec.json.encode(pending), SIGN_IN_WITHIN_S, "sign-in"
+    )
+    answer = RedirectResponse(await provider.begin(redirect_uri, ticket, begun), 303)
+    answer.headers.append("set-cookie", set_cookie(request.url.scheme, ticket, SIGN_IN_WITHIN_S, PENDING))
+    return answer
+
+
+@router.get("/auth/callback", status_code=303, response_class=RedirectResponse)
+async def callback(
+    request: Request,
+    here: Here,
+    caller: Caller,
+    state: Annotated[str, Query(max_length=128)] = "",
+    code: Annotated[str, Query(max_length=CODE_CHARS)] = "",
+    error: Annotated[str, Query(max_length=128)] = "",
+) -> Response:
+    """Take the provider's answer, sign the user in, and show the page; a user who declined there sees it, too.
+
+    401 for an answer that fits no sign-in here.
+    """
+    await here.messages.take(f"sign-in {caller.principal.address}", here.now())
+    provider, scheme = _provider(here), request.url.scheme
+    if error == DECLINED:
+        security_event(SecurityEvent.SIGN_IN_FAILED, caller.principal, "declined at the OpenID provider")
+        return RedirectResponse("/", 303)
+    shown = request.cookies.get(cookie_name(scheme, PENDING), "")
+    found = await here.services.people.access_store.take_ticket(state, "sign-in") if state else None
+    if found is None or not hmac.compare_digest(shown.encode(), state.encode()):
+        raise SignInFailed("This sign-in was not started here, or has expired.", hint="Start again at /auth/login.")
+    if not code:
+        raise SignInFailed("The provider did not sign you in.", hint="Start again at /auth/login.")
+    pending = msgspec.json.decode(found, type=_Pending)
+    signed_in = await provider.finish(code, SignIn(pending.nonce, pending.verifier, pending.redirect_uri))
+    data = await _link(here, signed_in.account, pending)
+    epoch = await here.services.people.access_store.epoch(signed_in.account) or 0
+    answer = RedirectResponse("/", 303)
+    life_s = provider.session_s
+    cookie = here.signatures.cookie(signed_in.account, epoch, admin=signed_in.admin, data=data, life_s=life_s)
+    answer.headers.append("set-cookie", set_cookie(scheme, cookie, life_s))
+    answer.headers.append("set-cookie", set_cookie(scheme, "", 0, PENDING))
+    security_event(SecurityEvent.SIGNED_IN, caller.principal, "by the OpenID provider", admin=int(signed_in.admin))
+    return answer
+
+
+@router.post("/auth/logout")
+async def logout(request: Request, response: Response, here: Here, caller: Caller) -> dict[str, bool]:
+    """Sign the user out, in every browser. 503 when memory is out of reach: ask again."""
+    if caller.principal.credential == "oidc":
+        await here.services.people.access_store.revoke(caller.account)
+        security_event(SecurityEvent.CREDENTIALS_REVOKED, caller.principal, "signed out")
+        response.headers.append("set-cookie", set_cookie(request.url.scheme, "", 0))
+    return {"ok": True}
+
+
+async def _link(here: Context, account: str, pending: _Pending) -> str:
+    """Return the id under which the account's data is stored. What holds for the visitor only ends."""
+    services = here.services
+    data = await services.people.access_store.link(account, pending.visitor, pending.epoch)
+    if data == pending.visitor:
+        for session in await services.calls.sessions.owned_by(data):
+            await session.end("signed_in")
+        await services.people.budgets.payers.erase(data)
+        await services.work.confirmations.erase(data)
+    return data
+
+
+def _provider(here: Context) -> OpenIdProvider:
+    if OpenIdProvider not in here.services.opened:
+        raise NotFound("Sign-in is off on this server.", hint="Set ACCESS=oidc and OIDC__ISSUER.")
+    return here.of(OpenIdProvider)

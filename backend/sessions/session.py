@@ -1,0 +1,195 @@
+"""One session as its process has it: who it belongs to, what happened in it, and the live call while there is one."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable, Mapping, Sequence
+from enum import StrEnum
+from functools import partial
+from typing import NotRequired, Protocol, TypedDict
+
+from msgspec import Struct
+
+from backend.access.reach import PUBLIC, Reach
+from backend.errors import BadRequest
+from backend.media.endpointing import Levels
+from backend.page_events import (
+    ErrorShown,
+    PageEvent,
+    ReplyWorded,
+    ThinkerChanged,
+    TranscriptCompleted,
+    TranscriptInterrupted,
+)
+from backend.sessions.event_log import EventLog, LoggedEvent
+from backend.sessions.transcript import Transcript
+from backend.turns.call_options import CallOptions
+from backend.turns.commands import CancelReply, Command, DeleteItem, TruncateItem
+from backend.turns.events import Event
+
+QUEUES = ("responder_messages", "microphone_frames", "playback_ms")
+"""A call's bounded queues, as /metrics names them."""
+
+
+class SessionState(StrEnum):
+    """A session's life, in order."""
+
+    RESERVED = "reserved"
+    LIVE = "live"
+    ENDED = "ended"
+
+
+class SessionDescription(TypedDict):
+    """A session as `GET /api/sessions/{id}` shows it; times are Unix times in seconds."""
+
+    session_id: str
+    conversation_id: str
+    state: str
+    since: float
+    ended_at: float | None
+    ended_reason: str | None
+    responder: str
+    transport: str | None
+    counts: dict[str, int]
+    owner: NotRequired[str]
+    """Only where an operator sees it."""
+
+
+class SessionRequest(Struct, frozen=True):
+    """What a session is asked for with; it may travel to another process, before the session or with it."""
+
+    owner: str
+    conversation_id: str | None = None
+    """The conversation to continue; None: a new one."""
+    interruptions: bool | None = None
+    """Whether the caller's voice may interrupt replies; None: what is usual in the process."""
+    record: bool = False
+    """Whether the caller agrees to be recorded from the beginning."""
+    reach: Reach = PUBLIC
+    session_id: str | None = None
+    """None: a random one."""
+
+
+class LiveCall(Protocol):
+    """A running call, as the rest of the server uses it."""
+
+    def type_text(self, text: str, pictures: Sequence[str] = ()) -> None:
+        """Put typed input, and pictures, into the conversation."""
+
+    def cancel_thinker(self, call: str) -> None:
+        """Stop the work on a tool call."""
+
+    def say_answer(self, call: str) -> None:
+        """Speak an answer that came too late."""
+
+    def allow_interruptions(self, allowed: bool) -> None:
+        """Set whether the caller's voice may interrupt replies."""
+
+    def record(self, on: bool) -> str:
+        """Record the call from now on, or no more; return the recording's id."""
+
+    def choose(self, options: CallOptions) -> None:
+        """Go on with what the caller's program has chosen."""
+
+    def submit(self, event: Event) -> None:
+        """Take what the caller's program has decided; before the Responder is there, it is kept for it."""
+
+    def correct(self, command: TruncateItem | DeleteItem | CancelReply) -> None:
+        """Tell the Responder what the caller's program knows better. Raises `BadRequest` where it cannot forget."""
+
+    def hang_up(self, reason: str) -> None:
+        """End in order, soon."""
+
+    def depths(self) -> Mapping[str, float]:
+        """Return how full the call's queues are, by the names in `QUEUES`."""
+
+
+class CallFollower(Protocol):
+    """Acts on a call, and learns each of its steps, as the other end of a protocol of its own."""
+
+    def attach(self, control: LiveCall) -> None:
+        """Act on this call: it runs from now on."""
+
+    def follow(self, event: Event | None, commands: Sequence[Command]) -> None:
+        """Learn of an event (None: a deadline) and the commands it leads to, before they are carried out."""
+
+
+class Session:
+    """One session: its owner, its event log, its transcript, and the live call while there is one."""
+
+    def __init__(
+        self, asked: SessionRequest, responder: str, on_event: Callable[[Session, LoggedEvent], None] | None = None
+    ) -> None:
+        self.id = asked.session_id or secrets.token_urlsafe(16)
+        self.owner = asked.owner
+        self.continues = asked.conversation_id is not None
+        self.conversation_id = asked.conversation_id or secrets.token_urlsafe(16)
+        self.responder = responder
+        self.interruptions = asked.interruptions is not False
+        """Whether the caller's voice may interrupt replies."""
+        self.record = asked.record
+        """Whether the caller has agreed that the call is recorded from its beginning."""
+        self.shared = False
+        """Whether somebody takes part with the session's token alone: nothing of the owner's own is used then."""
+        self.reach = asked.reach
+        """The tools within the caller's reach; the public ones once somebody takes part with the session's token."""
+        self.opened_at = time.time()
+        self.ended_at: float | None = None
+        self.ended_reason: str | None = None
+        self.state = SessionState.RESERVED
+        self.transport: str | None = None
+        self.event_log = EventLog(on_event=partial(on_event, self) if on_event else None)
+        self.transcript = Transcript()
+        self.counts = {"turns": 0, "replies": 0, "interruptions": 0, "thinkers": 0, "errors": 0}
+        self.call: LiveCall | None = None
+        self.options: CallOptions | None = None
+        """What the caller's program has chosen; None where it cannot choose."""
+        self.follower: CallFollower | None = None
+        """Gets each step of the call, for a program that speaks another protocol than our page's."""
+        self.levels: Levels | None = None
+        """The detector's scores, for those who watch; None without local endpointing, and before the call."""
+
+    def __repr__(self) -> str:
+        return f"Session({self.id[:6]}… {self.state} {self.counts})"
+
+    def live_call(self) -> LiveCall:
+        """Return the live call. Raises `BadRequest` when there is none."""
+        if self.call is None:
+            raise BadRequest("This session has no live call.", hint="Connect first, then type.")
+        return self.call
+
+    def share(self) -> None:
+        """Note that somebody takes part who has the session's token alone, which opens this call and nothing else."""
+        self.shared, self.reach = True, PUBLIC
+
+    def publish(self, event: PageEvent) -> None:
+        """Enter `event` into the transcript and the counts, and log it for the page."""
+        settled_again = isinstance(event, TranscriptCompleted) and self.transcript.is_settled(event.item_id)
+        self.transcript.record(event)
+        match event:
+            case TranscriptCompleted("user") if not settled_again:
+                self.counts["turns"] += 1
+            case ReplyWorded():
+                self.counts["replies"] += 1
+            case TranscriptInterrupted():
+                self.counts["interruptions"] += 1
+            case ThinkerChanged(stage="routed"):
+                self.counts["thinkers"] += 1
+            case ErrorShown():
+                self.counts["errors"] += 1
+        self.event_log.publish(event)
+
+    def describe(self) -> SessionDescription:
+        """Return what `GET /api/sessions/{id}` shows."""
+        return {
+            "session_id": self.id,
+            "conversation_id": self.conversation_id,
+            "state": self.state,
+            "since": self.opened_at,
+            "ended_at": self.ended_at,
+            "ended_reason": self.ended_reason,
+            "responder": self.responder,
+            "transport": self.transport,
+            "counts": dict(self.counts),
+        }

@@ -1,0 +1,52 @@
+"""Accounts: under which id the data of those who sign in is stored."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from fakeredis import FakeAsyncRedis
+
+from backend.access.store import ACCOUNT_IDS, AccessStore
+
+
+async def test_the_first_sign_in_decides_where_the_data_is() -> None:
+    store = AccessStore(FakeAsyncRedis())
+    assert await store.link("ada") == "ada"
+    assert await store.link("ada", "visitor") == "ada"
+    assert await store.link("ben", "another") == "another"
+    assert await store.link("ben") == "another"
+    assert await store.ids_of("ada") == ["ada", "visitor"]
+    await store.unlink("ben")
+    assert await store.ids_of("ben") == []
+
+
+async def test_an_account_from_before_keeps_the_data_that_stands_under_its_own_id() -> None:
+    redis = FakeAsyncRedis()
+    store = AccessStore(redis)
+    await redis.set("user:ada:context", "{}")
+    assert await store.link("ada", "visitor") == "ada"
+    assert await store.ids_of("ada") == ["ada", "visitor"]
+
+
+@pytest.mark.parametrize("shown", [0, 2])
+async def test_a_visitor_whose_cookie_is_void_becomes_no_account(shown: int) -> None:
+    store = AccessStore(FakeAsyncRedis())
+    await store.revoke("visitor")
+    assert await store.link("ada", "visitor", shown) == "ada"
+    assert await store.epoch("visitor") == 1
+
+
+async def test_of_two_sign_ins_at_once_one_has_the_visitor() -> None:
+    redis = FakeAsyncRedis()
+    ids = await asyncio.gather(*(AccessStore(redis).link(account, "visitor") for account in ("ada", "ben")))
+    assert sorted(ids) in (["ben", "visitor"], ["ada", "visitor"])
+    assert await AccessStore(redis).epoch("visitor") == 1
+
+
+async def test_an_account_has_so_many_ids_and_keeps_its_own() -> None:
+    store = AccessStore(FakeAsyncRedis())
+    for number in range(ACCOUNT_IDS + 5):
+        await store.link("ada", f"visitor-{number}")
+    ids = await store.ids_of("ada")
+    assert len(ids) == ACCOUNT_IDS and ids[0] == "visitor-0" and ids[1] == "visitor-6"

@@ -1,0 +1,174 @@
+"""Whole calls: Chromium speaks, the real server hears, thinks and answers, and Chromium hears it."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from backend.extensions.local.recognition.choose import open_recognizer
+from backend.extensions.local.synthesis.voice import speak
+from backend.media.frame import SAMPLE_RATE
+from backend.media.resample import resample
+from backend.media.wav import write_wav
+from tests.extensions.local.hearing import recognized, share_of_words
+from tests.support.browser import Tab, chromium
+from tests.support.microphone import RATE, UNIVERSE, WEATHER, microphone_wav
+from tests.support.real_server import real_server
+
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
+
+QUIET, LOUD = 1e-4, 1e-3
+"""Energy of silence and of speech: the demonstration's voice measures about 1e-1, a silent line 1e-9."""
+QUIET_WITHIN_S = 1.6
+"""The server turns the reply down at once and falls silent after half a second of speech; what the browser has buffered
+plays on, and its statistics lag."""
+WHILE_CONNECTING_S = 3.0
+SILENT_FOR_S = 3.0
+PAUSES_WITHIN_S = 40.0
+"""The browser's, after the first utterance; ours when two of its reports, 5 s apart, have reported no lost packet."""
+INTO_THE_ANSWER_S = 4.5
+"""From the end of the question; the answer is spoken from about 1 s to 9 s after it."""
+
+QUESTION = "Is it any warmer in London this evening?"
+"""In no manifest and no rule; the weather service of this test knows the place."""
+WORDS_HEARD = 0.9
+SPOKEN_WITHIN_S = 30.0
+
+LONG_QUESTION = (
+    "Could you please tell me whether it is going to be any warmer in London this evening than in the morning?"
+)
+WORDS_AS_THEY_GROW = """() => {
+  window.testWords = [];
+  new MutationObserver(() => {
+    const words = document.querySelector("[data-testid=entry-user]")?.textContent;
+    const floor = document.querySelector("[data-testid=floor]").textContent;
+    if (words && words !== testWords.at(-1)?.[0]) testWords.push([words, floor]);
+  }).observe(document.body, { childList: true, subtree: true, characterData: true });
+}"""
+"""Every text that the caller's first entry has shown, and who had the floor then."""
+
+RECORD = """() => {
+  const { track } = testPeers.at(-1).getReceivers().find((each) => each.track.kind === "audio");
+  window.testRecorder = new MediaRecorder(new MediaStream([track]), { audioBitsPerSecond: 128000 });
+  testRecorder.start();
+}"""
+RECORDED = """(rate) => new Promise((done) => {
+  testRecorder.ondataavailable = async ({ data }) => {
+    const context = new OfflineAudioContext(1, 1, rate);
+    const sound = await context.decodeAudioData(await data.arrayBuffer());
+    const samples = Int16Array.from(sound.getChannelData(0), (each) => Math.max(-1, Math.min(1, each)) * 32767);
+    const bytes = new Uint8Array(samples.buffer);
+    done(btoa(Array.from(bytes, (each) => String.fromCharCode(each)).join("")));
+  };
+  testRecorder.stop();
+})"""
+"""What was received since, decoded again, as 16-bit numbers."""
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def server() -> AsyncIterator[str]:
+    async with real_server() as url:
+        yield url
+
+
+async def calling(tab: Tab, url: str) -> None:
+    """Open the page and place a call."""
+    await tab.open(url)
+    await tab.connect()
+    await tab.sees("floor", "Listening")
+
+
+async def test_a_spoken_question_is_shown_thought_about_and_answered_aloud(server: str, tmp_path: Path) -> None:
+    wav = microphone_wav(tmp_path / "question.wav", WHILE_CONNECTING_S, WEATHER, 60.0)
+    async with chromium(speaks=wav) as tab:
+        await calling(tab, server)
+        assert await tab.loudness(1.0) < QUIET
+        await tab.sees("entry-user", "What's the weather in Seattle?")
+        await tab.sees("thinker", "Answered")
+        await tab.loud_within(10, LOUD)
+        await tab.sees("transcript", "In Seattle it is")
+        card = await tab.text("thinker")
+        assert "Weather" in card
+        assert "live data" in card
+        await tab.sees("metrics-total", "ms")
+        assert (await tab.heard()).concealed_share < 0.2
+        assert [row[0] for row in await tab.transcript()][:2] == ["user", "assistant"]
+
+
+async def test_what_a_browser_hears_of_an_answer_is_what_its_transcript_says(server: str, tmp_path: Path) -> None:
+    spoken = tmp_path / "question.wav"
+    write_wav(spoken, resample(await asyncio.to_thread(speak, QUESTION), SAMPLE_RATE, RATE), RATE)
+    wav = microphone_wav(tmp_path / "microphone.wav", WHILE_CONNECTING_S, spoken, 60.0)
+    async with chromium(speaks=wav) as tab:
+        await calling(tab, server)
+        await tab.page.evaluate(RECORD)
+        await tab.sees("entry-user", "London")
+        await tab.sees("thinker", "Answered")
+        await tab.sees("transcript", "In London it is")
+        said = await said_to_the_end(tab)
+        pcm = base64.b64decode(await tab.page.evaluate(RECORDED, SAMPLE_RATE))
+    recognizer, pool = open_recognizer()
+    try:
+        heard = await recognized(recognizer, pcm)
+    finally:
+        await pool.close()
+    assert share_of_words(said, heard) >= WORDS_HEARD, (said, heard)
+
+
+async def test_words_are_seen_while_they_are_said(server: str, tmp_path: Path) -> None:
+    spoken = tmp_path / "question.wav"
+    write_wav(spoken, resample(await asyncio.to_thread(speak, LONG_QUESTION), SAMPLE_RATE, RATE), RATE)
+    wav = microphone_wav(tmp_path / "microphone.wav", WHILE_CONNECTING_S, spoken, 60.0)
+    async with chromium(speaks=wav) as tab:
+        await calling(tab, server)
+        await tab.page.evaluate(WORDS_AS_THEY_GROW)
+        await tab.sees("entry-user", "morning")
+        shown = await tab.page.evaluate("testWords")
+    while_speaking = [words for words, floor in shown if floor == "I hear you" and "Could you" in words]
+    assert while_speaking and "morning" not in while_speaking[0], shown
+
+
+async def said_to_the_end(tab: Tab) -> str:
+    """Wait until the answer's last sound; return all that was said."""
+    await tab.loud_within(SPOKEN_WITHIN_S, LOUD)
+    async with asyncio.timeout(SPOKEN_WITHIN_S):
+        while await tab.loudness(1.0) > QUIET:
+            pass
+    return " ".join(words for role, _, words in await tab.transcript() if role == "assistant")
+
+
+async def test_next_to_nothing_is_sent_either_way_while_nobody_speaks(server: str, tmp_path: Path) -> None:
+    wav = microphone_wav(tmp_path / "nothing.wav", 60.0)
+    async with chromium(speaks=wav) as tab:
+        await calling(tab, server)
+        async with asyncio.timeout(PAUSES_WITHIN_S):
+            while True:
+                before = (await tab.heard()).counters
+                await asyncio.sleep(SILENT_FOR_S)
+                after = (await tab.heard()).counters
+                rates = [(after[name] - before[name]) / SILENT_FOR_S for name in ("packetsSent", "packetsReceived")]
+                if all(0 < rate < 8 for rate in rates):
+                    break
+        await tab.page.get_by_role("button", name="What's the weather in Seattle?").click()
+        await tab.loud_within(10, LOUD)
+        await tab.sees("transcript", "In Seattle it is")
+        assert (await tab.heard()).concealed_share < 0.1
+
+
+@pytest.mark.alone
+async def test_speaking_over_the_answer_silences_it_and_shows_what_was_cut(server: str, tmp_path: Path) -> None:
+    wav = microphone_wav(tmp_path / "twice.wav", WHILE_CONNECTING_S, WEATHER, INTO_THE_ANSWER_S, UNIVERSE, 60.0)
+    async with chromium(speaks=wav) as tab:
+        await calling(tab, server)
+        await tab.watch()
+        await tab.page.locator("[data-testid=entry-assistant][data-state=interrupted] s:not(:empty)").wait_for()
+        await tab.sees("entry-user", "How old is the universe")
+        assert await tab.quiet_after_hold(QUIET) < QUIET_WITHIN_S
+        await tab.loud_within(10, LOUD)
+        turns = [(role, state) for role, state, _ in await tab.transcript()]
+        assert turns.index(("assistant", "interrupted")) < turns.index(("user", "final"), 1)
