@@ -104,8 +104,8 @@ class CallObservers:
             page.ReplyDiscarded: (self._metrics.on_event,),
             page.MurmurHeard: (self._metrics.on_event,),
         }
-        for kind, decision in VAD_DECISIONS.items():
-            takes[kind] = (*takes.get(kind, ()), self._counting(decision))
+        for heard, decision in VAD_DECISIONS.items():
+            takes[heard] = (self._counting(decision),)
         for kind in TRACED:
             takes[kind] = (*takes.get(kind, ()), self.trace.on_event)
         return takes
