@@ -27,7 +27,7 @@ from backend.extensions.telephone.provider import Telephone, WebhookRequest
 from backend.extensions.telephone.telnyx import SIGNED_WITHIN_S, Telnyx, TelnyxFraming
 from backend.media.g711 import Law
 from backend.testing.services.server import serving
-from tests.extensions.telephone.announcing import announce_plivo, announce_telnyx, plivo_call, telnyx_call
+from tests.extensions.telephone.announcing import announce_plivo, announce_telnyx, phone_call, plivo_call, telnyx_call
 from tests.extensions.telephone.media_streams import PLIVO_CALL, TELNYX_CALL, PlivoStream, TelnyxStream
 from tests.extensions.telephone.stand_ins import (
     API_KEY,
@@ -36,6 +36,7 @@ from tests.extensions.telephone.stand_ins import (
     PRIVATE_KEY,
     PUBLIC_KEY,
     TELNYX_ACCOUNT,
+    TOKEN,
     plivo_api,
     telnyx_api,
 )
@@ -49,7 +50,7 @@ from tests.support.waiting import until
 
 STORY: dict[str, Any] = {"text": "Once upon a time.", "tone": {"hz": 440, "ms": 9000}}
 ANSWER: dict[str, Any] = {"text": "It is sunny.", "tone": {"hz": 880, "ms": 600}}
-SETTINGS = {"TELNYX__PUBLIC_KEY": PUBLIC_KEY, "PLIVO__AUTH_TOKEN": PLIVO_TOKEN}
+SETTINGS = {"TWILIO__AUTH_TOKEN": TOKEN, "TELNYX__PUBLIC_KEY": PUBLIC_KEY, "PLIVO__AUTH_TOKEN": PLIVO_TOKEN}
 
 
 def opened(framing: ProviderFraming, stream: MediaStream, parameters: dict[str, str]) -> StreamStarted:
@@ -236,7 +237,7 @@ OpenCall = Callable[[str], AbstractAsyncContextManager[MediaStream]]
 
 
 @pytest.mark.realtime
-@pytest.mark.parametrize("open_call", [telnyx_call, plivo_call])
+@pytest.mark.parametrize("open_call", [phone_call, telnyx_call, plivo_call])
 async def test_a_whole_call_with_an_interruption_and_keys(
     open_call: OpenCall, peer: OfflinePeer, server: RunningServer
 ) -> None:
