@@ -10,8 +10,10 @@ from __future__ import annotations
 import argparse
 import ast
 import io
+import os
 import re
 import subprocess
+import sys
 import tarfile
 import tempfile
 import tomllib
@@ -148,6 +150,17 @@ def figures_of_revision(revision: str) -> dict[str, str]:
         return figures_of(Path(folder))
 
 
+def ways_run() -> dict[str, str]:
+    """Walk the ways once, and return the files that each passes, those beside it included, with the hops between."""
+    with tempfile.TemporaryDirectory() as folder:
+        counted = Path(folder) / "ways"
+        tests = ["tests/test_ways.py", "tests/thinkers/test_way.py"]
+        command = [sys.executable, "-m", "pytest", "-n0", "-q", *tests]
+        subprocess.run(command, cwd=ROOT, env=os.environ | {"WAYS_FILE": str(counted)}, capture_output=True, check=True)
+        pairs = (line.split(": ") for line in counted.read_text().splitlines())
+        return {f"walked: {way}": figures for way, figures in pairs}
+
+
 def table(columns: dict[str, dict[str, str]]) -> str:
     """A Markdown table: a row a figure, a column a checkout."""
     names = dict.fromkeys(name for figures in columns.values() for name in figures)
@@ -161,7 +174,7 @@ def main() -> None:
     parser.add_argument("--before", metavar="REVISION", help="also measure this revision, in a first column")
     before = parser.parse_args().before
     columns = {before: figures_of_revision(before)} if before else {}
-    print(table(columns | {"now": figures_of(ROOT)}))
+    print(table(columns | {"now": figures_of(ROOT) | ways_run()}))
 
 
 if __name__ == "__main__":

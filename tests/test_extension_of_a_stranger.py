@@ -13,7 +13,6 @@ from backend.errors import BadPlugin, SetupError
 from backend.http.app import build_app
 from backend.testing import World, run_tool
 from backend.tools.registry import tools_of
-from tests.http.test_keys import ABSENT
 from tests.http.world import settings_with
 from tests.support.http_server import serve
 from tests.support.services import services_of
@@ -28,7 +27,7 @@ def having() -> Installed:
 
 async def test_its_route_says_what_its_setting_says(having: Installed, tmp_path: Path) -> None:
     settings = settings_with(data_dir=tmp_path, secret_key="k" * 32, shop={"opening_hours": "always"})
-    services = services_of(settings=settings, frontend=tmp_path, **ABSENT)
+    services = services_of(settings=settings, frontend=tmp_path)
     async with serve(build_app(services, having.joined), lifespan="off") as url, httpx2.AsyncClient() as http:
         answer = await http.get(f"{url}/api/shop")
     assert answer.json() == {"opening_hours": "always"}

@@ -3,18 +3,35 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 
 from backend.media.clock import MediaClock, MediaSlot
 from backend.responders.realtime import RealtimeConnection
+from tests.http.world import place_call, world
 from tests.support.real_call import real_call
 from tests.support.speech import speech
 from tests.support.waiting import until
-from tests.support.ways import documented, files_passed_within
+from tests.support.ways import documented, files_passed, files_passed_within
 
+OFFER_MOST = 38
+"""The goal is 22."""
 MICROPHONE_MOST = 20
 REPLY_MOST = 15
 TURN_MACHINE = "turns/turn.py"
 RECEIVING = "media/receive.py"
+
+
+async def test_an_offer_passes_so_many_files_before_any_webrtc(tmp_path: Path) -> None:
+    met: list[int] = []
+
+    async def accept(_sdp: str, _line: object) -> None:
+        met.append(len(passed))
+
+    async with world(tmp_path, accept=accept) as here, here.browser() as browser:
+        with files_passed() as passed:
+            await place_call(browser)
+        passed.report("an offer, with the call's beginning")
+    assert met[0] <= OFFER_MOST
 
 
 async def test_a_microphone_frame_passes_the_files_listed() -> None:

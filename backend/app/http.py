@@ -23,7 +23,18 @@ from backend.chat.chat import Chat
 from backend.chat.profile_updater import ChatProfileUpdater
 from backend.chat.turn_runner import ChatDependencies
 from backend.http.app import build_app
-from backend.http.context import PageConfig, ResponderChoice, Services, UserDataStore
+from backend.http.context import (
+    CallServices,
+    DataServices,
+    NewsServices,
+    PageConfig,
+    PeopleServices,
+    ResponderChoice,
+    Services,
+    StateServices,
+    UserDataStore,
+    WorkServices,
+)
 from backend.http.ice_servers import listed
 from backend.notifications.deletions import Deletion, DeletionNotifier, DeletionTarget, at_webhook
 from backend.responders.failover import Provider
@@ -59,42 +70,44 @@ async def open_http(
             rate_limit=lambda token: requests.take(token, time.monotonic()),
         ) as endpoints,
     ):
+        opened = {kind: one for each in foundation.extensions.values() for kind, one in each.services.items()}
         services = Services(
-            settings=settings,
-            registry=calls.registry,
-            sessions=calls.locator,
-            memory=stores.memory,
-            ledger=stores.ledger,
-            records=foundation.open_recorder is not None,
-            budgets=foundation.budgets,
-            chat=chat,
-            embedder=foundation.models.embedder,
-            accept_offer=calls.accept_offer,
-            ice_config=calls.ice_config,
-            ice_servers=calls.ice_servers,
-            attach_socket=WebSocketTransport,
+            settings,
+            CallServices(
+                calls.registry,
+                calls.locator,
+                calls.accept_offer,
+                calls.ice_config,
+                calls.ice_servers,
+                WebSocketTransport,
+                records=foundation.open_recorder is not None,
+            ),
+            PeopleServices(access_store, foundation.budgets, access),
+            DataServices(
+                stores.memory, stores.ledger, user_data_stores(foundation, tasks, calls, chat), deletions.delete
+            ),
+            WorkServices(
+                chat,
+                foundation.models.embedder,
+                thinkers.registry.dependencies.reasoner,
+                tasks.service,
+                foundation.models.model_calls,
+                tasks.coordinator,
+                toolbox,
+                stores.confirmations,
+            ),
+            NewsServices(foundation.notifications.dispatcher, foundation.notifications.reminders, calls.pages),
+            StateServices(
+                lambda: _readiness(foundation, calls),
+                foundation.metrics,
+                calls.providers.states,
+                others.states if others else dict,
+                lambda: foundation.endpoints.loading,
+            ),
             page_config=lambda: _page_config(foundation, calls),
-            loading=lambda: foundation.endpoints.loading,
-            readiness=lambda: _readiness(foundation, calls),
-            responders=calls.providers.states,
-            tasks=tasks.service,
-            model_calls=foundation.models.model_calls,
-            user_data=user_data_stores(foundation, tasks, calls, chat),
             frontend=page_folder(),
-            notices=foundation.notifications.dispatcher,
-            pages=calls.pages,
-            reminders=foundation.notifications.reminders,
-            coordinator=tasks.coordinator,
-            confirmations=stores.confirmations,
-            toolbox=toolbox,
-            tool_servers=others.states if others else dict,
             endpoints=endpoints,
-            metrics=foundation.metrics,
-            delete_elsewhere=deletions.delete,
-            reasoner=thinkers.registry.dependencies.reasoner,
-            access=access,
-            access_store=access_store,
-            opened={kind: one for each in foundation.extensions.values() for kind, one in each.services.items()},
+            opened=opened,
         )
         yield build_app(services, foundation.installed.joined)
 

@@ -19,6 +19,12 @@ from backend.turns import events as ev
 
 FAULTS = frozenset({"error", "responder_gone", "responder_refused"})
 """Reasons for a call's end that count as failures."""
+TRACED: tuple[type[page.PageEvent], ...] = (
+    *(page.ThinkerChanged, page.TurnMeasured, page.AnswerMeasured, page.ReplyDiscarded, page.MurmurHeard),
+    *(page.TranscriptCompleted, page.TranscriptInterrupted, page.PlaybackFinished),
+    *(page.IdleNudged, page.IdleDisconnected, page.ErrorShown),
+)
+"""The events of which `on_event` notes something."""
 
 
 @dataclass(slots=True)

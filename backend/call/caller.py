@@ -91,10 +91,6 @@ class Caller:
         """Return the Responder's briefing: what is known of the caller, and their program's wishes."""
         return self._dependencies.knowledge.brief(self._background, self.options)
 
-    def is_client_tool(self, name: str) -> bool:
-        """Return whether the caller's program carries out the tool of that name."""
-        return self.options is not None and self.options.is_client_tool(name)
-
     def question(self, domain: str, query: str, untrusted: bool, unsure: bool) -> Question:
         """Return a question of the caller's, with their rights; see `ToolRights` for the flags."""
         session = self._session

@@ -19,9 +19,7 @@ class ClientCalls:
     The turn machine ignores the failure of a call that was answered.
     """
 
-    def __init__(self, handles: Callable[[str], bool], dispatch: Callable[[ev.Event], None]) -> None:
-        """`handles` tells whether a tool of that name is the program's, as of now."""
-        self.handles = handles
+    def __init__(self, dispatch: Callable[[ev.Event], None]) -> None:
         self._dispatch = dispatch
         self._timers: dict[str, asyncio.TimerHandle] = {}
 

@@ -40,10 +40,8 @@ class CallEngine:
         self._observers = parts.observers
         self._subscribe = subscribe
         self._subscription: Subscription | None = None
-        self._runners: tuple[ToolCallRunner, ...] = (
-            *(parts.provider_calls, parts.phone, parts.client_calls),
-            parts.tool_calls,  # it handles any tool
-        )
+        self._runners: dict[str, ToolCallRunner] = {}
+        """Tool call → who carries it out."""
         self._cut_item = ""
 
         self._now = asyncio.get_running_loop().time  # the clock of the machine's deadlines
@@ -91,7 +89,8 @@ class CallEngine:
                 self._recorder.on_event(event)
             commands = self._machine.receive(event, self._now())
         if not isinstance(event, ev.ReplyAudio):
-            self._observers.on_event(event, self._machine.turn)
+            self._show_observers(event)
+            self._observers.trace.on_turn(self._machine.turn, event)
         if isinstance(event, ABOUT_OUT_OF_BAND):
             self._parts.out_of_band.on_event(event)
         if self._session.follower:
@@ -148,11 +147,13 @@ class CallEngine:
                 parts.tap.read(partial)
             case do.EstimateSentenceEnd(words):
                 parts.tap.estimate(words)
-            case do.RunThinker(_, name):
-                next(runner for runner in self._runners if runner.handles(name)).run(command)
-            case do.CancelThinker(call):
-                for runner in self._runners:
-                    runner.cancel(call)
+            case do.RunThinker(call, name):
+                runner = self._runners[call] = self._runner_of(name)
+                runner.run(command)
+            case do.CancelThinker(call) if call in self._runners:
+                self._runners[call].cancel(call)
+            case do.CancelThinker():
+                pass
             case do.Remember(role, text):
                 self._observers.on_message(role, text)
                 if role == "user" and not self._session.shared:
@@ -174,12 +175,23 @@ class CallEngine:
             case _:
                 parts.link.send(command)
 
+    def _runner_of(self, name: str) -> ToolCallRunner:
+        """Return who carries out calls of a tool; the model learns from the Thinkers that there is none."""
+        parts, options = self._parts, self._parts.caller.options
+        if name.startswith(do.PROVIDER_TOOL):
+            return parts.provider_calls
+        if any(tool.name == name for tool in parts.phone.tools):
+            return parts.phone
+        if options and options.is_client_tool(name):
+            return parts.client_calls
+        return parts.tool_calls
+
     def publish(self, event: page.PageEvent) -> None:
         """Show `event` on the page, completed with what the machine lacks, and to those who observe the call."""
         parts = self._parts
         match event:
-            case page.ThinkerChanged(call_id) if parts.phone.knows(call_id) or parts.provider_calls.knows(call_id):
-                return
+            case page.ThinkerChanged(call_id) if self._runners.get(call_id) in (parts.phone, parts.provider_calls):
+                return  # no Thinker works on it
             case page.ThinkerChanged(work=None):
                 event = parts.tool_calls.settled(event)
             case page.NoticeChanged() if self._subscription:
@@ -188,8 +200,13 @@ class CallEngine:
                 parts.uplink.floor = floor
         if self._recorder.is_recording:
             self._recorder.on_page_event(event)
-        self._observers.on_page_event(event)
+        self._show_observers(event)
         self._session.publish(event)
+
+    def _show_observers(self, event: ev.Event | page.PageEvent | None) -> None:
+        """Give an event to the observers that have declared its type."""
+        for take in self._observers.takes.get(type(event), ()):
+            take(event)
 
     def subscribe(self) -> None:
         """Have the notices of the call's user come here from now on; one who only shares the call gets none."""

@@ -110,6 +110,6 @@ def _parts(
         out_of_band=out_of_band,
         provider_calls=provider_calls,
         phone=phone,
-        client_calls=ClientCalls(caller.is_client_tool, board.dispatch),
+        client_calls=ClientCalls(board.dispatch),
         tool_calls=ToolCallDispatcher(dependencies.thinkers, view, dependencies.metrics),
     )

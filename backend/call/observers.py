@@ -6,10 +6,11 @@ None of them is waited for. What acts on the call stays with the engine, and so 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from backend import page_events as page
-from backend.call.call_trace import CallTrace
+from backend.call.call_trace import TRACED, CallTrace
 from backend.call.caller import Caller
 from backend.call.dependencies import CallDependencies
 from backend.call.history import CallHistory, count_ended
@@ -25,6 +26,9 @@ from backend.users.profile import UserProfile
 from backend.users.profile_learner import ProfileLearner
 
 log = logging.getLogger(__name__)
+
+Take = Callable[[Any], None]
+"""Takes an event of the type it is declared for."""
 
 
 class CallObservers:
@@ -59,6 +63,8 @@ class CallObservers:
             enqueue=self._enqueue,
             record=self.record.amend,
         )
+        self.takes = self._by_type()
+        """The type of an event, of the turn machine or of the page → who takes it, in this order."""
 
     def __repr__(self) -> str:
         return f"CallObservers({self.trace!r}, {self.history!r}, {self.usage!r}, {self._post_turn!r})"
@@ -66,35 +72,6 @@ class CallObservers:
     def begin(self) -> None:
         """Take part in the call, which begins now."""
         self._learner.begin()
-
-    def on_event(self, event: ev.Event | None, turn: int) -> None:
-        """Take an event (None: a deadline) that has brought the turn machine to that turn."""
-        if event and (decision := VAD_DECISIONS.get(type(event))):
-            self._metrics.vad_decided(decision)
-        if isinstance(event, ev.ReplyFinished):
-            self.usage.on_reply(event)
-        self.trace.on_turn(turn, event)
-
-    def on_page_event(self, event: page.PageEvent) -> None:
-        """Take what is shown on the page, with all that is known of it."""
-        match event:
-            case page.ThinkerChanged(stage="routed", work=page.ThinkerWork(domain)):
-                self._learner.on_question(domain)
-            case page.NoticeChanged():
-                self.record.on_notice(event)
-            case page.UsageCounted():
-                self.record.on_usage(event)
-            case page.TurnMeasured() | page.AnswerMeasured():
-                self._metrics.on_event(event)
-                self.record.on_measured(event)
-            case page.ReplyFailed():
-                log.warning("call %s: a reply did not come whole: %s", self._session.id[:6], event)
-                self._metrics.on_event(event)
-            case page.ReplyDiscarded() | page.MurmurHeard():
-                self._metrics.on_event(event)
-        if isinstance(event, page.ThinkerChanged):
-            self._post_turn.on_thinker(event)
-        self.trace.on_event(event)
 
     def on_message(self, role: Role, text: str) -> None:
         """Take what was really said or heard."""
@@ -113,3 +90,34 @@ class CallObservers:
             lambda: self._metrics.session_ended(reason),
             lambda: self.trace.close(reason),
         )
+
+    def _by_type(self) -> Mapping[type[Any], Sequence[Take]]:
+        measured: Sequence[Take] = (self._metrics.on_event, self.record.on_measured)
+        takes: dict[type[Any], Sequence[Take]] = {
+            ev.ReplyFinished: (self.usage.on_reply,),
+            page.ThinkerChanged: (self._on_thinker,),
+            page.NoticeChanged: (self.record.on_notice,),
+            page.UsageCounted: (self.record.on_usage,),
+            page.TurnMeasured: measured,
+            page.AnswerMeasured: measured,
+            page.ReplyFailed: (self._on_failed,),
+            page.ReplyDiscarded: (self._metrics.on_event,),
+            page.MurmurHeard: (self._metrics.on_event,),
+        }
+        for heard, decision in VAD_DECISIONS.items():
+            takes[heard] = (self._counting(decision),)
+        for kind in TRACED:
+            takes[kind] = (*takes.get(kind, ()), self.trace.on_event)
+        return takes
+
+    def _counting(self, decision: str) -> Take:
+        return lambda _: self._metrics.vad_decided(decision)
+
+    def _on_thinker(self, event: page.ThinkerChanged) -> None:
+        if event.stage == "routed" and event.work:
+            self._learner.on_question(event.work.domain)
+        self._post_turn.on_thinker(event)
+
+    def _on_failed(self, event: page.ReplyFailed) -> None:
+        log.warning("call %s: a reply did not come whole: %s", self._session.id[:6], event)
+        self._metrics.on_event(event)

@@ -78,7 +78,6 @@ class PhoneCall:
         """Tool call → its work."""
         self.tools = self._tools()
         """The tools that the Responder has for the line; none where there is no line."""
-        self._calls: set[str] = set()
         if self._line is not None:
             self._line.listen_to_keys(self._on_key)
 
@@ -95,18 +94,9 @@ class PhoneCall:
         parts += [PRESSING.format(press=PRESS)] if PRESS in names else []
         return replace(briefing, instructions="\n\n".join(parts), tools=(*briefing.tools, *self.tools))
 
-    def handles(self, name: str) -> bool:
-        """Return whether a tool of that name is one of the line's."""
-        return any(tool.name == name for tool in self.tools)
-
-    def knows(self, call_id: str) -> bool:
-        """Return whether that tool call is one of the line's: no Thinker works on it, and the page shows nothing."""
-        return call_id in self._calls
-
     def run(self, command: RunThinker) -> None:
         """Begin to carry out a tool call; its outcome is dispatched once, unless the call ends with it."""
         call_id, name = command.call, command.name
-        self._calls.add(call_id)
         task = asyncio.create_task(self._run(call_id, name, command.arguments), name=f"line {name}")
         self._tasks[call_id] = task
         task.add_done_callback(lambda _: self._tasks.pop(call_id, None))

@@ -91,8 +91,10 @@ class PostTurnHook:
         self._end_turn()
 
     def _restart_timer(self) -> None:
+        if not self._turn.heard:
+            return  # it is not set
         self._alarm.stop()
-        if self._turn.heard and not self._turn.working:
+        if not self._turn.working:
             self._alarm.set(asyncio.get_running_loop().time() + self._quiet_s)
 
     def _end_turn(self) -> None:

@@ -14,7 +14,7 @@ from backend.responders.mcp_items import ASKS, arguments_of
 from backend.runtime.json_objects import Json
 from backend.runtime.supervisor import cancel_all
 from backend.turns import events as ev
-from backend.turns.commands import PROVIDER_TOOL, AnswerApproval, RunThinker
+from backend.turns.commands import AnswerApproval, RunThinker
 
 Agree = Callable[[str, Json], Awaitable[str]]
 """(tool, arguments) → empty where the caller has agreed to this very call, else why it is not made."""
@@ -52,14 +52,6 @@ class ProviderCalls:
 
     def __repr__(self) -> str:
         return f"ProviderCalls({len(self._timers)} running, {len(self._asking)} asked about)"
-
-    def handles(self, name: str) -> bool:
-        """Return whether a tool of that name is the provider's."""
-        return name.startswith(PROVIDER_TOOL)
-
-    def knows(self, call: str) -> bool:
-        """Return whether that tool call is the provider's: no Thinker works on it."""
-        return call in self._known
 
     def untrusted(self) -> bool:
         """Return whether text of others has entered the caller's latest turn, with the result of a call."""

@@ -45,9 +45,6 @@ OUTCOMES = frozenset({"complete", "failed", "stale"})
 class ToolCallRunner(Protocol):
     """Carries out the calls of some tools; the outcome of each is dispatched once, unless it is cancelled."""
 
-    def handles(self, name: str) -> bool:
-        """Return whether calls of the tool of that name are carried out here."""
-
     def run(self, command: RunThinker) -> None:
         """Begin to carry out a tool call."""
 
@@ -103,10 +100,6 @@ class ToolCallDispatcher:
     @property
     def _working(self) -> list[ThinkerCall]:
         return [call for call in self._calls.values() if call.working]
-
-    def handles(self, name: str) -> bool:
-        """Return True: a tool that no other runner knows is a Thinker's, or the model learns that there is none."""
-        return True
 
     def run(self, command: RunThinker) -> None:
         """Begin to work on a tool call; if it is unsure, what it would write is read back to the caller first."""

@@ -34,18 +34,18 @@ async def overview(here: Here) -> Json:
     return {
         "at": time.time(),
         "cap": services.settings.limits.session_cap,
-        "sessions": [_shown(session) for session in await services.sessions.newest(SHOWN)],
-        "turns": services.metrics.recent.turns(),
-        "thinkers": services.metrics.recent.thinkers(),
-        "checks": await services.readiness(),
-        "budget": await briefly(services.budgets.total(), {}, within_s=BUDGET_WITHIN_S),
-    } | _numbers(services.metrics)
+        "sessions": [_shown(session) for session in await services.calls.sessions.newest(SHOWN)],
+        "turns": services.state.metrics.recent.turns(),
+        "thinkers": services.state.metrics.recent.thinkers(),
+        "checks": await services.state.readiness(),
+        "budget": await briefly(services.people.budgets.total(), {}, within_s=BUDGET_WITHIN_S),
+    } | _numbers(services.state.metrics)
 
 
 @router.delete("/api/admin/sessions/{session_id}")
 async def end_session(session_id: str, here: Here, caller: Caller) -> Json:
     """End a call, wherever it lives; the caller hears a goodbye. 404 when there is none."""
-    handle = await here.services.sessions.find(session_id)
+    handle = await here.services.calls.sessions.find(session_id)
     await handle.end("operator")
     security_event(SecurityEvent.ADMIN_ACT, caller.principal, "ended a call", session=handle.id)
     return {"ok": True}

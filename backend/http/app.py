@@ -108,11 +108,11 @@ def build_app(
     settings = services.settings
     keys = secret_keys(settings)
     signatures = Signatures(keys, token_age_s=token_age_s(settings))
-    secrets = ClientSecrets(keys, services.memory, services.access_store)
-    credentials = Credentials(signatures, services.access, _keys(settings))
+    secrets = ClientSecrets(keys, services.data.memory, services.people.access_store)
+    credentials = Credentials(signatures, services.people.access, _keys(settings))
 
     def rate(per_minute: int, what: str, name: str) -> Buckets:
-        shared = services.access_store if settings.server.several_processes else None
+        shared = services.people.access_store if settings.server.several_processes else None
         return Buckets(per_minute, what=what, name=name, shared=shared)
 
     app = FastAPI(
@@ -120,7 +120,7 @@ def build_app(
         middleware=[  # outermost first
             Middleware(ProxyHeadersMiddleware, trusted_hosts=settings.server.trusted_proxies),
             Middleware(RefusalLog),
-            Middleware(RequestMetrics, registry=services.metrics.registry),
+            Middleware(RequestMetrics, registry=services.state.metrics.registry),
             Middleware(SecurityHeaders, private=joined.grants),
             Middleware(GZipMiddleware, compresslevel=6, exclude_content_types=AS_THEY_ARE),
             Middleware(ErrorBoundary),
@@ -130,11 +130,11 @@ def build_app(
             Middleware(
                 IdentityMiddleware,
                 credentials=credentials,
-                store=services.access_store,
+                store=services.people.access_store,
                 secrets=secrets,
                 visits_count=not settings.access.identify_by_fingerprint,
             ),
-            Middleware(GrantCheck, access=services.access, grants={**GRANTS, **joined.grants}),
+            Middleware(GrantCheck, access=services.people.access, grants={**GRANTS, **joined.grants}),
             Middleware(BodyLimit),
         ],
         openapi_url="/api/openapi.json",
@@ -164,7 +164,7 @@ def build_app(
     complete_openapi(app)
     serve_docs(app, allowed=settings.server.api_docs)
     page.serve_page(app, services.frontend)
-    services.metrics.watch_sessions(lambda: services.registry.live)
+    services.state.metrics.watch_sessions(lambda: services.calls.registry.live)
     redact_tokens_in_logs()
     return app
 

@@ -48,18 +48,18 @@ async def spend(request: Request, needs: frozenset[Resource]) -> Payer:
     payer = payer_of(request)
     current_payer.set(payer)
     wanted = Counter({Resource.KEPT_BYTES: len(await request.body())} if Resource.KEPT_BYTES in needs else {})
-    await context_of(request).services.budgets.admit(payer, needs, wanted)
+    await context_of(request).services.people.budgets.admit(payer, needs, wanted)
     return payer
 
 
 async def admits_new_user(connection: HTTPConnection) -> bool:
     """Count one more new user of the caller's address, and return whether it may have that many."""
-    return await context_of(connection).services.budgets.admits_new_user(payer_of(connection))
+    return await context_of(connection).services.people.budgets.admits_new_user(payer_of(connection))
 
 
 async def take_permit(connection: HTTPConnection, kind: PermitKind) -> Permit:
     """Take one of the caller's permits. Raises `TooMany`."""
-    return await context_of(connection).services.budgets.permits.take(kind, payer_of(connection))
+    return await context_of(connection).services.people.budgets.permits.take(kind, payer_of(connection))
 
 
 async def holding(permit: Permit, stream: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:

@@ -51,7 +51,7 @@ async def reserve_for(
             raise Forbidden(
                 "A session's token gives access to that session only.", hint="Leave it out to start another call."
             )
-        if record and not here.services.records:
+        if record and not here.services.calls.records:
             raise not_recorded()
         asked = session_request(principal, conversation_id, interruptions, record=record, session_id=permit.id)
     except VoiceError:
@@ -83,14 +83,14 @@ def conversation_for(principal: Principal, named: str | None) -> str | None:
 async def _admit(here: Context, payer: Payer) -> Permit:
     await here.offers.take(payer.address, here.now())
     current_payer.set(payer)
-    budgets = here.services.budgets
+    budgets = here.services.people.budgets
     await budgets.admit(payer, CALL, Counter())
     return await budgets.permits.take(PermitKind.CALLS, payer)
 
 
 async def _reserve(here: Context, permit: Permit, asked: SessionRequest) -> Session:
     try:
-        return here.services.registry.reserve(asked)
+        return here.services.calls.registry.reserve(asked)
     except VoiceError:
         await permit.release()
         raise

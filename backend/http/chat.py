@@ -141,9 +141,9 @@ async def list_conversations(
 
     `q` chooses those in which it was said or written; `before` a Unix time, the `updated_at` of the last one shown.
     """
-    principal, ledger = principal_of(request), here.services.ledger
+    principal, ledger = principal_of(request), here.services.data.ledger
     if ledger is None:
-        notes: Sequence[Any] = await here.services.memory.conversations(principal.user)
+        notes: Sequence[Any] = await here.services.data.memory.conversations(principal.user)
     else:
         notes = await ledger.conversations(principal.user, containing=q.strip(), before=before, limit=limit)
     return {"conversations": [asdict(note) for note in notes if principal.opens(note.id)]}
@@ -153,9 +153,9 @@ async def list_conversations(
 async def show_conversation(request: Request, here: Here, conversation_id: str) -> Json:
     """Return what was said, by voice and text, oldest first. 404 when there is none, or it is somebody else's."""
     user = _owner(request, conversation_id)
-    memory, ledger = here.services.memory, here.services.ledger
+    memory, ledger = here.services.data.memory, here.services.data.ledger
     messages = without_retried(await recall(memory, ledger, user, conversation_id, HISTORY_LIMIT, live=False))
-    busy = await here.services.chat.busy(user, conversation_id)
+    busy = await here.services.work.chat.busy(user, conversation_id)
     if not messages and not busy:
         raise _no_conversation()
     return {"conversation_id": conversation_id, "busy": busy, "messages": list(map(asdict, messages))}
@@ -164,7 +164,7 @@ async def show_conversation(request: Request, here: Here, conversation_id: str) 
 @router.get("/api/conversations/{conversation_id}/export")
 async def export_conversation(request: Request, here: Here, conversation_id: str) -> Response:
     """Return all that is kept of a conversation, tool calls and costs included, as a file. 404 when there is none."""
-    user, ledger = _owner(request, conversation_id), here.services.ledger
+    user, ledger = _owner(request, conversation_id), here.services.data.ledger
     entries = await ledger.entries(user, conversation_id) if ledger else []
     if not entries:
         raise _no_conversation()
@@ -176,7 +176,7 @@ async def export_conversation(request: Request, here: Here, conversation_id: str
 async def cancel_turn(request: Request, here: Here, conversation_id: str) -> Json:
     """Stop the answer that is being written. The part already sent stays in the conversation."""
     user = _owner(request, conversation_id)
-    return {"cancelled": await here.services.chat.cancel(user, conversation_id)}
+    return {"cancelled": await here.services.work.chat.cancel(user, conversation_id)}
 
 
 @router.delete("/api/conversations/{conversation_id}")
@@ -184,8 +184,8 @@ async def delete_conversation(request: Request, here: Here, conversation_id: str
     """Stop the conversation's answer, end its calls, and forget it. 503 when memory is out of reach: ask again."""
     user = _owner(request, conversation_id)
     services = here.services
-    await services.chat.settle(user, conversation_id)
-    for session in await services.sessions.owned_by(user):
+    await services.work.chat.settle(user, conversation_id)
+    for session in await services.calls.sessions.owned_by(user):
         shown = await session.describe()
         if shown["conversation_id"] == conversation_id and shown["state"] != "ended":
             await session.end("deleted")
@@ -226,7 +226,7 @@ async def begin_turn(request: Request, here: Context, asked: ChatRequest) -> Cha
     await spend(request, TURN)
     permit = await take_permit(request, PermitKind.TURNS)
     try:
-        turn = await here.services.chat.begin(asked)
+        turn = await here.services.work.chat.begin(asked)
     except BaseException:
         await permit.release()
         raise
@@ -251,5 +251,5 @@ async def embedding(request: Request, here: Here, caller: Caller) -> Json:
     body = await read_body(request, Texts)
     await spend(request, TURN)
     texts = [body.input] if isinstance(body.input, str) else body.input
-    vectors = await here.services.embedder.embed(texts)
-    return {"model": here.services.embedder.model, "dimensions": len(vectors[0]), "embeddings": vectors}
+    vectors = await here.services.work.embedder.embed(texts)
+    return {"model": here.services.work.embedder.model, "dimensions": len(vectors[0]), "embeddings": vectors}

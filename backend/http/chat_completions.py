@@ -71,7 +71,7 @@ async def show_model(here: Here, model: str) -> Json:
 
 
 def _names(here: Context) -> list[str]:
-    modes = here.services.chat.modes.names
+    modes = here.services.work.chat.modes.names
     return [MODEL, *(f"{MODEL}:{mode}" for mode in modes), here.services.settings.realtime.model]
 
 
@@ -80,7 +80,7 @@ def _model(name: str) -> Json:
 
 
 def _check_mode(here: Context, completion: Completion) -> None:
-    modes = here.services.chat.modes.names
+    modes = here.services.work.chat.modes.names
     if completion.mode and completion.mode not in modes:
         hint = f"The models are: {', '.join(_names(here))}."
         raise BadField("There is no such mode.", param="model", code="model_not_found", hint=hint, status=404)

@@ -26,7 +26,7 @@ class ConfirmationAnswer(BaseModel):
 @router.get("/api/confirmations")
 async def list_confirmations(here: Here, caller: Caller) -> Json:
     """List the questions that are open: what would be done, with which arguments, until when it can be agreed to."""
-    asked = await here.services.confirmations.of(caller.user, caller.principal.conversation)
+    asked = await here.services.work.confirmations.of(caller.user, caller.principal.conversation)
     return {"confirmations": [structs.asdict(each) for each in asked]}
 
 
@@ -36,7 +36,7 @@ async def answer_confirmation(request: Request, here: Here, caller: Caller, conf
     await here.messages.take(caller.user, here.now())
     body = await read_body(request, ConfirmationAnswer)
     conversation = caller.principal.conversation
-    await here.services.confirmations.answer(
+    await here.services.work.confirmations.answer(
         caller.user, confirmation_id, agreed=body.agreed, conversation=conversation
     )
     return {"agreed": body.agreed}

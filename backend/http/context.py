@@ -85,7 +85,7 @@ class Context:
         Raises the one `NotFound` otherwise, and `MemoryUnavailable` when only another process could know it, and the
         way there is closed.
         """
-        session = await self.services.sessions.find(session_id[:SESSION_ID_LIMIT])
+        session = await self.services.calls.sessions.find(session_id[:SESSION_ID_LIMIT])
         opened = caller.opened or self.signatures.opened(token)
         if opened is not caller.opened and opened is not None and opened.origin not in ("", origin):
             opened = None
@@ -125,12 +125,12 @@ async def own_session(request: Request, session_id: str) -> SessionHandle:
 
 async def forget_conversation(services: Services, user_id: str, conversation_id: str) -> None:
     """Delete a conversation wherever it is stored."""
-    for store in services.user_data.values():
+    for store in services.data.user_data.values():
         if isinstance(store, ConversationStore):
             await store.forget_conversation(user_id, conversation_id)
-    await services.memory.forget_conversation(user_id, conversation_id)
-    if services.ledger:
-        await services.ledger.forget(user_id, conversation_id)
+    await services.data.memory.forget_conversation(user_id, conversation_id)
+    if services.data.ledger:
+        await services.data.ledger.forget(user_id, conversation_id)
 
 
 @asynccontextmanager
@@ -218,20 +218,13 @@ async def _nowhere(user_id: str) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Services:
-    """The subsystems a route may reach."""
+class CallServices:
+    """The calls of this server."""
 
-    settings: Settings
     registry: SessionRegistry
     """The sessions of this process: where new ones begin."""
     sessions: SessionLocator
     """All sessions, wherever they are."""
-    memory: Memory
-    ledger: Ledger | None
-    """Keeps conversations for longer than memory; None: nothing does."""
-    budgets: Budgets
-    chat: Chat
-    embedder: Embedder
     accept_offer: AcceptOffer
     ice_config: Callable[[], IceConfig]
     """How a WebRTC connection is made now, for routes that answer an offer by themselves."""
@@ -239,42 +232,91 @@ class Services:
     """The STUN and TURN servers of callers."""
     attach_socket: Callable[[WebSocket], Transport]
     """An accepted WebSocket → its transport."""
-    page_config: Callable[[], PageConfig]
-    readiness: Callable[[], Awaitable[dict[str, str]]]
-    """Name of each check → `ok`, or what is wrong."""
+    records: bool = False
+    """Whether calls may be recorded, once their callers agree."""
+
+
+@dataclass(frozen=True, slots=True)
+class PeopleServices:
+    """Who may do what, and how much of it."""
+
+    access_store: AccessStore
+    budgets: Budgets
+    access: Access = field(default_factory=Access)
+    """How callers without a credential are admitted."""
+
+
+@dataclass(frozen=True, slots=True)
+class DataServices:
+    """What is kept of users."""
+
+    memory: Memory
+    ledger: Ledger | None
+    """Keeps conversations for longer than memory; None: nothing does."""
     user_data: Mapping[str, UserDataStore]
     """Every store of user data by name, in the order in which they are erased."""
-    frontend: Path
-    """The folder of the page; when it is missing only the API is served."""
+    delete_elsewhere: Callable[[str], Awaitable[list[str]]] = _nowhere
+    """Has a user's data erased outside this server; returns the names of the places that are asked again later."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkServices:
+    """Typed turns, tasks, and the tools they use."""
+
+    chat: Chat
+    embedder: Embedder
+    reasoner: Reasoner | None
+    """Answers `POST /api/reasoning`."""
     tasks: TaskService
     model_calls: ModelCallLog
     coordinator: CoordinatorService
-    notices: NotificationDispatcher
-    pages: PageStreams
-    """The event streams of open pages, outside of calls."""
-    reminders: ReminderService
+    toolbox: Registry
     confirmations: Confirmations
     """What users are asked to agree to."""
-    toolbox: Registry
-    tool_servers: Callable[[], dict[str, str]]
-    """Name of each other MCP server whose tools are used → `ok`, or what is wrong."""
-    endpoints: Mapping[str, ASGIApp]
-    """The MCP endpoints, by path."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewsServices:
+    """What reaches users outside of an answer."""
+
+    notices: NotificationDispatcher
+    reminders: ReminderService
+    pages: PageStreams
+    """The event streams of open pages, outside of calls."""
+
+
+@dataclass(frozen=True, slots=True)
+class StateServices:
+    """How the parts of the server stand. A state is `ok`, or what is wrong."""
+
+    readiness: Callable[[], Awaitable[dict[str, str]]]
+    """The state of each check."""
     metrics: CallMetrics
-    reasoner: Reasoner | None
-    """Answers `POST /api/reasoning`."""
-    access_store: AccessStore
     responders: Callable[[], dict[str, str]] = dict
-    """Name of each provider of the Responder → `ok`, or what is known to be wrong."""
-    delete_elsewhere: Callable[[str], Awaitable[list[str]]] = _nowhere
-    """Has a user's data erased outside this server; returns the names of the places that are asked again later."""
+    """The state of each provider of the Responder."""
+    tool_servers: Callable[[], dict[str, str]] = dict
+    """The state of each other MCP server whose tools are used."""
     loading: Callable[[], list[str]] = list
     """The parts of the local Responder that are being loaded."""
     further_states: dict[str, Mapping[str, Callable[[], str]]] = field(default_factory=dict)
-    """What extensions show in `/readyz`: a name → each of its parts → `ok`, or how it stands."""
+    """What extensions show in `/readyz`: a name → each of its parts → its state."""
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """The subsystems a route may reach."""
+
+    settings: Settings
+    calls: CallServices
+    people: PeopleServices
+    data: DataServices
+    work: WorkServices
+    news: NewsServices
+    state: StateServices
+    page_config: Callable[[], PageConfig]
+    frontend: Path
+    """The folder of the page; when it is missing only the API is served."""
+    endpoints: Mapping[str, ASGIApp]
+    """The MCP endpoints, by path."""
     opened: Mapping[type[Any], Any] = field(default_factory=dict)
     """What extensions have brought, by type."""
-    records: bool = False
-    """Whether calls may be recorded, once their callers agree."""
-    access: Access = field(default_factory=Access)
-    """How callers without a credential are admitted."""

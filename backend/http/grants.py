@@ -133,7 +133,7 @@ async def _admin_refusal(connection: HTTPConnection) -> CallerError | None:
         )
     address, hint = identity.principal.address, "It is ADMIN_TOKEN in the server's settings."
     secret, attempt = here.services.settings.access.admin_token, bearer(connection)
-    if secret is None and here.services.access.modes == {"open"}:
+    if secret is None and here.services.people.access.modes == {"open"}:
         return NotFound("The admin page is off.", hint="Set ADMIN_TOKEN to 16 characters or more, and restart.")
     if attempt is None:
         return NotAdmitted("The admin page requires a token.", hint=hint)

@@ -35,20 +35,20 @@ async def readyz(response: Response, here: Here) -> dict[str, str | list[str] | 
     """
     try:
         async with asyncio.timeout(READY_WITHIN_S):
-            checks = await here.services.readiness()
+            checks = await here.services.state.readiness()
     except TimeoutError:
         checks = {"readiness": f"no answer within {READY_WITHIN_S} s"}
     ready = all(found == "ok" for found in checks.values())
     response.status_code = 200 if ready else 503
     status = "ready" if ready else "not ready"
     answer: dict[str, str | list[str] | dict[str, str]] = {"status": status, "checks": checks}
-    if loading := here.services.loading():
+    if loading := here.services.state.loading():
         answer["loading"] = loading
-    if responders := here.services.responders():
+    if responders := here.services.state.responders():
         answer["responders"] = responders
-    if servers := here.services.tool_servers():
+    if servers := here.services.state.tool_servers():
         answer["tool_servers"] = servers
-    for name, parts in here.services.further_states.items():
+    for name, parts in here.services.state.further_states.items():
         answer[name] = {part: state() for part, state in parts.items()}
     if failing := failing_loops():
         answer["failing_loops"] = failing
@@ -59,5 +59,5 @@ async def readyz(response: Response, here: Here) -> dict[str, str | list[str] | 
 async def metrics(request: Request, here: Here) -> Response:
     """Return the metrics in Prometheus's text format: with METRICS_TOKEN, on METRICS_PORT, or to this machine."""
     require_metrics_access(request, here.services.settings)
-    own = generate_latest(here.services.metrics.registry).decode()
-    return Response(await here.services.sessions.metrics(own), media_type=CONTENT_TYPE_LATEST)
+    own = generate_latest(here.services.state.metrics.registry).decode()
+    return Response(await here.services.calls.sessions.metrics(own), media_type=CONTENT_TYPE_LATEST)

@@ -22,7 +22,7 @@ async def ice_servers(request: Request, here: Here, caller: Caller) -> Json:
     They are the caller's own, and expire; 429 with Retry-After for a caller who could make no call now.
     """
     await here.offers.check(address_key(request), here.now())
-    servers, expires_at = here.services.ice_servers.for_caller(caller.user)
+    servers, expires_at = here.services.calls.ice_servers.for_caller(caller.user)
     found = [entry.model_dump(exclude_none=True) for entry in listed(servers)]
     return {"ice_servers": found, "expires_at": expires_at}
 

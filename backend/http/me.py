@@ -135,7 +135,7 @@ router = APIRouter(tags=["me"])
 @router.get("/api/me")
 async def show_me(here: Here, caller: Caller) -> Json:
     """Return preferences, facts, summary, signals and standing instructions. 503 when memory is out of reach."""
-    return _shown(here, await load_profile(here.services.memory, caller.user))
+    return _shown(here, await load_profile(here.services.data.memory, caller.user))
 
 
 @router.patch("/api/me", openapi_extra=documented(ProfileChanges))
@@ -144,20 +144,22 @@ async def change_me(request: Request, here: Here, caller: Caller) -> Json:
     await here.messages.take(f"me {caller.user}", here.now())
     body = await read_body(request, ProfileChanges)
     await spend(request, WRITE)
-    return _shown(here, await update_profile(here.services.memory, caller.user, *map(_update, body.changes)))
+    return _shown(here, await update_profile(here.services.data.memory, caller.user, *map(_update, body.changes)))
 
 
 @router.get("/api/me/usage")
 async def show_usage(request: Request, here: Here) -> Json:
     """Return what the caller has used today, and may: of their own, their address's and their key's budgets."""
-    return await here.services.budgets.shown_to(payer_of(request))
+    return await here.services.people.budgets.shown_to(payer_of(request))
 
 
 @router.get("/api/me/export")
 async def export_me(here: Here, caller: Caller) -> Response:
     """Return everything that is stored of the caller, by store, as a file."""
     everything: Json = await _stored_of(here, caller.user)
-    if others := [user for user in await here.services.access_store.ids_of(caller.account) if user != caller.user]:
+    if others := [
+        user for user in await here.services.people.access_store.ids_of(caller.account) if user != caller.user
+    ]:
         everything["other browsers"] = [await _stored_of(here, user) for user in others]
     security_event(SecurityEvent.DATA_EXPORTED, caller.principal, "the user asked")
     headers = {"content-disposition": 'attachment; filename="about-me.json"'}
@@ -167,7 +169,9 @@ async def export_me(here: Here, caller: Caller) -> Response:
 @router.get("/api/me/notices")
 async def show_notices(here: Here, caller: Caller) -> Json:
     """List the notices that wait to be delivered to the caller, oldest first. 503 when memory is out of reach."""
-    return {"notices": [msgspec.to_builtins(notice) for notice in await here.services.notices.waiting(caller.user)]}
+    return {
+        "notices": [msgspec.to_builtins(notice) for notice in await here.services.news.notices.waiting(caller.user)]
+    }
 
 
 @router.delete("/api/me")
@@ -176,12 +180,12 @@ async def forget_me(request: Request, response: Response, here: Here, caller: Ca
 
     `later` names the places outside this server that have not done their part yet; they are asked again, for a month.
     """
-    access_store = here.services.access_store
+    access_store = here.services.people.access_store
     users = list(dict.fromkeys([caller.user, *await access_store.ids_of(caller.account)]))
     failures = [failure for user in users for failure in await _erase(here, user)]
     if failures:
         raise failures[-1]
-    later = await asyncio.gather(*map(here.services.delete_elsewhere, users))
+    later = await asyncio.gather(*map(here.services.data.delete_elsewhere, users))
     await access_store.unlink(caller.account)
     await access_store.revoke(caller.account or caller.user)  # last: until then the same cookie may ask again
     response.headers.append("set-cookie", set_cookie(request.url.scheme, "", 0))
@@ -191,15 +195,15 @@ async def forget_me(request: Request, response: Response, here: Here, caller: Ca
 
 
 async def _stored_of(here: Context, user: str) -> Json:
-    return {name: await store.export(user) for name, store in here.services.user_data.items()}
+    return {name: await store.export(user) for name, store in here.services.data.user_data.items()}
 
 
 async def _erase(here: Context, user: str) -> list[VoiceError]:
     """Erase everything of `user`, in every store whatever becomes of the one before it; return what failed."""
-    own = await here.services.sessions.owned_by(user)
+    own = await here.services.calls.sessions.owned_by(user)
     ended = await asyncio.gather(*map(_delete, own), return_exceptions=True)
     failures = [error for error in ended if isinstance(error, VoiceError)]
-    for store in here.services.user_data.values():
+    for store in here.services.data.user_data.values():
         try:
             await store.erase(user)
         except VoiceError as error:
@@ -220,8 +224,8 @@ async def _delete(session: SessionHandle) -> None:
 @router.get("/mode")
 async def show_mode(here: Here, caller: Caller) -> Json:
     """Return the caller's mode, and all there are. 503 when memory is out of reach."""
-    modes = here.services.chat.modes
-    profile = await load_profile(here.services.memory, caller.user)
+    modes = here.services.work.chat.modes
+    profile = await load_profile(here.services.data.memory, caller.user)
     return {"mode": modes.chosen(profile).name, "modes": [modes.named(name).shown() for name in modes.names]}
 
 
@@ -229,15 +233,15 @@ async def show_mode(here: Here, caller: Caller) -> Json:
 async def choose_mode(here: Here, caller: Caller, mode: str) -> Json:
     """Choose a mode for the caller; a call that is under way changes with it. 404, with all there are, if unknown."""
     await here.messages.take(f"mode {caller.user}", here.now())
-    chosen = here.services.chat.modes.get(mode)
-    await update_profile(here.services.memory, caller.user, SetMode(chosen.name))
+    chosen = here.services.work.chat.modes.get(mode)
+    await update_profile(here.services.data.memory, caller.user, SetMode(chosen.name))
     return {"mode": chosen.name}
 
 
 @router.get("/api/me/events", responses={200: {"content": {"text/event-stream": {}}}})
 async def my_events(request: Request, here: Here, caller: Caller) -> Response:
     """Stream the notices that wait, as `notice` events; then what happens. 429 when too many pages are open."""
-    page = here.services.pages.reserve(caller.user)
+    page = here.services.news.pages.reserve(caller.user)
     permit = await take_permit(request, PermitKind.STREAMS)
     return EventStream(holding(permit, _stream(page, here, caller)))
 
@@ -246,18 +250,20 @@ async def my_events(request: Request, here: Here, caller: Caller) -> Response:
 async def saw_notice(notice_id: str, here: Here, caller: Caller) -> dict[str, bool]:
     """Note that the caller sees a notice: it need not be delivered. `still_waited`: false if it was delivered."""
     await here.messages.take(f"seen {caller.user}", here.now())
-    return {"still_waited": await here.services.notices.mark_seen(caller.user, notice_id[:200])}
+    return {"still_waited": await here.services.news.notices.mark_seen(caller.user, notice_id[:200])}
 
 
 async def _stream(page: PageStream, here: Context, caller: Identity) -> AsyncGenerator[bytes, None]:
     """Yield what happens to the user, until the page leaves or its cookie is revoked."""
-    pages = here.services.pages
-    unwatch = here.services.memory.listeners.add(page.user_id, lambda _: page.event_log.publish(UserContextChanged()))
+    pages = here.services.news.pages
+    unwatch = here.services.data.memory.listeners.add(
+        page.user_id, lambda _: page.event_log.publish(UserContextChanged())
+    )
     try:
         await pages.open(page)
         yield RETRY
         with suppress(MemoryUnavailable):
-            for notice in await here.services.notices.waiting(page.user_id):
+            for notice in await here.services.news.notices.waiting(page.user_id):
                 content = NoticeContent(notice.kind, notice.text, notice.source, notice.at)
                 page.event_log.publish(NoticeChanged(notice.id, "waiting", content))
         async with aclosing(page.event_log.follow(quiet_s=here.heartbeat_s)) as stream:
@@ -273,5 +279,5 @@ async def _stream(page: PageStream, here: Context, caller: Identity) -> AsyncGen
 
 
 async def _is_revoked(here: Context, caller: Identity) -> bool:
-    known = await here.services.access_store.epoch(caller.account) if caller.account else None
+    known = await here.services.people.access_store.epoch(caller.account) if caller.account else None
     return known is not None and known != caller.epoch

@@ -94,7 +94,7 @@ async def set_notification(request: Request, here: Here, acting: Acting) -> Json
     if user is None:
         hint = "Name the user." if body.user == ME else "Leave `user` out: it is you."
         raise Forbidden("Reminders can only be set for yourself.", hint=hint)
-    reminder = await here.services.reminders.set(
+    reminder = await here.services.news.reminders.set(
         user, body.text, body.at, body.repeat, body.time_zone, body.id, interruptible=body.interruptible
     )
     return {**reminder}
@@ -107,7 +107,7 @@ async def execute_notifications(here: Here, acting: Acting) -> dict[str, int]:
     What is being delivered already is waited for, and nothing is delivered twice.
     """
     await acting.take(here)
-    return await here.services.reminders.scheduler.execute(acting.user or None)
+    return await here.services.news.reminders.scheduler.execute(acting.user or None)
 
 
 @router.get("/notification/{user_id}")
@@ -116,7 +116,7 @@ async def list_notifications(user_id: str, here: Here, acting: Acting) -> Json:
 
     `unreadable` counts those that only another version can read, if any.
     """
-    user, reminders = _own(user_id, acting), here.services.reminders
+    user, reminders = _own(user_id, acting), here.services.news.reminders
     unreadable = len(await reminders.reminders.unreadable_of(user))
     return {"notifications": await reminders.all_of(user)} | ({"unreadable": unreadable} if unreadable else {})
 
@@ -124,7 +124,7 @@ async def list_notifications(user_id: str, here: Here, acting: Acting) -> Json:
 @router.delete("/notification/{user_id}/{notification_id}")
 async def cancel_notification(user_id: str, notification_id: str, here: Here, acting: Acting) -> Json:
     """Cancel a reminder, even one that is due and was not delivered yet."""
-    canceled = await here.services.reminders.cancel(_own(user_id, acting), notification_id)
+    canceled = await here.services.news.reminders.cancel(_own(user_id, acting), notification_id)
     if canceled is None:
         raise NotFound(NOTHING, hint=NOTHING_HINT)
     return {"canceled": canceled}

@@ -21,7 +21,7 @@ router = APIRouter(tags=["page"])
 @router.get("/api/config", response_model_exclude_none=True)
 async def config(here: Here) -> PageConfig:
     """Return the Responder, the memory, the ICE servers, the Thinkers and the limits of this server."""
-    return replace(here.services.page_config(), loading=here.services.loading())
+    return replace(here.services.page_config(), loading=here.services.state.loading())
 
 
 def serve_page(app: FastAPI, frontend: Path) -> None:
@@ -35,5 +35,5 @@ def serve_page(app: FastAPI, frontend: Path) -> None:
 @router.get("/api/tools")
 async def tools(here: Here, caller: Caller, client: Literal["voice", "chat"] = "chat") -> Json:
     """List the caller's tools with parameters, flags and source; `client`: in a call, or in a typed conversation."""
-    shown = here.services.toolbox.described(client, Reach.of(caller.principal))
-    return {"tools": shown, "servers": here.services.tool_servers()}
+    shown = here.services.work.toolbox.described(client, Reach.of(caller.principal))
+    return {"tools": shown, "servers": here.services.state.tool_servers()}

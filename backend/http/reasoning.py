@@ -51,7 +51,7 @@ class ReasoningTask(BaseModel):
 async def reason(request: Request, here: Here, caller: Caller) -> Response:
     """Return the outcome, `complete` or `incomplete`. 429 over the limits, 503 when no model answers."""
     await here.reasoning.take(address_key(request), here.now())
-    reasoner = here.services.reasoner
+    reasoner = here.services.work.reasoner
     if reasoner is None:
         raise NotFound("Reasoning is off on this server.")
     body = await read_body(request, ReasoningTask)

@@ -21,14 +21,14 @@ async def open_session(request: Request, background: BackgroundTasks, here: Here
     await here.offers.take(address_key(request), here.now())
     body = await read_body(request, NewSession)
     session = await reserve(request, caller, body, background, await admit_call(request))
-    await here.services.sessions.announce(session)
+    await here.services.calls.sessions.announce(session)
     return ticket(here, caller, session.id, session.conversation_id)
 
 
 @router.get("/api/sessions")
 async def list_sessions(here: Here, caller: Caller) -> Json:
     """List the caller's sessions, newest first: live ones, and those ended in the last ten minutes."""
-    owned = await here.services.sessions.owned_by(caller.user)
+    owned = await here.services.calls.sessions.owned_by(caller.user)
     shown = [await session.describe() for session in owned]
     return {"sessions": [each for each in shown if caller.principal.opens(each["conversation_id"])]}
 

@@ -43,20 +43,20 @@ async def offer(request: Request, background: BackgroundTasks, here: Here, calle
         session = await reserve(request, caller, body, background, permit)
     except TooMany:
         asked = session_request(caller.principal, body.conversation_id, body.interruptions, record=body.record)
-        placed = await services.sessions.offer_to_peer(body.sdp, asked)
+        placed = await services.calls.sessions.offer_to_peer(body.sdp, asked)
         if placed is None:
             raise
         return {"sdp": placed["sdp"], **ticket(here, caller, placed["session_id"], placed["conversation_id"])}
     try:
         answer = await connect_offer(
-            services.registry, session, services.accept_offer, body.sdp, has_left=request.is_disconnected
+            services.calls.registry, session, services.calls.accept_offer, body.sdp, has_left=request.is_disconnected
         )
     except BaseException as error:
         await permit.release()
         if isinstance(error, CallerLeft):
             raise ClientDisconnect from None
         raise
-    await services.sessions.announce(session)
+    await services.calls.sessions.announce(session)
     return {"sdp": answer, **ticket(here, caller, session.id, session.conversation_id)}
 
 
@@ -89,14 +89,14 @@ async def reserve(
     services = here.services
     fingerprint = asked.fingerprint if services.settings.access.identify_by_fingerprint else None
     if fingerprint is not None:
-        await restore(caller, fingerprint, services.memory, services.access_store)
+        await restore(caller, fingerprint, services.data.memory, services.people.access_store)
     session = await reserve_for(
         request, here, permit, asked.conversation_id, interruptions=asked.interruptions, record=asked.record
     )
     if fingerprint is not None and caller.principal.credential in ("none", "cookie"):
-        background.add_task(note_fingerprint, services.memory, fingerprint, caller.user)
+        background.add_task(note_fingerprint, services.data.memory, fingerprint, caller.user)
     if asked.time_zone:
-        background.add_task(note_time_zone, services.memory, asked.time_zone, caller.user)
+        background.add_task(note_time_zone, services.data.memory, asked.time_zone, caller.user)
     return session
 
 
@@ -128,15 +128,15 @@ async def call(websocket: WebSocket, session_id: str) -> None:
         return
     services = context_of(websocket).services
     current_payer.set(payer_of(websocket))
-    services.registry.connect(session, services.attach_socket(websocket), "websocket")
-    await services.registry.wait(session)
+    services.calls.registry.connect(session, services.calls.attach_socket(websocket), "websocket")
+    await services.calls.registry.wait(session)
 
 
 async def _asked_for(websocket: WebSocket, session_id: str) -> Session | int:
     """Return the session, brought here if it was reserved in another process, or the close code to refuse with."""
     try:
         handle = await _opened(websocket, session_id)
-        session = await context_of(websocket).services.sessions.take(handle)
+        session = await context_of(websocket).services.calls.sessions.take(handle)
         if identity_of(websocket).user != session.owner:
             session.share()
         return session

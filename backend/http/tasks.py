@@ -43,8 +43,8 @@ class NewTask(BaseModel):
 @router.get("/api/tasks")
 async def list_tasks(here: Here, caller: Caller, limit: Annotated[int, Query(ge=1, le=LIST_LIMIT)] = 20) -> Json:
     """List the caller's tasks, newest first; `unreadable` counts those that only another version can read, if any."""
-    shown: Json = {"tasks": [_shown(task) for task in await here.services.tasks.list(caller.user, limit)]}
-    unreadable = len(await here.services.tasks.repository.unreadable_of(caller.user))
+    shown: Json = {"tasks": [_shown(task) for task in await here.services.work.tasks.list(caller.user, limit)]}
+    unreadable = len(await here.services.work.tasks.repository.unreadable_of(caller.user))
     return shown | ({"unreadable": unreadable} if unreadable else {})
 
 
@@ -55,7 +55,7 @@ async def create_task(request: Request, here: Here, caller: Caller) -> Json:
     body = await read_body(request, NewTask)
     conversation_id = conversation_for(caller.principal, body.conversation_id)
     await spend(request, TURN)
-    task = await here.services.tasks.create(
+    task = await here.services.work.tasks.create(
         caller.user,
         body.kind,
         body.instruction,
@@ -75,7 +75,7 @@ async def show_task(task_id: str, here: Here, caller: Caller) -> Json:
 @router.post("/api/tasks/{task_id}/cancel")
 async def cancel_task(task_id: str, here: Here, caller: Caller) -> dict[str, str]:
     """Cancel a task: `{outcome: canceled | already_done}`; 404 for an unknown one."""
-    outcome = await here.services.tasks.cancel(caller.user, task_id)
+    outcome = await here.services.work.tasks.cancel(caller.user, task_id)
     if outcome == "not_found":
         raise _no_task()
     return {"outcome": outcome}
@@ -85,7 +85,7 @@ async def cancel_task(task_id: str, here: Here, caller: Caller) -> dict[str, str
 async def show_progress(task_id: str, here: Here, caller: Caller) -> Json:
     """Return a task's progress, oldest first."""
     task = await _own(task_id, here, caller)
-    progress = await here.services.tasks.progress(caller.user, task_id) or []
+    progress = await here.services.work.tasks.progress(caller.user, task_id) or []
     return {"state": task.state.value, "progress": [asdict(entry) for entry in progress]}
 
 
@@ -98,7 +98,7 @@ async def show_archive(
 ) -> Response:
     """Return every model call made for a task, without secrets; `?format=markdown` is for people."""
     await _own(task_id, here, caller)
-    entries = await here.services.model_calls.read(caller.user, task_id) or []
+    entries = await here.services.work.model_calls.read(caller.user, task_id) or []
     if form == "markdown":
         written = await asyncio.to_thread(as_markdown, task_id, entries)
         return PlainTextResponse(written, media_type="text/markdown")
@@ -106,7 +106,7 @@ async def show_archive(
 
 
 async def _own(task_id: str, here: Context, caller: Caller) -> Task:
-    task = await here.services.tasks.get(caller.user, task_id)
+    task = await here.services.work.tasks.get(caller.user, task_id)
     if task is None:
         raise _no_task()
     return task
@@ -133,12 +133,12 @@ async def put_input(request: Request, here: Here, caller: Caller) -> Json:
     await here.messages.take(f"input {caller.user}", here.now())
     body = await read_body(request, NewInput)
     await spend(request, TURN)
-    await here.services.coordinator.add_input(caller.user, body.text)
+    await here.services.work.coordinator.add_input(caller.user, body.text)
     return {"ok": True}
 
 
 @router.get("/api/status")
 async def show_status(here: Here, caller: Caller) -> Json:
     """Return the coordinator's state, waiting notices and the caller's tasks. 503 when memory is out of reach."""
-    shown: Json = msgspec.to_builtins(await here.services.coordinator.status(caller.user))
+    shown: Json = msgspec.to_builtins(await here.services.work.coordinator.status(caller.user))
     return shown

@@ -52,7 +52,7 @@ async def make_ticket(request: Request, here: Here, caller: Caller) -> Json:
     if body.session_id is not None:
         session_id = (await here.session(body.session_id, caller)).id
     content = msgspec.json.encode(_Ticket(caller.principal, session_id, caller.origin))
-    return {"ticket": await here.services.access_store.put_ticket(content), "expires_in_s": TICKET_LIFE_S}
+    return {"ticket": await here.services.people.access_store.put_ticket(content), "expires_in_s": TICKET_LIFE_S}
 
 
 async def identity_by_ticket(connection: HTTPConnection, store: AccessStore) -> Identity | None:

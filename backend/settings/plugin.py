@@ -77,6 +77,8 @@ def read_group(kind: type[S], given: Mapping[str, Any], env_file: Path | None) -
     prefix = kind.prefix().lower()
     values = {name: given[prefix + name] for name in kind.model_fields if prefix + name in given}
     together = given.get(prefix.removesuffix("__"), {}) if prefix.endswith("__") else {}
+    if isinstance(together, kind):
+        return together
     options: dict[str, Any] = {"_env_file": env_file, **values, **together}
     return kind(**options)
 

@@ -189,23 +189,6 @@ async def app_routes(tmp_path: Path) -> list[str]:
 
     settings = settings_with(data_dir=tmp_path, secret_key="k" * 32)
     async with served_tools(settings.mcp, Registry([], {}), keyed=True) as endpoints:
-        app = build_app(
-            services_of(settings=settings, frontend=tmp_path, endpoints=endpoints, **ABSENT), installed().joined
-        )
+        services = services_of(settings=settings, frontend=tmp_path, endpoints=endpoints)
+        app = build_app(services, installed().joined)
     return [str(getattr(route, "path", "")) for route in app.router.routes if getattr(route, "path", "")]
-
-
-ABSENT: dict[str, Any] = dict.fromkeys(
-    [
-        "registry",
-        "sessions",
-        "memory",
-        "chat",
-        "embedder",
-        "accept_offer",
-        "attach_socket",
-        "page_config",
-        "readiness",
-        "user_data",
-    ]
-)

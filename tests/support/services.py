@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import MISSING, fields
 from typing import Any
 
 from fakeredis import FakeAsyncRedis
@@ -15,7 +17,15 @@ from backend.access.payers import Payers
 from backend.access.permits import Permits
 from backend.access.principal import Tier
 from backend.access.store import AccessStore
-from backend.http.context import Services
+from backend.http.context import (
+    CallServices,
+    DataServices,
+    NewsServices,
+    PeopleServices,
+    Services,
+    StateServices,
+    WorkServices,
+)
 from backend.notifications.notices import Notice
 from backend.observability.call_metrics import CallMetrics
 from backend.settings.budgets import BudgetSettings
@@ -37,22 +47,21 @@ def budgets_over(redis: Redis, settings: BudgetSettings | None = None) -> Budget
     return Budgets(DayCounts(redis), Payers(redis), Permits(redis, settings), new_users, settings)
 
 
+GROUPS: dict[str, Any] = {
+    "calls": CallServices,
+    "people": PeopleServices,
+    "data": DataServices,
+    "work": WorkServices,
+    "news": NewsServices,
+    "state": StateServices,
+}
+
+
 def services_of(**given: Any) -> Services:
     """Return services of which those that are not given are missing, or idle; a route that needs one fails."""
-    missing = (
-        "tasks",
-        "model_calls",
-        "coordinator",
-        "pages",
-        "reminders",
-        "reasoner",
-        "ledger",
-        "ice_config",
-    )
     idle: dict[str, Any] = {
         "notices": _NoNotices(),
         "toolbox": Registry([], {}),
-        "tool_servers": dict,
         "endpoints": {},
         "ice_servers": IceServers([]),
         "confirmations": confirmations(),
@@ -62,5 +71,14 @@ def services_of(**given: Any) -> Services:
     }
     if "budgets" not in given:
         given["budgets"] = budgets_over(FakeAsyncRedis(), given["settings"].budgets if "settings" in given else None)
-    absent: dict[str, Any] = dict.fromkeys(missing)
-    return Services(**absent | idle | given)
+    here = idle | given
+    grouped = {name: _made(kind, here) for name, kind in GROUPS.items()}
+    services: Services = _made(Services, here | grouped)
+    return services
+
+
+def _made(kind: Any, values: Mapping[str, Any]) -> Any:
+    """Return a `kind` with what is among `values`; what has no default, and is not there, is None."""
+    required = {each.name for each in fields(kind) if each.default is MISSING and each.default_factory is MISSING}
+    names = [each.name for each in fields(kind)]
+    return kind(**dict.fromkeys(required) | {name: values[name] for name in names if name in values})

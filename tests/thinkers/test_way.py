@@ -26,9 +26,11 @@ from backend.turns.commands import SubmitResult
 from tests.call.world import placed_call, settle
 from tests.support.agents import echo, toolbox
 from tests.support.redis_server import RedisProcess, running_redis
-from tests.support.ways import ARCHITECTURE, documented, files_passed
+from tests.support.ways import ARCHITECTURE, Passed, documented, files_passed
 
 WAY = "route_to_thinker"
+FILES_MOST, HOPS_MOST = 47, 265
+"""All files and the hops between them, those beside the way included. The goals are 30 and 150."""
 UNCACHED = Manifest("atlas", "Atlas", "places", "Where is Oslo?", "Answer.", tools=("echo",), cache_ttl_s=0)
 CACHED = replace(UNCACHED, cache_ttl_s=60, history_turns=2, preferences=("name",))
 ARGUMENTS = '{"domain": "atlas", "query": "Where is Oslo?"}'
@@ -47,7 +49,7 @@ def mentioned(beginning: str) -> set[str]:
     return set(re.findall(r"`([\w/]+\.py)`", paragraph[0]))
 
 
-async def passed_by(manifest: Manifest, memory: Memory, user: str) -> set[str]:
+async def passed_by(manifest: Manifest, memory: Memory, user: str) -> Passed:
     """The files a tool call passes, those of the scripted model and Responder left out."""
     model = ScriptedModel([ToolCall("t1", "echo", '{"text": "Oslo"}')], ["Oslo is in Norway."])
     tools = toolbox(echo)
@@ -70,6 +72,8 @@ async def passed_by(manifest: Manifest, memory: Memory, user: str) -> set[str]:
 async def test_a_tool_call_passes_the_files_the_page_lists() -> None:
     way = documented(WAY)
     passed = await passed_by(UNCACHED, FakeMemory(), "")
+    passed.report("a tool call")
+    assert len(passed) <= FILES_MOST and passed.hops <= HOPS_MOST
     assert passed - mentioned("Beside the way") == set(way)
     assert len(way) <= 15
     assert len({file.split("/")[0] for file in way}) <= 6

@@ -57,7 +57,9 @@ async def login(request: Request, here: Here, caller: Caller) -> Response:
     begun = new_sign_in(redirect_uri)
     visitor = caller.user if caller.principal.credential == "cookie" else ""
     pending = _Pending(begun.nonce, begun.verifier, redirect_uri, visitor, caller.epoch)
-    ticket = await here.services.access_store.put_ticket(msgspec.json.encode(pending), SIGN_IN_WITHIN_S, "sign-in")
+    ticket = await here.services.people.access_store.put_ticket(
+        msgspec.json.encode(pending), SIGN_IN_WITHIN_S, "sign-in"
+    )
     answer = RedirectResponse(await provider.begin(redirect_uri, ticket, begun), 303)
     answer.headers.append("set-cookie", set_cookie(request.url.scheme, ticket, SIGN_IN_WITHIN_S, PENDING))
     return answer
@@ -82,7 +84,7 @@ async def callback(
         security_event(SecurityEvent.SIGN_IN_FAILED, caller.principal, "declined at the OpenID provider")
         return RedirectResponse("/", 303)
     shown = request.cookies.get(cookie_name(scheme, PENDING), "")
-    found = await here.services.access_store.take_ticket(state, "sign-in") if state else None
+    found = await here.services.people.access_store.take_ticket(state, "sign-in") if state else None
     if found is None or not hmac.compare_digest(shown.encode(), state.encode()):
         raise SignInFailed("This sign-in was not started here, or has expired.", hint="Start again at /auth/login.")
     if not code:
@@ -90,7 +92,7 @@ async def callback(
     pending = msgspec.json.decode(found, type=_Pending)
     signed_in = await provider.finish(code, SignIn(pending.nonce, pending.verifier, pending.redirect_uri))
     data = await _link(here, signed_in.account, pending)
-    epoch = await here.services.access_store.epoch(signed_in.account) or 0
+    epoch = await here.services.people.access_store.epoch(signed_in.account) or 0
     answer = RedirectResponse("/", 303)
     life_s = provider.session_s
     cookie = here.signatures.cookie(signed_in.account, epoch, admin=signed_in.admin, data=data, life_s=life_s)
@@ -104,7 +106,7 @@ async def callback(
 async def logout(request: Request, response: Response, here: Here, caller: Caller) -> dict[str, bool]:
     """Sign the user out, in every browser. 503 when memory is out of reach: ask again."""
     if caller.principal.credential == "oidc":
-        await here.services.access_store.revoke(caller.account)
+        await here.services.people.access_store.revoke(caller.account)
         security_event(SecurityEvent.CREDENTIALS_REVOKED, caller.principal, "signed out")
         response.headers.append("set-cookie", set_cookie(request.url.scheme, "", 0))
     return {"ok": True}
@@ -113,12 +115,12 @@ async def logout(request: Request, response: Response, here: Here, caller: Calle
 async def _link(here: Context, account: str, pending: _Pending) -> str:
     """Return the id under which the account's data is stored. What holds for the visitor only ends."""
     services = here.services
-    data = await services.access_store.link(account, pending.visitor, pending.epoch)
+    data = await services.people.access_store.link(account, pending.visitor, pending.epoch)
     if data == pending.visitor:
-        for session in await services.sessions.owned_by(data):
+        for session in await services.calls.sessions.owned_by(data):
             await session.end("signed_in")
-        await services.budgets.payers.erase(data)
-        await services.confirmations.erase(data)
+        await services.people.budgets.payers.erase(data)
+        await services.work.confirmations.erase(data)
     return data
 
 

@@ -71,18 +71,18 @@ async def place_call(request: Request, here: Here, caller: Caller, model: str = 
         shown = new_session(services.settings, session.id, (caller.realtime or {}) | named | given)
 
         async def accept(sdp: str) -> tuple[str, Transport]:
-            answer, transport = await accept_realtime_offer(sdp, services.ice_config(), shown)
+            answer, transport = await accept_realtime_offer(sdp, services.calls.ice_config(), shown)
             session.options, session.follower = shown.options, transport.protocol
             return answer, transport
 
-        answer = await connect_offer(services.registry, session, accept, sdp, has_left=request.is_disconnected)
+        answer = await connect_offer(services.calls.registry, session, accept, sdp, has_left=request.is_disconnected)
     except BaseException as error:
-        await services.registry.end(session, "error")
+        await services.calls.registry.end(session, "error")
         await permit.release()
         if isinstance(error, CallerLeft):
             raise ClientDisconnect from None
         raise
-    await services.sessions.announce(session)
+    await services.calls.sessions.announce(session)
     return Response(answer, 201, {"location": f"/v1/realtime/calls/{CALL}{session.id}"}, SDP)
 
 

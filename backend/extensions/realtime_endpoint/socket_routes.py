@@ -77,6 +77,6 @@ async def realtime(
     shown = new_session(here.services.settings, session.id, named | ({"model": model} if model else {}))
     transport = RealtimeSocket(websocket, shown)
     session.options, session.follower = shown.options, transport.protocol
-    here.services.registry.connect(session, transport, "realtime")
-    await here.services.sessions.announce(session)
-    await here.services.registry.wait(session)
+    here.services.calls.registry.connect(session, transport, "realtime")
+    await here.services.calls.sessions.announce(session)
+    await here.services.calls.registry.wait(session)

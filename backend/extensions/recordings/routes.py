@@ -47,7 +47,7 @@ async def switch_recording(request: Request, here: Here, caller: Caller, session
     body = await read_body(request, RecordingSwitch)
     if body.on and caller.user != session.owner:
         raise Forbidden("Only the caller may have the call recorded.")
-    if body.on and not here.services.records:
+    if body.on and not here.services.calls.records:
         raise not_recorded()
     recording_id = await session.record(body.on)
     return {"on": body.on} | ({"recording_id": recording_id} if recording_id else {})
@@ -56,7 +56,7 @@ async def switch_recording(request: Request, here: Here, caller: Caller, session
 @router.get("/api/recordings")
 async def list_recordings(request: Request, here: Here) -> Json:
     """List the caller's recordings, newest first. `offered`: whether calls may be recorded here."""
-    principal, offered = principal_of(request), here.services.records
+    principal, offered = principal_of(request), here.services.calls.records
     kept = [each.shown() for each in await here.of(RecordingStore).all_of(principal.user)]
     return {"offered": offered, "recordings": [each for each in kept if principal.opens(each["conversation_id"])]}
 

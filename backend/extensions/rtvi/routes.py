@@ -58,9 +58,9 @@ async def rtvi(websocket: WebSocket) -> None:
     await websocket.accept()
     transport = RtviSocket(websocket)
     session.follower = transport.protocol
-    here.services.registry.connect(session, transport, "rtvi")
-    await here.services.sessions.announce(session)
-    await here.services.registry.wait(session)
+    here.services.calls.registry.connect(session, transport, "rtvi")
+    await here.services.calls.sessions.announce(session)
+    await here.services.calls.registry.wait(session)
 
 
 @router.post("/api/rtvi/offer", openapi_extra=documented(RtviOffer))
@@ -73,20 +73,20 @@ async def offer(request: Request, here: Here, caller: Caller) -> dict[str, str]:
     session = await reserve_for(request, here, permit, conversation_id)
 
     async def accept(sdp: str) -> tuple[str, Transport]:
-        answer, transport = await accept_rtvi_offer(sdp, here.services.ice_config())
+        answer, transport = await accept_rtvi_offer(sdp, here.services.calls.ice_config())
         session.follower = transport.protocol
         return answer, transport
 
     try:
         answer = await connect_offer(
-            here.services.registry, session, accept, body.sdp, has_left=request.is_disconnected
+            here.services.calls.registry, session, accept, body.sdp, has_left=request.is_disconnected
         )
     except BaseException as error:
         await permit.release()
         if isinstance(error, CallerLeft):
             raise ClientDisconnect from None
         raise
-    await here.services.sessions.announce(session)
+    await here.services.calls.sessions.announce(session)
     return {"sdp": answer, "type": "answer", "pc_id": session.id}
 
 

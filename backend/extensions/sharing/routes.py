@@ -115,7 +115,7 @@ async def _shared(request: Request, here: Context, token: str) -> tuple[SharedLi
 
 async def _said(here: Context, owner: str, conversation_id: str, until: float | None = None) -> list[Message]:
     """Return what both said in a conversation, up to a moment if one is given, oldest first."""
-    messages = await recall_until(here.services.memory, here.services.ledger, owner, conversation_id, until)
+    messages = await recall_until(here.services.data.memory, here.services.data.ledger, owner, conversation_id, until)
     return [message for message in without_retried(messages) if message.said]
 
 

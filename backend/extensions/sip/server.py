@@ -108,19 +108,19 @@ async def _agent(here: Context, sip: Sip) -> AsyncIterator[None]:
     agent = UserAgent(_config(options, lambda address: _may(requests, here, address)), gate, on_call)
     await agent.open()
     sip.agent = agent
-    here.services.metrics.watch_queue("sip_calls", lambda: agent.live)
-    here.services.metrics.watch_queue("sip_transactions", lambda: agent.held - agent.live)
+    here.services.state.metrics.watch_queue("sip_calls", lambda: agent.live)
+    here.services.state.metrics.watch_queue("sip_transactions", lambda: agent.held - agent.live)
     try:
         async with AsyncExitStack() as stack:
             if options.trunk:
                 sip.registration = registration = Registration(agent, Trunk.named(options.trunk))
                 stack.push_async_callback(registration.close)
-                here.services.further_states[TRUNKS] = {options.trunk: lambda: registration.state}
+                here.services.state.further_states[TRUNKS] = {options.trunk: lambda: registration.state}
                 await stack.enter_async_context(supervising("sip registration", registration.run))
             yield
     finally:
         await agent.close()
-        here.services.further_states.pop(TRUNKS, None)
+        here.services.state.further_states.pop(TRUNKS, None)
         sip.agent = sip.registration = None
 
 
@@ -132,7 +132,7 @@ async def take_call(here: Context, call: SipCall, ring_s: float) -> None:
     except TooMany as error:
         call.refuse(503, error.retry_after_s)
         return
-    registry = here.services.registry
+    registry = here.services.calls.registry
     transport = None
     try:
         if await ringing(call, ring_s):
@@ -143,7 +143,7 @@ async def take_call(here: Context, call: SipCall, ring_s: float) -> None:
         call.refuse(503, error.retry_after_s)
     if transport is None:
         await registry.end(session, "never_connected")
-        await here.services.budgets.permits.hold(PermitKind.CALLS, payer, session.id).release()
+        await here.services.people.budgets.permits.hold(PermitKind.CALLS, payer, session.id).release()
         return
     try:
         registry.connect(session, transport, PHONE)

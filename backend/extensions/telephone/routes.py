@@ -74,7 +74,7 @@ async def media_stream(websocket: WebSocket, name: str) -> None:
     if session.state is not SessionState.RESERVED:  # nothing awaited up to `connect`: of two that race, one is refused
         await websocket.close(REFUSED)
         return
-    registry = here.services.registry
+    registry = here.services.calls.registry
     registry.connect(session, MediaStreamTransport(websocket, framing, started, provider), PHONE)
     await registry.wait(session)
 
@@ -154,8 +154,8 @@ async def _session_of(here: Context, started: StreamStarted) -> Session:
     session_id = here.callers.opened(started.parameters.get("token", ""), started.call)
     if session_id is None:
         raise NotFound("The media stream belongs to no call that was admitted.")
-    handle = await here.services.sessions.find(session_id)
-    return await here.services.sessions.take(handle)
+    handle = await here.services.calls.sessions.find(session_id)
+    return await here.services.calls.sessions.take(handle)
 
 
 def _xml(text: str) -> Response:
