@@ -205,7 +205,7 @@ class SceneBrain(Handler):
     def __repr__(self) -> str:
         return f"SceneBrain({self._call})"
 
-    def transcribe(self, item: Item, pcm: bytes) -> AsyncIterator[HearingPart]:
+    def transcribe(self, item: Item) -> AsyncIterator[HearingPart]:
         """The words that were said while this was recorded."""
         return _transcribed(" ".join(word.text for word in self._call.take(item)))
 

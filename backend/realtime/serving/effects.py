@@ -50,10 +50,9 @@ class Silenced:
 
 @dataclass(frozen=True, slots=True)
 class Listen:
-    """The utterance is committed as a user item: transcribe its 24 kHz mono PCM16; `heard` takes the outcome."""
+    """The utterance is committed as a user item: transcribe it; `heard` takes the outcome."""
 
     item: Item
-    pcm: bytes
 
 
 @dataclass(frozen=True, slots=True)

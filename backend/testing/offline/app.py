@@ -127,6 +127,8 @@ def _knobs(script: ConnectionScript) -> Knobs:
     knobs = Knobs(script.refuse_replies)
     if script.expires_after_ms is not None:
         knobs.expires_after_s = script.expires_after_ms / 1000
+    if script.drop_after_ms is not None:
+        knobs.breaks_after_s = script.drop_after_ms / 1000
     return knobs
 
 

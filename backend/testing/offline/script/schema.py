@@ -138,7 +138,6 @@ class Turn(_Strict):
     reply: ReplySpec | None = None
     after_results: list[ReplySpec] = []
     """Replies asked for when function call outputs are the newest items; the last repeats."""
-    expire_on_commit: bool = False
 
 
 class ConnectionScript(_Strict):
