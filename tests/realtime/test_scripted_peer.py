@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import time
 
 import psutil
@@ -169,8 +170,7 @@ async def test_debug_log_tells_what_arrived_and_how_much_was_heard(peer: Offline
         await client.send(truncate)
         await client.until("conversation.item.truncated")
         record = (await peer.connections(audio=True))[0]
-    assert record["appended_bytes"] == 9600
-    assert record["audio"].startswith("AQIB")
+    assert base64.b64decode(record["audio"]) == b"\x01\x02" * 4800
     assert [each["heard_ms"] for each in record["items"]] == [None, 420]
     assert record["items"][1]["content"][0]["transcript"] == ""
     assert "input_audio_buffer.commit" in [each["type"] for each in record["received"]]

@@ -74,7 +74,7 @@ async def appended(peer: OfflinePeer, frames: int, briefing: Briefing) -> list[i
     responder.send(do.CommitInput())
     await asyncio.sleep(0.1)
     await responder.close()
-    received = (await peer.connections(audio=True))[-1]["received"]
+    received = (await peer.connections())[-1]["received"]
     assert received[-1]["type"] == "input_audio_buffer.commit"
     return [e["audio_bytes"] // FRAME_BYTES for e in received if e["type"] == "input_audio_buffer.append"]
 

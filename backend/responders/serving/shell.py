@@ -93,10 +93,10 @@ class Connection:
         try:
             event = msgspec.json.decode(message)
         except msgspec.DecodeError as error:
-            self._log.received(None, len(message))
+            self._log.received(None)
             self._perform(self._core.malformed(f"Could not parse the message as JSON: {error}"))
             return
-        self._log.received(event, len(message))
+        self._log.received(event)
         self._perform(self._core.receive(event))
 
     async def _write(self) -> None:
@@ -112,9 +112,8 @@ class Connection:
     async def _write_one(self, order: Send | SendText | CloseConnection | Abort) -> None:
         match order:
             case Send(event):
-                message = msgspec.json.encode(event).decode()
-                self._log.sent(event, len(message))
-                await self._send(message)
+                self._log.sent(event)
+                await self._send(msgspec.json.encode(event).decode())
             case SendText(text):
                 await self._send(text)
             case CloseConnection(code, reason):

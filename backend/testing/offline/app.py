@@ -58,19 +58,14 @@ class ScriptedPeer(serving.Service):
         self._handshakes += 1
         refusal = self.wrong_key(connection)
         if refusal is None and self._script and self._handshakes <= self._script.refuse_connections:
-            refusal = serving.failure(
-                self._script.refuse_status, "The server is overloaded (scripted).", "server_error"
-            )
-        if refusal is not None:
-            self.records.refused += 1
+            return serving.failure(self._script.refuse_status, "The server is overloaded (scripted).", "server_error")
         return refusal
 
     def connect(self, socket: WebSocket) -> Connection:
         """A connection with its part of the script, and its record."""
         self._accepted += 1
-        query = dict(socket.query_params)
         script = self._script and self._script.for_connection(self._accepted)
-        record = self.records.open(query)
+        record = self.records.open()
         knobs = _knobs(script) if script else Knobs()
         core = self._conversation(serving.MODEL, connection=record.number, now=time.monotonic(), knobs=knobs)
         handler = ScriptedHandler(script) if script else self._unscripted.new_handler()
