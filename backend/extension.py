@@ -26,6 +26,7 @@ from backend.access.token_sockets import TokenSockets
 from backend.http.context import Context, UserDataStore
 from backend.observability.call_metrics import CallMetrics
 from backend.responders.opening import OpenedProvider
+from backend.sessions.handles import OpenLocator
 from backend.sessions.recorder import OpenRecorder
 from backend.settings.plugin import PluginSettings
 from backend.settings.settings import Settings
@@ -41,6 +42,8 @@ class Ground:
 
     settings: Settings
     redis: Redis
+    waiting: Redis
+    """For reads that wait: pub/sub and `BLOCK`."""
     memory: Memory
     ledger: Ledger
     http: httpx2.AsyncClient
@@ -65,6 +68,8 @@ class Opened:
     """Where calls by a telephone line may be transferred to: a name → a number or a SIP address."""
     recorder: OpenRecorder | None = None
     """Makes the recorder of each call; None: this extension records nothing."""
+    locate: OpenLocator | None = None
+    """Finds the sessions of other processes, too; None: this extension knows of none."""
     banner: tuple[str, str] | None = None
     """A title and a line for the operator, shown at the start."""
     watch: Callable[[CallMetrics], None] | None = None

@@ -51,7 +51,7 @@ class Served:
     async def lifespan(self, _: Starlette) -> AsyncIterator[None]:
         """Start the server, and end it after the block. Raises `SetupError`."""
         settings = load_settings()
-        if settings.workers > 1:
+        if settings.server.workers > 1:
             raise SettingsError("WORKERS starts processes of `responder-thinker serve`; leave it out under uvicorn.")
         async with open_app(settings, listening_host(sys.argv)) as opened:
             self._app = opened

@@ -21,9 +21,10 @@ TASK = "Three tickets cost twelve dollars each. What change do I get from fifty?
 async def configured_model() -> AsyncIterator[tuple[ChatModel, Settings]]:
     """Open the model; needs OPENAI_API_KEY, and for another provider OPENAI_BASE_URL and THINKER_MODEL."""
     settings = load_settings()
-    if settings.openai_api_key is None:
+    if settings.provider.openai_api_key is None:
         raise SystemExit("Set OPENAI_API_KEY, for example by copying examples/deepseek.env to .env.")
-    chat = ChatCompletions(base_url=settings.openai_base_url, api_key=settings.openai_api_key.get_secret_value())
+    key = settings.provider.openai_api_key.get_secret_value()
+    chat = ChatCompletions(base_url=settings.provider.openai_base_url, api_key=key)
     try:
         yield chat, settings
     finally:
@@ -34,6 +35,7 @@ async def configured_model() -> AsyncIterator[tuple[ChatModel, Settings]]:
 async def configured_reasoner(*tools: Tool) -> AsyncIterator[Reasoner]:
     """Open a reasoner with these tools: it plans with THINKER_MODEL_ADVANCED and carries out with THINKER_MODEL."""
     async with configured_model() as (chat, settings):
-        agent = Agent(TaggedChatModel(chat, settings.models_without_tools), Toolbox(tools, {}), settings.thinker_model)
-        allowed = settings.reasoning.model_copy(update={"tools": ",".join(tool.name for tool in tools)})
-        yield Reasoner(agent, allowed, fast=settings.thinker_model, advanced=settings.thinker_model_advanced)
+        models = settings.models
+        agent = Agent(TaggedChatModel(chat, models.models_without_tools), Toolbox(tools, {}), models.thinker_model)
+        allowed = settings.agent.reasoning.model_copy(update={"tools": ",".join(tool.name for tool in tools)})
+        yield Reasoner(agent, allowed, fast=models.thinker_model, advanced=models.thinker_model_advanced)

@@ -14,7 +14,7 @@ from backend.tools.runner import Toolbox
 async def main(question: str) -> None:
     async with configured_model() as (model, settings):
         asked = [{"role": "user", "content": question}]
-        reply = await generate(model, settings.thinker_model, "Answer in one sentence.", asked, Toolbox((), {}))
+        reply = await generate(model, settings.models.thinker_model, "Answer in one sentence.", asked, Toolbox((), {}))
     print(reply.text)
 
 

@@ -17,15 +17,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, SecretStr
+from pydantic import SecretStr
 from pydantic.fields import FieldInfo
 
 from backend.app.extensions import installed
-from backend.settings.settings import Settings
+from backend.settings.settings import Settings, groups
 
 ROOT = Path(__file__).resolve().parent.parent
 HEADING = re.compile(r"^    # (.+)\n    (\w+):", re.M)
-"""A comment before a field of `Settings`, and that field: the heading of the section it begins."""
+"""A comment before a group of `Settings`, and that group: the heading of its section."""
 INTRODUCTION = """# Settings
 
 Read from the environment and from `.env` beside the place you start the server from; the environment wins. A limit of
@@ -65,22 +65,13 @@ class Variable:
 
 
 def variables() -> Iterator[Variable]:
-    """Yield every variable: the core's in the order of its file, then those of each extension."""
-    yield from _variables(Settings)
-    for extension in installed().extensions:
-        for kind in extension.settings:
-            yield from _variables(kind, kind.prefix(), extension.title or extension.name)
-
-
-def _variables(model: type[BaseModel], prefix: str = "", section: str = "") -> Iterator[Variable]:
-    """Yield the variables of a model; those of a nested one come as PREFIX__NAME."""
-    headings = {field: heading for heading, field in HEADING.findall(inspect.getsource(model))} if not prefix else {}
-    for name, field in model.model_fields.items():
-        section = headings.get(name, section)
-        if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
-            yield from _variables(field.annotation, f"{prefix}{name.upper()}__", section)
-        else:
-            yield Variable(f"{prefix}{name.upper()}", _written(field), field.description or "", section)
+    """Yield every variable: the core's in the order of its groups, then those of each extension."""
+    headings = {name: heading for heading, name in HEADING.findall(inspect.getsource(Settings))}
+    sections = [(headings[name], kind) for name, kind in groups().items()]
+    sections += [(each.title or each.name, kind) for each in installed().extensions for kind in each.settings]
+    for section, kind in sections:
+        for name, field in kind.variables():
+            yield Variable(name, _written(field), field.description or "", section)
 
 
 def env_example() -> str:

@@ -20,7 +20,6 @@ settings.load_profile("check")
 pytest_plugins = ("tests.support.peer_fixtures", "tests.support.redis_fixtures")
 
 LONGEST_FIRST = (
-    "tests/cluster/test_two_hosts.py",
     "tests/call/test_scripted_calls.py",
     "tests/outside/test_openapi_document.py",
     "tests/outside/test_strangers.py",
@@ -49,7 +48,6 @@ LONGEST_FIRST = (
     "tests/test_plugins.py",
     "tests/mcp/",
     "tests/coordinator/",
-    "tests/cluster/",
     "tests/media/",
     "tests/responder_thinker/",
     "tests/deploy/",
@@ -63,8 +61,7 @@ LONGEST_FIRST = (
 )
 """Workers take whole files from the front, so the files that take longest go first, and none is left for the end.
 
-Those that keep a browser busy stand between those that wait. The very first adds hosts to this machine's network, upon
-which Chromium breaks off what it loads: it is over before the first browser is started.
+Those that keep a browser busy stand between those that wait.
 """
 
 SLOWEST_FILES = 10

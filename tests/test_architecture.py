@@ -43,7 +43,7 @@ ARROWS: dict[str, set[str]] = {
     "realtime": {"media"},
     "responders": {"turns", "media", "realtime", "runtime", "settings"},
     "transports": {"turns", "media", "runtime"},
-    "sessions": {"access", "turns", "media", "observability", "realtime", "runtime", "storage", "transports"},
+    "sessions": {"access", "turns", "media", "observability", "realtime", "runtime", "transports"},
     "users": {"language", "models", "observability", "responders", "runtime", "storage"},
     "notifications": {"turns", "language", "runtime", "settings", "storage", "users"},
     "tools": {

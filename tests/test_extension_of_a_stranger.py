@@ -44,7 +44,7 @@ async def test_its_tool_is_given_its_setting(having: Installed) -> None:
 
 
 def test_its_settings_are_among_those_of_the_server(having: Installed) -> None:
-    assert "SHOP__OPENING_HOURS" in [name for kind in having.settings for name in kind.names()]
+    assert "SHOP__OPENING_HOURS" in [name for kind in having.settings for name, _ in kind.variables()]
 
 
 def test_a_folder_whose_extension_cannot_be_loaded_is_named(tmp_path: Path) -> None:

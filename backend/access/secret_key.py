@@ -19,10 +19,10 @@ def secret_keys(settings: Settings) -> list[bytes]:
 
     Raises `SettingsError` when one is too short, or cannot be read or stored.
     """
-    if settings.secret_key is not None:
-        keys = [part.strip() for part in settings.secret_key.get_secret_value().split(",")]
+    if settings.access.secret_key is not None:
+        keys = [part.strip() for part in settings.access.secret_key.get_secret_value().split(",")]
         return [_checked(key, "SECRET_KEY") for key in keys]
-    path = settings.data_dir / "secret_key"
+    path = settings.memory.data_dir / "secret_key"
     try:
         if not path.exists():
             _create(path)

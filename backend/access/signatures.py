@@ -128,7 +128,7 @@ class Signer(TimestampSigner):
 
 def token_age_s(settings: Settings) -> int:
     """Return the seconds for which a session's token is valid."""
-    minutes = settings.session_max_minutes
+    minutes = settings.limits.session_max_minutes
     return minutes * 60 + TOKEN_GRACE_S if minutes else TOKEN_AGE_UNLIMITED_S
 
 

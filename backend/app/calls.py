@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
-import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 
 from aiortc import RTCIceServer
-from prometheus_client import generate_latest
 
 from backend.access.budgets import Budgets
 from backend.access.metered import CallMeter
@@ -24,7 +21,7 @@ from backend.app.tasks import TaskSubsystem
 from backend.call.dependencies import CallDependencies, CallerKnowledge, CallTimes
 from backend.call.factory import open_call
 from backend.call.prompts import CallerBackground, brief
-from backend.errors import SetupError
+from backend.errors import SettingsError, SetupError
 from backend.http.page_streams import PageStreams
 from backend.media.echo import load_canceller, open_echo_guard
 from backend.media.endpointing import detector, load_stand_in, open_endpointing
@@ -34,14 +31,15 @@ from backend.page_events import PageEvent
 from backend.responders.base import Endpointer
 from backend.responders.failover import Providers
 from backend.runtime.supervisor import supervising
-from backend.sessions.cluster.cluster import Cluster
 from backend.sessions.event_log import PageMessage, page_message
+from backend.sessions.handles import CallsHere, SessionLocator
 from backend.sessions.load import Load, watch
 from backend.sessions.offers import AcceptOffer
 from backend.sessions.recorder import no_recorder
 from backend.sessions.registry import SessionRegistry
 from backend.sessions.session import QUEUES, Session
 from backend.settings.settings import Settings
+from backend.settings.turns import TurnSettings
 from backend.storage.ledger.recall import recall
 from backend.storage.memory import HISTORY_LIMIT, Memory, briefly, following_changes
 from backend.storage.messages import Message
@@ -78,8 +76,8 @@ class CallSubsystem:
     ice_servers: IceServers
     pages: PageStreams
     """The event streams of open pages, outside of calls."""
-    cluster: Cluster | None
-    """The other processes; None when this one serves alone."""
+    locator: SessionLocator
+    """Finds the sessions of all processes."""
     detector: str
     """What finds the turns, in words for the operator."""
     finds_turns: bool
@@ -89,7 +87,7 @@ class CallSubsystem:
 @asynccontextmanager
 async def open_calls(foundation: Foundation, tasks: TaskSubsystem) -> AsyncIterator[CallSubsystem]:
     """Open the calls. At the end of the block calls are ended first; then the other processes learn of it."""
-    settings, metrics = foundation.settings, foundation.metrics
+    settings, limits, metrics = foundation.settings, foundation.settings.limits, foundation.metrics
     async with AsyncExitStack() as stack:
         providers = foundation.endpoints.providers
         engine = None
@@ -98,22 +96,22 @@ async def open_calls(foundation: Foundation, tasks: TaskSubsystem) -> AsyncItera
         if engine is None:
             _require_turns_found(providers)
             load_stand_in(settings.vad)
-        reads = settings.utterance_reader and engine is not None
+        reads = settings.turns.utterance_reader and engine is not None
         reader = await stack.enter_async_context(open_utterance_reader()) if reads else None
         meter = CallMeter(foundation.budgets, load_prices(settings.budgets.prices_file))
         _warn_of_missing_prices(settings, providers, meter)
         await stack.enter_async_context(supervising("call meter", meter.run))
         dependencies = _dependencies(foundation, tasks, reader, meter, "local" if engine else "provider")
-        load = Load(max_lag_ms=settings.admission_max_lag_ms, max_cpu_percent=settings.admission_max_cpu_percent)
+        load = Load(max_lag_ms=limits.admission_max_lag_ms, max_cpu_percent=limits.admission_max_cpu_percent)
         await stack.enter_async_context(supervising("load watch", partial(watch, load)))
         metrics.watch_value("voice_loop_lag_seconds", "Lag of the event loop.", lambda: load.lag_ms / 1000)
         loop = asyncio.get_running_loop()
         metrics.watch_value("voice_loop_tasks", "Tasks of the event loop.", lambda: len(asyncio.all_tasks(loop)))
         registry = SessionRegistry(
             partial(_run_call, foundation.budgets, meter, dependencies),
-            cap=settings.session_cap,
+            cap=limits.session_cap,
             responder=providers.first.about.responder,
-            interruptions=settings.interruptions,
+            interruptions=settings.turns.interruptions,
             on_lapse=partial(metrics.session_ended, "never_connected"),
             on_ended=partial(foundation.budgets.permits.free, PermitKind.CALLS),
             admit=load.admit,
@@ -129,17 +127,17 @@ async def open_calls(foundation: Foundation, tasks: TaskSubsystem) -> AsyncItera
         async def offers(sdp: str) -> tuple[str, Transport]:
             return await accept_offer(sdp, ice_config())
 
-        cluster = _cluster(foundation, registry, offers, load)
-        if cluster:  # closed after its calls, so that all processes learn of their end
-            await stack.enter_async_context(cluster)
-            metrics.watch_queue("fleet_events", lambda: cluster.depth)
+        here = CallsHere(
+            registry, offers, lambda: (load.fullness, not (load.is_full or registry.closing)), foundation.metrics
+        )
+        locator = await _locator(foundation, here, stack)
         stack.push_async_callback(registry.close)
         pages = PageStreams(foundation.notifications.presence)
         metrics.watch_queue("open_pages", lambda: pages.count)
         await _listen(foundation, tasks, registry, pages, stack)
         detects = engine or "the provider’s own"
         detecting = engine is not None
-        yield CallSubsystem(registry, providers, offers, ice_config, ice_servers, pages, cluster, detects, detecting)
+        yield CallSubsystem(registry, providers, offers, ice_config, ice_servers, pages, locator, detects, detecting)
 
 
 def _require_turns_found(providers: Providers) -> None:
@@ -189,7 +187,7 @@ def _dependencies(
     settings, stores, thinkers = foundation.settings, foundation.stores, foundation.thinkers
     modes = thinkers.registry.dependencies.modes
     providers = foundation.endpoints.providers
-    limits = _limits(settings, endpointing, reads=reader is not None, others=len(providers.monitored) - 1)
+    limits = _limits(settings.turns, endpointing, reads=reader is not None, others=len(providers.monitored) - 1)
     return CallDependencies(
         providers=providers,
         knowledge=CallerKnowledge(
@@ -199,8 +197,8 @@ def _dependencies(
                 options=options,
                 mode=modes.chosen(caller.profile),
                 endpointing=endpointing,
-                greeting=settings.greeting,
-                wake_name=settings.wake_name,
+                greeting=settings.turns.greeting,
+                wake_name=settings.turns.wake_name,
             ),
             mode=modes.chosen,
             background=partial(_background, stores.memory, foundation.task_store.queries),
@@ -214,9 +212,13 @@ def _dependencies(
             partial(watch_profile, stores.memory), thinkers.summaries, tasks.coordinator.ingest
         ),
         open_endpointing=partial(open_endpointing, settings.vad),
-        open_echo_guard=partial(open_echo_guard, settings.echo_cancellation),
+        open_echo_guard=partial(open_echo_guard, settings.turns.echo_cancellation),
         limits=limits,
-        times=CallTimes(settings.session_max_minutes * 60, settings.line_patience_s, settings.connection_max_s),
+        times=CallTimes(
+            settings.limits.session_max_minutes * 60,
+            settings.provider.line_patience_s,
+            settings.provider.connection_max_s,
+        ),
         metrics=foundation.metrics,
         tracer=foundation.tracing.tracer,
         spent=meter.spent,
@@ -228,7 +230,7 @@ def _dependencies(
     )
 
 
-def _limits(settings: Settings, endpointing: Endpointer, *, reads: bool, others: int) -> TurnLimits:
+def _limits(settings: TurnSettings, endpointing: Endpointer, *, reads: bool, others: int) -> TurnLimits:
     if settings.echo_cancellation == "auto":
         load_canceller()  # loaded now, too; and a missing one is logged at the start
     return TurnLimits(
@@ -284,27 +286,24 @@ async def _listen(
     await pubsub.wait_until_open(LISTENING_WITHIN_S)
 
 
-def _cluster(foundation: Foundation, registry: SessionRegistry, offers: AcceptOffer, load: Load) -> Cluster | None:
-    """Return the other processes this one serves with, if any."""
-    settings, opened = foundation.settings, foundation.stores.opened
-    if not settings.share_sessions:
-        return None
-    return Cluster(
-        opened.redis,
-        opened.waiting,
-        registry,
-        offers,
-        lambda: (load.fullness, not (load.is_full or registry.closing)),
-        metrics=lambda: generate_latest(foundation.metrics.registry).decode(),
-        group=f"{socket.gethostname()}:{os.getppid()}" if settings.workers > 1 else None,
-    )
+async def _locator(foundation: Foundation, here: CallsHere, stack: AsyncExitStack) -> SessionLocator:
+    """Open the locator, which is closed after its calls, so that all processes learn of their end."""
+    for each in foundation.extensions.values():
+        if each.locate:
+            return await stack.enter_async_context(each.locate(here))
+    if foundation.settings.server.share_sessions:
+        raise SettingsError(
+            "SHARE_SESSIONS: nothing here finds the sessions of other processes.",
+            hint="Leave SHARE_SESSIONS and WORKERS out, or install the extension that does.",
+        )
+    return SessionLocator(here.registry)
 
 
 def _ice_servers(settings: Settings) -> IceServers:
     servers = IceServers(
-        [RTCIceServer(s.urls, s.username, s.credential) for s in settings.ice_servers],
-        turn_secret=settings.turn_secret.get_secret_value(),
-        ttl_s=settings.turn_ttl_minutes * 60,
+        [RTCIceServer(s.urls, s.username, s.credential) for s in settings.rtc.ice_servers],
+        turn_secret=settings.rtc.turn_secret.get_secret_value(),
+        ttl_s=settings.rtc.turn_ttl_minutes * 60,
     )
     if servers.withheld:
         log.warning(
@@ -317,7 +316,7 @@ def _ice_servers(settings: Settings) -> IceServers:
 def _ice_config(settings: Settings) -> IceConfig:
     return IceConfig(
         ice_servers=_ice_servers(settings).for_us(),  # checked now; each call gets its own
-        force_host=settings.rtc_force_host,
-        port_range=settings.rtc_port_range,
-        pauses=settings.rtc_dtx,
+        force_host=settings.rtc.rtc_force_host,
+        port_range=settings.rtc.rtc_port_range,
+        pauses=settings.rtc.rtc_dtx,
     )

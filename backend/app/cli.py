@@ -74,7 +74,7 @@ def serve(
     """Start the server: the page and the API. Settings are read from the environment and .env."""
     set_up_logs(log_level, log_form, "server")
     settings = load_settings()
-    if settings.workers > 1 and not shared_port:
+    if settings.server.workers > 1 and not shared_port:
         from backend.app.worker_processes import supervise
 
         uvloop.run(supervise(settings, host, port, ["--log-level", log_level, "--log-format", log_form]))
@@ -183,7 +183,7 @@ def token(
     """
     from backend.access.keys import ApiKeys
 
-    pairs = key_pairs(load_settings().api_keys)
+    pairs = key_pairs(load_settings().access.api_keys)
     granted: dict[str, object] = dict.fromkeys(grant, True)
     claims = {"conversation": conversation, "origin": origin, "budget": budget}
     given = {name: value for name, value in claims.items() if value not in ("", None)}

@@ -127,7 +127,7 @@ async def _codecs(settings: Settings, port: int) -> Finding:
         return Finding(
             "Codecs", Verdict.BROKEN, "libopus could not decode its own sound", "Install another version of libopus."
         )
-    if settings.echo_cancellation == "auto" and load_canceller() is None:
+    if settings.turns.echo_cancellation == "auto" and load_canceller() is None:
         return Finding(
             "Codecs",
             Verdict.NOTE,
@@ -151,7 +151,7 @@ async def _detector(settings: Settings, port: int) -> Finding:
 
 
 async def _redis(settings: Settings, port: int) -> Finding:
-    url = settings.redis_url or embedded_url(settings.data_dir / "redis")
+    url = settings.memory.redis_url or embedded_url(settings.memory.data_dir / "redis")
     if not url:
         binary = find_binary()
         if binary is None:
@@ -171,7 +171,7 @@ async def _redis(settings: Settings, port: int) -> Finding:
 
 
 async def _database(settings: Settings, port: int) -> Finding:
-    url = address(settings.database_url.get_secret_value(), settings.data_dir)
+    url = address(settings.memory.database_url.get_secret_value(), settings.memory.data_dir)
     is_file = url.get_backend_name() == "sqlite"
     place = f"SQLite in {url.database}" if is_file else f"PostgreSQL at {url.host}:{url.port or 5432}"
     if is_file and not await asyncio.to_thread(Path(url.database or "").exists):
@@ -191,7 +191,7 @@ async def _database(settings: Settings, port: int) -> Finding:
 async def _provider(settings: Settings, port: int) -> Finding:
     """Open a session of each provider with our instructions, and close it before anything is said."""
     results, verdict, advice = [], Verdict.FINE, ""
-    having = installed(settings.plugin_folders)
+    having = installed(settings.agent.plugin_folders)
     for name in responder_names(settings, having):
         async with AsyncExitStack() as stack:
             try:
@@ -209,17 +209,17 @@ async def _provider(settings: Settings, port: int) -> Finding:
 async def _models(settings: Settings, port: int) -> Finding:
     listed, _ = await _listing(settings)
     wanted = {
-        "THINKER_MODEL": settings.thinker_model,
-        "THINKER_MODEL_ADVANCED": settings.thinker_model_advanced,
-        "EMBEDDING_MODEL": settings.embedding_model,
+        "THINKER_MODEL": settings.models.thinker_model,
+        "THINKER_MODEL_ADVANCED": settings.models.thinker_model_advanced,
+        "EMBEDDING_MODEL": settings.models.embedding_model,
     }
-    if settings.openai_api_key is None:
+    if settings.provider.openai_api_key is None:
         return Finding("Models", Verdict.FINE, "the Thinkers use the model of the calls")
     if listed is None:
         advice = (
             "Check OPENAI_API_KEY and OPENAI_BASE_URL. Some APIs never list their models: ignore this if yours is one."
         )
-        return Finding("Models", Verdict.NOTE, f"{settings.openai_base_url} does not list its models", advice)
+        return Finding("Models", Verdict.NOTE, f"{settings.provider.openai_base_url} does not list its models", advice)
     missing = [f"{name}={model}" for name, model in wanted.items() if model and model not in listed]
     if missing:
         some = ", ".join(sorted(listed)[:8])
@@ -244,13 +244,13 @@ async def _clock(settings: Settings, port: int) -> Finding:
 
 async def _listing(settings: Settings) -> tuple[set[str] | None, float | None]:
     """Return the models that the text models' API lists, and what time it has; None for what it does not say."""
-    key = settings.openai_api_key
+    key = settings.provider.openai_api_key
     if key is None:
         return None, None
     async with httpx2.AsyncClient(timeout=10) as http:
         try:
             bearer = {"Authorization": f"Bearer {key.get_secret_value()}"}
-            answer = await http.get(f"{settings.openai_base_url.rstrip('/')}/models", headers=bearer)
+            answer = await http.get(f"{settings.provider.openai_base_url.rstrip('/')}/models", headers=bearer)
             date = answer.headers.get("date")
             there = parsedate_to_datetime(date).timestamp() if date else None
             listed = {entry["id"] for entry in answer.json()["data"]} if answer.status_code == httpx2.codes.OK else None
@@ -261,7 +261,7 @@ async def _listing(settings: Settings) -> tuple[set[str] | None, float | None]:
 
 async def _ice(settings: Settings, port: int) -> Finding:
     """Gather candidates as a call does: our addresses, and those that STUN and TURN servers give."""
-    servers = [RTCIceServer(each.urls, each.username, each.credential) for each in settings.ice_servers]
+    servers = [RTCIceServer(each.urls, each.username, each.credential) for each in settings.rtc.ice_servers]
     gatherer = RTCIceGatherer(servers)
     await gatherer.gather()
     found = gatherer.getLocalCandidates()
@@ -269,14 +269,14 @@ async def _ice(settings: Settings, port: int) -> Finding:
     hosts = sorted({candidate.ip for candidate in found if candidate.type == "host"})
     message = f"this host: {', '.join(hosts) or 'no address'}"
     urls = " ".join(
-        url for each in settings.ice_servers for url in ([each.urls] if isinstance(each.urls, str) else each.urls)
+        url for each in settings.rtc.ice_servers for url in ([each.urls] if isinstance(each.urls, str) else each.urls)
     )
     for scheme, kind in (("stun", "srflx"), ("turn", "relay")):
         if f"{scheme}:" in urls and kind not in kinds:
             advice = "Check its address, user name and password in ICE_SERVERS, and that UDP to it is allowed."
             return Finding("ICE", Verdict.BROKEN, f"{message}; the {scheme.upper()} server did not answer", advice)
-    if settings.rtc_force_host:
-        return Finding("ICE", Verdict.FINE, f"{message}; callers are told {settings.rtc_force_host}")
+    if settings.rtc.rtc_force_host:
+        return Finding("ICE", Verdict.FINE, f"{message}; callers are told {settings.rtc.rtc_force_host}")
     if not hosts:
         return Finding("ICE", Verdict.BROKEN, message, "Set RTC_FORCE_HOST to the IP address that callers reach.")
     if not servers:
@@ -295,12 +295,12 @@ async def _ports(settings: Settings, port: int) -> Finding:
             f"{port}/tcp is in use, perhaps by this server",
             "If it is another program, choose another port with --port.",
         )
-    if settings.rtc_port_range is None:
+    if settings.rtc.rtc_port_range is None:
         return Finding("Ports", Verdict.FINE, f"{port}/tcp is free; calls take any free UDP port")
-    first, last = settings.rtc_port_range
+    first, last = settings.rtc.rtc_port_range
     free = sum(not _taken(socket.SOCK_DGRAM, each) for each in range(first, last + 1))
     message = f"{port}/tcp is free; {free} of the {last - first + 1} UDP ports from {first} to {last} are free"
-    if free < min(settings.session_cap, last - first + 1):
+    if free < min(settings.limits.session_cap, last - first + 1):
         return Finding("Ports", Verdict.NOTE, message, "Widen RTC_PORT_RANGE: each call needs one port.")
     return Finding("Ports", Verdict.FINE, f"{message}; the firewall must let them through")
 
@@ -318,7 +318,7 @@ def _taken(kind: socket.SocketKind, port: int) -> bool:
 
 async def _microphone(settings: Settings, port: int) -> Finding:
     """Browsers give a microphone to https and to localhost only: which of our addresses are neither."""
-    plain = [each for each in settings.allowed_origins if each.startswith("http://") and not _is_local(each)]
+    plain = [each for each in settings.access.allowed_origins if each.startswith("http://") and not _is_local(each)]
     message = f"browsers allow it on http://localhost:{port} and on https:// addresses"
     if plain:
         return Finding(
@@ -335,7 +335,7 @@ def _is_local(origin: str) -> bool:
 
 
 async def _disk(settings: Settings, port: int) -> Finding:
-    folder = settings.data_dir.absolute()
+    folder = settings.memory.data_dir.absolute()
     nearest = next(each for each in (folder, *folder.parents) if each.exists())
     try:
         with tempfile.TemporaryFile(dir=nearest) as file:

@@ -51,8 +51,8 @@ async def open_endpoints(settings: Settings, stack: AsyncExitStack, having: Inst
     """
     names = responder_names(settings, having)
     opened = [await open_named(name, settings, stack, having.responders) for name in names]
-    key = settings.openai_api_key
-    openai = ApiEndpoint(settings.openai_base_url, key.get_secret_value()) if key else None
+    key = settings.provider.openai_api_key
+    openai = ApiEndpoint(settings.provider.openai_base_url, key.get_secret_value()) if key else None
     models = openai or next((each.endpoint for each in opened if each.has_models), None)
     if models is None:
         raise SetupError("The Thinkers have no model.", hint="Set OPENAI_API_KEY, or add one that has to RESPONDERS.")
@@ -67,7 +67,7 @@ async def open_endpoints(settings: Settings, stack: AsyncExitStack, having: Inst
 
 def responder_names(settings: Settings, having: Installed) -> list[str]:
     """Return the names of the providers that converse: those that are set, else the one that needs no key, if any."""
-    return settings.responder_names or [next((each.fallback for each in having.extensions if each.fallback), NOTHING)]
+    return settings.provider.names or [next((each.fallback for each in having.extensions if each.fallback), NOTHING)]
 
 
 def _turns_without_model(opened: Sequence[OpenedProvider], models: ApiEndpoint) -> frozenset[SourceMode]:

@@ -22,7 +22,7 @@ from backend.http.app import Joined
 from backend.middleware.plan import steps_of
 from backend.settings.plugin import PluginSettings, settings_in
 from backend.settings.settings import Settings
-from backend.settings.unknown import groups_of_settings
+from backend.settings.unknown import prefixes
 from backend.tools.discovery import folder_modules, imported_module
 from backend.tools.registry import tools_of
 
@@ -95,7 +95,7 @@ def installed(folders: Iterable[Path] = ()) -> Installed:
         else:
             plugins.append(module)
     _require_different_names(found)
-    taken = groups_of_settings() | {kind.prefix() for each in found for kind in each.settings}
+    taken = prefixes() | {kind.prefix() for each in found for kind in each.settings}
     kinds = list[type[PluginSettings]]()
     for module in plugins:
         if not hasattr(module, "MANIFEST") and not tools_of(module) and not steps_of(module):

@@ -13,7 +13,7 @@ from backend.app.endpoints import Endpoints, open_endpoints
 from backend.app.extensions import Installed, installed, open_extensions
 from backend.app.models import Models, open_models
 from backend.app.notifications import Notifications, open_notifications
-from backend.app.stores import Stores, TaskStore, open_stores, open_task_store, retention_s
+from backend.app.stores import Stores, TaskStore, open_stores, open_task_store
 from backend.app.thinkers import ThinkerSubsystem, open_thinkers
 from backend.app.tracing import Tracing, open_tracing
 from backend.extension import Ground, Opened
@@ -58,38 +58,40 @@ async def open_foundation(settings: Settings, opened: OpenedMemory, *, serves: b
     Raises `SetupError`.
     """
     async with AsyncExitStack() as stack:
-        stack.enter_context(open_security_log(settings.security_log))
+        stack.enter_context(open_security_log(settings.access.security_log))
         enter = stack.enter_async_context
         stores = await enter(open_stores(opened, settings, serves=serves))
         notifications = await enter(
-            open_notifications(settings.notifications, opened.redis, stores.pubsub, stores.memory, delivers=serves)
+            open_notifications(
+                settings.notifications,
+                opened.redis,
+                stores.pubsub,
+                stores.memory,
+                delivers=serves,
+                retention_s=settings.memory.retention_s,
+            )
         )
-        having = installed(settings.plugin_folders)
+        having = installed(settings.agent.plugin_folders)
         endpoints = await open_endpoints(settings, stack, having)
-        machine = f"{socket.gethostname()} {settings.data_dir.resolve()}"
-        budgets = await enter(open_budgets(settings.budgets, stores.opened.redis, retention_s(settings), machine))
+        machine = f"{socket.gethostname()} {settings.memory.data_dir.resolve()}"
+        budgets = await enter(open_budgets(settings.budgets, stores.opened.redis, settings.memory.retention_s, machine))
         models = await enter(open_models(settings, endpoints, stores, budgets))
         ground = Ground(
             settings,
             opened.redis,
+            opened.waiting,
             stores.memory,
             stores.ledger,
             models.http,
-            retention_s(settings),
+            settings.memory.retention_s,
             serves,
         )
         extensions = await enter(open_extensions(having, ground))
-        tracing = await enter(open_tracing(settings))
+        tracing = await enter(open_tracing(settings.tracing))
         task_store = await enter(open_task_store(settings.background, opened, notifications.dispatcher))
         thinkers = await enter(
             open_thinkers(
-                settings,
-                stores,
-                notifications,
-                models,
-                tracing.tracer,
-                task_store.queries,
-                endpoints.without_model,
+                settings, stores, notifications, models, tracing.tracer, task_store.queries, endpoints.without_model
             )
         )
         metrics = _open_metrics(stores, thinkers)

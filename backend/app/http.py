@@ -31,7 +31,6 @@ from backend.responders.failover import Provider
 from backend.runtime.extras import require
 from backend.runtime.page_folder import page_folder
 from backend.runtime.supervisor import supervising
-from backend.sessions.handles import SessionLocator
 from backend.transports.websocket import WebSocketTransport
 
 if TYPE_CHECKING:
@@ -49,7 +48,7 @@ async def open_http(
     settings, stores, thinkers = foundation.settings, foundation.stores, foundation.thinkers
     toolbox, others = thinkers.registry.dependencies.toolbox, thinkers.others
     access_store = AccessStore(stores.opened.redis)
-    shared = access_store if settings.several_processes else None
+    shared = access_store if settings.server.several_processes else None
     requests = Buckets(settings.mcp.per_minute, what="requests of this token", shared=shared)
     async with (
         open_chat(foundation, tasks) as chat,
@@ -57,7 +56,7 @@ async def open_http(
         served_tools(
             settings.mcp,
             toolbox,
-            settings.allowed_origins,
+            settings.access.allowed_origins,
             keyed="key" in access.modes,
             rate_limit=lambda token: requests.take(token, time.monotonic()),
         ) as endpoints,
@@ -65,7 +64,7 @@ async def open_http(
         services = Services(
             settings=settings,
             registry=calls.registry,
-            sessions=calls.cluster or SessionLocator(calls.registry),
+            sessions=calls.locator,
             memory=stores.memory,
             ledger=stores.ledger,
             records=foundation.open_recorder is not None,
@@ -105,10 +104,10 @@ async def open_http(
 
 def _sign_in_provider(foundation: Foundation) -> OpenIdProvider | None:
     """Return the provider at which users sign in; None where nobody does. Raises `MissingLibrary`."""
-    if "oidc" not in foundation.settings.access:
+    if "oidc" not in foundation.settings.access.access:
         return None
     require("authlib", extra="oidc", needed_by="ACCESS=oidc")
-    return OpenIdProvider(foundation.settings.oidc, foundation.models.http)
+    return OpenIdProvider(foundation.settings.access.oidc, foundation.models.http)
 
 
 @asynccontextmanager
@@ -116,7 +115,10 @@ async def open_deletions(foundation: Foundation) -> AsyncIterator[DeletionNotifi
     """Open the way to the places that have something of users: the webhooks, each address once, and the traces."""
     settings, targets = foundation.settings, dict[str, DeletionTarget]()
     addresses = set()
-    for part, name in ((settings.pipeline, "PIPELINE__WEBHOOK"), (settings.notifications, "NOTIFICATIONS__WEBHOOK")):
+    for part, name in (
+        (settings.agent.pipeline, "PIPELINE__WEBHOOK"),
+        (settings.notifications, "NOTIFICATIONS__WEBHOOK"),
+    ):
         webhook = None if part.webhook_url in addresses else webhook_of(part, name)
         if webhook is not None:
             addresses.add(part.webhook_url)
@@ -152,7 +154,7 @@ async def open_chat(foundation: Foundation, tasks: TaskSubsystem) -> AsyncIterat
             thinkers.dispatcher.with_handoff(tasks.handoff),
             thinkers.pipeline,
             stores.memory,
-            foundation.settings.chat_deadline_s,
+            foundation.settings.limits.chat_deadline_s,
             ChatProfileUpdater(stores.outbox.enqueue, thinkers.summaries, tasks.coordinator.ingest),
             foundation.tracing.tracer,
             stores.turns,
@@ -183,12 +185,10 @@ def user_data_stores(
         "reminders": notifications.reminders,
         "notices": notifications.notices,
         "memories": stores.memories,
-        "notes": stores.notes,
         "confirmations": stores.confirmations,
         "payer": foundation.budgets.payers,
         "model attempts": models.model_calls,
         **{name: store for each in foundation.extensions.values() for name, store in each.user_data.items()},
-        **({"calls": calls.cluster} if calls.cluster else {}),
         **({"traces": foundation.tracing.langsmith} if foundation.tracing.langsmith else {}),
     }
 
@@ -228,11 +228,11 @@ def _page_config(foundation: Foundation, calls: CallSubsystem) -> PageConfig:
             {"domain": m.domain, "label": m.label, "description": m.description, "example": m.example}
             for m in foundation.thinkers.registry.manifests
         ],
-        limits={"session_max_minutes": settings.session_max_minutes},
-        fingerprint=settings.identify_by_fingerprint,
+        limits={"session_max_minutes": settings.limits.session_max_minutes},
+        fingerprint=settings.access.identify_by_fingerprint,
         responders=[_choice(each.provider) for each in calls.providers.monitored],
-        endpointing=settings.endpointing if calls.finds_turns else None,
-        interruptions=settings.interruptions,
+        endpointing=settings.turns.endpointing if calls.finds_turns else None,
+        interruptions=settings.turns.interruptions,
         extensions={name: each.page for name, each in foundation.extensions.items() if each.page is not None},
     )
 

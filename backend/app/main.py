@@ -29,7 +29,7 @@ from backend.app.extensions import installed
 from backend.app.foundation import Foundation, open_foundation
 from backend.app.http import open_http
 from backend.app.mcp import mcp_summary
-from backend.app.stores import TaskStore, retention_s
+from backend.app.stores import TaskStore
 from backend.app.tasks import open_tasks
 from backend.call.prompts import load_clips
 from backend.http.context import Context
@@ -39,6 +39,7 @@ from backend.runtime.extras import how_to_install
 from backend.sessions.registry import SessionRegistry
 from backend.settings.settings import Settings
 from backend.settings.tasks import BackgroundSettings
+from backend.settings.tracing import TracingSettings
 from backend.settings.unknown import unknown_settings
 from backend.storage.embedded import open_memory
 
@@ -72,9 +73,10 @@ class App:
 @asynccontextmanager
 async def open_app(settings: Settings, host: str) -> AsyncIterator[App]:
     """Start every subsystem in order, to be served on `host`; they end in the reverse order. Raises `SetupError`."""
-    credentials = installed(settings.plugin_folders).credentials(settings)
+    credentials = installed(settings.agent.plugin_folders).credentials(settings)
     access = decide_access(settings, host, credentials)
-    opened = await open_memory(settings.redis_url, settings.data_dir, user_ttl_s=retention_s(settings))
+    memory = settings.memory
+    opened = await open_memory(memory.redis_url, memory.data_dir, user_ttl_s=memory.retention_s)
     async with (
         open_foundation(settings, opened, serves=True) as foundation,
         open_tasks(foundation) as tasks,
@@ -87,7 +89,9 @@ async def open_app(settings: Settings, host: str) -> AsyncIterator[App]:
         gc.enable()
         foundation.notifications.reminders.start()
         warm_up = foundation.endpoints.warm_up
-        yield App(asgi, calls.registry, calls.pages, settings.drain_s, warm_up, _banner(foundation, calls, host, lines))
+        yield App(
+            asgi, calls.registry, calls.pages, settings.server.drain_s, warm_up, _banner(foundation, calls, host, lines)
+        )
 
 
 @asynccontextmanager
@@ -112,20 +116,20 @@ def _banner(foundation: Foundation, calls: CallSubsystem, host: str, further: It
         *further,
     ]
     if foundation.tracing.deliveries:
-        lines.append(f"Tracing    {_tracing(settings)}")
-    if summary := mcp_summary(settings.mcp, keyed="key" in settings.access):
+        lines.append(f"Tracing    {_tracing(settings.tracing)}")
+    if summary := mcp_summary(settings.mcp, keyed="key" in settings.access.access):
         lines.append(f"MCP        {summary}")
     if opened.detail:
         lines.append(f"           {opened.detail}")
     if missing := foundation.installed.missing:
         lines.append(f"Extensions not there: {', '.join(missing)}; {how_to_install(*missing)}")
     lines += [f"Settings   {sentence}" for sentence in unknown_settings(os.environ, plugins=plugins)]
-    if settings.rtc_force_host is None and Path("/.dockerenv").exists():
+    if settings.rtc.rtc_force_host is None and Path("/.dockerenv").exists():
         lines.append("Network    in a container, set RTC_FORCE_HOST to the address callers reach")
     return (*lines, f"Background {_background(settings.background, foundation.task_store)}")
 
 
-def _tracing(settings: Settings) -> str:
+def _tracing(settings: TracingSettings) -> str:
     places = [f"collector {settings.otel_exporter_otlp_endpoint}"] if settings.otel_exporter_otlp_endpoint else []
     places += [f"LangSmith project {settings.langsmith_project}"] if settings.langsmith_tracing_enabled else []
     return f"{', '.join(places)}, {'with' if settings.trace_content else 'without'} what is said"

@@ -11,7 +11,7 @@ import httpx2
 from backend.access.budgets import Budgets
 from backend.access.metered import MeteredEmbedder, MeteredModel
 from backend.app.endpoints import Endpoints
-from backend.app.stores import DAY_S, Stores
+from backend.app.stores import Stores
 from backend.models.chat_completions import ChatCompletions, ModelLimits, Reason
 from backend.models.embedding import Embedder, EmbeddingsAPI, LocalEmbeddings, NoEmbeddings, is_installed
 from backend.models.tagged import TaggedChatModel
@@ -52,8 +52,7 @@ async def open_models(
         http = await stack.enter_async_context(httpx2.AsyncClient(timeout=HTTP_TIMEOUT_S))
         outbox = Outbox(stores.memory, limit=MODEL_CALLS_WAITING)  # of its own, so that it delays no other writes
         stack.push_async_callback(outbox.drain, DRAIN_WITHIN_S)
-        keep_s = round(settings.background.keep_days * DAY_S)
-        model_calls = ModelCallLog(stores.opened.redis, outbox, keep_s=keep_s)
+        model_calls = ModelCallLog(stores.opened.redis, outbox, keep_s=settings.background.keep_s)
         metrics = WorkMetrics()
         model = _open_model(settings, endpoints, model_calls, budgets, metrics, stack)
         yield Models(model, model_calls, _embedder(settings, http, budgets), http, metrics)
@@ -69,7 +68,8 @@ def _open_model(
 ) -> LoggedModel:
     """Each of the two configured models is the other's fallback, and the everyday one the coordinator's; closed with
     `stack`."""
-    everyday, advanced = settings.thinker_model, settings.thinker_model_advanced
+    models = settings.models
+    everyday, advanced = models.thinker_model, models.thinker_model_advanced
     coordinators = {settings.coordinator.model: everyday} if settings.coordinator.model else {}
 
     def attempt_failed(model: str, attempt: int, error: str, reason: Reason, seconds: float) -> None:
@@ -81,18 +81,18 @@ def _open_model(
         api_key=endpoints.models.api_key,
         fallbacks=coordinators | {everyday: advanced, advanced: everyday},
         on_failure=attempt_failed,
-        limits=ModelLimits(settings.model_attempts, settings.model_connect_s, settings.model_silence_s),
+        limits=ModelLimits(models.model_attempts, models.model_connect_s, models.model_silence_s),
     )
     stack.push_async_callback(completions.close)
-    model = MeteredModel(TaggedChatModel(completions, settings.models_without_tools), budgets, metrics)
+    model = MeteredModel(TaggedChatModel(completions, models.models_without_tools), budgets, metrics)
     return LoggedModel(model, model_calls)
 
 
 def _embedder(settings: Settings, http: httpx2.AsyncClient, budgets: Budgets) -> Embedder:
     """Without a key and an address the bundled model makes the vectors, if it is installed, at no cost."""
-    key = settings.openai_api_key
-    if key is None and not settings.embedding_base_url:
+    key = settings.provider.openai_api_key
+    if key is None and not settings.models.embedding_base_url:
         return LocalEmbeddings() if is_installed() else NoEmbeddings()
-    url = (settings.embedding_base_url or settings.openai_base_url).rstrip("/")
-    api = EmbeddingsAPI(http, url, key.get_secret_value() if key else NO_KEY, settings.embedding_model)
+    url = (settings.models.embedding_base_url or settings.provider.openai_base_url).rstrip("/")
+    api = EmbeddingsAPI(http, url, key.get_secret_value() if key else NO_KEY, settings.models.embedding_model)
     return MeteredEmbedder(api, budgets)

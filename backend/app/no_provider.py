@@ -27,4 +27,4 @@ async def open_nothing(settings: Settings, stack: AsyncExitStack) -> OpenedProvi
 
     about = ResponderInfo("no Responder", "none", offline=True)
     provider = Provider("none", about, connect, probe, capabilities_of(""))
-    return OpenedProvider(provider, ApiEndpoint(settings.openai_base_url, ""))
+    return OpenedProvider(provider, ApiEndpoint(settings.provider.openai_base_url, ""))

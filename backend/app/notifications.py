@@ -11,6 +11,7 @@ from redis.asyncio import Redis
 
 from backend.notifications.delivery import ReminderDelivery, ReminderMetrics, Routes
 from backend.notifications.dispatcher import NotificationDispatcher
+from backend.notifications.notes import Notes, adopt_former_notes
 from backend.notifications.notices import NoticeRepository
 from backend.notifications.presence import Presence
 from backend.notifications.repository import ReminderRepository
@@ -30,6 +31,7 @@ class Notifications:
     dispatcher: NotificationDispatcher
     notices: NoticeRepository
     reminders: ReminderService
+    notes: Notes
     presence: Presence
     """Which users have a page open."""
     metrics: ReminderMetrics
@@ -43,6 +45,7 @@ async def open_notifications(
     memory: Memory,
     *,
     delivers: bool = True,
+    retention_s: int | None = None,
     clock: Callable[[], float] = time.time,
 ) -> AsyncIterator[Notifications]:
     """Open them; reminders are delivered from their `start` until the block is left.
@@ -72,7 +75,10 @@ async def open_notifications(
         scheduler = ReminderScheduler(reminders, delivery, clock)
         stack.push_async_callback(scheduler.close)
         service = ReminderService(settings, reminders, delivery, scheduler, memory, clock)
-        yield Notifications(dispatcher, notices, service, presence, metrics)
+        notes = Notes(service, retention_s)
+        if delivers:
+            await adopt_former_notes(redis, notes)
+        yield Notifications(dispatcher, notices, service, notes, presence, metrics)
 
 
 def webhook_of(settings: NotificationSettings | PipelineSettings, name: str) -> WebhookClient | None:

@@ -13,11 +13,11 @@ from backend.settings.settings import Settings
 
 async def open_openai(settings: Settings, stack: AsyncExitStack) -> OpenedProvider:
     """Return the provider. Raises `SetupError`."""
-    key = settings.openai_api_key
+    key = settings.provider.openai_api_key
     if key is None:
         raise SetupError("The Responder openai needs a key.", hint="Set OPENAI_API_KEY, or leave openai out.")
-    api = ApiEndpoint(settings.openai_base_url, key.get_secret_value())
-    model = settings.realtime_model
+    api = ApiEndpoint(settings.provider.openai_base_url, key.get_secret_value())
+    model = settings.realtime.model
     endpoint = RealtimeEndpoint(api.realtime_url, api.api_key, voice_of(settings, model))
     about = ResponderInfo("OpenAI Realtime API", model, offline=False)
     return OpenedProvider(realtime_provider("openai", about, endpoint, f" at {api.base_url}"), api)

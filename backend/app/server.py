@@ -36,8 +36,8 @@ async def serve(settings: Settings, host: str, port: int, *, shared_port: bool =
         async with open_app(settings, host) as app:
             server = Server(app, settings)
             sockets = [listening]
-            if settings.metrics_port:
-                sockets.append(bound_socket(host, settings.metrics_port, shared=shared_port))
+            if settings.server.metrics_port:
+                sockets.append(bound_socket(host, settings.server.metrics_port, shared=shared_port))
             listening.listen(BACKLOG)  # before the address is announced: who reads it may call at once
             if announce:
                 _announce(app, listening)
@@ -55,10 +55,13 @@ class Server(uvicorn.Server):
     """
 
     def __init__(self, app: App, settings: Settings) -> None:
+        here = settings.server
+        proxies = Networks(here.trusted_proxies)
+        connections = Connections(here.connections_per_address, proxies, raise_file_limit())
         super().__init__(
             LimitedConfig(
                 app.asgi,
-                Connections(settings.connections_per_address, Networks(settings.trusted_proxies), raise_file_limit()),
+                connections,
                 log_config=None,
                 access_log=False,  # its lines would hold session tokens
                 proxy_headers=False,  # read by the app, and only from TRUSTED_PROXIES

@@ -24,9 +24,7 @@ from backend.tasks.repository import TaskRepository
 from backend.tasks.service import TaskQueries, TaskService
 from backend.tools.confirmations import Confirmations
 from backend.users.memories import Memories
-from backend.users.notes import Notes
 
-DAY_S = 86_400
 DRAIN_WITHIN_S = 2.0
 """Seconds a process that ends gives its waiting writes."""
 
@@ -41,7 +39,6 @@ class Stores:
     outbox: Outbox
     """Calls and typed turns write to memory through it."""
     memories: Memories
-    notes: Notes
     turns: TurnClaims
     """Which process runs which typed turn."""
     pubsub: PubSub
@@ -59,20 +56,19 @@ async def open_stores(opened: OpenedMemory, settings: Settings, *, serves: bool)
         stack.push_async_callback(opened.memory.close)
         outbox = Outbox(opened.memory)
         stack.push_async_callback(outbox.drain, DRAIN_WITHIN_S)
-        memories = Memories(opened.redis, ttl_s=retention_s(settings))
-        notes = Notes(opened.redis, ttl_s=retention_s(settings))
+        memories = Memories(opened.redis, ttl_s=settings.memory.retention_s)
         pubsub = PubSub(opened.redis, opened.waiting)
         turns = TurnClaims(opened.redis, secrets.token_hex(8), pubsub)
         confirmations = Confirmations(opened.redis, shown_by(pubsub.publish_page_event))
         ledger = await stack.enter_async_context(
             open_ledger(
-                settings.database_url.get_secret_value(),
-                settings.data_dir,
-                keep_s=settings.ledger_retention_days * DAY_S or None,
+                settings.memory.database_url.get_secret_value(),
+                settings.memory.data_dir,
+                keep_s=settings.memory.ledger_retention_s,
                 writes=serves,
             )
         )
-        yield Stores(opened, opened.memory, outbox, memories, notes, turns, pubsub, confirmations, ledger)
+        yield Stores(opened, opened.memory, outbox, memories, turns, pubsub, confirmations, ledger)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,13 +88,7 @@ async def open_task_store(
     settings: BackgroundSettings, opened: OpenedMemory, notices: NotificationDispatcher
 ) -> AsyncIterator[TaskStore]:
     """Open the records and the queue; the results of tasks go into their owners' channels."""
-    keep_s = round(settings.keep_days * DAY_S)
-    repository = TaskRepository(opened.redis, Channels(opened.redis, "tasks").add_result, keep_s=keep_s)
+    repository = TaskRepository(opened.redis, Channels(opened.redis, "tasks").add_result, keep_s=settings.keep_s)
     async with open_queue(opened.url) as queue:
         queries = TaskQueries(TaskService(repository, queue, kinds=(), per_owner=settings.per_user), notices)
         yield TaskStore(repository, queue, queries, opened.url is not None)
-
-
-def retention_s(settings: Settings) -> int | None:
-    """Return the seconds user data is kept after its last change; None keeps it for good."""
-    return settings.user_retention_days * DAY_S or None

@@ -14,7 +14,6 @@ from contextlib import asynccontextmanager
 from rich.console import Console
 
 from backend.app.foundation import open_foundation
-from backend.app.stores import retention_s
 from backend.app.tasks import make_worker
 from backend.settings.settings import Settings
 from backend.storage.embedded import join_memory
@@ -45,7 +44,8 @@ async def open_worker(
     settings: Settings, concurrency: int | None = None, print_line: PrintLine | None = None
 ) -> AsyncIterator[tuple[str, ...]]:
     """Open a working worker, which tells its progress; yields the operator's lines. Raises `SetupError`."""
-    opened = await join_memory(settings.redis_url, settings.data_dir, user_ttl_s=retention_s(settings))
+    memory = settings.memory
+    opened = await join_memory(memory.redis_url, memory.data_dir, user_ttl_s=memory.retention_s)
     async with open_foundation(settings, opened, serves=False) as foundation:
         background = settings.background.model_copy(update={"concurrency": concurrency} if concurrency else {})
         thinkers = foundation.thinkers.dispatcher

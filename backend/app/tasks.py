@@ -80,8 +80,8 @@ async def open_coordinator(foundation: Foundation, tasks: TaskService) -> AsyncI
     channels, state = Channels(redis, secrets.token_hex(6), claim_after_s=0.0), CoordinatorState(redis)
     decide: Callable[[Digest], Awaitable[Decision]] = decide_without_model
     if chosen.enabled and not foundation.thinkers.registry.dependencies.without_model:
-        scope, model = models.model_calls.scope, chosen.model or settings.thinker_model
-        prompts = Prompts(settings.prompts_folder)
+        scope, model = models.model_calls.scope, chosen.model or settings.models.thinker_model
+        prompts = Prompts(settings.models.prompts_folder)
         decider = ModelDecider(models.model, model, scope, tasks.kinds, chosen, foundation.tracing.tracer, prompts)
         decide = paid_by(foundation.budgets, lambda digest: digest.user_id, decider.decide)
     dependencies = CoordinatorDependencies(

@@ -21,11 +21,12 @@ from backend.app.mcp import other_servers
 from backend.app.models import Models
 from backend.app.notifications import Notifications, webhook_of
 from backend.app.reload import PluginReloader, Swap
-from backend.app.stores import Stores, retention_s
+from backend.app.stores import Stores
 from backend.middleware.pipeline import NO_STEPS, Pipeline
 from backend.middleware.plan import discover
 from backend.models.base import ChatModel
 from backend.models.embedding import Embedder
+from backend.notifications.dispatcher import NotificationDispatcher
 from backend.notifications.webhooks import WebhookClient
 from backend.observability.tracing import NO_TRACER, Tracer
 from backend.observability.work_metrics import WorkMetrics
@@ -42,11 +43,11 @@ from backend.tools import registry as tools
 from backend.tools.background_tasks import UserTasks
 from backend.tools.base import Clock
 from backend.tools.confirmations import Confirmations
+from backend.tools.notes import UserNotes
 from backend.tools.reminders import UserReminders
 from backend.tools.runner import ToolSource
 from backend.users.memories import Memories
 from backend.users.modes import Modes, load_modes
-from backend.users.notes import Notes
 from backend.users.summaries import Summaries
 from backend.users.text_search import TextSearch
 from backend.users.text_vectors import TextVectors
@@ -94,23 +95,30 @@ async def open_thinkers(
     Raises `BadPlugin`.
     """
     async with AsyncExitStack() as stack:
-        services: dict[Any, Any] = {Memories: stores.memories, Notes: stores.notes}
+        services: dict[Any, Any] = {Memories: stores.memories}
         # The bundled model is no better at memories than words are.
         embedder = models.embedder if isinstance(models.embedder, MeteredEmbedder) else None
-        vectors = TextVectors(stores.opened.redis, models.embedder.model, ttl_s=retention_s(settings))
+        vectors = TextVectors(stores.opened.redis, models.embedder.model, ttl_s=settings.memory.retention_s)
         services[TextSearch] = search = TextSearch(embedder, vectors)
         if embedder:
             services[Embedder] = embedder
         stack.push_async_callback(search.close)
         others = await stack.enter_async_context(other_servers(settings.mcp))
-        for_tools = {UserTasks: user_tasks, UserReminders: notifications.reminders, WorkMetrics: models.metrics}
-        for_steps = _step_services(settings, stores, models, stack)
+        for_tools = {
+            UserTasks: user_tasks,
+            UserReminders: notifications.reminders,
+            UserNotes: notifications.notes,
+            WorkMetrics: models.metrics,
+        }
+        for_steps = _step_services(settings, stores, models, stack) | {NotificationDispatcher: notifications.dispatcher}
 
         def load_steps() -> Pipeline:
-            tiers = {"fast": settings.thinker_model, "advanced": settings.thinker_model_advanced}
-            here = installed(settings.plugin_folders)
+            tiers = {"fast": settings.models.thinker_model, "advanced": settings.models.thinker_model_advanced}
+            here = installed(settings.agent.plugin_folders)
             known = {**for_steps, **here.services(settings, models.http), **services}
-            return Pipeline(discover(here.modules("steps")), known, options=settings.pipeline.options, models=tiers)
+            return Pipeline(
+                discover(here.modules("steps")), known, options=settings.agent.pipeline.options, models=tiers
+            )
 
         def load_thinkers(pipeline: Pipeline) -> ThinkerDispatcher:
             return build_thinkers(
@@ -142,11 +150,11 @@ async def open_thinkers(
 
             return swap
 
-        if settings.reload:
-            reloader = PluginReloader(settings.plugin_folders, load_anew)
+        if settings.agent.reload:
+            reloader = PluginReloader(settings.agent.plugin_folders, load_anew)
             await stack.enter_async_context(supervising("plugins", reloader.run))
         summarizer = None if "chat" in without_model else models.model
-        summaries = Summaries(summarizer, settings.thinker_model, stores.memory, tracer)
+        summaries = Summaries(summarizer, settings.models.thinker_model, stores.memory, tracer)
         stack.push_async_callback(summaries.close, SUMMARIES_WITHIN_S)
         yield ThinkerSubsystem(dispatcher, pipeline, others, summaries)
 
@@ -172,8 +180,8 @@ def build_thinkers(
     `confirmations`, no tool is run that needs the user's agreement; without `enqueue`, nothing is learnt from answers.
     The caller keeps ownership of `model`, `memory` and `http`. Raises `BadPlugin`.
     """
-    here = installed(settings.plugin_folders)
-    modes = load_modes(settings.modes_file, check_steps=pipeline.check_names)
+    here = installed(settings.agent.plugin_folders)
+    modes = load_modes(settings.models.modes_file, check_steps=pipeline.check_names)
     known: dict[Any, Any] = {
         httpx2.AsyncClient: http,
         Settings: settings,
@@ -184,16 +192,15 @@ def build_thinkers(
         **services,
     }
     toolbox = tools.discover(known, here.modules("tools"), tool_sources, confirmations)
-    fast, advanced = settings.thinker_model, settings.thinker_model_advanced
+    fast, advanced = settings.models.thinker_model, settings.models.thinker_model_advanced
     agent = Agent(model, toolbox, fast, clock=clock)
     # Refuses a mode with a tool that does not exist; those of other servers count, which are not there yet.
-    load_modes(settings.modes_file, has_tool=lambda name: name == ROUTE_TOOL or toolbox.knows(name))
-    if missing := [name for name in settings.reasoning.allowed_tools if not toolbox.knows(name)]:
+    load_modes(settings.models.modes_file, has_tool=lambda name: name == ROUTE_TOOL or toolbox.knows(name))
+    if missing := [name for name in settings.agent.reasoning.allowed_tools if not toolbox.knows(name)]:
         log.warning("REASONING__TOOLS names tools that do not exist: %s", ", ".join(missing))
-    reasoner = Reasoner(
-        agent, settings.reasoning, fast=fast, advanced=advanced, prompts=Prompts(settings.prompts_folder), tracer=tracer
-    )
-    routing = settings.router
+    prompts = Prompts(settings.models.prompts_folder)
+    reasoner = Reasoner(agent, settings.agent.reasoning, fast=fast, advanced=advanced, prompts=prompts, tracer=tracer)
+    routing = settings.agent.router
     router = ToolRouter(model, routing.model or fast, above=routing.above, deadline_s=routing.deadline_s)
     router.warn_of_too_many(len(toolbox.offered("chat")))
     dependencies = ThinkerDependencies(
@@ -212,7 +219,7 @@ def _step_services(settings: Settings, stores: Stores, models: Models, stack: As
         Settings: settings,
         Clock: Clock(time.time),
     }
-    if webhook := webhook_of(settings.pipeline, "PIPELINE__WEBHOOK"):
+    if webhook := webhook_of(settings.agent.pipeline, "PIPELINE__WEBHOOK"):
         known[WebhookClient] = webhook
         stack.push_async_callback(webhook.close)
     return known

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from backend.observability.call_metrics import CallMetrics
 from backend.observability.tracing import NO_TRACER, Tracer
 from backend.runtime.extras import require
-from backend.settings.settings import Settings
+from backend.settings.tracing import TracingSettings
 
 if TYPE_CHECKING:
     from backend.observability.langsmith import LangSmithTraces
@@ -43,7 +43,7 @@ class Tracing:
 
 
 @asynccontextmanager
-async def open_tracing(settings: Settings) -> AsyncIterator[Tracing]:
+async def open_tracing(settings: TracingSettings) -> AsyncIterator[Tracing]:
     """Open the destinations that the settings name; what waits at the end of the block is sent within a moment."""
     if not (settings.otel_exporter_otlp_endpoint or settings.langsmith_tracing_enabled):
         yield Tracing()
@@ -55,7 +55,7 @@ async def open_tracing(settings: Settings) -> AsyncIterator[Tracing]:
         await asyncio.gather(*(delivery.close() for delivery in tracing.deliveries.values()))
 
 
-def _opened(settings: Settings) -> Tracing:
+def _opened(settings: TracingSettings) -> Tracing:
     from opentelemetry.sdk.resources import Resource
     from opentelemetry.sdk.trace import TracerProvider
 
@@ -79,7 +79,7 @@ def _opened(settings: Settings) -> Tracing:
     return Tracing(OtelTracer(provider, content=settings.trace_content), deliveries, langsmith)
 
 
-def _otlp(settings: Settings) -> SpanDelivery:
+def _otlp(settings: TracingSettings) -> SpanDelivery:
     require("opentelemetry.exporter", extra="tracing", needed_by="OTEL_EXPORTER_OTLP_ENDPOINT")
     from backend.observability.otlp import otlp_delivery
 
@@ -87,12 +87,14 @@ def _otlp(settings: Settings) -> SpanDelivery:
     return otlp_delivery(settings.otel_exporter_otlp_endpoint or "", headers.get_secret_value() if headers else "")
 
 
-def _langsmith(settings: Settings) -> LangSmithTraces:
+def _langsmith(settings: TracingSettings) -> LangSmithTraces:
     require("langsmith", extra="langsmith", needed_by="LANGSMITH_TRACING_ENABLED")
     from backend.observability.langsmith import LangSmithTraces
 
     key = settings.langsmith_api_key
     assert key is not None  # the settings are checked
     return LangSmithTraces(
-        endpoint=settings.langsmith_endpoint, api_key=key.get_secret_value(), project=settings.langsmith_project
+        endpoint=settings.langsmith_endpoint,
+        api_key=key.get_secret_value(),
+        project=settings.langsmith_project,
     )

@@ -34,13 +34,13 @@ SETUP_FAILED = 2
 async def supervise(settings: Settings, host: str, port: int, log_options: Sequence[str]) -> None:
     """Serve with several processes until SIGINT or SIGTERM. Raises `SetupError` when they cannot start."""
     decide_access(
-        settings, host, installed(settings.plugin_folders).credentials(settings)
+        settings, host, installed(settings.agent.plugin_folders).credentials(settings)
     )  # refused here, once, not by each process
     with bound_socket(host, port, shared=True) as held:  # it does not listen, so no caller is ever given to it
         options = ["--host", host, "--port", str(held.getsockname()[1]), *log_options]
         async with _shared(settings) as environment:
-            limits = Limits(end_within_s=END_WITHIN_S + settings.drain_s, final_statuses={SETUP_FAILED})
-            commands = [_serve(options, environment, announce=n == 0) for n in range(settings.workers)]
+            limits = Limits(end_within_s=END_WITHIN_S + settings.server.drain_s, final_statuses={SETUP_FAILED})
+            commands = [_serve(options, environment, announce=n == 0) for n in range(settings.server.workers)]
             await _run([ChildProcess(f"server process {n}", each, limits=limits) for n, each in enumerate(commands, 1)])
 
 
@@ -91,14 +91,14 @@ async def _shared(settings: Settings) -> AsyncIterator[dict[str, str]]:
     """Open what there is one of; yields the environment in which the processes find it."""
     environment = dict(os.environ) | {"SHARE_SESSIONS": "true"}
     async with AsyncExitStack() as stack:
-        opened = await open_memory(settings.redis_url, settings.data_dir)
+        opened = await open_memory(settings.memory.redis_url, settings.memory.data_dir)
         stack.push_async_callback(opened.memory.close)
         if opened.url is None:
             raise SetupError(f"WORKERS needs a Redis that several processes can reach. {opened.detail}")
         environment["REDIS_URL"] = opened.url
-        if settings.secret_key is None:  # they all sign with the one in DATA_DIR
+        if settings.access.secret_key is None:  # they all sign with the one in DATA_DIR
             environment["SECRET_KEY"] = b",".join(secret_keys(settings)).decode()
-        having = installed(settings.plugin_folders)
+        having = installed(settings.agent.plugin_folders)
         names = responder_names(settings, having)
         for each in having.extensions:
             if each.share and each.fallback in names:

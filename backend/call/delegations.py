@@ -119,7 +119,7 @@ class Delegations:
 
     async def _do(self, task: DelegatedTask, call: ThinkerCall) -> Answer:
         settings = self._thinkers.registry.dependencies.settings
-        within_s = DEADLINE_FACTOR * settings.thinker_deadline_s + SLACK_S
+        within_s = DEADLINE_FACTOR * settings.turns.thinker_deadline_s + SLACK_S
         try:
             async with asyncio.timeout(within_s):
                 return await self._think(task, call)

@@ -33,7 +33,7 @@ async def overview(here: Here) -> Json:
     services = here.services
     return {
         "at": time.time(),
-        "cap": services.settings.session_cap,
+        "cap": services.settings.limits.session_cap,
         "sessions": [_shown(session) for session in await services.sessions.newest(SHOWN)],
         "turns": services.metrics.recent.turns(),
         "thinkers": services.metrics.recent.thinkers(),

@@ -114,27 +114,27 @@ def build_app(
     credentials = Credentials(signatures, services.access, _keys(settings), _signed_in_s(settings))
 
     def rate(per_minute: int, what: str, name: str) -> Buckets:
-        shared = services.access_store if settings.several_processes else None
+        shared = services.access_store if settings.server.several_processes else None
         return Buckets(per_minute, what=what, name=name, shared=shared)
 
     app = FastAPI(
         title="responder-thinker",
         middleware=[  # outermost first
-            Middleware(ProxyHeadersMiddleware, trusted_hosts=settings.trusted_proxies),
+            Middleware(ProxyHeadersMiddleware, trusted_hosts=settings.server.trusted_proxies),
             Middleware(RefusalLog),
             Middleware(RequestMetrics, registry=services.metrics.registry),
             Middleware(SecurityHeaders, private=joined.grants),
             Middleware(GZipMiddleware, compresslevel=6, exclude_content_types=AS_THEY_ARE),
             Middleware(ErrorBoundary),
-            Middleware(MetricsPort, port=settings.metrics_port),
-            Middleware(AllowedHosts, names=allowed_hosts(settings), metrics_port=settings.metrics_port),
-            Middleware(Origins, allowed=settings.allowed_origins, credentials=credentials),
+            Middleware(MetricsPort, port=settings.server.metrics_port),
+            Middleware(AllowedHosts, names=allowed_hosts(settings), metrics_port=settings.server.metrics_port),
+            Middleware(Origins, allowed=settings.access.allowed_origins, credentials=credentials),
             Middleware(
                 IdentityMiddleware,
                 credentials=credentials,
                 store=services.access_store,
                 secrets=secrets,
-                visits_count=not settings.identify_by_fingerprint,
+                visits_count=not settings.access.identify_by_fingerprint,
             ),
             Middleware(GrantCheck, access=services.access, grants={**GRANTS, **joined.grants}),
             Middleware(BodyLimit),
@@ -149,12 +149,12 @@ def build_app(
         signatures=signatures,
         callers=PhoneCallers(keys),
         secrets=secrets,
-        offers=rate(settings.offers_per_minute, "new calls", "offers"),
+        offers=rate(settings.limits.offers_per_minute, "new calls", "offers"),
         messages=rate(MESSAGES_PER_MINUTE, "messages", "messages"),
         pictures=rate(PICTURES_PER_MINUTE, "pictures", "pictures"),
         attempts=rate(ATTEMPTS_PER_MINUTE, "wrong tokens", "attempts"),
-        turns=rate(settings.chat_turns_per_minute, "messages", "turns"),
-        reasoning=rate(settings.reasoning.per_minute, "tasks to reason about", "reasoning"),
+        turns=rate(settings.limits.chat_turns_per_minute, "messages", "turns"),
+        reasoning=rate(settings.agent.reasoning.per_minute, "tasks to reason about", "reasoning"),
         now=now,
         heartbeat_s=heartbeat_s,
     )
@@ -164,7 +164,7 @@ def build_app(
     for path, endpoint in services.endpoints.items():
         app.router.routes += [Route(path, endpoint), Route(path.rstrip("/"), endpoint)]
     complete_openapi(app)
-    serve_docs(app, allowed=settings.api_docs)
+    serve_docs(app, allowed=settings.server.api_docs)
     page.serve_page(app, services.frontend)
     services.metrics.watch_sessions(lambda: services.registry.live)
     redact_tokens_in_logs()
@@ -173,9 +173,9 @@ def build_app(
 
 def _signed_in_s(settings: Settings) -> int:
     """Return the seconds after which users sign in again; 0: nobody signs in."""
-    return settings.oidc.session_hours * 3_600 if "oidc" in settings.access else 0
+    return settings.access.oidc.session_hours * 3_600 if "oidc" in settings.access.access else 0
 
 
 def _keys(settings: Settings) -> ApiKeys | None:
     """Return the keys whose tokens are taken; None where none are. Raises `SettingsError` for a faulty one."""
-    return ApiKeys(key_pairs(settings.api_keys)) if "key" in settings.access else None
+    return ApiKeys(key_pairs(settings.access.api_keys)) if "key" in settings.access.access else None

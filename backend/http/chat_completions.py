@@ -72,7 +72,7 @@ async def show_model(here: Here, model: str) -> Json:
 
 def _names(here: Context) -> list[str]:
     modes = here.services.chat.modes.names
-    return [MODEL, *(f"{MODEL}:{mode}" for mode in modes), here.services.settings.realtime_model]
+    return [MODEL, *(f"{MODEL}:{mode}" for mode in modes), here.services.settings.realtime.model]
 
 
 def _model(name: str) -> Json:

@@ -35,7 +35,8 @@ from backend.reasoning.reasoner import Reasoner
 from backend.sessions.handles import SessionHandle, SessionLocator
 from backend.sessions.offers import AcceptOffer
 from backend.sessions.registry import SessionRegistry, not_their_session
-from backend.settings.settings import IceServerEntry, Settings
+from backend.settings.rtc import IceServerEntry
+from backend.settings.settings import Settings
 from backend.storage.ledger.ledger import Ledger
 from backend.storage.memory import Memory
 from backend.tasks.model_call_log import ModelCallLog

@@ -133,7 +133,7 @@ async def _admin_refusal(connection: HTTPConnection) -> CallerError | None:
             "This token does not allow access to the admin page.", hint="Use ADMIN_TOKEN, or a token that does."
         )
     address, hint = identity.principal.address, "It is ADMIN_TOKEN in the server's settings."
-    secret, attempt = here.services.settings.admin_token, bearer(connection)
+    secret, attempt = here.services.settings.access.admin_token, bearer(connection)
     if secret is None and here.services.access.modes == {"open"}:
         return NotFound("The admin page is off.", hint="Set ADMIN_TOKEN to 16 characters or more, and restart.")
     if attempt is None:

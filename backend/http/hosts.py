@@ -66,5 +66,5 @@ def host_name(host: str) -> str:
 
 def allowed_hosts(settings: Settings) -> set[str]:
     """Return the names that the operator has configured."""
-    origins = {urlsplit(origin).hostname or "" for origin in settings.allowed_origins}
-    return {*settings.allowed_hosts, *settings.mcp.hosts, settings.rtc_force_host or "", *origins} - {""}
+    origins = {urlsplit(origin).hostname or "" for origin in settings.access.allowed_origins}
+    return {*settings.server.allowed_hosts, *settings.mcp.hosts, settings.rtc.rtc_force_host or "", *origins} - {""}

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Request
 from backend.access.addresses import address_key
 from backend.http.context import Caller, Here
 from backend.runtime.json_objects import Json
-from backend.settings.settings import IceServerEntry
+from backend.settings.rtc import IceServerEntry
 
 router = APIRouter(tags=["signalling"])
 

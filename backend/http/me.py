@@ -210,7 +210,7 @@ async def _erase(here: Context, user: str) -> list[VoiceError]:
 
 def _shown(here: Context, known: UserProfile) -> Json:
     empty: Json = {"preferences": {}, "facts": [], "summary": "", "signals": {}, "instructions": []}
-    return empty | known.stored() | {"retention_days": here.services.settings.user_retention_days}
+    return empty | known.stored() | {"retention_days": here.services.settings.memory.user_retention_days}
 
 
 async def _delete(session: SessionHandle) -> None:

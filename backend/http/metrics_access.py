@@ -38,11 +38,11 @@ class MetricsPort:
 
 def require_metrics_access(connection: HTTPConnection, settings: Settings) -> None:
     """Raise `NotAdmitted` without the token, `NotFound` where the metrics are not shown."""
-    if settings.metrics_token is not None:
-        shown, wanted = bearer(connection) or "", settings.metrics_token.get_secret_value()
+    if settings.server.metrics_token is not None:
+        shown, wanted = bearer(connection) or "", settings.server.metrics_token.get_secret_value()
         if not hmac.compare_digest(shown.encode(), wanted.encode()):
             raise NotAdmitted("The metrics require a token.", hint="Send METRICS_TOKEN as `Authorization: Bearer …`.")
-    elif not on_port(connection.scope, settings.metrics_port) and not is_from_here(connection):
+    elif not on_port(connection.scope, settings.server.metrics_port) and not is_from_here(connection):
         raise NotFound("The metrics are off.", hint="Set METRICS_TOKEN, or METRICS_PORT for a separate port.")
 
 

@@ -93,7 +93,8 @@ async def callback(
     epoch = await here.services.access_store.epoch(signed_in.account) or 0
     answer = RedirectResponse("/", 303)
     cookie = here.signatures.cookie(signed_in.account, epoch, admin=signed_in.admin, data=data)
-    answer.headers.append("set-cookie", set_cookie(scheme, cookie, here.services.settings.oidc.session_hours * 3_600))
+    lasts_s = here.services.settings.access.oidc.session_hours * 3_600
+    answer.headers.append("set-cookie", set_cookie(scheme, cookie, lasts_s))
     answer.headers.append("set-cookie", set_cookie(scheme, "", 0, PENDING))
     security_event(SecurityEvent.SIGNED_IN, caller.principal, "by the OpenID provider", admin=int(signed_in.admin))
     return answer

@@ -108,7 +108,7 @@ async def reserve(
 ) -> Session:
     """Reserve a session for the caller; the browser's hints are noted after the answer. Raises `TooMany`."""
     services = context_of(request).services
-    fingerprint = asked.fingerprint if services.settings.identify_by_fingerprint else None
+    fingerprint = asked.fingerprint if services.settings.access.identify_by_fingerprint else None
     if fingerprint is not None:
         await restore(caller, fingerprint, services.memory, services.access_store)
     try:

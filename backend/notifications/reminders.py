@@ -1,6 +1,6 @@
 """A reminder, and what may become of it: pure decisions, whose outcome `repository` keeps.
 
-    set ──► due ──► delivered ──► gone, or, repeating, set for its next time
+    set ──► due ──► delivered ──► gone; repeating, set for its next time; a note (`notes`), without a time
              │ └─ nobody reached: tried again, later and later, for KEEP days; then gone, undelivered
              └─ the next time of a repeating one comes: it takes the place of this one
 
@@ -53,6 +53,8 @@ class ReminderJson(TypedDict):
     in_s: NotRequired[int]
     """Seconds until then."""
     created_at: NotRequired[float]
+    note: NotRequired[Literal[True]]
+    """Only for a note, which stays until it is resolved."""
     interruptible: NotRequired[Literal[False]]
     """Only where the caller's voice must not interrupt it."""
 
@@ -65,7 +67,7 @@ class Reminder(msgspec.Struct, frozen=True):
     text: str
     created_at: float
     at: float
-    """Its next time; 0 when there is none after the one that is due."""
+    """Its next time; 0 when there is none, or none after the one that is due."""
     zone: str = ""
     """The IANA name of its user's time zone; empty when unknown."""
     series: Series | None = None
@@ -81,6 +83,14 @@ class Reminder(msgspec.Struct, frozen=True):
     """When one of its times was last delivered."""
     interruptible: bool = True
     """False when the caller's voice must not interrupt the reply that speaks it."""
+    note: bool = False
+    """Whether it stays, once it was told, until its user resolves it."""
+    touched: float = 0.0
+    """When a note was last made, snoozed or told."""
+    resolved: float = 0.0
+    """When a note was resolved."""
+    until: float = 0.0
+    """When a note without a time is deleted."""
     format: Format = FORMAT
 
     def __repr__(self) -> str:  # without the user's words
@@ -93,8 +103,9 @@ class Reminder(msgspec.Struct, frozen=True):
 
     @property
     def wakes_at(self) -> float:
-        """When the scheduler has to look at it next."""
-        return min(time for time in (self.at, self.again if self.due else 0) if time)
+        """When the scheduler has to look at it next; 0: never."""
+        times = [time for time in (self.at, self.again if self.due else 0) if time]
+        return min(times) if times else self.until
 
     def to_json(self) -> ReminderJson:
         """Return what its user, the page and the model see of it."""
@@ -108,6 +119,8 @@ class Reminder(msgspec.Struct, frozen=True):
             "next": iso(self.at, self.zone) if self.due and self.at else None,
             "tries": self.tries,
         }
+        if self.note:
+            shown["note"] = True
         if not self.interruptible:
             shown["interruptible"] = False
         return shown
@@ -132,7 +145,8 @@ def begun(reminder: Reminder, now: float, *, keep_s: float, lease_s: float) -> R
         return None
     if reminder.due and reminder.again <= now:
         reminder = replace(reminder, again=now + lease_s)
-    return reminder if reminder.due or reminder.at else None
+    stays = reminder.note and not 0 < reminder.until <= now
+    return reminder if reminder.due or reminder.at or stays else None
 
 
 def tried(reminder: Reminder, now: float, *, on_call: bool) -> Reminder:
@@ -145,9 +159,9 @@ def delivered(reminder: Reminder, notice_id: str, now: float) -> Reminder | None
     """Return the reminder after that notice was delivered, None when it is done; an older notice changes nothing."""
     if not reminder.due or reminder.notice_id != notice_id:
         return reminder
-    if not reminder.at:
+    if not reminder.at and not reminder.note:
         return None
-    return replace(reminder, due=0.0, tries=0, again=0.0, missed=0, told_at=now)
+    return replace(reminder, due=0.0, tries=0, again=0.0, missed=0, told_at=now, touched=now)
 
 
 def iso(at: float, zone: str) -> str | None:

@@ -49,16 +49,17 @@ class ReminderRepository(RedisStore):
         """Keep a reminder and return it; one of the same id stays and is returned instead. Raises `TooMany`."""
         key = _records(reminder.owner)
 
-        async def read(pipe: Pipe) -> tuple[bytes | None, int]:
-            return await pipe.hget(key, reminder.id), await pipe.hlen(key)
+        async def read(pipe: Pipe) -> dict[bytes, bytes]:
+            records: dict[bytes, bytes] = await pipe.hgetall(key)
+            return records
 
-        def write(pipe: Pipe, found: tuple[bytes | None, int]) -> Reminder:
-            there, count = found
-            if there is not None:
+        def write(pipe: Pipe, records: dict[bytes, bytes]) -> Reminder:
+            if there := records.get(reminder.id.encode()):
                 return _decode(there)
-            if count >= self._per_user:
+            known = decode_all("reminder", records.values(), _decoder.decode)
+            if sum(not each.resolved for each in known) >= self._per_user:
                 raise TooMany(
-                    f"There are already {self._per_user} reminders.",
+                    f"There are already {self._per_user} reminders and notes.",
                     retry_after_s=BUSY_S,
                     hint="Cancel some that are no longer needed.",
                 )
@@ -68,7 +69,7 @@ class ReminderRepository(RedisStore):
         return await self._client.transact(key, read=read, write=write)
 
     async def all_of(self, owner: str) -> list[Reminder]:
-        """Return all of a user's reminders, the next one first."""
+        """Return all of a user's reminders and notes, the next one first."""
         raw = await self._client.call(lambda redis: redis.hvals(_records(owner)))
         reminders = decode_all("reminder", raw, _decoder.decode)
         return sorted(reminders, key=lambda reminder: reminder.due or reminder.at)
@@ -131,8 +132,12 @@ class ReminderRepository(RedisStore):
 
 
 def _write(pipe: Pipe, reminder: Reminder) -> None:
+    """Queue the record and its place in the schedule."""
     pipe.hset(_records(reminder.owner), reminder.id, msgspec.json.encode(reminder))
-    pipe.zadd(DUE, {_member(reminder.owner, reminder.id): reminder.wakes_at})
+    if reminder.wakes_at:
+        pipe.zadd(DUE, {_member(reminder.owner, reminder.id): reminder.wakes_at})
+    else:
+        pipe.zrem(DUE, _member(reminder.owner, reminder.id))
 
 
 def _decode(raw: bytes) -> Reminder:

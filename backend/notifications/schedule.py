@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta, tzinfo
+from datetime import UTC, datetime, time, timedelta, tzinfo
 from itertools import takewhile
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -19,7 +19,7 @@ from dateutil.rrule import rrulestr
 
 from backend.errors import BadMoment, BadRequest
 from backend.language.dates import WEEKDAYS, parse_when, plain
-from backend.language.moments import settled
+from backend.language.moments import Moment, settled
 from backend.language.repeats import WORDS, checked
 
 LATE_S = 5.0
@@ -29,6 +29,9 @@ ONCE = frozenset({"", "none", "once", "never", "no"})
 """What says that it does not repeat."""
 EARLIEST = timedelta(days=10 * 366)
 """How long ago a repeating reminder may have begun: its times are computed one by one from there."""
+MORNING = time(9)
+"""When a note is due whose day alone is named."""
+NOTE_RESTS = timedelta(minutes=30)
 MARGIN = timedelta(days=1, hours=2)
 """How far a clock may be put forward or back at once; Samoa once left out a day."""
 HINT = "Send ISO 8601 with an offset, such as 2026-11-27T15:00+01:00, or say it: in ten minutes, tomorrow at nine."
@@ -69,11 +72,23 @@ def planned(at: str, repeat: str, now: float, zone: ZoneInfo | None) -> tuple[fl
     moment = _moment(at, here, zone)
     if repeat.strip().lower() not in ONCE:
         return _repeating(moment, repeat, now, zone)
-    if moment.timestamp() < now - LATE_S:
-        raise BadRequest("That time has passed.", hint=f"It is {here.isoformat(timespec='seconds')} now.")
-    if moment - here > FARTHEST:
-        raise BadRequest("That is too far ahead.", hint="Set it within ten years.")
-    return moment.timestamp(), None
+    return _to_come(moment, here), None
+
+
+def note_time(due: str, now: float, zone: ZoneInfo | None) -> float:
+    """Return when a note is due: in the morning of a day that is named alone; without a zone it is the time in UTC.
+
+    A note for today whose morning has passed comes in half an hour, since its user has just said it. Raises
+    `BadRequest`.
+    """
+    here = datetime.fromtimestamp(now, zone or UTC)
+    moment = _read(due, here, zone)
+    if not isinstance(moment, datetime):
+        morning = settled(datetime.combine(moment, MORNING), here.tzinfo)
+        moment = max(morning, here + NOTE_RESTS) if moment == here.date() else morning
+    elif moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return _to_come(moment, here)
 
 
 def how_often(at: str) -> tuple[str, str]:
@@ -106,14 +121,26 @@ def anchored(series: Series, at: float) -> Series:
     return series if wall is None else Series(wall.isoformat(), series.rule, series.zone)
 
 
-def _moment(text: str, here: datetime, zone: tzinfo | None) -> datetime:
+def _to_come(moment: datetime, here: datetime) -> float:
+    if moment.timestamp() < here.timestamp() - LATE_S:
+        raise BadRequest("That time has passed.", hint=f"It is {here.isoformat(timespec='seconds')} now.")
+    if moment - here > FARTHEST:
+        raise BadRequest("That is too far ahead.", hint="Set it within ten years.")
+    return moment.timestamp()
+
+
+def _read(text: str, here: datetime, zone: tzinfo | None) -> Moment:
     seconds = re.sub(r"\b(?:an?|one|1) second\b", "1 sec", text.lower())  # else it would be the 2nd of something
     if (ahead := _ahead(plain(seconds), here)) is not None:
         return ahead
     try:
-        moment = parse_when(text, here, zone)
+        return parse_when(text, here, zone)
     except (BadMoment, OverflowError) as error:
         raise BadRequest(str(error) or "There is no such time.", hint=HINT) from None
+
+
+def _moment(text: str, here: datetime, zone: tzinfo | None) -> datetime:
+    moment = _read(text, here, zone)
     if not isinstance(moment, datetime):
         raise BadRequest("The time of day is missing.", hint="Ask at what hour." if zone else HINT)
     if moment.tzinfo is None:

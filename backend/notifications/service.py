@@ -160,16 +160,12 @@ class ReminderService:
 
         Raises `BadRequest`, `TooMany`, `MemoryUnavailable`.
         """
-        zone = zone_named(time_zone) if time_zone else await self._zone_of(owner)
+        zone = await self.zone_of(owner, time_zone)
         now = self.clock()
         first, series = planned(at, repeat, now, zone)
         if reminder_id and not ID.fullmatch(reminder_id):
             raise BadRequest("That id is not valid.", hint="Use at most 64 letters, digits, underscores and dashes.")
-        text = " ".join(text.split())
-        if not text:
-            raise BadRequest("The text is empty.", hint="Say in a few words what to remind of.")
-        if len(text) > self.settings.text_chars:
-            raise BadRequest("The text is too long.", hint=f"At most {self.settings.text_chars} characters.")
+        text = self.one_line(text)
         name = zone.key if zone else ""
         reminder_id = reminder_id or secrets.token_urlsafe(9)
         kept = await self.reminders.add(
@@ -180,8 +176,8 @@ class ReminderService:
         return self._shown(kept)
 
     async def all_of(self, owner: str) -> list[ReminderJson]:
-        """Return all reminders of a user as JSON data, the next one first. Raises `MemoryUnavailable`."""
-        return [self._shown(reminder) for reminder in await self.reminders.all_of(owner)]
+        """Return a user's reminders as JSON data, the next one first, without notes that have no time."""
+        return [self._shown(each) for each in await self.reminders.all_of(owner) if each.due or each.at]
 
     async def cancel(self, owner: str, reminder_id: str) -> ReminderJson | None:
         """Cancel a reminder, also while its notice waits to be spoken; return what it was, None when there is none."""
@@ -203,7 +199,19 @@ class ReminderService:
         """Delete all reminders of that user."""
         await self.reminders.erase(owner)
 
-    async def _zone_of(self, owner: str) -> ZoneInfo | None:
+    def one_line(self, text: str) -> str:
+        """Return what to remind of, on one line. Raises `BadRequest` for nothing, or too much."""
+        line = " ".join(text.split())
+        if not line:
+            raise BadRequest("The text is empty.", hint="Say in a few words what to remind of.")
+        if len(line) > self.settings.text_chars:
+            raise BadRequest("The text is too long.", hint=f"At most {self.settings.text_chars} characters.")
+        return line
+
+    async def zone_of(self, owner: str, named: str = "") -> ZoneInfo | None:
+        """Return the time zone that was named, else the user's own, None when unknown. Raises `BadRequest`."""
+        if named:
+            return zone_named(named)
         warning = "a reminder is set without its user's time zone"
         known = load_profile(self.memory, owner)
         profile = await briefly(known, UserProfile(), within_s=MEMORY_WITHIN_S, warning=warning)

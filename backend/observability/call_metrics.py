@@ -14,9 +14,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from statistics import median
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
-from prometheus_client.metrics_core import CounterMetricFamily, Metric
-from prometheus_client.parser import text_string_to_metric_families
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client.metrics_core import CounterMetricFamily
 from prometheus_client.platform_collector import PlatformCollector
 from prometheus_client.process_collector import ProcessCollector
 from prometheus_client.registry import Collector
@@ -314,29 +313,3 @@ def _middle(values: Iterable[float]) -> Middle:
     """Return the median as the page computes it, and the 95th percentile by nearest rank, of one value at least."""
     ordered = sorted(values)
     return Middle(math.floor(median(ordered) + 0.5), round(ordered[math.ceil(0.95 * len(ordered)) - 1]))
-
-
-def merged(pages: Iterable[tuple[str, str]]) -> str:
-    """Return the metrics of all processes behind one port as one page, each sample with the name of its process.
-
-    Takes pairs of a process and its page in Prometheus's text format. A scrape reaches whichever process the kernel
-    gives it to; without this, every scrape would show another one.
-    """
-    registry = CollectorRegistry()
-    registry.register(_Pages(list(pages)))
-    return generate_latest(registry).decode()
-
-
-@dataclass(eq=False)
-class _Pages(Collector):
-    """Pages of several processes, each family once with the samples of all."""
-
-    pages: list[tuple[str, str]]
-
-    def collect(self) -> Iterator[Metric]:
-        families: dict[str, Metric] = {}
-        for process, page in self.pages:
-            for family in text_string_to_metric_families(page):
-                whole = families.setdefault(family.name, Metric(family.name, family.documentation, family.type))
-                whole.samples += [one._replace(labels=one.labels | {"process": process}) for one in family.samples]
-        yield from families.values()

@@ -50,17 +50,17 @@ def voice_of(settings: Settings, model: str) -> Voice:
     """Return the voice asked for, of that model."""
     return Voice(
         model,
-        settings.realtime_voice,
-        settings.transcript_model,
-        effort=settings.realtime_effort,
-        prompt=settings.realtime_prompt,
-        prompt_version=settings.realtime_prompt_version,
-        retention_ratio=settings.realtime_retention_ratio,
-        context_tokens=settings.realtime_context_tokens,
-        noise_reduction=settings.realtime_noise_reduction,
-        language=settings.realtime_language,
-        speed=settings.realtime_speed,
-        mcp_servers=read_servers(settings.realtime_mcp_file) if settings.realtime_mcp_file else (),
+        settings.realtime.voice,
+        settings.provider.transcript_model,
+        effort=settings.realtime.effort,
+        prompt=settings.realtime.prompt,
+        prompt_version=settings.realtime.prompt_version,
+        retention_ratio=settings.realtime.retention_ratio,
+        context_tokens=settings.realtime.context_tokens,
+        noise_reduction=settings.realtime.noise_reduction,
+        language=settings.realtime.language,
+        speed=settings.realtime.speed,
+        mcp_servers=read_servers(settings.realtime.mcp_file) if settings.realtime.mcp_file else (),
     )
 
 

@@ -1,17 +1,20 @@
 """Handles to sessions, wherever their calls live: in this process, or in another one that shares the load with it.
 
 Routes hold a `SessionHandle` and never ask where. One process by itself has a `SessionLocator`; several have a
-`Cluster` (`cluster/`), which answers for its own sessions in the same way and asks the others for theirs.
+locator of an extension's, which answers for its own sessions in the same way and asks the others for theirs.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, aclosing
+from dataclasses import dataclass
 from typing import Protocol, TypedDict
 
 from backend.errors import BadRequest
+from backend.observability.call_metrics import CallMetrics
 from backend.sessions.event_log import LoggedEvent
+from backend.sessions.offers import AcceptOffer
 from backend.sessions.registry import SessionRegistry, no_session
 from backend.sessions.session import Session, SessionDescription, SessionRequest, SessionState
 from backend.sessions.sideband import LocalSideband, Send, SharedProtocol, Sideband
@@ -136,7 +139,7 @@ class LocalHandle(SessionHandle):
 
 
 class SessionLocator:
-    """Finds sessions: this one those of a process that serves alone, a `Cluster` those of all processes."""
+    """Finds sessions: this one those of a process that serves alone, that of an extension those of all processes."""
 
     def __init__(self, sessions: SessionRegistry) -> None:
         self._sessions = sessions
@@ -177,3 +180,18 @@ class SessionLocator:
 def session_here(handle: SessionHandle) -> Session | None:
     """Return the session itself, if it lives in this process."""
     return handle.session if isinstance(handle, LocalHandle) else None
+
+
+@dataclass(frozen=True, slots=True)
+class CallsHere:
+    """The calls of this process, for who finds those of others."""
+
+    registry: SessionRegistry
+    accept_offer: AcceptOffer
+    load: Callable[[], tuple[float, bool]]
+    """Returns how busy this process is, 0 to 1, and whether it accepts another call."""
+    metrics: CallMetrics
+
+
+OpenLocator = Callable[[CallsHere], AbstractAsyncContextManager[SessionLocator]]
+"""Opens a locator that finds the sessions of other processes, too."""

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
-from typing import Literal
+from pathlib import Path
+from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, Field, SecretStr, field_validator
+from pydantic import BaseModel, BeforeValidator, Field, SecretStr, field_validator, model_validator
+from pydantic_settings import NoDecode
 
-from backend.settings.network import LOOPBACK, split
+from backend.settings.network import LOOPBACK, Origins, as_list, split
+from backend.settings.plugin import PluginSettings
 
 AccessMode = Literal["open", "key", "oidc"]
 """`open`: everyone; `key`: programs with a token that one of API_KEYS signed; `oidc`: users who have signed in."""
@@ -61,3 +64,48 @@ class OidcSettings(BaseModel):
         if value and not re.fullmatch(r"[^=\s]+=.+", value):
             raise ValueError("must be name=value, e.g. groups=voice-admins")
         return value
+
+
+class AccessSettings(PluginSettings):
+    """Who is admitted, and the secrets that prove it."""
+
+    access: Annotated[list[AccessMode], NoDecode, BeforeValidator(as_list), Field(min_length=1)] = Field(
+        ["open"], description="Who is admitted: open (everyone), key (see API_KEYS), oidc; several, comma-separated."
+    )
+    access_open_anywhere: bool = Field(
+        False, description="Let ACCESS=open listen beyond loopback although keys or other credentials are set."
+    )
+    allowed_origins: Origins = Field(
+        [], description="Extra browser origins, comma-separated; our own is always allowed."
+    )
+    api_keys: SecretStr | None = Field(
+        None, description="Keys that sign tokens (ACCESS=key), id:secret, comma-separated; id:file:PATH: a public key."
+    )
+    oidc: OidcSettings = Field(default_factory=OidcSettings)  # type: ignore[arg-type]
+    secret_key: SecretStr | None = Field(
+        None,
+        description="Keys of cookies and tokens, comma-separated, the first signs; unset: made in DATA_DIR.",
+    )
+    admin_token: SecretStr | None = Field(
+        None, min_length=16, description="Token that opens /admin, 16 characters or more; unset: no admin page."
+    )
+    security_log: Path | None = Field(
+        None, description="File of the security log, one line of JSON for each event; unset: standard output."
+    )
+    identify_by_fingerprint: bool = Field(
+        False, description="For demonstrations: a browser fingerprint restores the data of a lost cookie."
+    )
+
+    @field_validator("api_keys")
+    @classmethod
+    def _api_keys(cls, value: SecretStr | None) -> SecretStr | None:
+        key_pairs(value)
+        return value
+
+    @model_validator(mode="after")
+    def _complete(self) -> Self:
+        if "key" in self.access and not self.api_keys:
+            raise ValueError("ACCESS=key needs API_KEYS: the keys that sign the tokens")
+        if "oidc" in self.access and not (self.oidc.issuer and self.oidc.client_id):
+            raise ValueError("ACCESS=oidc needs OIDC__ISSUER and OIDC__CLIENT_ID: the provider, and our name there")
+        return self

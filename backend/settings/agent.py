@@ -1,10 +1,15 @@
-"""Settings of a turn: its steps (`PIPELINE__…`), their choice of tools (`ROUTER__…`), reasoners (`REASONING__…`)."""
+"""Settings of Thinkers and tools, of the steps around a turn (`PIPELINE__…`), the router, and the reasoners."""
 
 from __future__ import annotations
 
-from typing import Literal
+from pathlib import Path
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, Field, SecretStr
+from pydantic import BaseModel, BeforeValidator, Field, SecretStr, field_validator
+from pydantic_settings import NoDecode
+
+from backend.settings.network import Names, as_list
+from backend.settings.plugin import PluginSettings
 
 
 class PipelineSettings(BaseModel):
@@ -60,3 +65,26 @@ class ReasoningSettings(BaseModel):
     def allowed_tools(self) -> tuple[str, ...]:
         """Return the names in `tools`."""
         return tuple(name for part in self.tools.split(",") if (name := part.strip()))
+
+
+class AgentSettings(PluginSettings):
+    """The Thinkers, tools and steps that are offered, and the files they come from."""
+
+    thinkers: Names = Field([], description="The Thinkers that are offered, by domain, comma-separated; empty: all.")
+    tools: Names = Field(
+        [], description="The tools that are offered, comma-separated; empty: all. Other servers' are not among them."
+    )
+    plugin_folders: Annotated[list[Path], NoDecode, BeforeValidator(as_list)] = Field(
+        [], description="Folders with further Thinker and tool files, comma-separated."
+    )
+    reload: bool = Field(False, description="Load plugins again when a file of theirs changes; for development.")
+    router: RouterSettings = Field(default_factory=RouterSettings)  # type: ignore[arg-type]
+    pipeline: PipelineSettings = Field(default_factory=PipelineSettings)  # type: ignore[arg-type]
+    reasoning: ReasoningSettings = Field(default_factory=ReasoningSettings)  # type: ignore[arg-type]
+
+    @field_validator("plugin_folders")
+    @classmethod
+    def _folders(cls, value: list[Path]) -> list[Path]:
+        if missing := [str(folder) for folder in value if not folder.is_dir()]:
+            raise ValueError(f"must name folders that exist, comma-separated; {', '.join(missing)} does not")
+        return value

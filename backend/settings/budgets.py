@@ -9,6 +9,8 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 from pydantic_settings import NoDecode
 
+from backend.settings.plugin import PluginSettings
+
 TOKENS = "Model tokens a day of"
 MINUTES = "Minutes of voice calls a day of"
 TASKS = "Background tasks a day of"
@@ -69,7 +71,7 @@ class ModelPrice(BaseModel):
         return round(tokens_in * self.input_usd_per_million_tokens + tokens_out * self.output_usd_per_million_tokens)
 
 
-class BudgetSettings(BaseModel):
+class BudgetSettings(PluginSettings, env_prefix="BUDGETS__"):
     """The budgets of a day, the limits at once, and when a caller counts as proven."""
 
     user: UserBudget = Field(default_factory=UserBudget)  # type: ignore[arg-type]

@@ -10,6 +10,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator, model_validator
 
 from backend.settings.network import split
+from backend.settings.plugin import PluginSettings
 
 SERVER_NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
 NAME_LIMIT = 20
@@ -52,7 +53,7 @@ class McpServerEntry(BaseModel):
         return self
 
 
-class McpSettings(BaseModel):
+class McpSettings(PluginSettings, env_prefix="MCP__"):
     """How our tools are served, and whose tools are used. Tokens of API keys open the endpoints."""
 
     allowed_hosts: str = Field(

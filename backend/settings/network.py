@@ -44,14 +44,22 @@ def _origins(value: list[str]) -> list[str]:
     return origins
 
 
-def _list(value: Any) -> Any:
+def _http_address(value: str) -> str:
+    if not re.match(r"https?://[^/\s]+", value):
+        raise ValueError("must start with http:// or https:// and name a host, e.g. https://us.api.openai.com/v1")
+    return value.rstrip("/")
+
+
+def as_list(value: Any) -> Any:
+    """Return the parts of a text with commas; anything else as it is."""
     return split(value) if isinstance(value, str) else value
 
 
 LOOPBACK = r"http://(?:localhost|127\.0\.0\.1|\[::1\])(?::\d+)?(?:/|$)"
 """An address of this machine."""
 
-Names = Annotated[list[str], NoDecode, BeforeValidator(_list)]
+Names = Annotated[list[str], NoDecode, BeforeValidator(as_list)]
+HttpAddress = Annotated[str, AfterValidator(_http_address)]
 PortRange = Annotated[tuple[int, int] | None, NoDecode, BeforeValidator(port_range)]
 Networks = Annotated[Names, AfterValidator(_networks)]
 HostNames = Annotated[Names, AfterValidator(_hosts)]

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, Field, SecretStr
+from pydantic import Field, SecretStr
+
+from backend.settings.plugin import PluginSettings
 
 
-class NotificationSettings(BaseModel):
+class NotificationSettings(PluginSettings, env_prefix="NOTIFICATIONS__"):
     """Delivery of reminders, their limits, and where they go when their user is away."""
 
     deliver: Literal["on_time", "when_asked"] = Field(

@@ -1,4 +1,4 @@
-"""The settings of extensions and plugins: typed, read from the environment and `.env` like the server's own.
+"""A group of settings, read from the environment and from `.env`: the server's own, an extension's, a plugin's.
 
     class MoonSettings(PluginSettings, env_prefix="MOON__"):
         api_key: SecretStr = Field(SecretStr(""), description="A key of the moon's service.")
@@ -9,21 +9,25 @@ A tool or a step has them injected by their type; a Thinker asks `plugin_setting
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
+from pathlib import Path
 from types import MappingProxyType, ModuleType
 from typing import Any, TypeVar
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from backend.errors import BadPlugin, SettingsError
 
 
 class PluginSettings(BaseSettings):
-    """The settings of an extension or a plugin. A subclass names its prefix, in capitals and ending with `__`."""
+    """A group of settings. Extensions and plugins name a prefix of their own, in capitals and ending with `__`."""
 
-    model_config = SettingsConfigDict(env_file=".env", extra="ignore", env_ignore_empty=True, validate_default=True)
+    model_config = SettingsConfigDict(
+        env_file=".env", env_nested_delimiter="__", extra="ignore", env_ignore_empty=True, validate_default=True
+    )
 
     @classmethod
     def prefix(cls) -> str:
@@ -31,9 +35,18 @@ class PluginSettings(BaseSettings):
         return str(cls.model_config.get("env_prefix", ""))
 
     @classmethod
-    def names(cls) -> list[str]:
-        """Return the names of its variables."""
-        return [f"{cls.prefix()}{name.upper()}" for name in cls.model_fields]
+    def variables(cls) -> list[tuple[str, FieldInfo]]:
+        """Return the names of its variables, each with its field."""
+        return list(_variables(cls, cls.prefix()))
+
+
+def _variables(model: type[BaseModel], prefix: str) -> Iterator[tuple[str, FieldInfo]]:
+    """Yield the variables of `model`; those of a nested one come as PREFIX__NAME."""
+    for name, field in model.model_fields.items():
+        if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
+            yield from _variables(field.annotation, f"{prefix}{name.upper()}__")
+        else:
+            yield f"{prefix}{name.upper()}", field
 
 
 S = TypeVar("S", bound=PluginSettings)
@@ -45,16 +58,36 @@ def plugin_settings(kind: type[S]) -> S:
     return read_settings(kind)
 
 
-def read_settings(kind: type[S], given: Mapping[str, Any] = MappingProxyType({})) -> S:
-    """Read the settings of `kind`; what is `given`, by field, wins. Raises `SettingsError`, naming the variables."""
+def read_settings(
+    kind: type[S], given: Mapping[str, Any] = MappingProxyType({}), env_file: Path | None = Path(".env")
+) -> S:
+    """Read the settings of `kind`; what is `given` wins. Raises `SettingsError`, naming the variables."""
     try:
-        return kind(**given)
+        return read_group(kind, given, env_file)
     except ValidationError as error:
-        faults = [
-            f"{kind.prefix()}{'__'.join(map(str, each['loc'])).upper()}: {each['msg'].removeprefix('Value error, ')}"
-            for each in error.errors(include_input=False)
-        ]
-        raise SettingsError("; ".join(faults), hint="Correct it in the environment or in .env.") from None
+        hint = "Correct it in the environment or in .env."
+        raise SettingsError("; ".join(faults_in(kind, error)), hint=hint) from None
+
+
+def read_group(kind: type[S], given: Mapping[str, Any], env_file: Path | None) -> S:
+    """Read the settings of `kind`. What is `given` wins, by variable or by group: `vad__engine`, `vad={"engine": …}`.
+
+    Raises `ValidationError`.
+    """
+    prefix = kind.prefix().lower()
+    values = {name: given[prefix + name] for name in kind.model_fields if prefix + name in given}
+    together = given.get(prefix.removesuffix("__"), {}) if prefix.endswith("__") else {}
+    options: dict[str, Any] = {"_env_file": env_file, **values, **together}
+    return kind(**options)
+
+
+def faults_in(kind: type[PluginSettings], error: ValidationError) -> list[str]:
+    """Return a sentence for each fault, with the variable where there is one. They repeat no value."""
+    sentences = []
+    for fault in error.errors(include_input=False):
+        name = kind.prefix() + "__".join(map(str, fault["loc"])).upper() if fault["loc"] else ""
+        sentences.append(": ".join(filter(None, (name, fault["msg"].removeprefix("Value error, ")))))
+    return sentences
 
 
 def settings_in(module: ModuleType, taken: frozenset[str]) -> list[type[PluginSettings]]:

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, Field, model_validator
+from pydantic import Field, model_validator
+
+from backend.settings.plugin import PluginSettings
+
+DAY_S = 86_400
 
 
-class BackgroundSettings(BaseModel):
+class BackgroundSettings(PluginSettings, env_prefix="BACKGROUND__"):
     """The worker of background tasks, its limits, and how long tasks may take."""
 
     worker: Literal["inline", "off"] = Field(
@@ -28,6 +32,11 @@ class BackgroundSettings(BaseModel):
     )
     keep_days: float = Field(7, gt=0, description="Days a task and its model calls are kept after its last change.")
 
+    @property
+    def keep_s(self) -> int:
+        """Return the seconds a task is kept after its last change."""
+        return round(self.keep_days * DAY_S)
+
     @model_validator(mode="after")
     def _soft_before_hard(self) -> BackgroundSettings:
         if self.soft_limit_s > self.hard_limit_s:
@@ -35,7 +44,7 @@ class BackgroundSettings(BaseModel):
         return self
 
 
-class CoordinatorSettings(BaseModel):
+class CoordinatorSettings(PluginSettings, env_prefix="COORDINATOR__"):
     """The times at which the coordinator thinks about a user, and what it is shown."""
 
     enabled: bool = Field(True, description="false: results are delivered as they are, and nothing is thought about.")

@@ -6,14 +6,13 @@ A misspelled name gets the nearest setting, `SESION_CAP` for one, and a former n
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from dotenv import dotenv_values
-from pydantic import BaseModel
 
 from backend.settings.plugin import PluginSettings
-from backend.settings.settings import Settings
+from backend.settings.settings import groups
 
 ALIKE, ALIKE_IN_FILE = 0.88, 0.75
 """How much alike a variable and a setting must be, of 1, for the one to be a slip for the other."""
@@ -41,8 +40,8 @@ def unknown_settings(
 
     Of the environment only those are named that are very much like a setting: it has many variables of others.
     """
-    known = frozenset(_names(Settings)) | BESIDES | {name for each in plugins for name in each.names()}
-    groups = tuple({name.partition("__")[0] + "__" for name in known if "__" in name})
+    known = BESIDES | {name for each in (*groups().values(), *plugins) for name, _ in each.variables()}
+    grouped = tuple({name.partition("__")[0] + "__" for name in known if "__" in name})
     ours = {name.upper() for name in _in_file(env_file)}
     sentences = []
     for name in sorted(ours | {name.upper() for name in environment}):
@@ -51,7 +50,7 @@ def unknown_settings(
         if name in FORMER:
             sentences.append(_former(name))
             continue
-        of_group = name.startswith(groups)
+        of_group = name.startswith(grouped)
         near = difflib.get_close_matches(name, known, 1, ALIKE_IN_FILE if of_group or name in ours else ALIKE)
         if near or of_group:
             sentences.append(f"{name} is not a setting." + (f" Did you mean {near[0]}?" if near else ""))
@@ -63,17 +62,10 @@ def _former(name: str) -> str:
     return f"{name} is not a setting any more. " + (f"Set {successor} instead." if successor else "Remove it.")
 
 
-def groups_of_settings() -> frozenset[str]:
-    """Return the prefixes of the server's own settings, e.g. `VAD__`."""
-    return frozenset(name.partition("__")[0] + "__" for name in _names(Settings) if "__" in name)
-
-
-def _names(model: type[BaseModel], prefix: str = "") -> Iterator[str]:
-    for name, field in model.model_fields.items():
-        if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
-            yield from _names(field.annotation, f"{prefix}{name.upper()}__")
-        else:
-            yield f"{prefix}{name.upper()}"
+def prefixes() -> frozenset[str]:
+    """Return what the server's own grouped settings begin with, e.g. `VAD__`."""
+    names = (name for each in groups().values() for name, _ in each.variables())
+    return frozenset(name.partition("__")[0] + "__" for name in names if "__" in name)
 
 
 def _in_file(path: Path) -> Iterable[str]:

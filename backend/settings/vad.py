@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import Any, Literal, Self
 
-from pydantic import BaseModel, Field, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
+
+from backend.settings.plugin import PluginSettings
 
 SCORED_HZ = 16000
 """Samples per second that both detectors score."""
 
 
-class VadSettings(BaseModel):
+class VadSettings(PluginSettings, env_prefix="VAD__"):
     """The detector, and how its scores become the beginning and end of an utterance."""
 
     enabled: bool = Field(True, description="Detect turns locally; false leaves it to the provider's semantic_vad.")

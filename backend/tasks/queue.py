@@ -93,10 +93,7 @@ class DocketQueue:
         await self._client.call(lambda _: self.docket.cancel(task_id))
 
     async def delete_unreadable(self) -> None:
-        """Delete the messages that cannot be decoded: each would end the library's worker again and again.
-
-        The task that one names is enqueued again, as an earlier build may have written it in a format of its own.
-        """
+        """Delete the messages that cannot be decoded: each would end the library's worker again and again."""
         from docket import Execution
 
         async def delete() -> None:
@@ -109,8 +106,6 @@ class DocketQueue:
                         skip_record("queue message", error)
                         await redis.xack(stream, self.docket.worker_group_name, id_)
                         await redis.xdel(stream, id_)
-                        if task_id := message.get(b"key", b"").decode(errors="replace"):
-                            await self.docket.replace(FUNCTION, when=datetime.now(UTC), key=task_id)(task_id)
 
         await self._client.call(lambda _: delete())
 

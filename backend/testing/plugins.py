@@ -74,7 +74,7 @@ async def run_thinker(
     declared = thinker_of(thinker)
     toolbox = Registry([_declared(function, "tool", Tool) for function in tools], world.known)
     pipeline = Pipeline([_declared(function, "step", MiddlewareStep) for function in steps], world.known)
-    agent = Agent(model, toolbox, world.settings.thinker_model, clock=world.clock)
+    agent = Agent(model, toolbox, world.settings.models.thinker_model, clock=world.clock)
     dependencies = ThinkerDependencies(agent, toolbox, world.memory, world.settings, pipeline, clock=world.clock)
     thinkers = ThinkerRegistry([declared], dependencies)
     question = Question(declared.manifest.domain, query, "test", world.user_id, rights=world.rights)

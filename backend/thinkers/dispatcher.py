@@ -160,7 +160,7 @@ class ThinkerDispatcher:
     def deadline_s(self, question: Question) -> float:
         """Return the seconds a question's Thinker has; the user's mode may shorten them. Raises `BadRequest`."""
         dependencies = self.registry.dependencies
-        own = self.registry.manifest_of(question.domain).deadline_s or dependencies.settings.thinker_deadline_s
+        own = self.registry.manifest_of(question.domain).deadline_s or dependencies.settings.turns.thinker_deadline_s
         limit = dependencies.mode_of(question).limits.thinker_deadline_s
         return min(own, limit) if limit else own
 

@@ -79,7 +79,7 @@ async def think(run: ThinkerRun) -> Answer:
 
     task = ReasoningRequest(
         run.question.query,
-        run.dependencies.settings.reasoning.voice_strategy,
+        run.dependencies.settings.agent.reasoning.voice_strategy,
         run.context,
         run.question.source_mode,
         tools=run.manifest.tools,

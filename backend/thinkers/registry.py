@@ -101,7 +101,7 @@ class ThinkerRegistry:
         replaced = {one.manifest.domain for one in plugins if one.manifest.replaces}
         kept_own = (one for one in own if one.manifest.domain not in replaced)
         found = _with_additions([*kept_own, *plugins], _additions(further, dependencies.toolbox))
-        wanted = dependencies.settings.thinkers
+        wanted = dependencies.settings.agent.thinkers
         check_names("THINKERS", wanted, (one.manifest.domain for one in found))
         kept = [one for one in found if not wanted or one.manifest.domain in wanted]
         return cls([one for one in kept if _can_serve(one.manifest, dependencies.toolbox)], dependencies, without_model)

@@ -278,7 +278,7 @@ def _quoted(findings: Findings) -> str:
 
 async def _delay(run: ThinkerRun) -> None:
     """Wait, for demonstrations, until the set number of seconds has passed, and show progress meanwhile."""
-    until = run.began + run.dependencies.settings.research_delay_s
+    until = run.began + run.dependencies.settings.services.research_delay_s
     while (left := until - time.perf_counter()) > 0 and not run.checkpoints.hurried:
         run.progress(f"comparing the sources, {round(left)} seconds to go")
         await asyncio.sleep(min(left, DELAY_STEP_S))

@@ -70,7 +70,7 @@ class ThinkerDependencies:
     def model_name(self, tier: str, mode: Mode) -> str:
         """Return the configured model of a tier, or the one the mode names instead."""
         wanted = mode.model or tier
-        models = {"fast": self.settings.thinker_model, "advanced": self.settings.thinker_model_advanced}
+        models = {"fast": self.settings.models.thinker_model, "advanced": self.settings.models.thinker_model_advanced}
         return models.get(wanted, wanted)
 
 

@@ -139,7 +139,7 @@ class _Forecast(ServiceAnswer):
 async def _find_place(http: AsyncClient, settings: Settings, location: str) -> Place:
     for name, qualifiers in readings(location):
         params = {"name": name, "count": 10, "language": "en", "format": "json"}
-        found = await fetch_answer(http, SERVICE, settings.open_meteo_geocoding_url, _Places, params)
+        found = await fetch_answer(http, SERVICE, settings.services.open_meteo_geocoding_url, _Places, params)
         if place := best_match(found.results, qualifiers):
             return place
     raise refused(f"No place called {location!r} was found. Ask the user which place is meant.")
@@ -167,7 +167,7 @@ async def _forecast(http: AsyncClient, settings: Settings, place: Place, unit: s
         "timezone": "auto",
         "forecast_days": days,
     }
-    return await fetch_answer(http, SERVICE, settings.open_meteo_forecast_url, _Forecast, params)
+    return await fetch_answer(http, SERVICE, settings.services.open_meteo_forecast_url, _Forecast, params)
 
 
 def _unit_for(unit: str, country: str) -> Literal["celsius", "fahrenheit"]:

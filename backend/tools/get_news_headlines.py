@@ -60,12 +60,12 @@ async def get_news_headlines(
     count: Annotated[int, Field(ge=1, le=5, description="How many headlines.")] = 3,
 ) -> Result:
     """Return an empty list when there is no news of a topic, and a labelled sample without a key or a service."""
-    if settings.newsapi_api_key is None:
+    if settings.services.newsapi_api_key is None:
         return _sample(topic or category or "general", count, "no NEWSAPI_API_KEY is set.")
     path, params = _request(topic, category, count, clock)
-    headers = {"X-Api-Key": settings.newsapi_api_key.get_secret_value()}
+    headers = {"X-Api-Key": settings.services.newsapi_api_key.get_secret_value()}
     try:
-        url = settings.newsapi_url.rstrip("/") + path
+        url = settings.services.newsapi_url.rstrip("/") + path
         headlines = _headlines((await fetch_answer(http, SERVICE, url, _Articles, params, headers)).articles)[:count]
     except ServiceUnreachable as error:
         return _sample(topic or category or "general", count, str(error))

@@ -89,9 +89,9 @@ async def _watched(http: AsyncClient, settings: Settings, symbol: str) -> Result
 
 
 async def _price(http: AsyncClient, settings: Settings, symbol: str) -> Result:
-    if settings.finnhub_api_key is None:
+    if settings.services.finnhub_api_key is None:
         return _sample(symbol, "no FINNHUB_API_KEY is set.")
-    finnhub = _Finnhub(http, settings.finnhub_url, settings.finnhub_api_key.get_secret_value())
+    finnhub = _Finnhub(http, settings.services.finnhub_url, settings.services.finnhub_api_key.get_secret_value())
     try:
         return await _look_up(finnhub, symbol)
     except ServiceUnreachable as error:

@@ -63,7 +63,7 @@ def _citation(section: Section) -> Citation:
 
 def kb_path(settings: Settings) -> Path:
     """Return the path of the index."""
-    return settings.data_dir / "kb.sqlite3"
+    return settings.memory.data_dir / "kb.sqlite3"
 
 
 @dataclass(frozen=True, slots=True)

@@ -94,10 +94,10 @@ class _Pubmed:
 
     def __init__(self, http: AsyncClient, settings: Settings) -> None:
         self._http = http
-        self._url = settings.ncbi_url.rstrip("/")
+        self._url = settings.services.ncbi_url.rstrip("/")
         self._params = {"db": "pubmed", "tool": "responder-thinker"}
-        if settings.ncbi_api_key:
-            self._params["api_key"] = settings.ncbi_api_key.get_secret_value()
+        if settings.services.ncbi_api_key:
+            self._params["api_key"] = settings.services.ncbi_api_key.get_secret_value()
 
     async def ids(self, term: str, count: int) -> list[str]:
         return (await self._get("esearch", _Search, term=term, retmax=str(count), sort="relevance")).ids

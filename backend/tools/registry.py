@@ -109,7 +109,7 @@ def discover(
             if settings is not None and tool.tier_for is not None:
                 tool = replace(tool, tier=tool.tier_for(settings), tier_for=None)
             found[tool.name] = tool
-    wanted = settings.tools if settings is not None else []
+    wanted = settings.agent.tools if settings is not None else []
     check_names("TOOLS", wanted, files)
     offered = [tool for tool in found.values() if not wanted or not set(wanted).isdisjoint(tool.names)]
     left_out = frozenset(name for tool in found.values() if tool not in offered for name in tool.names)

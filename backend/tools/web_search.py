@@ -36,14 +36,14 @@ async def web_search(
 ) -> Result:
     """Raise `ToolFailed` when no provider is set up, `ServiceUnreachable` when it gives no usable answer."""
     params: dict[str, str | int]
-    if settings.searxng_url:
+    if settings.services.searxng_url:
         params = {"q": query, "format": "json", "safesearch": 1}
-        url = f"{settings.searxng_url.rstrip('/')}/search"
+        url = f"{settings.services.searxng_url.rstrip('/')}/search"
         found = (await fetch_answer(http, SERVICE, url, _Pages, params)).results
-    elif settings.brave_api_key:
+    elif settings.services.brave_api_key:
         params = {"q": query, "count": count, "safesearch": "moderate"}
-        headers = {"X-Subscription-Token": settings.brave_api_key.get_secret_value()}
-        url = f"{settings.brave_url.rstrip('/')}/web/search"
+        headers = {"X-Subscription-Token": settings.services.brave_api_key.get_secret_value()}
+        url = f"{settings.services.brave_url.rstrip('/')}/web/search"
         found = (await fetch_answer(http, SERVICE, url, _Brave, params, headers)).web.results
     else:
         raise refused("The web cannot be searched: neither SEARXNG_URL nor BRAVE_API_KEY is set.")

@@ -29,7 +29,7 @@ def test_cached_tokens_cost_their_own_price_only() -> None:
 
 def test_the_default_model_has_a_price_and_every_model_of_the_table_is_known_to_the_package() -> None:
     named = get_args(get_args(RealtimeSessionCreateRequest.model_fields["model"].annotation)[1])
-    assert load_settings(_env_file=None).realtime_model in load_prices()
+    assert load_settings(_env_file=None).realtime.model in load_prices()
     assert set(load_prices()) <= set(named)
 
 

@@ -18,7 +18,7 @@ from backend.app.extensions import Installed, installed
 from backend.app.no_provider import HINT as NO_PROVIDER_HINT
 from backend.app.no_provider import MESSAGE as NO_PROVIDER
 from backend.errors import SetupError
-from backend.settings.settings import Settings
+from backend.settings.settings import load_settings
 from tests.support.offline_peer import offline_peer
 from tests.support.running_server import running_server
 
@@ -28,9 +28,7 @@ PROVIDER = "http://127.0.0.1:9/v1"
 
 async def endpoints(**settings: Any) -> Endpoints:
     async with AsyncExitStack() as stack:
-        return await open_endpoints(
-            Settings.model_validate({"openai_base_url": PROVIDER, **settings}), stack, installed()
-        )
+        return await open_endpoints(load_settings(**{"openai_base_url": PROVIDER, **settings}), stack, installed())
 
 
 def models_of(chosen: Endpoints) -> dict[str, str]:
@@ -173,6 +171,6 @@ async def test_a_call_more_than_the_local_responder_serves_is_answered_503_with_
 
 async def test_where_nothing_converses_the_server_starts_and_each_call_says_what_to_set() -> None:
     async with AsyncExitStack() as stack:
-        chosen = await open_endpoints(Settings.model_validate({}), stack, Installed())
+        chosen = await open_endpoints(load_settings(), stack, Installed())
         assert "OPENAI_API_KEY" in NO_PROVIDER_HINT
         assert NO_PROVIDER in await chosen.providers.readiness()

@@ -18,8 +18,8 @@ from tests.support import chat_api as api
 
 
 async def test_a_silent_model_is_given_up_after_the_attempts_and_seconds_that_are_set() -> None:
-    settings = load_settings(_env_file=None, model_attempts=2, model_silence_s=0.2, thinker_model="m")
-    settings = settings.model_copy(update={"thinker_model_advanced": "m"})
+    both = {"thinker_model": "m", "thinker_model_advanced": "m"}
+    settings = load_settings(_env_file=None, model_attempts=2, model_silence_s=0.2, **both)
     asked = 0
 
     def never(_request: object) -> Any:

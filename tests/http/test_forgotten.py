@@ -37,7 +37,6 @@ KEPT = {
     "conversation:*",
     "cache:*",
     "memories",  # memory/memories
-    "notes",  # memory/notes
     "notices",  # memory/notices
     "teller",
     "turns",  # memory/turns: which process answers a conversation

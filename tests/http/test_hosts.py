@@ -11,7 +11,7 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
 
 from backend.http.hosts import allowed_hosts, host_name
-from backend.settings.settings import Settings
+from backend.settings.settings import load_settings
 from tests.support.running_server import running_server
 
 TOKEN = "t" * 20
@@ -80,4 +80,4 @@ def test_a_host_is_read_without_its_port(host: str, name: str) -> None:
 
 def test_what_is_configured_is_allowed() -> None:
     given: dict[str, Any] = {"rtc_force_host": "192.0.2.7", "allowed_origins": "https://page.example:8443"}
-    assert allowed_hosts(Settings(**given)) == {"192.0.2.7", "page.example"}
+    assert allowed_hosts(load_settings(**given)) == {"192.0.2.7", "page.example"}

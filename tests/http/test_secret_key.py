@@ -20,8 +20,8 @@ RACER = """
 import sys; from pathlib import Path
 from backend.access.signatures import Signatures
 from backend.access.secret_key import secret_keys
-from backend.settings.settings import Settings
-settings = Settings(_env_file=None, secret_key=None, data_dir=Path(sys.argv[1]))
+from backend.settings.settings import load_settings
+settings = load_settings(_env_file=None, secret_key=None, data_dir=Path(sys.argv[1]))
 print("ready", flush=True); sys.stdin.readline()
 print(secret_keys(settings)[0].decode())
 """

@@ -42,7 +42,7 @@ async def signing(
     settings = settings_with(access=list(access.modes), oidc=oidc)
     memory = FakeMemory()
     async with httpx2.AsyncClient(trust_env=False) as http:
-        services: dict[str, Any] = {"access": access, "provider": OpenIdProvider(settings.oidc, http)}
+        services: dict[str, Any] = {"access": access, "provider": OpenIdProvider(settings.access.oidc, http)}
         services["user_data"] = {"memory": SimpleNamespace(export=memory.everything_of, erase=memory.forget_user)}
         services |= services_with
         options: dict[str, Any] = {"access": list(access.modes), "oidc": oidc}
@@ -236,7 +236,9 @@ async def test_the_request_has_a_challenge_a_state_and_a_nonce(tmp_path: Path, i
 
 async def test_a_token_with_another_nonce_or_for_another_client_is_refused(issuer: str) -> None:
     for client, nonce in (("voice", "another"), ("another", "")):
-        settings = settings_with(oidc={"issuer": issuer, "client_id": CLIENT, "client_secret": "of the tests"}).oidc
+        settings = settings_with(
+            oidc={"issuer": issuer, "client_id": CLIENT, "client_secret": "of the tests"}
+        ).access.oidc
         async with httpx2.AsyncClient(trust_env=False) as http:
             begun = new_sign_in("http://127.0.0.1:9/auth/callback")
             link = await OpenIdProvider(settings, http).begin(begun.redirect_uri, "s" * 8, begun)

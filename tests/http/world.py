@@ -8,15 +8,14 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import Any
 
 import httpx2
 from fastapi import WebSocket
-from redis.asyncio import Redis
 from starlette.websockets import WebSocketDisconnect, WebSocketState
 from websockets.asyncio.client import ClientConnection, connect
 
@@ -29,11 +28,10 @@ from backend.media.playout import OnPlayed
 from backend.middleware.pipeline import NO_STEPS, Pipeline
 from backend.models.embedding import Embedder, NoEmbeddings
 from backend.observability.call_metrics import CallMetrics
-from backend.sessions.cluster.cluster import Cluster
-from backend.sessions.handles import SessionLocator
+from backend.sessions.handles import CallsHere, OpenLocator, SessionLocator
 from backend.sessions.registry import SessionRegistry
 from backend.sessions.session import Session
-from backend.settings.settings import Settings
+from backend.settings.settings import Settings, load_settings
 from backend.storage.memory import Memory
 from backend.storage.turn_claims import TurnClaims
 from backend.tasks.model_call_log import ModelCallLog
@@ -164,11 +162,6 @@ class FakeCall:
             self.hung_up.set_result(reason)
 
 
-class ClusterClients(NamedTuple):
-    redis: Redis
-    waiting: Redis
-
-
 @dataclass
 class World:
     """One running server, and what stands behind it."""
@@ -188,8 +181,6 @@ class World:
     now: list[float] = field(default_factory=lambda: [0.0])
     accepts: bool = True
     """Whether it tells the others that it takes calls."""
-    dies: bool = False
-    """Whether it leaves without a word to the others."""
     page_config: PageConfig = field(
         default_factory=lambda: PageConfig({"name": "fake", "model": "none", "offline": True}, {}, [], [], {})
     )
@@ -236,7 +227,7 @@ async def world(
     heartbeat_s: float = 15,
     page: bool = True,
     server: dict[str, Any] | None = None,
-    link: ClusterClients | None = None,
+    locate: OpenLocator | None = None,
     scenes: Sequence[Any] = (),
     pipeline: Pipeline = NO_STEPS,
     memory: Memory | None = None,
@@ -249,7 +240,7 @@ async def world(
 ) -> AsyncIterator[World]:
     """A server with `settings` (limits off unless given); `accept` may delay or refuse offers.
 
-    With `link` it is one of several that share that Redis.
+    `locate` finds the sessions of other servers, too.
     """
     unlimited: dict[str, Any] = {
         "offers_per_minute": 0,
@@ -264,7 +255,7 @@ async def world(
         (frontend / "index.html").write_text("<!doctype html><title>A page</title>")
         (frontend / "app.js").write_text("export const one = 1;")
     calls: dict[str, FakeCall] = {}
-    registry = SessionRegistry(lambda s, t: _run_call(calls, s, t), cap=here.session_cap, responder="fake")
+    registry = SessionRegistry(lambda s, t: _run_call(calls, s, t), cap=here.limits.session_cap, responder="fake")
     own, model = FakeMemory(), ScriptedModel(*scenes)
     chat = chat_over(here, memory or own, model, pipeline=pipeline, claims=claims)
     made = World("", here, registry, own, CallMetrics(["weather"]), [], calls, model, chat, memory or own)
@@ -276,11 +267,13 @@ async def world(
             await accept(sdp, line)
         return f"answer to {sdp}", line
 
-    cluster = Cluster(link.redis, link.waiting, registry, accept_offer, lambda: (0.5, made.accepts)) if link else None
+    calls_here = CallsHere(registry, accept_offer, lambda: (0.5, made.accepts), made.metrics)
+    locating = locate(calls_here) if locate else nullcontext(SessionLocator(registry))
+    locator = await locating.__aenter__()
     services = services_of(
         settings=here,
         registry=registry,
-        sessions=cluster or SessionLocator(registry),
+        sessions=locator,
         memory=memory or own,
         chat=made.chat,
         embedder=embedder or NoEmbeddings(),
@@ -296,21 +289,18 @@ async def world(
         | (services_with or {}),
     )
     app = build_app(services, installed().joined, heartbeat_s=heartbeat_s, now=lambda: made.now[0])
-    if cluster:
-        await cluster.__aenter__()
     async with serve(app, **server or {}) as made.url:
         try:
             yield made
         finally:
             await registry.close()
             await chat.close()
-            if cluster:
-                await (cluster.stop() if made.dies else cluster.__aexit__())
+            await locating.__aexit__(None, None, None)
 
 
 def settings_with(**values: Any) -> Settings:
     """Settings of these values and the defaults, whatever a `.env` file says."""
-    return Settings(_env_file=None, **values)  # type: ignore[call-arg]
+    return load_settings(_env_file=None, **values)
 
 
 async def place_call(browser: httpx2.AsyncClient, **body: Any) -> dict[str, Any]:

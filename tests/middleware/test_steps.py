@@ -144,7 +144,7 @@ async def test_while_memory_is_down_a_turn_goes_on_without() -> None:
     prepared = await asked(pipeline, "Where is my bike?")
     assert prepared.outputs == {}
     assert {outcome.name: outcome.kind for outcome in prepared.outcomes} == {
-        "due_notes": "nothing",  # none are kept here
+        "due_notes": "nothing",  # nothing waits here
         "memory_search": "failed",
         "speaker_facts": "failed",
     }

@@ -156,18 +156,6 @@ async def test_a_dead_redis_delays_the_deletion_and_does_not_have_it_spoken_agai
             assert await here.dispatcher.waiting("ada") == [] and ear.arrived == []
 
 
-async def test_after_an_outage_the_channel_is_open_again(server: RedisProcess) -> None:
-    async with process(server) as here, process(server) as there:
-        server.kill()
-        server.start()
-
-        async def shown() -> bool:
-            await there.pubsub.publish_page_event("ada", "task", {})
-            return here.pages != []
-
-        await until(shown, within_s=8.0)
-
-
 async def test_page_events_reach_every_process_once(server: RedisProcess) -> None:
     async with process(server) as here, process(server) as there:
         await until(lambda: here.pubsub.is_listening and there.pubsub.is_listening)

@@ -9,7 +9,6 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-import msgspec
 import pytest
 from redis.asyncio import Redis
 
@@ -20,7 +19,7 @@ from backend.notifications.repository import DUE, ReminderRepository, Unreadable
 from backend.runtime.faults import listener_failures, skipped_records
 from backend.settings.notifications import NotificationSettings
 from backend.storage.client import connect
-from backend.storage.pubsub import CHANNEL, PubSub
+from backend.storage.pubsub import PubSub
 from backend.testing.memory import FakeMemory
 from backend.turns.events import NoticeArrived, NoticeWithdrawn
 from tests.support.redis_server import RedisProcess, running_redis
@@ -87,19 +86,6 @@ async def test_notices_that_cannot_be_read_are_skipped_and_counted_and_the_other
     assert "a record of the kind notice cannot be read" in caplog.text
 
 
-async def test_messages_that_cannot_be_read_cost_themselves_and_the_call_gets_the_next(
-    server: RedisProcess,
-) -> None:
-    async with process(server) as here, process(server) as worker:
-        subscription = here.notifications.dispatcher.subscribe("ada", here.on_event)
-        await until(lambda: here.notifications.dispatcher.is_on_call("ada"))
-        for raw in BROKEN:
-            await worker.redis.publish(CHANNEL, raw)
-        await worker.notifications.dispatcher.notify("ada", Notice("n1", "It is done."))
-        await until(lambda: here.arrived == ["It is done."], within_s=2.0)
-        subscription.close()
-
-
 async def test_a_fault_of_one_call_costs_the_other_calls_nothing(server: RedisProcess) -> None:
     async with process(server) as at:
         dispatcher = at.notifications.dispatcher
@@ -156,19 +142,6 @@ async def test_a_reminder_that_cannot_be_read_is_neither_changed_nor_replaced(se
     await repository.erase("ada")
     assert not await redis.exists("user:ada:reminders")
     await redis.aclose()
-
-
-async def test_fields_of_a_newer_version_are_ignored_and_missing_ones_have_defaults(server: RedisProcess) -> None:
-    """The records hold the fields without which no version can do, and one that only a newer version knows."""
-    async with process(server, deliver="when_asked") as at:
-        notice = {"id": "n1", "text": "It is done.", "urgency": "high"}
-        await at.redis.hset("user:ada:notices", "n1", msgspec.json.encode(notice))
-        [found] = await at.notifications.dispatcher.waiting("ada")
-        assert (found.id, found.kind, found.source) == ("n1", "result", "")
-        reminder = {"id": "r1", "owner": "ada", "text": "bread", "created_at": 1.0, "at": 2.0, "color": "red"}
-        await at.redis.hset("user:ada:reminders", "r1", msgspec.json.encode(reminder))
-        [shown] = await at.notifications.reminders.all_of("ada")
-        assert (shown["id"], shown["state"], shown["repeat"], shown["tries"]) == ("r1", "set", "none", 0)
 
 
 async def test_reminders_go_on_after_a_fault_in_the_delivery_of_one(

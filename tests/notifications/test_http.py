@@ -164,13 +164,6 @@ async def test_nobody_sets_reads_or_calls_off_anothers(tmp_path: Path) -> None:
         assert len((await ana.get("/notification/me")).json()["notifications"]) == 1
 
 
-async def test_a_page_of_a_foreign_origin_may_not(tmp_path: Path) -> None:
-    async with server_with_reminders(tmp_path) as at, at.here.browser() as browser:
-        body = {"text": "boo", "at": "in ten minutes"}
-        foreign = await browser.post("/notification", json=body, headers={"origin": "http://elsewhere.example"})
-        assert foreign.status_code == 403
-
-
 async def test_programs_act_for_whom_their_token_says(tmp_path: Path) -> None:
     async with server_with_reminders(tmp_path) as at, at.here.browser() as http:
         body = {"user": ADA, "text": "bread", "at": "in ten minutes"}
@@ -197,12 +190,6 @@ async def test_a_program_that_acts_for_one_user_spends_that_users_budget(tmp_pat
             if answer.status_code != 201:
                 break
         assert answer.status_code == 429 and "budget" in answer.text
-
-
-async def test_wrong_tokens_are_counted(tmp_path: Path) -> None:
-    async with server_with_reminders(tmp_path) as at, at.here.browser() as http:
-        codes = [(await http.get("/notification/ana", headers=bearer("wrong" * 6))).status_code for _ in range(11)]
-        assert codes == [401] * 10 + [429]
 
 
 async def test_an_open_page_gets_it_shows_it_and_confirms_it(tmp_path: Path) -> None:

@@ -6,8 +6,6 @@ import asyncio
 import time
 from typing import Any
 
-import pytest
-
 from tests.support.langsmith_api import KEY, LangSmith, langsmith, told
 from tests.support.offline_peer import OfflinePeer
 from tests.support.running_server import RunningServer, placed_call, running_server
@@ -74,16 +72,3 @@ async def test_a_real_call_is_traced_whole_and_without_its_words(peer: OfflinePe
     assert model.lasts_within(thinker) and thinker.lasts_within(turn) and turn.lasts_within(session)
     assert "private" not in server.text and "Eiffel" not in server.text
     assert KEY not in log + running.printed
-
-
-@pytest.mark.alone
-async def test_a_langsmith_that_hangs_delays_neither_a_turn_nor_the_end(peer: OfflinePeer) -> None:
-    async with langsmith("hangs") as server:
-        with running_server(peer, **traced(server)) as running:
-            await peer.follow(SCRIPT)
-            first = await one_turn(running)
-            await until(lambda: server.asked > 0)  # what has ended is sent within seconds, and now hangs
-            times = [first, await one_turn(running)]
-            took = await ended(running)
-    assert min(times) < 1500
-    assert took < 8

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import threading
 import time
@@ -288,21 +287,8 @@ def test_tracing_without_a_key_is_refused_with_advice() -> None:
 
 def test_headers_are_read_as_the_specification_writes_them() -> None:
     settings = load_settings(_env_file=None, otel_exporter_otlp_headers="A=b%20c, d=e=f,")
-    assert settings.otel_exporter_otlp_headers is not None
-    assert header_pairs(settings.otel_exporter_otlp_headers.get_secret_value()) == {"a": "b c", "d": "e=f"}
+    assert settings.tracing.otel_exporter_otlp_headers is not None
+    assert header_pairs(settings.tracing.otel_exporter_otlp_headers.get_secret_value()) == {"a": "b c", "d": "e=f"}
     with pytest.raises(SettingsError, match=r"OTEL_EXPORTER_OTLP_HEADERS.*name=value") as refused:
         load_settings(_env_file=None, otel_exporter_otlp_headers="very-secret")
     assert "very-secret" not in str(refused.value)
-
-
-async def test_a_call_that_is_not_traced_asks_nothing_of_anybody() -> None:
-    async with langsmith() as server:
-        before = threading.active_count()
-        async with traced_call(NO_TRACER, ["Because."]) as placed:
-            await begin_turn(placed)
-            await route(placed, "knowledge", "Why?")
-            await answered(placed)
-            await hang_up(placed)
-        await asyncio.sleep(0)
-        assert threading.active_count() <= before
-    assert server.asked == 0

@@ -6,7 +6,6 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
-import httpx2
 import pytest
 
 from backend.chat.chat import Chat
@@ -29,7 +28,6 @@ from tests.observability.world import CollectorTracer
 from tests.support.agents import call
 from tests.support.chats import chat_over
 from tests.support.otlp import collector
-from tests.support.running_server import a_browser, running_server
 from tests.support.waiting import until
 
 SECRET = "my very private question"
@@ -129,24 +127,3 @@ async def test_a_digest_is_a_trace_with_its_model_and_actions() -> None:
     [digest] = tracer.ended("digest")
     assert (digest.session_id, digest.outcome, digest.facts["happened"]) == ("digest-d1", "complete", 1)
     assert [record.kind for record in tracer.under(digest)] == ["model", "tool", "model"]
-
-
-async def test_a_whole_server_traces_what_is_typed_in_a_chat() -> None:
-    async with collector() as server:
-        settings = {"OTEL_EXPORTER_OTLP_ENDPOINT": server.url, "OTEL_SERVICE_NAME": "voice-of-the-tests"}
-        with running_server(None, **settings) as running:
-            async with a_browser(running) as browser:
-                said = await browser.post(
-                    "/api/multiturn", json={"message": "My name is Ana.", "conversation_id": "c9"}
-                )
-                assert said.status_code == 200, said.text
-                await _single(browser)
-            await until(lambda: len(server.named("typed turn")) == 2, 10)
-    assert "c9" in {span.attributes["session.id"] for span in server.named("typed turn")}
-    assert {span.resource["service.name"] for span in server.spans} == {"voice-of-the-tests"}
-    assert "Ana" not in server.text
-
-
-async def _single(browser: httpx2.AsyncClient) -> None:
-    said = await browser.post("/api/singleturn", json={"message": "Hello."})
-    assert said.status_code == 200, said.text

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from dotenv import dotenv_values
 
-from backend.settings.settings import Settings
+from backend.settings.settings import groups, load_settings
 from backend.testing.services.server import Reply, Request, serving
 from tests.support import chat_api as api
 
@@ -84,8 +84,9 @@ def test_every_script_is_run_here() -> None:
 def test_an_env_file_sets_what_thinkers_need_and_nothing_unknown(provider: str) -> None:
     file = EXAMPLES / f"{provider}.env"
     values = dotenv_values(file)
-    assert set(values) <= {name.upper() for name in Settings.model_fields}
-    settings = Settings(_env_file=file)  # type: ignore[call-arg]
-    assert settings.openai_base_url == values["OPENAI_BASE_URL"] and settings.responder_names == ["local"]
-    assert settings.thinker_model.startswith(provider) and settings.thinker_model_advanced.startswith(provider)
-    assert settings.openai_api_key and settings.openai_api_key.get_secret_value().startswith("your-")
+    assert set(values) <= {name for kind in groups().values() for name, _ in kind.variables()}
+    settings = load_settings(_env_file=file)
+    assert settings.provider.openai_base_url == values["OPENAI_BASE_URL"] and settings.provider.names == ["local"]
+    models = (settings.models.thinker_model, settings.models.thinker_model_advanced)
+    assert all(each.startswith(provider) for each in models)
+    assert settings.provider.openai_api_key and settings.provider.openai_api_key.get_secret_value().startswith("your-")

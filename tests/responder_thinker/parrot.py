@@ -17,7 +17,7 @@ from backend.sessions.event_log import PageMessage
 from backend.sessions.handles import SessionLocator
 from backend.sessions.registry import SessionRegistry
 from backend.sessions.session import Session
-from backend.settings.settings import Settings
+from backend.settings.settings import load_settings
 from backend.testing.memory import FakeMemory
 from backend.transports.base import Transport
 from backend.transports.webrtc.ice import IceConfig
@@ -91,7 +91,7 @@ async def parrot_server(folder: Path, run_call: RunCall = parrot, cap: int = 0) 
 
     registry = SessionRegistry(run, cap=cap, responder="parrot")
     options: dict[str, Any] = {"_env_file": None, "data_dir": folder, "offers_per_minute": 0, "session_cap": cap}
-    settings, memory = Settings(**options), FakeMemory()
+    settings, memory = load_settings(**options), FakeMemory()
     services = services_of(
         settings=settings,
         chat=chat_over(settings, memory),

@@ -110,14 +110,6 @@ async def test_reserved_sessions_count_against_the_cap_and_ended_ones_do_not() -
     await registry.close()
 
 
-async def test_a_cap_of_zero_is_no_cap() -> None:
-    registry, _ = a_directory(cap=0)
-    for _ in range(100):
-        registry.reserve(SessionRequest("ada"))
-    assert registry.live == 100
-    await registry.close()
-
-
 async def test_a_reservation_nobody_connects_expires(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(directories, "CONNECT_WITHIN_S", 0.01)
     lapsed: list[str] = []

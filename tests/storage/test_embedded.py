@@ -68,19 +68,6 @@ async def test_the_folder_is_ours_alone(tmp_path: Path) -> None:
 
 
 @needs_carried
-async def test_the_binary_carried_by_a_wheel_serves_where_the_system_has_none(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert "site-packages" in str(carried_binary(monkeypatch))
-    opened = await open_memory(None, tmp_path)
-    assert opened.label.startswith("embedded Redis 6.2")
-    await remember_hello(opened)
-    again = await open_memory(None, tmp_path)
-    assert await again.memory.recent_messages("u1", "s1") == [HELLO]
-    await again.memory.close()
-
-
-@needs_carried
 async def test_a_newer_server_reads_what_the_carried_one_wrote(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patched:
         patched.setenv("PATH", "/nowhere")
@@ -95,7 +82,6 @@ async def test_without_any_binary_memory_is_in_process_and_says_so(
 ) -> None:
     monkeypatch.setattr(embedded, "find_binary", lambda: None)
     opened = await open_memory(None, tmp_path)
-    assert "nothing survives a restart" in opened.label
     assert "nothing survives a restart" in opened.label
     await opened.memory.append_messages("u1", "s1", HELLO)
     assert await opened.memory.recent_messages("u1", "s1") == [HELLO]

@@ -17,7 +17,7 @@ from redis.exceptions import AuthenticationError, NoPermissionError
 from redis.exceptions import ConnectionError as RedisConnectionError
 
 from backend.errors import MemoryUnavailable
-from backend.settings.redis import complete_redis_url, read_password
+from backend.settings.memory import complete_redis_url, read_password
 from backend.storage.client import RedisClient, connect
 from backend.storage.redis_server import find_binary
 from backend.tasks.queue import open_queue

@@ -74,16 +74,6 @@ async def test_a_full_outbox_drops_the_oldest() -> None:
     assert notes == [2, 3, 4]
 
 
-async def test_a_job_put_after_the_outbox_was_empty_is_done_too() -> None:
-    notes: list[int] = []
-    outbox = Outbox(FakeMemory())
-    outbox.enqueue(noting(notes, 0))
-    await until(lambda: notes == [0])
-    outbox.enqueue(noting(notes, 1))
-    await until(lambda: notes == [0, 1])
-    await outbox.drain(1.0)
-
-
 async def test_what_is_put_during_an_outage_is_done_after_it_in_order(caplog: pytest.LogCaptureFixture) -> None:
     notes: list[int] = []
     memory = FakeMemory()
@@ -173,10 +163,6 @@ async def test_draining_gives_up_in_time_and_counts_what_is_lost() -> None:
     assert notes == []
     assert outbox.dropped == 3
     assert outbox.depth == 0
-
-
-async def test_draining_an_unused_outbox_is_nothing() -> None:
-    await Outbox(FakeMemory()).drain(1.0)
 
 
 async def test_settling_waits_for_all_that_was_put_before() -> None:

@@ -21,7 +21,6 @@ from backend.storage.record_format import FORMAT
 from backend.tasks.task import Task
 from backend.users.lists import UserLists
 from backend.users.memories import Memories, StoredMemory
-from backend.users.notes import StoredNote
 
 RECORDS: list[Any] = [
     Task("t1", "ann", "trip", "research", "Why?", 1.0, 1.0),
@@ -29,7 +28,6 @@ RECORDS: list[Any] = [
     Notice("n1", "tea", at=1.0),
     Deletion("d1", "traces", "ann", 1.0),
     StoredMemory("m1", "likes tea", 1.0),
-    StoredNote("m1", "tea", 1.0),
     Message("user", "tea", 1.0, message_id="m1"),
     HistoryEntry("h1", 1.0, "input", "tea"),
     Plan("p1", 1.0, ("h1",)),

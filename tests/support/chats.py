@@ -38,5 +38,5 @@ def chat_over(
     thinkers = build_thinkers(
         settings, model=chosen, memory=memory, http=http, pipeline=pipeline, confirmations=confirmations
     )
-    deadline_s = settings.chat_deadline_s
+    deadline_s = settings.limits.chat_deadline_s
     return Chat(ChatDependencies(thinkers, pipeline, memory, deadline_s, profiles, tracer, claims, confirmations))

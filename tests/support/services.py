@@ -19,7 +19,7 @@ from backend.http.context import Services
 from backend.notifications.notices import Notice
 from backend.observability.call_metrics import CallMetrics
 from backend.settings.budgets import BudgetSettings
-from backend.settings.settings import Settings
+from backend.settings.settings import load_settings
 from backend.tools.registry import Registry
 from backend.transports.webrtc.ice_servers import IceServers
 from tests.support.consent import confirmations
@@ -32,7 +32,7 @@ class _NoNotices:
 
 def budgets_over(redis: Redis, settings: BudgetSettings | None = None) -> Budgets:
     """Return budgets whose counts are in `redis`; nothing is written but by those who ask for it."""
-    settings = settings or Settings(_env_file=None).budgets  # type: ignore[call-arg]
+    settings = settings or load_settings(_env_file=None).budgets
     new_users = NewUsers(redis, new_s=86_400, keep_s=3 * 86_400, retention_s=None)
     return Budgets(DayCounts(redis), Payers(redis), Permits(redis, settings), new_users, settings)
 

@@ -48,11 +48,6 @@ def planted(trace: Path) -> bytes:
     return pickle.dumps(Planted(trace))
 
 
-def test_such_a_pickle_would_run(tmp_path: Path) -> None:
-    pickle.loads(planted(tmp_path / "run"))
-    assert (tmp_path / "run").exists()
-
-
 async def test_a_worker_runs_no_pickle_from_the_queue_and_goes_on(tmp_path: Path) -> None:
     async def work(run: TaskRun) -> TaskResult:
         return TaskResult("Because.", "live")
@@ -81,30 +76,6 @@ async def test_a_worker_runs_no_pickle_from_the_queue_and_goes_on(tmp_path: Path
         await redis.aclose()
     assert not trace.exists()
     assert skipped_records["queue message"] >= 1
-
-
-async def test_a_task_that_an_earlier_build_has_pickled_is_enqueued_again_and_done() -> None:
-    async def work(run: TaskRun) -> TaskResult:
-        return TaskResult("Because.", "live")
-
-    settings = BackgroundSettings.model_validate({"lease_s": 0.6})
-    with running_redis() as server:
-        redis = connect(server.url)
-        repository = TaskRepository(redis, add_to_stream)
-        async with open_queue(server.url) as queue:
-            task = await TaskService(repository, queue, kinds={"research"}).create("ana", "research", "Why?")
-            [(number, message)] = await _messages(server.url, queue.docket.stream_key)
-            await redis.xdel(queue.docket.stream_key, number)
-            pickled = {b"args": pickle.dumps((task.id,)), b"kwargs": pickle.dumps({})}
-            await redis.xadd(queue.docket.stream_key, message | pickled)
-            async with TaskWorker(queue, repository, work, settings).working():
-
-                async def is_done() -> bool:
-                    found = await repository.find(task.id)
-                    return found is not None and found.state is TaskState.DONE
-
-                await until(is_done, 10.0)
-        await redis.aclose()
 
 
 async def test_a_result_in_redis_is_not_unpickled_either(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any, cast
 import msgspec
 
 from backend.access.principal import Tier
-from backend.access.reach import PUBLIC, Reach
+from backend.access.reach import Reach
 from backend.tasks.task import Task
 from backend.tasks.worker import TaskRun, thinker_work
 from backend.thinkers.base import Answer, Question
@@ -37,9 +37,3 @@ async def test_a_run_has_the_reach_that_was_stored_with_its_task_and_is_unattend
     assert stored.reach == SIGNED_IN
     rights = await rights_of(stored)
     assert rights.reach == SIGNED_IN and not rights.attended
-
-
-async def test_a_task_of_an_earlier_build_has_public_tools() -> None:
-    old = msgspec.to_builtins(Task("t1", "ada", "c1", "research", "Look it up.", 1.0, 1.0))
-    del old["reach"]
-    assert (await rights_of(msgspec.convert(old, Task))).reach == PUBLIC

@@ -13,12 +13,12 @@ from fakeredis import FakeAsyncRedis
 from redis.asyncio import Redis
 
 from backend.citations import Citation
-from backend.errors import BadRequest, MemoryUnavailable, TooMany
+from backend.errors import BadRequest, TooMany
 from backend.storage.client import connect
 from backend.tasks.repository import COUNTS, EVENTS, OPEN, PROGRESS_LIMIT, RUNNING, TaskRepository, record_key
 from backend.tasks.service import TaskService
 from backend.tasks.task import OPEN_LIMIT, Superseded, TaskResult, TaskState
-from tests.support.redis_server import RedisProcess, running_redis
+from tests.support.redis_server import RedisProcess
 from tests.support.tasks import RESULTS, FakeQueue, add_to_stream
 
 ANSWER = TaskResult("It is blue.", "live", (Citation("Some source"),))
@@ -165,14 +165,6 @@ async def test_only_the_last_failure_is_a_result(
     assert [entry["state"] for entry in await results(redis)] == ["failed"]
 
 
-async def test_a_canceled_task_leaves_no_result(service: TaskService, repository: TaskRepository, redis: Redis) -> None:
-    task = await repository.begin((await service.create("ana", "research", "Why?")).id)
-    await service.cancel("ana", task.id)
-    with pytest.raises(Superseded):
-        await repository.finish(task, ANSWER)
-    assert await results(redis) == []
-
-
 async def test_of_many_runs_that_finish_at_once_one_does(
     service: TaskService, repository: TaskRepository, redis: Redis
 ) -> None:
@@ -266,14 +258,3 @@ async def test_an_export_holds_all_of_it_and_an_erasure_leaves_nothing(
     assert await service.get("ben", other.id) == other
     with pytest.raises(Superseded):
         await repository.finish(task, ANSWER)
-
-
-async def test_a_redis_that_is_gone_is_an_error_of_ours() -> None:
-    with running_redis() as server:
-        client = connect(server.url)
-        service = TaskService(TaskRepository(client, add_to_stream), FakeQueue(), kinds={"research"})
-        task = await service.create("ana", "research", "Why?")
-        server.kill()
-        with pytest.raises(MemoryUnavailable):
-            await service.get("ana", task.id)
-        await client.aclose()

@@ -5,26 +5,20 @@ What another version wrote is no such case: unknown fields are ignored, and miss
 
 from __future__ import annotations
 
-import asyncio
 import json
-from typing import Any, cast
+from typing import Any
 
 import msgspec
 import pytest
 from redis.asyncio import Redis
 
-from backend.page_events import TaskChanged
 from backend.runtime.faults import skipped_records
-from backend.runtime.supervisor import restarts, supervised
+from backend.runtime.supervisor import restarts
 from backend.settings.tasks import BackgroundSettings
-from backend.storage.client import connect
 from backend.storage.outbox import Outbox
-from backend.storage.pubsub import PubSub
-from backend.tasks.broadcaster import TaskBroadcaster, TaskMetrics
 from backend.tasks.model_call_log import ModelCallLog
 from backend.tasks.queue import open_queue
 from backend.tasks.repository import (
-    EVENTS,
     OPEN,
     TaskRepository,
     model_calls_key,
@@ -59,11 +53,6 @@ def service(repository: TaskRepository) -> TaskService:
     return TaskService(repository, FakeQueue(), kinds={"research"})
 
 
-class NoWorkers(FakeQueue):
-    async def workers(self) -> int:
-        return 0
-
-
 async def spoil(redis: Redis, task: Task) -> None:
     await redis.set(record_key(task.id), GARBAGE)
 
@@ -93,26 +82,6 @@ async def test_lost_tasks_are_found_behind_any_number_of_records_that_cannot_be_
     assert await repository.unmoved(1_000.0) == [lost]
     assert await redis.exists(record_key(f"{BAD}0")), "it is left for a version that can decode it"
     assert await redis.zcard(OPEN) == 121
-
-
-async def test_a_worker_goes_on_after_a_task_it_cannot_decode(server: RedisProcess, redis: Redis) -> None:
-    async def work(run: TaskRun) -> TaskResult:
-        return TaskResult("Because.", "live")
-
-    repository = TaskRepository(redis, add_to_stream)
-    settings = BackgroundSettings.model_validate({"lease_s": 0.6})
-    async with open_queue(server.url) as queue:
-        service = TaskService(repository, queue, kinds={"research"})
-        bad, good = [await service.create("ana", "research", text) for text in ("Why?", "Why not?")]
-        await spoil(redis, bad)
-        async with Worker(queue, repository, work, settings).working():
-
-            async def is_done() -> bool:
-                found = await repository.find(good.id)
-                return found is not None and found.state is TaskState.DONE
-
-            await until(is_done)
-    assert skipped_records["task record"] and not restarts["task worker"]
 
 
 @pytest.mark.parametrize("message", [{"garbage": "1"}, {"function": "think", "key": "k", "args": GARBAGE}])
@@ -171,38 +140,3 @@ async def test_an_older_version_reads_a_newer_ones_record_and_a_newer_an_older_o
     await redis.set(record_key("t1"), json.dumps(first | {"created_at": 1.0, "changed_at": 1.0}))
     assert (await repository.begin("t1")).state is TaskState.RUNNING
     assert not skipped_records
-
-
-async def test_pages_are_shown_what_follows_a_message_that_cannot_be_decoded_and_one_that_cannot_be_shown(
-    server: RedisProcess, redis: Redis, repository: TaskRepository, service: TaskService
-) -> None:
-    shown: list[str] = []
-
-    def publish(owner: str, event: TaskChanged) -> None:
-        if event.instruction == "Break it.":
-            raise RuntimeError("the page's stream is broken")
-        shown.append(event.instruction)
-
-    waiting, nobody = connect(server.url, waiting=True), cast(Any, NoWorkers())
-    pubsub, metrics = PubSub(redis, waiting), TaskMetrics(repository, nobody)
-    broadcaster = TaskBroadcaster(repository, metrics, is_here=lambda owner: True, publish=publish)
-    pubsub.subscribe(EVENTS, broadcaster.on_message)
-    before = restarts["broadcaster under test"]
-    running = supervised("broadcaster under test", broadcaster.run)
-    pubsub.start()
-    try:
-        assert await pubsub.wait_until_open(5.0)
-        task = await service.create("ana", "research", "Why?")
-        newer = {"task_id": task.id, "owner": "ana", "event": "running", "detail": "", "worker": "w1"}
-        for message in (GARBAGE, b'{"task_id": 7}', json.dumps(newer).encode()):
-            await redis.publish(EVENTS, message)
-        await until(lambda: len(shown) == 2)
-        await service.create("ana", "research", "Break it.")
-        await service.create("ana", "research", "And then?")
-        await until(lambda: shown == ["Why?", "Why?", "And then?"])
-    finally:
-        running.cancel()
-        await asyncio.wait([running])
-        await pubsub.close()
-        await waiting.aclose()
-    assert skipped_records["task change"] == 2 and restarts["broadcaster under test"] == before + 1

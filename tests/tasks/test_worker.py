@@ -102,12 +102,6 @@ async def test_a_task_is_run_and_its_result_is_one(redis: Redis, server: RedisPr
         assert await rig.results() == 1
 
 
-async def test_without_a_redis_of_its_own_it_works_in_this_process(redis: Redis) -> None:
-    async with rigged(redis, None, at_once) as rig:
-        task = await rig.service.create("ana", "research", "the sky")
-        assert (await rig.becomes(task, TaskState.DONE)).result == "About the sky"
-
-
 async def test_a_running_task_is_stopped_within_a_second(redis: Redis, server: RedisProcess) -> None:
     stopped = asyncio.Event()
 

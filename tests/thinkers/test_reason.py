@@ -37,8 +37,8 @@ async def test_two_models_may_share_it() -> None:
         answer = await here.ask("reason", QUESTION)
         assert answer.text == "Fourteen dollars."
         assert [request["model"] for request in here.model.requests] == [
-            settings.thinker_model_advanced,
-            settings.thinker_model,
+            settings.models.thinker_model_advanced,
+            settings.models.thinker_model,
         ]
     assert "SECRET" not in f"{answer}{here.progress}"
 

@@ -34,13 +34,9 @@ def everything(request: Request) -> Reply:
 
 
 def settings_for(url: str, **more: Any) -> Settings:
+    keys: dict[str, Any] = {"newsapi_api_key": newsapi.KEY}
     return load_settings(
-        _env_file=None,
-        searxng_url=url,
-        newsapi_url=url,
-        newsapi_api_key=newsapi.KEY,
-        ncbi_url=f"{url}/pubmed",
-        **more,
+        _env_file=None, **{"searxng_url": url, "newsapi_url": url, "ncbi_url": f"{url}/pubmed"} | keys | more
     )
 
 

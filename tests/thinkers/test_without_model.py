@@ -30,7 +30,7 @@ async def test_research_searches_for_the_very_question_and_tells_what_each_sourc
 
 async def test_research_says_which_sources_it_could_not_search() -> None:
     async with serving(everything) as server:
-        settings = settings_for(server.url).model_copy(update={"newsapi_url": "http://127.0.0.1:9", "searxng_url": ""})
+        settings = settings_for(server.url, newsapi_url="http://127.0.0.1:9", searxng_url="")
         async with world(settings=settings, without_model=NO_MODEL) as here:
             answer = await here.ask("research", "Do bikes help?")
     assert "I could not search " in answer.text or "I found nothing about that in any source." in answer.text

@@ -96,7 +96,7 @@ def open_calendars(settings: Settings, http: httpx2.AsyncClient) -> Calendars:
     """Return the calendars on the operator's CalDAV server, or in files without one. They need not be closed."""
     account = settings.of(CalendarSettings)
     if account.url is None:
-        return Calendars(LocalStore(settings.data_dir / "calendars"))
+        return Calendars(LocalStore(settings.memory.data_dir / "calendars"))
     return Calendars(CalDavStore(http, account.url, account.username, account.password.get_secret_value()))
 
 

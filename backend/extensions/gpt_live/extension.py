@@ -20,7 +20,7 @@ from backend.settings.settings import Settings
 
 async def open_provider(settings: Settings, stack: AsyncExitStack) -> OpenedProvider:
     """Return the provider. Raises `SetupError`."""
-    live, key = settings.of(GptLiveSettings), settings.openai_api_key
+    live, key = settings.of(GptLiveSettings), settings.provider.openai_api_key
     if key is None:
         raise SetupError("The Responder gpt_live needs a key.", hint="Set OPENAI_API_KEY, or leave gpt_live out.")
     endpoint = LiveEndpoint(live.url, key.get_secret_value(), live.model, live.voice)
@@ -31,7 +31,7 @@ async def open_provider(settings: Settings, stack: AsyncExitStack) -> OpenedProv
     about = ResponderInfo("GPT-Live", live.model, offline=False)
     at = f" at {urlsplit(live.url).netloc}"
     provider = Provider("gpt_live", about, connect, partial(probe_live, endpoint), CAPABILITIES, at, live.voice)
-    return OpenedProvider(provider, ApiEndpoint(settings.openai_base_url, endpoint.api_key))
+    return OpenedProvider(provider, ApiEndpoint(settings.provider.openai_base_url, endpoint.api_key))
 
 
 EXTENSION = Extension(

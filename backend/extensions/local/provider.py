@@ -37,12 +37,12 @@ async def open_local(settings: Settings, stack: AsyncExitStack) -> OpenedProvide
     http = await stack.enter_async_context(httpx2.AsyncClient(timeout=LISTED_WITHIN_S, trust_env=False))
     entry = await _description(http, api)
     most = entry.get("calls")
-    model = capabilities_of(settings.realtime_model)
+    model = capabilities_of(settings.realtime.model)
     capabilities = replace(model, voices=(), speeds=LOCAL_SPEEDS, languages=("English",), images=False)
     endpoint = RealtimeEndpoint(
         api.realtime_url,
         ANY_KEY,
-        voice_of(settings, settings.realtime_model),
+        voice_of(settings, settings.realtime.model),
         settings="the local Responder's log",
         new_codec=partial(RealtimeCodec, capabilities=capabilities),
     )

@@ -19,13 +19,13 @@ LASTS_UNLIMITED_S = 24 * 3600
 
 def new_session(settings: Settings, session_id: str, given: Json) -> ClientSession:
     """Return what the client is shown of its session, with the fields it has `given`. Raises `BadRequest`."""
-    lasts_s = settings.session_max_minutes * 60 or LASTS_UNLIMITED_S
+    lasts_s = settings.limits.session_max_minutes * 60 or LASTS_UNLIMITED_S
     model = given.get("model")
     session = ClientSession(
         f"sess_{session_id}",
-        model if isinstance(model, str) and model else settings.realtime_model,
-        voice=settings.realtime_voice,
-        transcription=settings.transcript_model,
+        model if isinstance(model, str) and model else settings.realtime.model,
+        voice=settings.realtime.voice,
+        transcription=settings.provider.transcript_model,
         expires_at=int(time.time()) + lasts_s,
     )
     try:

@@ -24,7 +24,7 @@ async def open_sharing(ground: Ground) -> AsyncIterator[Opened]:
         return
     settings, days = ground.settings, ground.settings.of(SharingSettings).days
     links = SharedLinks(ground.redis, ttl_s=ground.retention_s)
-    shared = AccessStore(ground.redis) if settings.several_processes else None
+    shared = AccessStore(ground.redis) if settings.server.several_processes else None
     readers = Buckets(READS_PER_MINUTE, what="requests for shared transcripts", name="readers", shared=shared)
     sharing = Sharing(links, LinkTokens(secret_keys(settings)), readers, days)
     page = {"days": days} if days else None

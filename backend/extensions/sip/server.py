@@ -75,7 +75,7 @@ async def serve_sip(here: Context) -> AsyncIterator[tuple[str, str] | None]:
         try:
             await stack.enter_async_context(_agent(here, sip))
         except OSError as error:
-            if error.errno != errno.EADDRINUSE or not settings.share_sessions:
+            if error.errno != errno.EADDRINUSE or not settings.server.share_sessions:
                 raise SetupError(
                     f"Cannot listen on port {options.port} for SIP: {error.strerror}.",
                     hint="Set SIP__PORT to a free port, or SIP__HOST to an address of this machine.",

@@ -1,34 +1,24 @@
-"""Puts the user's notes that have come due into their next turn, once in each conversation."""
+"""Brings up what the user is to be reminded of in their next typed turn; in a call, the call itself speaks it."""
 
 from __future__ import annotations
 
 from backend.agent.context import Note
 from backend.middleware.base import Asked, StepOptions, step
-from backend.storage.memory import Memory
-from backend.tools.notes import shown
-from backend.tools.user_clock import zone_for
-from backend.users.notes import Notes
+from backend.notifications.dispatcher import NotificationDispatcher
 
 TITLE = (
-    "Notes of the user's that are due: answer what was asked first, then bring each of these up in one short sentence"
+    "Notes and reminders of the user's that are due: answer what was asked first, then bring each of these up in one "
+    "short sentence"
 )
-MANY_ROUNDS = frozenset({"reason", "research"})
-"""Thinkers that work in several rounds, or for long: their answers may leave out what their prompts hold."""
 
 
-@step(
-    "due_notes",
-    stage="pre",
-    options={"limit": 3},
-    deadline_s=0.5,
-)
-async def due_notes(asked: Asked, notes: Notes | None, memory: Memory, options: StepOptions) -> Note | None:
-    """Mention up to `limit` due notes; the others wait for the next turn. Raises `MemoryUnavailable`."""
-    if notes is None or not asked.user_id or not asked.conversation_id or asked.domain in MANY_ROUNDS:
+@step("due_notes", stage="pre", options={"limit": 3}, deadline_s=0.5)
+async def due_notes(asked: Asked, notices: NotificationDispatcher | None, options: StepOptions) -> Note | None:
+    """Mention up to `limit` reminders that nothing has told yet. Raises `MemoryUnavailable`."""
+    if notices is None or not asked.user_id or not asked.conversation_id or asked.source_mode != "chat":
         return None
-    if not any(note.open and note.due for note in await notes.all(asked.user_id)):
-        return None
-    zone = await zone_for(memory, asked.user_id, "")
-    limit = int(options.values["limit"])
-    due = await notes.bring_up(asked.user_id, asked.conversation_id, zone=zone, limit=limit)
-    return Note(TITLE, [shown(note, zone) for note in due]) if due else None
+    waiting = [notice for notice in await notices.waiting(asked.user_id) if notice.kind == "reminder"]
+    due = waiting[: int(options.values["limit"])]
+    for notice in due:
+        await notices.mark_seen(asked.user_id, notice.id)
+    return Note(TITLE, [notice.text for notice in due]) if due else None

@@ -24,7 +24,7 @@ from backend.app.extensions import installed
 from backend.errors import ResponderRejected, ResponderUnavailable, SetupError
 from backend.extensions.azure.entra import ASSERTION_TYPE, RENEW_BEFORE_S, EntraTokens, open_tokens
 from backend.extensions.azure.settings import AzureOpenAISettings
-from backend.settings.settings import Settings
+from backend.settings.settings import load_settings
 from tests.support.http_server import serve as serve_http
 
 SCOPE = "https://cognitiveservices.azure.com/.default"
@@ -208,7 +208,7 @@ async def test_azure_is_called_with_it_by_the_server_and_the_doctor(entra: Entra
     async with entra.serving() as url, serve(session, "127.0.0.1", 0, process_request=admit) as azure:
         base = f"http://127.0.0.1:{next(iter(azure.sockets)).getsockname()[1]}"
         ours = SECRET | {"endpoint": base, "deployment": "ours", "authority_url": url}
-        settings = Settings.model_validate({"responders": "azure", "openai_api_key": "k", "azure_openai": ours})
+        settings = load_settings(responders="azure", openai_api_key="k", azure_openai=ours)
         async with AsyncExitStack() as stack:
             chosen = await open_endpoints(settings, stack, installed())
             assert await chosen.providers.readiness() == "ok"

@@ -13,7 +13,7 @@ import pytest
 
 from backend.errors import SetupError
 from backend.extensions.local.child import LocalResponder
-from backend.settings.settings import Settings
+from backend.settings.settings import load_settings
 from tests.support.processes import children, gone
 from tests.support.waiting import until
 
@@ -44,7 +44,7 @@ async def running(folder: Path) -> AsyncIterator[tuple[LocalResponder, psutil.Pr
     """A started child, scripted so that it is quick, and its process."""
     script = folder / "script.json"
     script.write_text(SCRIPT)
-    offline = LocalResponder(Settings.model_validate({"offline": {"script": script}}))
+    offline = LocalResponder(load_settings(offline={"script": script}))
     try:
         await offline.start()
         yield offline, one(ours())
@@ -97,7 +97,7 @@ async def test_the_terminals_ctrl_c_is_not_for_it(tmp_path: Path) -> None:
 
 
 async def test_a_child_that_cannot_start_is_an_error_that_says_how_to_find_out_why(tmp_path: Path) -> None:
-    offline = LocalResponder(Settings.model_validate({"offline": {"script": tmp_path / "no such script.json"}}))
+    offline = LocalResponder(load_settings(offline={"script": tmp_path / "no such script.json"}))
     with pytest.raises(SetupError) as failed:
         await offline.start()
     assert "python -m backend.testing.offline" in failed.value.hint
@@ -106,7 +106,7 @@ async def test_a_child_that_cannot_start_is_an_error_that_says_how_to_find_out_w
 
 
 async def test_a_voice_there_is_not_is_refused_in_the_servers_own_words_with_those_there_are() -> None:
-    local = LocalResponder(Settings.model_validate({"local": {"voice": "nobody"}}))
+    local = LocalResponder(load_settings(local={"voice": "nobody"}))
     with pytest.raises(SetupError, match="no voice 'nobody'; there are: heart") as failed:
         await local.start()
     assert "LOCAL_VOICE" in failed.value.hint

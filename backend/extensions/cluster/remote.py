@@ -9,11 +9,11 @@ from contextlib import aclosing
 from typing import Any
 
 from backend.errors import MemoryUnavailable, VoiceError
+from backend.extensions.cluster.cluster_registry import ClusterRegistry, SessionEntry, decode_event, events_key
+from backend.extensions.cluster.rpc import Rpc
+from backend.extensions.cluster.sidebands import RemoteSideband
 from backend.page_events import SessionEnded
 from backend.runtime.faults import decode_or_skip
-from backend.sessions.cluster.cluster_registry import ClusterRegistry, SessionEntry, decode_event, events_key
-from backend.sessions.cluster.rpc import Rpc
-from backend.sessions.cluster.sidebands import RemoteSideband
 from backend.sessions.event_log import EventLog, LoggedEvent, name_of
 from backend.sessions.handles import SessionHandle
 from backend.sessions.registry import END_WITHIN_S

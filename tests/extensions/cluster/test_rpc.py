@@ -14,9 +14,9 @@ from msgspec.structs import replace
 
 import backend.errors
 from backend.errors import BadOffer, CallerError, ModelUnavailable, PeerError, TooMany, VoiceError
-from backend.sessions.cluster.rpc import Rpc, RpcReply, decode_error, encode_error
+from backend.extensions.cluster.rpc import Rpc, RpcReply, decode_error, encode_error
 from backend.storage.client import connect
-from tests.cluster.test_cluster import link_to
+from tests.extensions.cluster.test_cluster import link_to
 from tests.http.world import Line, message_of, place_call, world
 from tests.support.redis_server import RedisProcess, running_redis
 
@@ -97,8 +97,8 @@ async def test_an_offer_the_other_server_cannot_read_is_refused_as_if_it_had_bee
         async with (
             link_to(redis) as one,
             link_to(redis) as other,
-            world(tmp_path, link=one, session_cap=1) as here,
-            world(tmp_path, link=other, page=False, accept=refuse),
+            world(tmp_path, locate=one.locate, session_cap=1) as here,
+            world(tmp_path, locate=other.locate, page=False, accept=refuse),
             here.browser() as browser,
         ):
             await place_call(browser)

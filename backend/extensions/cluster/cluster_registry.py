@@ -108,6 +108,15 @@ class ClusterRegistry(RedisStore):
         pipe.zrem(calls_key(owner), session_id)
         await self._client.execute(pipe)
 
+    async def export(self, user_id: str, /) -> list[SessionDescription]:
+        """Return the descriptions of a user's calls of the last minutes."""
+        return [entry.description for entry in await self.entries_of(user_id)]
+
+    async def erase(self, user_id: str, /) -> None:
+        """Delete what is stored of a user's calls, in whichever process they were."""
+        for entry in await self.entries_of(user_id):
+            await self.forget(entry.session_id, user_id)
+
 
 def entry_key(session_id: str) -> str:
     """Return the key of a session's entry."""

@@ -5,24 +5,24 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
-from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
 import msgspec
+from prometheus_client import generate_latest
 from redis.asyncio import Redis
 
 from backend.errors import BadRequest, CallerError, MemoryUnavailable, NotFound, TooMany, VoiceError
-from backend.observability.call_metrics import merged
+from backend.extensions.cluster.cluster_registry import ClusterRegistry, NodeState
+from backend.extensions.cluster.metrics import merged
+from backend.extensions.cluster.remote import RemoteEventLog, RemoteHandle
+from backend.extensions.cluster.replicator import HEARTBEAT_S, SessionReplicator
+from backend.extensions.cluster.rpc import Rpc
+from backend.extensions.cluster.sidebands import SidebandHost
 from backend.runtime.supervisor import cancel_all, supervised
-from backend.sessions.cluster.cluster_registry import ClusterRegistry, NodeState
-from backend.sessions.cluster.remote import RemoteEventLog, RemoteHandle
-from backend.sessions.cluster.replicator import HEARTBEAT_S, SessionReplicator
-from backend.sessions.cluster.rpc import Rpc
-from backend.sessions.cluster.sidebands import SidebandHost
-from backend.sessions.handles import LocalHandle, PlacedCall, SessionHandle, SessionLocator
-from backend.sessions.offers import AcceptOffer, connect_offer
-from backend.sessions.registry import SessionRegistry, Watcher, no_session
+from backend.sessions.handles import CallsHere, LocalHandle, PlacedCall, SessionHandle, SessionLocator
+from backend.sessions.offers import connect_offer
+from backend.sessions.registry import Watcher, no_session
 from backend.sessions.session import Session, SessionDescription, SessionRequest, SessionState
 
 log = logging.getLogger(__name__)
@@ -32,9 +32,6 @@ ANNOUNCE_WITHIN_S = 0.5
 OFFER_WITHIN_S = 10.5
 GATHER_WITHIN_S = 1.5
 """Seconds all the other processes together may take to answer."""
-
-Load = Callable[[], tuple[float, bool]]
-"""How busy this process is, 0 to 1, and whether it accepts another call."""
 
 
 class _Arguments(msgspec.Struct, frozen=True):
@@ -64,31 +61,26 @@ class Cluster(SessionLocator):
         self,
         redis: Redis,
         waiting: Redis,
-        sessions: SessionRegistry,
-        accept_offer: AcceptOffer,
-        load: Load,
+        here: CallsHere,
         *,
-        metrics: Callable[[], str] = lambda: "",
         group: str | None = None,
     ) -> None:
         """`redis` and `waiting`: clients with short time limits, and for reads that may wait.
 
-        `metrics` gives this process's page of metrics; `group` names the processes behind the same port.
+        `group` names the processes behind the same port.
         """
-        super().__init__(sessions)
+        super().__init__(here.registry)
         self.node = secrets.token_hex(8)
         """This process's name in the cluster, new at every start."""
         self._group = group or self.node
-        self._accept_offer = accept_offer
-        self._load = load
-        self._metrics = metrics
+        self._here = here
         self._registry = ClusterRegistry(redis)
         self._rpc = Rpc(waiting, self.node, self._answer)
         self._replicator = SessionReplicator(redis, self.node, self._state)
         self._sidebands = SidebandHost(redis)
         self._followed: dict[str, RemoteEventLog] = {}
         self._tasks: list[asyncio.Task[None]] = []
-        sessions.watcher = self._replicator
+        here.registry.watcher = self._replicator
 
     def __repr__(self) -> str:
         return f"Cluster({self.node[:6]}…, {self._replicator}, {len(self._followed)} followed)"
@@ -168,15 +160,6 @@ class Cluster(SessionLocator):
             return own
         return merged([(self.node, own), *await self._ask_all(siblings, "figures")])
 
-    async def erase(self, owner: str) -> None:
-        """Delete what is stored of a user's calls, in whichever process they were."""
-        for entry in await self._registry.entries_of(owner):
-            await self._registry.forget(entry.session_id, owner)
-
-    async def export(self, owner: str) -> list[SessionDescription]:
-        """Return the descriptions of a user's calls of the last minutes."""
-        return [entry.description for entry in await self._registry.entries_of(owner)]
-
     async def __aenter__(self) -> Cluster:
         """Answer and follow the other processes, and let them know of this one."""
         self._tasks = [
@@ -206,7 +189,7 @@ class Cluster(SessionLocator):
             case "newest":
                 return self._sessions.newest(args.count)
             case "figures":
-                return self._metrics()
+                return generate_latest(self._here.metrics.registry).decode()
             case "sideband_receive":
                 return await self._sidebands.find(args.program).receive(args.text)
             case "sideband_renew":
@@ -245,7 +228,7 @@ class Cluster(SessionLocator):
         if args.asked is None:
             raise BadRequest("The offer is for no session.", hint="Do all processes run the same version?")
         session = self._sessions.reserve(args.asked)
-        answer = await connect_offer(self._sessions, session, self._accept_offer, args.sdp)
+        answer = await connect_offer(self._sessions, session, self._here.accept_offer, args.sdp)
         await self.announce(session)
         return {"sdp": answer, "session_id": session.id, "conversation_id": session.conversation_id}
 
@@ -278,7 +261,7 @@ class Cluster(SessionLocator):
                     break
 
     def _state(self) -> NodeState:
-        load, accepts = self._load()
+        load, accepts = self._here.load()
         return NodeState(self.node, self._group, self._sessions.live, load, accepts)
 
     def _event_log(self, session_id: str) -> RemoteEventLog:

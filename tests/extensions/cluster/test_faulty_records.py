@@ -12,22 +12,21 @@ from typing import Any
 import msgspec
 import pytest
 
-from backend.runtime.faults import listener_failures, skipped_records
-from backend.runtime.supervisor import supervised
-from backend.sessions.cluster.cluster_registry import (
+from backend.extensions.cluster.cluster_registry import (
     NODES,
     ClusterRegistry,
     calls_key,
-    decode_event,
     entry_key,
     events_key,
     node_key,
 )
-from backend.sessions.cluster.rpc import Rpc, inbox_key
+from backend.extensions.cluster.rpc import Rpc, inbox_key
+from backend.runtime.faults import listener_failures, skipped_records
+from backend.runtime.supervisor import supervised
 from backend.sessions.event_log import PageMessage
 from backend.storage.client import connect
-from tests.cluster.test_cluster import events_until, link_to, the_same_browser, two_servers
-from tests.http.world import ClusterClients, place_call
+from tests.extensions.cluster.test_cluster import Link, events_until, link_to, the_same_browser, two_servers
+from tests.http.world import place_call
 from tests.support.redis_server import RedisProcess, running_redis
 from tests.support.waiting import until
 
@@ -70,7 +69,7 @@ async def rpc_of(redis: RedisProcess, node: str) -> AsyncIterator[Rpc]:
         await client.aclose()
 
 
-async def send(link: ClusterClients, node: str, *messages: bytes) -> None:
+async def send(link: Link, node: str, *messages: bytes) -> None:
     for message in messages:
         await link.redis.xadd(inbox_key(node), {"v": message})
 
@@ -107,18 +106,6 @@ async def test_a_crash_in_the_handling_of_one_message_costs_that_message(redis: 
         assert await rpc.call("n2", "hello") == {"what": "hello"}
 
 
-async def test_fields_of_a_newer_version_are_ignored_in_a_request_and_an_answer(redis: RedisProcess) -> None:
-    async with link_to(redis) as link, rpc_of(redis, "n3") as rpc:
-        request = {"what": "hello", "args": {"n": 1}, "reply": "r3", "until": time.time() + 5, "priority": "high"}
-        await send(link, "n3", msgspec.json.encode(request))
-        assert await popped(redis, "r3") == {"ok": {"what": "hello", "n": 1}}
-        asking = asyncio.create_task(rpc.call("newer", "hello"))
-        [(_, fields)] = await requests_to(link, "newer")
-        reply = msgspec.json.decode(fields[b"v"])["reply"]
-        await link.redis.rpush(reply, msgspec.json.encode({"ok": 5, "took_ms": 3}))
-        assert await asking == 5
-
-
 async def test_an_entry_that_cannot_be_read_is_skipped_and_every_other_is_found(redis: RedisProcess) -> None:
     before = skipped_records["session entry"]
     async with link_to(redis) as link:
@@ -143,27 +130,6 @@ async def test_a_process_whose_entry_cannot_be_read_is_left_out(redis: RedisProc
         assert [state.node for state in await registry.nodes()] == ["newer"]
 
 
-async def test_what_this_version_writes_is_read_by_the_next(redis: RedisProcess) -> None:
-    """A field added to a record needs a default: these are records as this version writes them."""
-    async with link_to(redis) as link:
-        registry = ClusterRegistry(link.redis)
-        entry = {
-            "session_id": "s",
-            "node": "n",
-            "owner": "bob",
-            "description": DESCRIPTION | {"mood": "good"},
-            "new": 1,
-        }
-        await link.redis.set(entry_key("s"), msgspec.json.encode(entry))
-        found = await registry.entry("s")
-        assert found is not None and (found.node, found.owner) == ("n", "bob")
-
-
-def test_an_event_with_an_element_that_only_a_newer_version_knows_is_read() -> None:
-    event = decode_event(msgspec.json.encode(["transcript", 1.0, {"role": "user"}, "newer"]))
-    assert (event.type, event.at, event.data) == ("transcript", 1.0, {"role": "user"})
-
-
 async def test_calls_go_on_beside_broken_entries_events_and_messages(redis: RedisProcess, tmp_path: Path) -> None:
     async with two_servers(redis, tmp_path) as (here, there), here.browser() as browser, link_to(redis) as link:
         session_id = (await place_call(browser))["session_id"]
@@ -182,23 +148,3 @@ async def test_calls_go_on_beside_broken_entries_events_and_messages(redis: Redi
             ended = await elsewhere.post("/api/rtc/disconnect", json={"session_id": session_id})
             assert ended.status_code == 200
             assert await reading == ["one", "session_ended"]
-
-
-async def requests_to(link: ClusterClients, node: str) -> list[Any]:
-    found: list[Any] = []
-
-    async def sent() -> bool:
-        found[:] = await link.redis.xrange(inbox_key(node)) or []
-        return bool(found)
-
-    await until(sent)
-    return found
-
-
-async def popped(redis: RedisProcess, key: str) -> Any:
-    client = connect(redis.url, waiting=True)
-    try:
-        found: Any = await client.blpop([key], timeout=5)
-    finally:
-        await client.aclose()
-    return msgspec.json.decode(found[1])

@@ -23,9 +23,9 @@ import msgspec
 from redis.asyncio import Redis
 
 from backend.errors import MemoryUnavailable, NotFound, VoiceError
+from backend.extensions.cluster.rpc import AWAY, Rpc
 from backend.runtime.json_objects import Json
 from backend.runtime.supervisor import cancel_all, event_or_timeout, start_among
-from backend.sessions.cluster.rpc import AWAY, Rpc
 from backend.sessions.handles import LocalHandle
 from backend.sessions.sideband import Send, Sideband
 from backend.storage.client import RedisClient

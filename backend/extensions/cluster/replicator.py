@@ -19,9 +19,7 @@ from redis.asyncio import Redis
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, wait_fixed
 
 from backend.errors import MemoryUnavailable
-from backend.runtime.faults import skip_record
-from backend.runtime.supervisor import event_or_timeout
-from backend.sessions.cluster.cluster_registry import (
+from backend.extensions.cluster.cluster_registry import (
     NODES,
     NodeState,
     SessionEntry,
@@ -31,7 +29,9 @@ from backend.sessions.cluster.cluster_registry import (
     events_key,
     node_key,
 )
-from backend.sessions.cluster.rpc import inbox_key
+from backend.extensions.cluster.rpc import inbox_key
+from backend.runtime.faults import skip_record
+from backend.runtime.supervisor import event_or_timeout
 from backend.sessions.event_log import LOG_LIMIT, LoggedEvent
 from backend.sessions.registry import KEEP_ENDED_S, Watcher
 from backend.sessions.session import Session, SessionState

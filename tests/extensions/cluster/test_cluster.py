@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +13,18 @@ import httpx2
 import pytest
 from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
+from redis.asyncio import Redis
 
-from backend.observability.call_metrics import CallMetrics, merged
-from backend.sessions.cluster import cluster, replicator
+from backend.extensions.cluster import cluster, replicator
+from backend.extensions.cluster.cluster import Cluster
+from backend.extensions.cluster.metrics import merged
+from backend.observability.call_metrics import CallMetrics
 from backend.sessions.event_log import PageMessage
+from backend.sessions.handles import CallsHere, SessionLocator
 from backend.sessions.registry import Watcher
 from backend.sessions.session import SessionState
 from backend.storage.client import connect
-from tests.http.world import ClusterClients, World, message_of, place_call, world
+from tests.http.world import World, message_of, place_call, world
 from tests.support.pictures import data_url, png
 from tests.support.redis_server import RedisProcess, running_redis
 from tests.support.waiting import until
@@ -31,11 +36,29 @@ def redis() -> Iterator[RedisProcess]:
         yield server
 
 
+@dataclass
+class Link:
+    """A server's way to the others. One that `dies` leaves without a word."""
+
+    redis: Redis
+    waiting: Redis
+    dies: bool = False
+
+    @asynccontextmanager
+    async def locate(self, here: CallsHere) -> AsyncIterator[SessionLocator]:
+        cluster = Cluster(self.redis, self.waiting, here)
+        await cluster.__aenter__()
+        try:
+            yield cluster
+        finally:
+            await (cluster.stop() if self.dies else cluster.__aexit__())
+
+
 @asynccontextmanager
-async def link_to(redis: RedisProcess) -> AsyncIterator[ClusterClients]:
+async def link_to(redis: RedisProcess) -> AsyncIterator[Link]:
     quick, waiting = connect(redis.url), connect(redis.url, waiting=True)
     try:
-        yield ClusterClients(quick, waiting)
+        yield Link(quick, waiting)
     finally:
         await quick.aclose()
         await waiting.aclose()
@@ -46,8 +69,8 @@ async def two_servers(redis: RedisProcess, folder: Path, **settings: Any) -> Asy
     async with (
         link_to(redis) as one,
         link_to(redis) as other,
-        world(folder, link=one, **settings) as here,
-        world(folder, link=other, page=False) as there,
+        world(folder, locate=one.locate, **settings) as here,
+        world(folder, locate=other.locate, page=False) as there,
     ):
         yield here, there
 
@@ -182,11 +205,11 @@ async def test_readers_at_the_other_server_learn_when_a_server_dies(
     for module in (replicator, cluster):
         monkeypatch.setattr(module, "HEARTBEAT_S", 0.2)
     monkeypatch.setattr(replicator, "EXPIRES_S", 1)
-    async with link_to(redis) as one, link_to(redis) as other, world(tmp_path, link=other) as there:
-        async with world(tmp_path, link=one) as here, here.browser() as browser:
+    async with link_to(redis) as one, link_to(redis) as other, world(tmp_path, locate=other.locate) as there:
+        async with world(tmp_path, locate=one.locate) as here, here.browser() as browser:
             session_id = (await place_call(browser))["session_id"]
             cookie = browser.cookies["caller"]
-            here.dies, here.registry.watcher = True, Watcher()
+            one.dies, here.registry.watcher = True, Watcher()
         async with there.browser(cookies={"caller": cookie}) as elsewhere:
             assert await events_until(elsewhere, session_id, "session_ended") == ["session_ended"]
             shown = (await elsewhere.get(f"/api/sessions/{session_id}")).json()

@@ -1,0 +1,176 @@
+"""Notes: reminders that stay, once they were told, until their user resolves them. Many have no time at all.
+
+    without a time, or set ──► due ──► told: without a time again ──► resolved: gone after a month
+         ▲                                                                │
+         └────────────── snoozed, or made again ──────────────────────────┘
+
+A note stands among its user's reminders (`repository`), and reaches them as any reminder does. One text is one note,
+since a model may make a call twice. Methods may raise `MemoryUnavailable`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from zoneinfo import ZoneInfo
+
+import msgspec
+from msgspec.structs import replace
+from redis.asyncio import Redis
+from redis.exceptions import RedisError
+
+from backend.errors import BadRequest, VoiceError
+from backend.language.moments import words
+from backend.notifications.reminders import Reminder
+from backend.notifications.schedule import note_time
+from backend.notifications.service import ReminderService
+
+RESOLVED_LIMIT = 50
+"""Resolved notes that are still kept, the latest."""
+RESOLVED_S = 30 * 86_400
+SPOKEN_OF_S = 1_800.0
+"""Seconds for which "it" means the note that was last spoken of."""
+LIST_FIRST = "List the notes, and pass the note_id of the one that is meant; ask the user if it is not clear."
+SCANNED = 500
+"""Keys that one step of the search for former lists looks at."""
+
+
+@dataclass(frozen=True, slots=True)
+class Notes:
+    """The notes of all users: `backend.tools.notes.UserNotes`."""
+
+    service: ReminderService
+    retention_s: int | None = None
+    """Seconds that a note without a time is kept after its last change; None: for good."""
+
+    async def create(self, owner: str, text: str, due: str, time_zone: str) -> dict[str, str | bool]:
+        """Keep a note. Raise `BadRequest` for no text or one that is too long, or `TooMany`."""
+        if not owner:
+            raise BadRequest("Notes can be kept only for a known user.")
+        line, (at, zone) = self.service.one_line(text), await self._time(owner, due, time_zone)
+        id_ = f"note_{hashlib.sha256(line.casefold().encode()).hexdigest()[:12]}"
+        new = self._opened(Reminder(id_, owner, line, self.service.clock(), 0.0, note=True), at, zone)
+        kept = await self.service.reminders.add(new)
+        if kept is not new:
+            kept = await self._change(owner, id_, lambda old: self._opened(old, at or old.at, zone)) or new
+        self.service.scheduler.wake()
+        return _shown(kept)
+
+    async def all_of(self, owner: str) -> list[dict[str, str | bool]]:
+        """Return the notes: the soonest due first, then those without a time, the newest first."""
+        notes = await self._all(owner)
+        return [
+            _shown(note) for note in sorted(notes, key=lambda each: (_time_of(each) or float("inf"), -each.touched))
+        ]
+
+    async def snooze(self, owner: str, note_id: str, due: str, time_zone: str) -> dict[str, str | bool]:
+        """Let a note be due later, and open if it was not. Raise `BadRequest` when it is not clear which."""
+        at, zone = await self._time(owner, due, time_zone)
+        note = await self._meant(owner, note_id, lambda old: self._opened(old, at, zone))
+        self.service.scheduler.wake()
+        return _shown(note)
+
+    async def resolve(self, owner: str, note_id: str) -> dict[str, str | bool]:
+        """Resolve a note. Raise `BadRequest` when it is not clear which."""
+        now = self.service.clock()
+
+        def resolved(note: Reminder) -> Reminder:
+            over = replace(note, at=0.0, due=0.0, tries=0, again=0.0)
+            return replace(over, resolved=now, until=now + RESOLVED_S)
+
+        note = await self._meant(owner, note_id, resolved)
+        over = sorted((each for each in await self._all(owner) if each.resolved), key=lambda each: -each.resolved)
+        for old in over[RESOLVED_LIMIT:]:
+            await self.service.reminders.remove(owner, old.id)
+        return _shown(note)
+
+    def _opened(self, note: Reminder, at: float, zone: str) -> Reminder:
+        """Return the note as it is once it was made or snoozed: open, and due at a time, if any."""
+        now = self.service.clock()
+        until = now + self.retention_s if self.retention_s else 0.0
+        fresh = replace(note, at=at, zone=zone, due=0.0, tries=0, again=0.0, told_at=0.0)
+        return replace(fresh, resolved=0.0, touched=now, until=until)
+
+    async def _time(self, owner: str, due: str, time_zone: str) -> tuple[float, str]:
+        zone = await self.service.zone_of(owner, time_zone)
+        return note_time(due, self.service.clock(), zone) if due else 0.0, zone.key if zone else ""
+
+    async def _all(self, owner: str) -> list[Reminder]:
+        return [each for each in await self.service.reminders.all_of(owner) if each.note]
+
+    async def _meant(self, owner: str, note_id: str, change: Callable[[Reminder], Reminder]) -> Reminder:
+        """Change the note of that id, or without one the note that was just spoken of, or the only one."""
+        note = await self._change(owner, note_id or await self._spoken_of(owner), change)
+        if note is None:
+            raise BadRequest("The user has no such note.", hint=LIST_FIRST)
+        return note
+
+    async def _change(self, owner: str, note_id: str, change: Callable[[Reminder], Reminder]) -> Reminder | None:
+        _, note = await self.service.reminders.update(owner, note_id, lambda old: change(old) if old.note else old)
+        if note is None or not note.note:
+            return None
+        await self.service.delivery.withdraw(owner, note_id)
+        return note
+
+    async def _spoken_of(self, owner: str) -> str:
+        open_ones = [note for note in await self._all(owner) if not note.resolved]
+        if not open_ones:
+            raise BadRequest("The user has no open notes.")
+        latest = max(note.touched for note in open_ones)
+        since = self.service.clock() - SPOKEN_OF_S
+        just_now = [note for note in open_ones if note.touched == latest and latest > since]
+        for candidates in (just_now, open_ones):
+            if len(candidates) == 1:
+                return candidates[0].id
+        raise BadRequest("It is not clear which note is meant.", hint=LIST_FIRST)
+
+
+def _time_of(note: Reminder) -> float:
+    return note.due or note.at
+
+
+def _shown(note: Reminder) -> dict[str, str | bool]:
+    """Return a note as the model sees it, without empty fields; its time has an offset where the zone is known."""
+    data: dict[str, str | bool] = {"id": note.id, "text": note.text}
+    if at := _time_of(note):
+        here = datetime.fromtimestamp(at, ZoneInfo(note.zone) if note.zone else UTC)
+        here = here if note.zone else here.replace(tzinfo=None)
+        data |= {"due": here.isoformat(timespec="seconds"), "when": words(here, None)}
+    if note.resolved:
+        data["state"] = "resolved"
+    elif note.due or (note.told_at and not note.at):
+        data["is_due"] = True
+    return data
+
+
+class _FormerNote(msgspec.Struct):
+    """A note as it stood in a list of its own, `user:{id}:notes`."""
+
+    text: str
+    due: str = ""
+    resolved: float = 0.0
+
+
+_former = msgspec.json.Decoder(list[_FormerNote])
+
+
+async def adopt_former_notes(redis: Redis, notes: Notes) -> None:
+    """Make reminders of the open notes that stand in lists of their own; what fails is left for the next start."""
+    with suppress(RedisError, VoiceError):
+        async for name in redis.scan_iter("user:*:notes", count=SCANNED):
+            owner = name.decode().removeprefix("user:").removesuffix(":notes")
+            with suppress(msgspec.DecodeError):
+                for note in _former.decode(await redis.get(name) or b"[]"):
+                    if not note.resolved:
+                        await _adopt(notes, owner, note)
+                await redis.delete(name)
+
+
+async def _adopt(notes: Notes, owner: str, note: _FormerNote) -> None:
+    try:
+        await notes.create(owner, note.text, note.due, "")
+    except BadRequest:  # its time has passed
+        await notes.create(owner, note.text, "", "")

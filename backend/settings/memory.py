@@ -1,0 +1,92 @@
+"""Settings of what is kept: Redis, the ledger's database, and how long they keep it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Self
+from urllib.parse import quote, urlsplit
+
+from pydantic import Field, SecretStr, field_validator, model_validator
+
+from backend.settings.plugin import PluginSettings
+
+DAY_S = 86_400
+
+
+class MemorySettings(PluginSettings):
+    """Where user data is kept, and for how long."""
+
+    redis_url: str | None = Field(
+        None, repr=False, description="A Redis; unset: the server starts its own in DATA_DIR."
+    )
+    redis_password: SecretStr = Field(SecretStr(""), description="Its password, unless REDIS_URL holds one.")
+    redis_password_file: Path | None = Field(None, description="A file with that password.")
+    redis_ca_file: Path | None = Field(
+        None,
+        description="The authority that signed its certificate, for rediss:// addresses; unset: a public one.",
+    )
+    data_dir: Path = Field(Path("var"), description="Folder of the embedded Redis, calendars and generated secrets.")
+    database_url: SecretStr = Field(
+        SecretStr(""),
+        description="Database of the ledger: postgresql://… or sqlite:////…; unset: `ledger.db` in DATA_DIR.",
+    )
+    ledger_retention_days: float = Field(
+        90, ge=0, description="Days that conversations are kept in the ledger; 0: for good."
+    )
+    user_retention_days: int = Field(0, ge=0, description="Days user data is kept after its last change; 0: for good.")
+
+    @property
+    def retention_s(self) -> int | None:
+        """Return the seconds user data is kept after its last change; None: for good."""
+        return self.user_retention_days * DAY_S or None
+
+    @property
+    def ledger_retention_s(self) -> float | None:
+        """Return the seconds that conversations are kept in the ledger; None: for good."""
+        return self.ledger_retention_days * DAY_S or None
+
+    @field_validator("redis_url")
+    @classmethod
+    def _redis_url(cls, value: str | None) -> str | None:
+        if value and not re.match(r"(redis|rediss|unix)://", value):
+            raise ValueError("must start with redis://, rediss:// or unix://, e.g. redis://localhost:6379/0")
+        return value
+
+    @model_validator(mode="after")
+    def _complete(self) -> Self:
+        if self.redis_url:
+            password = self.redis_password.get_secret_value()
+            if not password and self.redis_password_file:
+                password = read_password(self.redis_password_file)
+            self.redis_url = complete_redis_url(self.redis_url, password=password, ca_file=self.redis_ca_file)
+        return self
+
+
+def complete_redis_url(url: str, *, password: str = "", ca_file: Path | None = None) -> str:
+    """Return `url` as clients take it, with what it lacks: the password, and the file that holds the CA.
+
+    A password inside `url` stays. Raises `ValueError` for a CA without TLS.
+    """
+    parts = urlsplit(url)
+    if password and parts.password is None:
+        _, _, place = parts.netloc.rpartition("@")
+        parts = parts._replace(netloc=f"{quote(parts.username or '', safe='')}:{quote(password, safe='')}@{place}")
+    if ca_file is not None and "ssl_ca_certs=" not in parts.query:
+        if parts.scheme != "rediss":
+            raise ValueError("REDIS_CA_FILE needs TLS: a REDIS_URL that begins with rediss://")
+        named = f"ssl_ca_certs={quote(str(ca_file), safe='/')}"
+        parts = parts._replace(query="&".join(part for part in (parts.query, named) if part))
+    # Unchanged it stays as it is written: `geturl` makes `unix:/path` of `unix:///path`, which is refused.
+    return url if parts == urlsplit(url) else parts.geturl()
+
+
+def read_password(file: Path) -> str:
+    """Return the password that `file` holds. Raises `ValueError` when there is none."""
+    try:
+        password = file.read_text().strip()
+    except OSError as error:
+        raise ValueError(f"REDIS_PASSWORD_FILE: {file} cannot be read ({error.strerror})") from error
+    if not password:
+        raise ValueError(f"REDIS_PASSWORD_FILE: {file} is empty")
+    return password

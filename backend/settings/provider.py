@@ -1,0 +1,88 @@
+"""Settings of the provider of the Responder: who converses, and the session at the provider (`REALTIME_…`)."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, SecretStr, StringConstraints, model_validator
+
+from backend.settings.network import HttpAddress, Names
+from backend.settings.plugin import PluginSettings
+
+
+class ProviderSettings(PluginSettings):
+    """Who converses, and the credentials of OpenAI."""
+
+    responder: str | None = Field(
+        None,
+        description="Who converses, as RESPONDERS names it; unset: openai where there is a key, else what needs none.",
+    )
+    responders: Names = Field(
+        [], description="Several in order of preference, e.g. openai,azure,local; a call goes on with the next."
+    )
+    require_provider: bool = Field(
+        False, description="Refuse to start where neither a provider's key nor RESPONDER is set; true in the image."
+    )
+    openai_api_key: SecretStr | None = Field(None, description="API key; unset: the local Responder answers.")
+    openai_base_url: HttpAddress = Field(
+        "https://us.api.openai.com/v1", description="The API: any server with the Realtime and chat APIs."
+    )
+    transcript_model: str = Field("gpt-4o-mini-transcribe", description="The model that transcribes what callers say.")
+    line_patience_s: float = Field(
+        90, ge=5, le=600, description="Seconds a call waits for a Responder that cannot be reached before it ends."
+    )
+    connection_max_s: float = Field(
+        0,
+        ge=0,
+        description="Seconds a provider lets a connection stand; a new one is made before that. 0: as known.",
+    )
+
+    @property
+    def names(self) -> list[str]:
+        """Return the names of the providers that converse, in order of preference; none where none is set."""
+        return self.responders or [name for name in [self.responder or (self.openai_api_key and "openai")] if name]
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if "openai" in self.names and self.openai_api_key is None:
+            raise ValueError("RESPONDER=openai needs OPENAI_API_KEY")
+        if self.require_provider and not (self.responder or self.responders or self.openai_api_key):
+            raise ValueError("REQUIRE_PROVIDER: set OPENAI_API_KEY, RESPONDER or RESPONDERS")
+        if self.responder and self.responders:
+            raise ValueError("RESPONDER and RESPONDERS exclude each other: RESPONDERS=openai,local names several")
+        if len(set(self.responders)) < len(self.responders):
+            raise ValueError("RESPONDERS names a provider twice")
+        return self
+
+
+class RealtimeSettings(PluginSettings, env_prefix="REALTIME_"):
+    """The session that a Responder at a provider holds."""
+
+    model: str = Field("gpt-realtime-2", description="The Responder's model.")
+    voice: str = Field("shimmer", description="The Responder's voice.")
+    effort: Literal["", "minimal", "low", "medium", "high", "xhigh"] = Field(
+        "", description="How long a Responder that reasons thinks, minimal to xhigh; empty: as the provider has it."
+    )
+    prompt: str = Field("", description="Id of a prompt that is stored at the provider; empty: none.")
+    prompt_version: str = Field("", description="Version of that prompt; empty: the newest.")
+    retention_ratio: float = Field(
+        0.8,
+        ge=0,
+        le=1,
+        description="Share of a conversation that is kept when it grows too long; 0: as the provider has it.",
+    )
+    context_tokens: int = Field(
+        0, ge=0, description="Tokens from which on a conversation is too long; 0: what the model can hold."
+    )
+    mcp_file: str = Field(
+        "",
+        description="JSON file with MCP servers that OpenAI calls by itself, each as its Realtime API takes it; empty: "
+        "none. The caller is asked before each call that is not `require_approval: never`.",
+    )
+    noise_reduction: Literal["", "near_field", "far_field"] = Field(
+        "", description="Noise reduction at the provider: near_field (headsets), far_field (rooms); empty: none."
+    )
+    language: Annotated[str, StringConstraints(pattern="^([a-z]{2})?$")] = Field(
+        "", description="Language of the transcripts in two letters, e.g. en; empty: it is recognized."
+    )
+    speed: float = Field(1.0, ge=0.25, le=1.5, description="How fast the Responder speaks, 0.25 to 1.5.")

@@ -1,0 +1,50 @@
+"""Settings of the server's own address and connections, and of its processes."""
+
+from __future__ import annotations
+
+from pydantic import Field, SecretStr
+
+from backend.settings.network import HostNames, Networks
+from backend.settings.plugin import PluginSettings
+
+
+class ServerSettings(PluginSettings):
+    """How the server is addressed, and the processes that serve."""
+
+    allowed_hosts: HostNames = Field(
+        [],
+        description="Further names by which the server may be addressed (`Host`), comma-separated; `*`: every one. "
+        "Loopback, its own address, RTC_FORCE_HOST and ALLOWED_ORIGINS are always allowed.",
+    )
+    trusted_proxies: Networks = Field(
+        ["127.0.0.0/8", "::1"],
+        description="Addresses or networks of proxies that are believed about X-Forwarded-For and X-Forwarded-Proto.",
+    )
+    publish_on: str | None = Field(
+        None, description="Address at which a container's ports are published, as compose sets it; unset: no container."
+    )
+    api_docs: bool = Field(
+        False,
+        description="Serve the API's description at /openapi.json, and as a page at /docs; otherwise both are 404.",
+    )
+    connections_per_address: int = Field(
+        128, ge=0, description="Connections of one address at the same time; those of TRUSTED_PROXIES are not counted."
+    )
+    metrics_port: int = Field(
+        0, ge=0, le=65535, description="Port of a listener of its own for /metrics; 0: none. See METRICS_TOKEN."
+    )
+    metrics_token: SecretStr | None = Field(
+        None,
+        min_length=16,
+        description="Token that opens /metrics, 16 characters or more; unset: it answers on METRICS_PORT and loopback.",
+    )
+    workers: int = Field(1, ge=1, le=64, description="Processes that serve the one port together.")
+    share_sessions: bool = Field(
+        False, description="Whether several servers behind one address act as one; needs REDIS_URL."
+    )
+    drain_s: float = Field(0, ge=0, description="Seconds calls may continue after SIGTERM, while new ones are refused.")
+
+    @property
+    def several_processes(self) -> bool:
+        """Whether this process is one of several that serve the same callers."""
+        return self.workers > 1 or self.share_sessions
