@@ -123,7 +123,7 @@ async def test_a_line_that_is_back_within_a_second_is_the_same_one() -> None:
     assert call.about.responder == "one" and world.dials == [3, 0]
 
 
-async def test_each_provider_is_told_that_turns_are_found_by_who_can_with_its_model() -> None:
+async def test_turns_are_found_by_the_side_that_can_with_a_providers_model() -> None:
     told: list[str] = []
 
     async def connect(briefing: Briefing, history: Sequence[PastMessage]) -> ScriptedResponder:
@@ -152,7 +152,7 @@ async def test_a_key_that_is_refused_is_not_stayed_with() -> None:
     assert call.about.responder == "two"
 
 
-async def test_where_nobody_is_healthy_all_are_tried_and_what_may_pass_is_raised() -> None:
+async def test_where_none_is_healthy_all_are_tried_and_what_may_pass_is_raised() -> None:
     world = World("one", "two")
     world.peers[0].trouble, world.peers[1].trouble = away(), ResponderRejected("bad key")
     call = world.choice()
@@ -218,7 +218,7 @@ async def test_probes_are_bounded_in_time_and_made_one_at_a_time(monkeypatch: py
     assert [peer.probes for peer in world.peers] == [1, 1]
 
 
-async def test_a_mute_provider_is_left_at_once_and_not_gone_back_to() -> None:
+async def test_a_mute_provider_is_left_and_not_gone_back_to() -> None:
     world = World("one", "two")
     call = world.choice()
     await call.connect(BRIEFING, ())

@@ -83,5 +83,5 @@ async def test_audio_goes_in_pieces_and_a_commit_takes_the_rest_along(peer: Offl
     assert await appended(peer, 12, Briefing("x")) == [10, 2]
 
 
-async def test_a_provider_that_endpoints_gets_every_frame_at_once(peer: OfflinePeer) -> None:
+async def test_a_provider_that_endpoints_gets_every_frame_by_itself(peer: OfflinePeer) -> None:
     assert await appended(peer, 4, Briefing("x", endpointing="provider")) == [1, 1, 1, 1]

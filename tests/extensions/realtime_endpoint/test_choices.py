@@ -131,7 +131,9 @@ async def test_a_turn_that_is_found_here_may_be_committed_as_well(peer: OfflineP
     assert sum(each["type"] == "input_audio_buffer.commit" for each in received) == 1
 
 
-async def test_a_client_that_hands_its_turn_in_at_once_is_heard(peer: OfflinePeer, running: RunningServer) -> None:
+async def test_a_client_that_hands_its_turn_in_with_its_first_events_is_heard(
+    peer: OfflinePeer, running: RunningServer
+) -> None:
     await peer.follow({"turns": [SUNNY]})
     async with realtime_client(running.url) as client:
         question = base64.b64encode(speech(QUESTION)).decode()
