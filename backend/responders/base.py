@@ -142,7 +142,7 @@ class Responder(Protocol):
 
     @property
     def backlog(self) -> int:
-        """Messages waiting to be sent."""
+        """Return the number of messages waiting to be sent."""
         ...
 
     def send_audio(self, frame: Frame) -> None:

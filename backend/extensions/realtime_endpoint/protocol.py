@@ -112,7 +112,7 @@ class ClientProtocol:
 
     @property
     def programs(self) -> int:
-        """How many are sent the events."""
+        """Return how many are sent the events."""
         return len(self._listeners)
 
     def count_audio(self, byte_count: int) -> None:

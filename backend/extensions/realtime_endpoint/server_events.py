@@ -326,7 +326,7 @@ class CallTranslator:
             item.worded = True
 
     def _on_cancelled(self) -> None:
-        """The provider is to stop: what was created of its reply ends here."""
+        """End what was created of a reply that the provider is to stop."""
         begun, self._begun, self._asked = self._begun, None, None
         if begun is not None and begun.begun:
             self._cut([begun])

@@ -129,7 +129,7 @@ class RealtimeSocket(SocketTransport):
         self.protocol.send(place.event(self._encoder.encode(Frame(pcm)) if self._encoder else pcm))
 
     async def _begin(self) -> None:
-        """The session is shown before."""
+        """Send nothing: the session is shown before."""
 
     async def _send_slot(self) -> None:
         self._held_back = []
@@ -143,4 +143,4 @@ class RealtimeSocket(SocketTransport):
             self._enqueue_text(text)
 
     async def _say_bye(self, reason: str) -> None:
-        """The last events have left."""
+        """Send nothing: the last events have left."""

@@ -94,7 +94,7 @@ class Realtime:
     # --- what comes in ------------------------------------------------------------------------------
 
     def open(self) -> list[Effect]:
-        """The connection stands."""
+        """Greet a client that has connected."""
         return self._stamped([Send({"type": "session.created", "session": self.session.shown()})])
 
     def receive(self, event: Any) -> list[Effect]:
@@ -117,18 +117,18 @@ class Realtime:
         return self._stamped([Send(transcription("delta", item_id, delta=part.delta))])
 
     def heard(self, item: Item, part: HearingPart) -> list[Effect]:
-        """A piece of the transcript of user item `item`."""
+        """Take a piece of the transcript of user item `item`."""
         return self._stamped(self._heard(item, part))
 
     def said(self, response_id: str, part: ReplyPart) -> list[Effect]:
-        """A piece of a reply. Parts for a response that is over are dropped."""
+        """Take a piece of a reply. Parts for a response that is over are dropped."""
         response = self._response(response_id)
         if response is None:
             return []
         return self._stamped(self._said(response, part))
 
     def stopped(self, response_id: str) -> list[Effect]:
-        """A cancelled reply's maker has stopped."""
+        """Note that the maker of a cancelled reply has stopped."""
         return self.said(response_id, End())
 
     def tick(self, now: float) -> list[Effect]:
@@ -282,7 +282,7 @@ class Realtime:
         )
 
     def _own_input(self, given: list[Any]) -> tuple[Item, ...]:
-        """Items made for one reply only, or references to items of the conversation."""
+        """Return items made for one reply only, or references to items of the conversation."""
         return tuple(
             self.conversation.referred(required_text(item, "id", f"response.input[{at}]."), f"response.input[{at}].id")
             if is_reference(item)

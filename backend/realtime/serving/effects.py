@@ -75,7 +75,7 @@ class Order:
 
     @property
     def purpose(self) -> str | None:
-        """Why the client wants it, if its metadata say so: answer, result, greeting, filler, nudge, goodbye."""
+        """Return why the client wants it, if its metadata say so: answer, result, greeting, filler, nudge, goodbye."""
         return (self.metadata or {}).get("purpose")
 
 

@@ -61,7 +61,7 @@ class InputBuffer:
         self._bytes = len(self._unfed)
 
     def __len__(self) -> int:
-        """Milliseconds appended."""
+        """Return the milliseconds appended."""
         return milliseconds(self._bytes)
 
     def __repr__(self) -> str:

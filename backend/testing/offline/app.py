@@ -54,7 +54,7 @@ class ScriptedPeer(serving.Service):
         self.records.clear()
 
     def refusal(self, connection: HTTPConnection) -> Response | None:
-        """A wrong key, and as many overloads as the script says."""
+        """Refuse a wrong key, and as many overloads as the script says."""
         self._handshakes += 1
         refusal = self.wrong_key(connection)
         if refusal is None and self._script and self._handshakes <= self._script.refuse_connections:
@@ -62,7 +62,7 @@ class ScriptedPeer(serving.Service):
         return refusal
 
     def connect(self, socket: WebSocket) -> Connection:
-        """A connection with its part of the script, and its record."""
+        """Return a connection with its part of the script, and its record."""
         self._accepted += 1
         script = self._script and self._script.for_connection(self._accepted)
         record = self.records.open()
@@ -85,7 +85,7 @@ class ScriptedPeer(serving.Service):
 
 
 def create_app(peer: ScriptedPeer) -> Starlette:
-    """The ASGI application."""
+    """Return the ASGI application."""
     debug = [
         Route("/debug/connections", debug_connections),
         Route("/debug/script", debug_script, methods=["POST"]),
@@ -95,7 +95,7 @@ def create_app(peer: ScriptedPeer) -> Starlette:
 
 
 async def debug_connections(request: Request) -> Response:
-    """Everything that went over the wire; `?audio=1` adds the appended audio."""
+    """Show everything that went over the wire; `?audio=1` adds the appended audio."""
     if not _is_local(request):
         return Response(status_code=404)
     peer: ScriptedPeer = request.app.state.service
@@ -128,7 +128,7 @@ def _knobs(script: ConnectionScript) -> Knobs:
 
 
 def _is_local(request: Request) -> bool:
-    """The debug routes answer on loopback only."""
+    """Return whether the debug routes answer: on loopback only."""
     if request.client is None:
         return False
     try:

@@ -39,14 +39,14 @@ class StandIn:
 
 
 def every_service(request: Request) -> Reply:
-    """All of them, by the first part of the path."""
+    """Answer for all of them, by the first part of the path."""
     prefix, _, rest = request.path.removeprefix("/").partition("/")
     request.path = f"/{rest}"
     return (SERVICES | {each.name: each.answering for each in stand_ins()})[prefix](request)
 
 
 def pointing_at(url: str) -> dict[str, Any]:
-    """The settings that make the tools ask the stand-ins at `url`."""
+    """Return the settings that make the tools ask the stand-ins at `url`."""
     return {
         "open_meteo_forecast_url": f"{url}/weather/v1/forecast",
         "open_meteo_geocoding_url": f"{url}/weather/v1/search",

@@ -226,7 +226,7 @@ async def _hear(words: str) -> AsyncIterator[HearingPart]:
 
 
 async def _spoken(reply: Reply, sound: Sound, *, text_only: bool) -> AsyncIterator[ReplyPart]:
-    """Chunks of sound with their share of the words before them, at the reply's pace."""
+    """Yield chunks of sound with their share of the words before them, at the reply's pace."""
     words, given = words_of(reply.text), 0
     clock = asyncio.get_running_loop().time
     started = clock()
@@ -255,7 +255,7 @@ def _reached(limit_ms: int | None, now_ms: int) -> bool:
 
 
 def words_of(text: str) -> list[str]:
-    """The text in pieces of a word each, spaces kept, so that the pieces join to the text."""
+    """Return the text in pieces of a word each, spaces kept, so that the pieces join to the text."""
     pieces = text.split(" ")
     return [piece if number == 0 else " " + piece for number, piece in enumerate(pieces)] if text else []
 

@@ -189,7 +189,7 @@ class Script(ConnectionScript):
 
 
 def parse(data: str | bytes) -> Script:
-    """A script from JSON. Raises `ScriptError`."""
+    """Return a script from JSON. Raises `ScriptError`."""
     try:
         return Script.model_validate_json(data)
     except ValidationError as error:
@@ -198,7 +198,7 @@ def parse(data: str | bytes) -> Script:
 
 
 def load(path: Path) -> Script:
-    """A script from a file. Raises `ScriptError`."""
+    """Return a script from a file. Raises `ScriptError`."""
     try:
         return parse(path.read_bytes())
     except OSError as error:
