@@ -13,9 +13,8 @@ import msgspec
 import numpy as np
 
 from backend.media.frame import FRAME_SAMPLES, SAMPLE_RATE
-from backend.testing import microphone
 from backend.testing.speech import frames_of
-from benchmarks import phone
+from benchmarks import microphone, phone
 from benchmarks.turn_sense import sounds, texts, voices
 from benchmarks.turn_sense.plan import Call, Clip, ClipSpec, Spoken, Word
 from benchmarks.turn_sense.voices import Sound, Voice
