@@ -42,7 +42,7 @@ OFTEN_SET = (
     *("DATA_DIR", "REDIS_URL", "DATABASE_URL", "WORKERS", "SESSION_CAP", "IDLE_DISCONNECT_S"),
     *("ACCESS", "API_KEYS", "ADMIN_TOKEN", "SECRET_KEY", "ALLOWED_ORIGINS", "ICE_SERVERS", "RTC_FORCE_HOST"),
 )
-"""What `.env.example` holds: a key, a model, where data lies, who may call."""
+"""What `.env.example` holds: a key, a model, where data lies, who may call. Those of an extension go with it."""
 COMPOSE_MARKS = ("      # settings:begin\n", "      # settings:end")
 SET_BY_COMPOSE = {
     *("REDIS_URL", "REDIS_PASSWORD_FILE", "REDIS_CA_FILE", "PUBLISH_ON", "TRUSTED_PROXIES"),
@@ -75,17 +75,14 @@ def variables() -> Iterator[Variable]:
 
 
 def env_example() -> str:
-    """Return `.env.example`: variables commented out at their defaults, so that copying the file changes nothing.
-
-    Raises `KeyError` with the name in `OFTEN_SET` that is no setting.
-    """
+    """Return `.env.example`: variables commented out at their defaults, so that copying the file changes nothing."""
     head = (
         "# The settings that one sets, with their defaults; docs/settings.md has all of them. Copy this file to .env\n"
         "# and uncomment what you want to change. A variable of the environment wins over .env. A limit of 0 is off.\n"
         "# Written by scripts/settings_table.py.\n"
     )
     known = {each.name: each for each in variables()}
-    shown = [known[name] for name in OFTEN_SET]
+    shown = [known[name] for name in OFTEN_SET if name in known]
     return head + "".join(f"\n# {each.description}\n#{each.name}={each.default}\n" for each in shown)
 
 

@@ -1,7 +1,8 @@
 """Shows that an extension can be deleted: `python -m scripts.without NAME`, or `--by WORD` for one that a word chooses.
 
 A copy of the tree is made without the extension's folder and its tests. The server starts there, and `/readyz` answers
-200; then the quick tests run. The exit code is 0 where all of that holds. `--all` tries every extension in turn.
+200; then the quick tests run, or with `--briefly` those that look at the whole tree. The exit code is 0 where all of
+that holds. `--all` tries every extension in turn.
 """
 
 from __future__ import annotations
@@ -25,6 +26,9 @@ WRITTEN = ("scripts.settings_table", "scripts.thinkers_table")
 """What writes parts of documents from the extensions there are; they are run after one is deleted."""
 ACROSS = ("tests/benchmarks",)
 """Tests of what measures several extensions."""
+OF_THE_TREE = ("tests/app", "tests/deploy", "tests/responders", "tests/thinkers")
+"""The rooms whose tests look at every extension, beside the tests that belong to no room."""
+QUICKLY = ("--quick", "-q", "--numprocesses=2", "--dist=worksteal")
 READY_WITHIN_S = 60.0
 END_WITHIN_S = 30.0
 ADDRESS = re.compile(r"http://localhost:\d+")
@@ -84,8 +88,8 @@ def _is_ready(url: str) -> bool:
     return False
 
 
-def holds_without(name: str, pytest_options: Sequence[str]) -> bool:
-    """Return whether the server starts and the quick tests pass without an extension."""
+def holds_without(name: str, briefly: bool, pytest_options: Sequence[str]) -> bool:
+    """Return whether the server starts and the tests pass without an extension."""
     with tempfile.TemporaryDirectory(prefix=f"without-{name}-") as folder:
         tree = Path(folder)
         copy_without(name, tree)
@@ -94,19 +98,17 @@ def holds_without(name: str, pytest_options: Sequence[str]) -> bool:
         if not starts(tree):
             print(f"without {name}: the server does not start", file=sys.stderr)
             return False
-        ignored = [f"--ignore={each}" for each in ACROSS]
-        command = [
-            sys.executable,
-            "-m",
-            "pytest",
-            "--quick",
-            "-q",
-            "--numprocesses=3",
-            "--dist=worksteal",
-            *ignored,
-            *pytest_options,
-        ]
-        return subprocess.run(command, cwd=tree, env=os.environ | _path(tree), check=False).returncode == 0
+        options = [*(f"--ignore={each}" for each in ACROSS), *pytest_options]
+        if not briefly:
+            return _passes(tree, *QUICKLY, *options)
+        files = [str(path) for path in (tree / "tests").glob("test_*.py")]
+        rooms = [room for room in OF_THE_TREE if (tree / room).exists()]
+        return _passes(tree, "--collect-only", "-qq", *options) and _passes(tree, *QUICKLY, *options, *files, *rooms)
+
+
+def _passes(tree: Path, *options: str) -> bool:
+    command = [sys.executable, "-m", "pytest", *options]
+    return subprocess.run(command, cwd=tree, env=os.environ | _path(tree), check=False).returncode == 0
 
 
 def _path(tree: Path) -> dict[str, str]:
@@ -119,6 +121,7 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m scripts.without", description="Try the server without extensions.")
     parser.add_argument("names", nargs="*", choices=[*names(), []], metavar="NAME")
     parser.add_argument("--all", action="store_true", help="every extension in turn")
+    parser.add_argument("--briefly", action="store_true", help="only the tests that look at the whole tree")
     parser.add_argument("--by", metavar="WORD", help="the one that this word chooses, such as a commit's hash")
     options, pytest_options = parser.parse_known_args(arguments)
     wanted = names() if options.all else options.names or ([chosen_by(options.by)] if options.by else [])
@@ -127,7 +130,7 @@ def main(arguments: Sequence[str]) -> int:
     failed = []
     for name in wanted:
         print(f"without {name}", flush=True)
-        if not holds_without(name, pytest_options):
+        if not holds_without(name, options.briefly, pytest_options):
             failed.append(name)
     if failed:
         print(f"The server does not do without {', '.join(failed)}.", file=sys.stderr)

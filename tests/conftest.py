@@ -17,7 +17,7 @@ from hypothesis import settings
 import tests.support.examples as _profiles  # noqa: F401  # registers them
 
 settings.load_profile("check")
-pytest_plugins = ("tests.support.peer_fixtures", "tests.support.redis_fixtures")
+pytest_plugins = ("tests.support.fixtures", "tests.support.peer_fixtures")
 
 LONGEST_FIRST = (
     "tests/call/test_scripted_calls.py",
@@ -28,9 +28,7 @@ LONGEST_FIRST = (
     "tests/browser/test_whole_visits.py",
     "tests/browser/test_page.py",
     "tests/extensions/self_hosted/test_calls.py",
-    "tests/browser/test_sharing.py",
     "tests/transports/test_webrtc.py",
-    "tests/browser/test_voice.py",
     "tests/extensions/rtvi/test_browser.py",
     "tests/app/test_cli.py",
     "tests/browser/test_states.py",
@@ -66,7 +64,7 @@ Those that keep a browser busy stand between those that wait.
 
 SLOWEST_FILES = 10
 """How many of the files that took longest are shown."""
-NOT_QUICK = ("browser", "slow", "alone", "long", "realtime")
+NOT_QUICK = ("browser", "slow", "alone", "long", "realtime", "process")
 """Marks of tests that the quick loop leaves out."""
 
 NO_PROCESS = "the quick loop starts no process"

@@ -11,6 +11,7 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -197,8 +198,13 @@ FILES = files()
 ROOMS = {path.parent.name for path in BACKEND.glob("*/__init__.py")}
 
 
-def imported(path: Path) -> Iterator[str]:
+@cache
+def imported(path: Path) -> frozenset[str]:
     """Every module a file imports, with full names; `from package import name` counts as both."""
+    return frozenset(_imported(path))
+
+
+def _imported(path: Path) -> Iterator[str]:
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -245,12 +251,12 @@ def test_there_are_at_most_29_rooms_and_each_has_its_arrows() -> None:
     )
 
 
-@pytest.mark.parametrize("name", [name for name in FILES if room_of(name) in ARROWS])
-def test_a_file_imports_only_along_the_arrows(name: str) -> None:
-    room = room_of(name)
+@pytest.mark.parametrize("room", ARROWS)
+def test_the_files_of_a_room_import_only_along_its_arrows(room: str) -> None:
     allowed = ARROWS[room] | {room, EXTENSIONS} | GROUND
-    astray = sorted(target for target in own_imports(FILES[name]) if room_of(target) not in allowed)
-    assert astray == [], f"backend/{name.replace('.', '/')}.py may not import {astray}"
+    used = {name: own_imports(path) for name, path in FILES.items() if room_of(name) == room}
+    astray = {(name, target) for name in used for target in used[name] if room_of(target) not in allowed}
+    assert astray == set()
 
 
 def test_the_core_names_no_extension() -> None:
@@ -271,15 +277,10 @@ def test_the_tests_of_an_extension_stand_on_no_other_one() -> None:
     used = {
         (path.relative_to(tests).parts[0], parts[2])
         for path in tests.rglob("*.py")
-        for name in _imported(path)
+        for name in imported(path)
         if (parts := name.split("."))[1:2] == [EXTENSIONS] and parts[2:]
     }
     assert {(one, other) for one, other in used if one not in (other, "__init__.py")} == TEST_WITH_ANOTHER_EXTENSION
-
-
-def _imported(path: Path) -> set[str]:
-    nodes = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.ImportFrom)]
-    return {node.module or "" for node in nodes}
 
 
 def test_every_arrow_leads_down() -> None:
@@ -288,10 +289,10 @@ def test_every_arrow_leads_down() -> None:
     assert up == []
 
 
-@pytest.mark.parametrize("name", [name for name in FILES if room_of(name) in PURE or name in PURE])
-def test_a_pure_file_imports_the_standard_library_only(name: str) -> None:
-    assert foreign_imports(FILES[name]) <= sys.stdlib_module_names
-    assert foreign_imports(FILES[name]).isdisjoint(IMPURE_STANDARD)
+def test_a_pure_file_imports_the_standard_library_only() -> None:
+    pure = [path for name, path in FILES.items() if room_of(name) in PURE or name in PURE]
+    allowed = sys.stdlib_module_names - IMPURE_STANDARD
+    assert {path: used for path in pure if (used := foreign_imports(path) - allowed)} == {}
 
 
 @pytest.mark.parametrize("room", ARROWS)

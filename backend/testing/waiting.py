@@ -6,8 +6,11 @@ import asyncio
 import inspect
 from collections.abc import Awaitable, Callable
 
+PATIENCE_S = 30.0
+"""Seconds to wait for what will be so: the machine is shared with other tests, and who waits checks no time."""
 
-async def until(condition: Callable[[], bool | Awaitable[bool]], within_s: float = 15.0) -> None:
+
+async def until(condition: Callable[[], bool | Awaitable[bool]], within_s: float = PATIENCE_S) -> None:
     """Return as soon as `condition()` (plain or async) holds. Raises `AssertionError` when it does not in time."""
     deadline = asyncio.get_running_loop().time() + within_s
     try:

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from collections import Counter
-from collections.abc import AsyncIterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 
 import pytest
-import pytest_asyncio
 from fakeredis import FakeAsyncRedis
 from playwright.async_api import Browser
 
@@ -22,7 +19,7 @@ from backend.observability.call_metrics import RecentMetrics
 from backend.page_events import ReplyDiscarded, TranscriptCompleted, TurnMeasured
 from backend.settings.budgets import BudgetSettings
 from tests.http.world import World, place_call
-from tests.support.browser import Tab, launched, tab_in
+from tests.support.browser import Tab, tab_in
 from tests.support.page import page_world
 from tests.support.services import budgets_over
 from tests.support.standin import standing_in
@@ -30,12 +27,6 @@ from tests.support.standin import standing_in
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 TOKEN = "correct horse battery"
 TABLES = ("budget", "budget-top", "budget-refused")
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def browser() -> AsyncIterator[Browser]:
-    async with launched() as started:
-        yield started
 
 
 async def sign_in(tab: Tab, here: World, token: str = TOKEN) -> None:
@@ -182,5 +173,3 @@ async def test_budgets_are_drawn_with_the_ceiling_and_those_who_used_most(
         assert [row[2] for row in top if row[0] == "Address"] == ["96,000"]
         assert top[0][-1].strip() == "96 %" and refused == [["user: model tokens", "1"]]
         assert await tab.page.evaluate("document.documentElement.scrollWidth") <= 1440
-        if folder := os.environ.get("SCREENSHOTS"):
-            await tab.page.screenshot(path=f"{folder}/admin-{scheme}.png", full_page=True)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-import pytest_asyncio
 from playwright.async_api import Browser
 
 from backend.page_events import TurnMeasured
@@ -15,26 +13,14 @@ from tests.browser.test_memory import known_user
 from tests.browser.test_settings import offering
 from tests.http.world import place_call
 from tests.support.axe import assert_accessible
-from tests.support.browser import launched, tab_in
+from tests.support.browser import tab_in
+from tests.support.looks import NARROW, fits_and_is_accessible, show
 from tests.support.page import page_world
 from tests.support.standin import CONFIG, SESSION, StandIn, refusal, standing_in
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 
-LOOKS = [
-    pytest.param({"scheme": "dark", "size": (1440, 900)}, id="dark"),
-    pytest.param({"scheme": "light", "size": (1440, 900)}, id="light"),
-    pytest.param({"scheme": "dark", "size": (360, 740)}, id="dark phone"),
-    pytest.param({"scheme": "light", "size": (360, 740)}, id="light phone"),
-]
-NARROW = [pytest.param({"scheme": scheme, "size": (320, 640)}, id=f"{scheme} 320") for scheme in ("dark", "light")]
 ADMIN = "correct horse battery"
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def browser() -> AsyncIterator[Browser]:
-    async with launched() as started:
-        yield started
 
 
 def converse(server: StandIn) -> None:
@@ -62,77 +48,74 @@ def converse(server: StandIn) -> None:
                     played_ms=15, first_sound_ms=400, first_token_ms=40)  # fmt: skip
 
 
-@pytest.mark.parametrize("look", LOOKS)
-async def test_every_state_of_the_page_is_accessible(browser: Browser, look: dict[str, Any]) -> None:
-    async with standing_in() as server, tab_in(browser, complaints="expected", **look) as tab:
+async def test_every_state_of_the_page_is_accessible(browser: Browser) -> None:
+    async with standing_in() as server, tab_in(browser, complaints="expected") as tab:
         server.levels = [{"threshold": 0.7, "frame_ms": 20, "scores": [0.2, 0.9]}]
         await tab.open(server.url)
-        await assert_accessible(tab.page, "idle")
+        await fits_and_is_accessible(tab, "idle")
         server.offer_refusal = refusal(429, "All lines are busy.", retry_after="60")
         await tab.press("connect")
         await tab.sees("notice", "All lines are busy.")
-        await assert_accessible(tab.page, "refused")
+        await fits_and_is_accessible(tab, "refused")
         await tab.page.reload()
         await tab.sees("state", "Ready to talk")
         await tab.connect()
-        await assert_accessible(tab.page, "connected")
         converse(server)
         await tab.sees("transcript", "And then")
-        await assert_accessible(tab.page, "in conversation")
-        if look["size"][0] < 1080:
-            await tab.press("open-side")
-            await tab.sees("metrics-total", "400 ms")
-            await assert_accessible(tab.page, "activity")
-            await tab.press("open-side")
+        await fits_and_is_accessible(tab, "in conversation")
         await tab.press("open-drawer")
         await tab.sees("speech-words", "Now 0.90")
-        await assert_accessible(tab.page, "drawer")
+        await fits_and_is_accessible(tab, "drawer")
         await tab.page.keyboard.press("Escape")
         await tab.press("open-drawer") if await tab.page.get_by_test_id("drawer").is_visible() else None
         server.publish("error", message="The voice service is slow.", hint="It will catch up.")
         await tab.sees("notice", "The voice service is slow.")
-        await assert_accessible(tab.page, "a problem during the call")
+        await fits_and_is_accessible(tab, "a problem during the call")
+        for look in NARROW:
+            await show(tab, look)
+            await tab.press("open-side")
+            await tab.sees("metrics-total", "400 ms")
+            await assert_accessible(tab.page, f"activity, {look}")
+            await tab.press("open-side")
         server.publish("session_ended", reason="idle")
         await tab.sees("notice", "The call ended because nobody spoke for a while.")
-        await assert_accessible(tab.page, "the call is over")
+        await fits_and_is_accessible(tab, "the call is over")
 
 
-@pytest.mark.parametrize("look", LOOKS)
-async def test_the_memory_dialog_is_accessible(browser: Browser, look: dict[str, Any], tmp_path: Path) -> None:
-    async with page_world(tmp_path) as here, tab_in(browser, complaints="expected", **look) as tab:
+async def test_the_memory_dialog_is_accessible(browser: Browser, tmp_path: Path) -> None:
+    async with page_world(tmp_path) as here, tab_in(browser, complaints="expected") as tab:
         await known_user(here, tab)
         await tab.page.goto(here.url)
         await tab.press("open-memory")
         await tab.sees("memory-counts", "so far")
-        await assert_accessible(tab.page, "memory")
+        await fits_and_is_accessible(tab, "memory")
         here.memory.down = True
         await tab.page.get_by_test_id("memory-add-facts").fill("a fact")
         await tab.page.keyboard.press("Enter")
         await tab.sees("memory-said", "Memory is down")
         await tab.press("memory-erase")
-        await assert_accessible(tab.page, "memory, about to be erased")
+        await fits_and_is_accessible(tab, "memory, about to be erased")
 
 
-@pytest.mark.parametrize("look", LOOKS)
-async def test_the_settings_are_accessible(browser: Browser, look: dict[str, Any], tmp_path: Path) -> None:
-    async with page_world(tmp_path) as here, tab_in(browser, complaints="expected", **look) as tab:
+async def test_the_settings_are_accessible(browser: Browser, tmp_path: Path) -> None:
+    async with page_world(tmp_path) as here, tab_in(browser, complaints="expected") as tab:
         here.page_config = offering()
         await known_user(here, tab)
-        for theme in ("system", "light", "dark"):
-            await tab.page.goto(here.url)
-            await tab.press("open-settings")
+        await tab.page.goto(here.url)
+        await tab.press("open-settings")
+        for theme in ("light", "dark", "system"):
             await tab.page.get_by_test_id("settings-theme").select_option(theme)
+            await tab.sees("settings-said", "Saved: Theme")
             await assert_accessible(tab.page, f"settings, theme {theme}")
         here.memory.down = True
         await tab.page.get_by_test_id("settings-voice").select_option("cedar")
         await tab.sees("settings-said", "Memory is down")
-        await assert_accessible(tab.page, "settings that could not be saved")
+        await fits_and_is_accessible(tab, "settings that could not be saved")
 
 
-@pytest.mark.parametrize("look", LOOKS)
-async def test_what_is_opened_during_a_call_is_accessible(browser: Browser, look: dict[str, Any]) -> None:
+async def test_what_is_opened_during_a_call_is_accessible(browser: Browser) -> None:
     choice = {"provider": "p", "name": "P", "model": "m", "voices": ["a", "b"], "voice": "a", "languages": []}
-    async with standing_in() as server, tab_in(browser, **look) as tab:
+    async with standing_in() as server, tab_in(browser) as tab:
         server.config = CONFIG | {"responders": [choice], "endpointing": "balanced"}
         await tab.open(server.url)
         await tab.connect()
@@ -145,11 +128,11 @@ async def test_what_is_opened_during_a_call_is_accessible(browser: Browser, look
         ):
             await tab.press(f"open-{opened}")
             await tab.sees(opened, words)
-            await assert_accessible(tab.page, f"{opened} during a call")
+            await fits_and_is_accessible(tab, f"{opened} during a call")
             await tab.page.keyboard.press("Escape")
         await tab.press("mute")
         await tab.sees("state", "Connected, muted")
-        await assert_accessible(tab.page, "muted")
+        await fits_and_is_accessible(tab, "muted")
 
 
 async def test_the_audit_finds_what_is_wrong(browser: Browser) -> None:
@@ -160,12 +143,11 @@ async def test_the_audit_finds_what_is_wrong(browser: Browser) -> None:
             await assert_accessible(tab.page, "an empty heading")
 
 
-@pytest.mark.parametrize("look", LOOKS)
-async def test_the_admin_page_is_accessible(browser: Browser, look: dict[str, Any], tmp_path: Path) -> None:
+async def test_the_admin_page_is_accessible(browser: Browser, tmp_path: Path) -> None:
     async with (
         page_world(tmp_path, admin_token=ADMIN) as here,
         here.browser() as caller,
-        tab_in(browser, complaints="expected", **look) as tab,
+        tab_in(browser, complaints="expected") as tab,
     ):
         session = here.registry.find((await place_call(caller))["session_id"])
         await here.registry.end(session, "idle")
@@ -175,11 +157,11 @@ async def test_the_admin_page_is_accessible(browser: Browser, look: dict[str, An
         here.metrics.session_ended("idle")
         await tab.page.goto(f"{here.url}/admin")
         await tab.sees("gate-title", "Sign in as the operator")
-        await assert_accessible(tab.page, "the gate")
+        await fits_and_is_accessible(tab, "the gate")
         await tab.page.get_by_test_id("token").fill(ADMIN)
         await tab.page.keyboard.press("Enter")
         await tab.sees("sessions", "webrtc")
-        await assert_accessible(tab.page, "the board")
+        await fits_and_is_accessible(tab, "the board")
 
 
 FOCUSED = """() => {
@@ -195,9 +177,9 @@ FOCUSED = """() => {
 }"""
 
 
-@pytest.mark.parametrize("look", LOOKS[::2])
-async def test_the_focus_goes_through_the_page_in_order_and_is_seen(browser: Browser, look: dict[str, Any]) -> None:
-    async with standing_in() as server, tab_in(browser, **look) as tab:
+@pytest.mark.parametrize("size", [(1440, 900), (360, 740)])
+async def test_the_focus_goes_through_the_page_in_order_and_is_seen(browser: Browser, size: tuple[int, int]) -> None:
+    async with standing_in() as server, tab_in(browser, size=size) as tab:
         await tab.open(server.url)
         stops: list[str] = []
         for _ in range(40):

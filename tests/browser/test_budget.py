@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-import pytest_asyncio
 from playwright.async_api import Browser
 
-from tests.support.browser import Tab, launched, tab_in
+from tests.support.browser import Tab, tab_in
 from tests.support.page import FRONTEND, page_world
 from tests.support.standin import SESSION, StandIn, standing_in
 
@@ -34,12 +32,6 @@ NOTE_READY = """new MutationObserver((_, observer) => {
 TRANSFERRED = """() => performance.getEntriesByType("navigation")
   .concat(performance.getEntriesByType("resource"))
   .map((entry) => [new URL(entry.name).pathname, entry.transferSize])"""
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def browser() -> AsyncIterator[Browser]:
-    async with launched() as started:
-        yield started
 
 
 async def test_the_first_load_is_small_and_all_ours(browser: Browser, tmp_path: Path) -> None:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-
 import pytest
-import pytest_asyncio
 from playwright.async_api import Browser
 
 from backend.sessions.event_log import PageMessage
-from tests.support.browser import launched, tab_in
+from tests.support.browser import tab_in
 from tests.support.standin import standing_in
 from tests.support.waiting import until
 
@@ -21,12 +18,6 @@ QUESTION = {
     "arguments": {"action": "close", "number": 12, "text": "<b>bold</b>"},
     "expires_at": 4_000_000_000.0,
 }
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def browser() -> AsyncIterator[Browser]:
-    async with launched() as started:
-        yield started
 
 
 async def test_the_very_call_is_shown_and_a_click_agrees_to_it_or_refuses_it(browser: Browser) -> None:

@@ -2,26 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-import pytest_asyncio
 from playwright.async_api import Browser, expect
 
-from tests.support.axe import assert_accessible
-from tests.support.browser import launched, tab_in
+from tests.support.browser import tab_in
+from tests.support.looks import fits_and_is_accessible
 from tests.support.page import page_world
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
-LOOKS = [{"scheme": "dark", "size": (1440, 900)}, {"scheme": "light", "size": (360, 740)}]
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def browser() -> AsyncIterator[Browser]:
-    async with launched() as started:
-        yield started
 
 
 async def test_every_operation_is_shown_without_a_complaint_of_the_browser(browser: Browser, tmp_path: Path) -> None:
@@ -64,11 +54,10 @@ async def test_where_it_is_off_there_is_no_page(browser: Browser, tmp_path: Path
         assert answer is not None and answer.status == 404
 
 
-@pytest.mark.parametrize("look", LOOKS)
-async def test_it_is_accessible(browser: Browser, look: dict[str, Any], tmp_path: Path) -> None:
-    async with page_world(tmp_path, api_docs=True) as here, tab_in(browser, **look) as tab:
+async def test_it_is_accessible(browser: Browser, tmp_path: Path) -> None:
+    async with page_world(tmp_path, api_docs=True) as here, tab_in(browser) as tab:
         await tab.page.goto(f"{here.url}/docs")
         await tab.sees("count", "operations")
         await tab.page.get_by_test_id("operation").first.locator("summary").click()
         await tab.page.get_by_test_id("schema").first.locator("summary").click()
-        await assert_accessible(tab.page, "the API's description")
+        await fits_and_is_accessible(tab, "the API's description")

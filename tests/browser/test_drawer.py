@@ -8,21 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import pytest_asyncio
 from playwright.async_api import Browser
 
-from tests.support.browser import Tab, chromium, launched, tab_in
+from tests.support.browser import Tab, chromium, tab_in
 from tests.support.microphone import WEATHER, microphone_wav
 from tests.support.real_server import real_server
 from tests.support.standin import SESSION, StandIn, standing_in
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def browser() -> AsyncIterator[Browser]:
-    async with launched() as started:
-        yield started
 
 
 @contextlib.asynccontextmanager
@@ -84,14 +77,6 @@ async def test_what_a_call_has_cost_so_far_stands_in_the_log_as_it_goes_on(brows
                         call_usd=usd)  # fmt: skip
         await tab.sees("log", "$0.0034")
         await tab.sees("log", "$0.0212")
-
-
-async def test_the_log_is_a_bounded_ring(browser: Browser) -> None:
-    async with drawer(browser) as (tab, server):
-        for n in range(350):
-            server.publish("transcript", role="user", item_id=f"u{n}", content=f"words {n}")
-        await tab.sees("log", "words 349")
-        assert len(await rows(tab)) == 300
 
 
 async def test_the_detectors_scores_are_drawn_against_the_threshold(browser: Browser) -> None:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-import pytest_asyncio
 from playwright.async_api import Browser
 
 from backend.access.signatures import Signatures
@@ -23,18 +21,12 @@ from backend.users.profile_updates import (
     update_profile,
 )
 from tests.http.world import World
-from tests.support.browser import Tab, launched, tab_in
+from tests.support.browser import Tab, tab_in
 from tests.support.page import page_world
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 KEY = b"k" * 32
 USER = "ada"
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def browser() -> AsyncIterator[Browser]:
-    async with launched() as started:
-        yield started
 
 
 async def known_user(here: World, tab: Tab) -> None:
@@ -178,6 +170,7 @@ async def test_what_changes_elsewhere_is_shown_and_what_is_being_typed_stays(bro
         await open_memory(here, tab)
         await field(tab, "name").fill("Adela")
         await field(tab, "add-facts").fill("half a fa")
+        await tab.sees("memory-said", "Saved: Name")
         await field(tab, "default_location").fill("Ber")
         changes = SetPreference("default_location", "Oslo"), SetPreference("language", "German"), AddFact("sings")
         await update_profile(here.memory, USER, *changes)

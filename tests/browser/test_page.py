@@ -8,7 +8,6 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-import pytest_asyncio
 from playwright.async_api import Browser
 from starlette.responses import Response
 
@@ -19,13 +18,6 @@ from tests.support.waiting import until
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 LOUD = 1e-4
 HERE = "On this machine: local Responder"
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def browser() -> AsyncIterator[Browser]:
-    """One Chromium for all tests whose microphone is granted; every test has a profile of its own in it."""
-    async with launched() as started:
-        yield started
 
 
 @contextlib.asynccontextmanager
@@ -276,22 +268,6 @@ async def test_typed_words_that_were_refused_are_not_lost(browser: Browser) -> N
         await tab.page.wait_for_function("() => document.querySelector('#composer-text').value === 'Hello there'")
         await tab.press("way-dismiss")
         await tab.sees("state", "Connected")
-
-
-async def test_a_long_call_does_not_make_the_page_grow(browser: Browser) -> None:
-    async with page_on_stand_in(browser) as (tab, server):
-        await tab.connect()
-        await tab.press("open-drawer")
-        for n in range(310):
-            server.publish("transcript", role="user", item_id=f"u{n}", content=f"words {n}")
-            server.publish("thinker", call_id=f"c{n}", event="complete", domain="weather", label="W", elapsed_ms=1)
-        await tab.sees("transcript", "words 309")
-        await tab.page.get_by_test_id("log").wait_for()  # the drawer's part of the page is loaded when it is opened
-        counts = await tab.page.evaluate(
-            "['transcript', 'thinkers', 'log'].map((n) => document.querySelector(`[data-testid=${n}]`).children.length)"
-        )
-        # one more child than the bound: the (hidden) words of an empty list
-        assert counts == [201, 31, 300]
 
 
 async def test_the_page_fits_a_small_phone_and_can_be_used_by_keyboard(browser: Browser) -> None:

@@ -2,26 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from typing import Literal
-
 import pytest
-import pytest_asyncio
 from playwright.async_api import Browser, expect
 
 from tests.browser.test_returning import ask, connect_silently
-from tests.support.axe import assert_accessible
-from tests.support.browser import Tab, launched, tab_in
+from tests.support.browser import Tab, tab_in
+from tests.support.looks import fits_and_is_accessible
 from tests.support.real_server import real_server
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 WEATHER, SUM = "What's the weather in Seattle?", "What is seventeen times twenty four?"
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def browser() -> AsyncIterator[Browser]:
-    async with launched(microphone="refused") as started:
-        yield started
 
 
 async def converse(tab: Tab, question: str, answer: str) -> None:
@@ -31,8 +21,8 @@ async def converse(tab: Tab, question: str, answer: str) -> None:
     await tab.press("new-conversation")
 
 
-async def test_a_conversation_of_before_is_found_gone_on_with_and_deleted(browser: Browser) -> None:
-    async with real_server() as url, tab_in(browser) as tab:
+async def test_a_conversation_of_before_is_found_gone_on_with_and_deleted_in_every_look(browser: Browser) -> None:
+    async with real_server() as url, tab_in(browser, microphone="refused") as tab:
         await tab.open(url)
         await tab.press("open-past")
         await tab.sees("past-said", "None yet.")
@@ -63,17 +53,4 @@ async def test_a_conversation_of_before_is_found_gone_on_with_and_deleted(browse
         await expect(entries).to_have_count(1)
         left = await (await tab.page.request.get(f"{url}/api/conversations")).json()
         assert [each["title"] for each in left["conversations"]] == [WEATHER]
-
-
-@pytest.mark.parametrize(("width", "scheme"), [(320, "dark"), (320, "light"), (390, "light"), (1280, "dark")])
-async def test_the_dialog_fits_and_is_accessible(
-    browser: Browser, width: int, scheme: Literal["dark", "light"]
-) -> None:
-    async with real_server() as url, tab_in(browser, scheme=scheme) as tab:
-        await tab.page.set_viewport_size({"width": width, "height": 700})
-        await tab.open(url)
-        await converse(tab, WEATHER, "In Seattle it is")
-        await tab.press("open-past")
-        await expect(tab.page.get_by_test_id("past-list").locator("li")).to_have_count(1)
-        await assert_accessible(tab.page, f"past conversations at {width}")
-        assert await tab.page.evaluate("document.documentElement.scrollWidth") <= width
+        await fits_and_is_accessible(tab, "past conversations")

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator
 
 import httpx2
 import pytest
-import pytest_asyncio
 from playwright.async_api import Browser
 
 from backend.sessions.event_log import PageMessage
-from tests.support.browser import launched, tab_in
+from tests.support.browser import tab_in
 from tests.support.running_server import running_server
 from tests.support.standin import StandIn, standing_in
 from tests.support.waiting import until
@@ -21,12 +19,6 @@ HIDE = """(hidden) => {
   Object.defineProperty(document, "visibilityState", { value: hidden ? "hidden" : "visible", configurable: true });
   document.dispatchEvent(new Event("visibilitychange"));
 }"""
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def browser() -> AsyncIterator[Browser]:
-    async with launched() as started:
-        yield started
 
 
 def come_due(server: StandIn, number: int, text: str) -> None:

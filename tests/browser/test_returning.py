@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-import pytest_asyncio
 from playwright.async_api import Browser
 
-from tests.support.browser import Tab, launched, tab_in
+from tests.support.browser import Tab, tab_in
 from tests.support.real_server import real_server
 from tests.support.standin import CONVERSATION, standing_in
 from tests.support.waiting import until
@@ -21,12 +19,6 @@ SAID: list[dict[str, Any]] = [
     {"role": "tool", "content": "12 degrees", "at": 1_700_000_002.0},
     {"role": "assistant", "content": "It rains in Seattle.", "at": 1_700_000_003.0},
 ]
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def browser() -> AsyncIterator[Browser]:
-    async with launched(microphone="refused") as started:
-        yield started
 
 
 async def connect_silently(tab: Tab) -> None:
@@ -47,7 +39,7 @@ async def ask(tab: Tab, question: str, answer: str) -> None:
 
 
 async def test_a_page_loaded_anew_shows_what_was_said_and_goes_on_with_it(browser: Browser) -> None:
-    async with real_server() as url, tab_in(browser) as tab:
+    async with real_server() as url, tab_in(browser, microphone="refused") as tab:
         await tab.open(url)
         await connect_silently(tab)
         await ask(tab, "What's the weather in Seattle?", "In Seattle it is")
@@ -74,7 +66,7 @@ async def test_a_page_loaded_anew_shows_what_was_said_and_goes_on_with_it(browse
 
 
 async def test_only_words_come_back_and_the_next_call_names_the_conversation(browser: Browser) -> None:
-    async with standing_in() as server, tab_in(browser) as tab:
+    async with standing_in() as server, tab_in(browser, microphone="refused") as tab:
         server.said = SAID
         await tab.page.add_init_script(f"sessionStorage.setItem('conversation', '{CONVERSATION}')")
         await tab.open(server.url)
@@ -92,7 +84,7 @@ async def test_only_words_come_back_and_the_next_call_names_the_conversation(bro
 
 
 async def test_a_conversation_that_is_gone_is_forgotten(browser: Browser) -> None:
-    async with standing_in() as server, tab_in(browser, complaints="expected") as tab:
+    async with standing_in() as server, tab_in(browser, microphone="refused", complaints="expected") as tab:
         await tab.open(server.url)
         await tab.page.evaluate("sessionStorage.setItem('conversation', 'long-ago')")
         await tab.page.reload()
@@ -105,7 +97,7 @@ async def is_forgotten(tab: Tab) -> bool:
 
 
 async def test_another_tab_begins_a_conversation_of_its_own(browser: Browser) -> None:
-    async with standing_in() as server, tab_in(browser) as tab:
+    async with standing_in() as server, tab_in(browser, microphone="refused") as tab:
         server.said = SAID
         await tab.open(server.url)
         await tab.page.evaluate(f"sessionStorage.setItem('conversation', '{CONVERSATION}')")

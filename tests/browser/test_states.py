@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import pytest_asyncio
 from playwright.async_api import Browser
 
-from tests.support.browser import WHOLE, Tab, launched, tab_in
+from tests.support.browser import ELSEWHERE, WHOLE, Tab, launched, tab_in
 from tests.support.standin import CONVERSATION, StandIn, refusal, standing_in
 from tests.support.waiting import until
 
@@ -34,12 +33,6 @@ NO_UDP = """(() => {
 """The server's addresses never reach the browser, and ours never reach the server: as behind a strict firewall."""
 LOUD = "() => Number(document.querySelector('[data-testid=level-out] [role=meter]').ariaValueNow) > 30"
 SILENT = "() => Number(document.querySelector('[data-testid=level-out] [role=meter]').ariaValueNow) === 0"
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def browser() -> AsyncIterator[Browser]:
-    async with launched() as started:
-        yield started
 
 
 @contextlib.asynccontextmanager
@@ -486,11 +479,10 @@ async def test_notices_are_listed_with_their_state(browser: Browser) -> None:
 
 
 @pytest.mark.parametrize("reason", ["responder_refused", "responder_gone"])
-async def test_who_runs_the_server_is_told_what_to_do_and_others_something_kind(reason: str) -> None:
-    elsewhere = "--host-resolver-rules=MAP voice.test 127.0.0.1"
-    async with launched(more=[elsewhere]) as browser, standing_in() as server:
+async def test_who_runs_the_server_is_told_what_to_do_and_others_something_kind(browser: Browser, reason: str) -> None:
+    async with standing_in() as server:
         told = []
-        for url in (server.url, server.url.replace("127.0.0.1", "voice.test")):
+        for url in (server.url, server.url.replace("127.0.0.1", ELSEWHERE)):
             async with tab_in(browser, complaints="expected") as tab:
                 await tab.open(url)
                 await tab.page.get_by_test_id("composer-text").fill("Hello")

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator
 from typing import Any, get_args
 
 import pytest
-import pytest_asyncio
 from playwright.async_api import Browser, Route
 
 from backend.page_events import Problem
-from tests.support.browser import Tab, launched, tab_in
+from tests.support.browser import Tab, tab_in
 from tests.support.page import FRONTEND
 from tests.support.standin import SESSION, StandIn, refusal, standing_in
 
@@ -43,12 +41,6 @@ SAID_IN_GERMAN: dict[Problem, str] = {
     "responder_lost": "Die Verbindung zum Sprachdienst ist abgebrochen.",
     "responder_gone": "Der Sprachdienst antwortet nicht.",
 }
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def browser() -> AsyncIterator[Browser]:
-    async with launched() as started:
-        yield started
 
 
 async def marked(route: Route) -> None:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-import pytest_asyncio
 from playwright.async_api import Browser
 
-from tests.support.browser import Tab, launched, tab_in
+from tests.support.browser import Tab, tab_in
 from tests.support.standin import SESSION, StandIn, standing_in
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
@@ -30,12 +28,6 @@ AFTER = """async (events) => {
   const state = events.reduce((state, [type, data]) => turns.turnsAfter(state, { type, data }), turns.NO_TURNS);
   return ASK;
 }"""
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def browser() -> AsyncIterator[Browser]:
-    async with launched() as started:
-        yield started
 
 
 def legs(turn: int, **changes: int) -> tuple[str, dict[str, Any]]:
@@ -203,24 +195,25 @@ async def test_the_median_is_the_same_beside_the_call_and_when_it_is_over(browse
         await tab.sees("summary-facts", "620 ms")
 
 
-@pytest.mark.parametrize(
-    ("about", "words"),
-    [
-        ({"wait_ms": 1400, "reason": "trailing off"}, "Waited 1400 ms: trailing off."),
-        ({"wait_ms": 700, "reason": "nothing known"}, "Waited 700 ms: no words were known yet."),
-        (
-            {"wait_ms": 420, "reason": "complete question", "pieces": 3},
-            "Waited 420 ms: complete question, said in 3 pieces.",
-        ),
-        ({"wait_ms": 0, "reason": ""}, ""),
-    ],
-)
-async def test_the_wait_of_a_turn_is_explained_in_words(browser: Browser, about: dict[str, Any], words: str) -> None:
+WAITS: list[tuple[dict[str, Any], str]] = [
+    ({"wait_ms": 1400, "reason": "trailing off"}, "Waited 1400 ms: trailing off."),
+    ({"wait_ms": 700, "reason": "nothing known"}, "Waited 700 ms: no words were known yet."),
+    (
+        {"wait_ms": 420, "reason": "complete question", "pieces": 3},
+        "Waited 420 ms: complete question, said in 3 pieces.",
+    ),
+    ({"wait_ms": 0, "reason": ""}, ""),
+]
+
+
+async def test_the_wait_of_a_turn_is_explained_in_words(browser: Browser) -> None:
     async with standing_in() as server, tab_in(browser) as tab:
-        await page_with(server, tab, ("turn_metrics", legs(1)[1] | about))
-        await tab.sees("metrics-total", "670 ms")
-        explained = tab.page.get_by_test_id("turn-pauses")
-        assert await explained.all_inner_texts() == ([words] if words else [])
+        await page_with(server, tab)
+        for turn, (about, words) in enumerate(WAITS, 1):
+            server.publish("turn_metrics", **legs(turn)[1] | about)
+            await tab.sees("turn", f"Turn {turn}")
+            explained = tab.page.get_by_test_id("turn-pauses")
+            assert await explained.all_inner_texts() == ([words] if words else [])
 
 
 async def test_replies_thrown_away_are_counted_in_their_turn_with_their_tokens(browser: Browser) -> None:

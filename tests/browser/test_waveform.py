@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-
 import pytest
-import pytest_asyncio
 from playwright.async_api import Browser
 
-from tests.support.browser import Tab, launched, tab_in
+from tests.support.browser import Tab, tab_in
 from tests.support.standin import standing_in
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
@@ -56,12 +53,6 @@ COLOURS = """async () => {
 """The colour of each side's line of silence as painted, and as its style says."""
 QUIET_LINE = 4
 """Rows that the line of silence touches."""
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def browser() -> AsyncIterator[Browser]:
-    async with launched() as started:
-        yield started
 
 
 async def heights(tab: Tab, name: str) -> list[int]:

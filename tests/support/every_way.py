@@ -66,8 +66,10 @@ def _frames(call: VoiceCall, seen: int) -> list[bytes]:
 async def saying(speak: Callable[[bytes], Coroutine[Any, Any, None]]) -> AsyncIterator[Callable[[bytes], object]]:
     """Speak in the background; what is being said at the end is said first."""
     tasks: set[asyncio.Task[None]] = set()
-    yield lambda pcm: tasks.add(asyncio.create_task(speak(pcm)))
-    await asyncio.gather(*tasks, return_exceptions=True)
+    try:
+        yield lambda pcm: tasks.add(asyncio.create_task(speak(pcm)))
+    finally:
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 @asynccontextmanager

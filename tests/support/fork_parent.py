@@ -22,22 +22,25 @@ import threading
 from pathlib import Path
 from typing import Any
 
-IMPORTED = (
-    "aiosqlite",
-    "alembic.command",
-    "alembic.runtime.migration",
-    "backend.app.cli",
-    "backend.app.main",
-    "backend.app.server",
-    "backend.app.task_worker",
-    "backend.testing.offline.__main__",
-    "docket",
-    "backend.extensions.local.__main__",
-    "numpy.fft",
-    "openai.resources.chat",
-    "uvicorn.lifespan.on",
-    "uvicorn.protocols.http.h11_impl",
+from backend.app.extensions import installed
+from backend.storage import client
+from backend.tasks import worker
+from backend.tools.discovery import package_modules
+
+PROGRAMS = (
+    *("backend.app.cli", "backend.app.server", "backend.app.task_worker"),
+    *("backend.testing.offline.__main__", "backend.extensions.local.__main__"),
 )
+WHEN_USED = (
+    *("aiosqlite", "alembic.command", "alembic.config", "alembic.runtime.migration", "anyio._backends._asyncio"),
+    *("docket", "docket.tasks", "httpcore2", "numpy.fft", "openai.resources.chat"),
+    *("uvicorn.lifespan.on", "uvicorn.protocols.http.h11_impl"),
+)
+"""What the server's modules import where they first use it."""
+PATIENCE_S = 15.0
+"""Seconds in which Redis answers a server of a test: what is checked here is no time, and the machine is shared."""
+POLL_S = 0.1
+"""Seconds between two looks of a task worker: so long a server waits when it ends."""
 ORDER_BYTES = 200_000
 FILES = 4
 """Standard input, output and errors of the command, and where its exit status goes."""
@@ -120,8 +123,12 @@ def _become(order: Order) -> None:
 
 if __name__ == "__main__":
     gc.disable()
-    for module in IMPORTED:
+    for module in (*PROGRAMS, *WHEN_USED):
         importlib.import_module(module)
+    for kind in ("tools", "thinkers"):
+        [*package_modules(f"backend.{kind}"), *installed().modules(kind)]
+    client.TIMEOUT_S, client.SOCKET_TIMEOUT_S = PATIENCE_S, PATIENCE_S - 1.0
+    worker.POLL_S = POLL_S
     gc.freeze()
     order = Forks(socket.socket(fileno=int(sys.argv[1]))).run()
     gc.enable()

@@ -27,9 +27,12 @@ async def page_world(
     """A `World` that serves the project's own page, with notices and reminders."""
     (folder / "page").symlink_to(FRONTEND, target_is_directory=True)
     store = FakeServer()
-    redis, waiting = FakeAsyncRedis(server=store), FakeAsyncRedis(server=store)
     chosen = NotificationSettings.model_validate({"deliver": "when_asked"})
-    async with open_notifications(chosen, redis, PubSub(redis, waiting), FakeMemory()) as notifications:
+    async with (
+        contextlib.aclosing(FakeAsyncRedis(server=store)) as redis,
+        contextlib.aclosing(FakeAsyncRedis(server=store)) as waiting,
+        open_notifications(chosen, redis, PubSub(redis, waiting), FakeMemory()) as notifications,
+    ):
         pages = PageStreams(notifications.presence)
         services: dict[str, Any] = {
             "reminders": notifications.reminders,
@@ -39,7 +42,7 @@ async def page_world(
             **(services_with or {}),
         }
         async with world(folder, page=False, services_with=services, **settings) as here:
-            yield here
-            pages.close()
-    for client in (redis, waiting):
-        await client.aclose()
+            try:
+                yield here
+            finally:
+                pages.close()

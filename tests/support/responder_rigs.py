@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 from backend.errors import ResponderUnavailable
-from backend.extensions.gemini.responder import GeminiEndpoint, connect_gemini
-from backend.extensions.gpt_live.responder import LiveEndpoint, connect_live
-from backend.extensions.qwen.codec import QwenCodec
-from backend.extensions.self_hosted.codecs import CODECS
-from backend.extensions.self_hosted.scripted import REFUSALS
-from backend.extensions.xai.codec import XaiCodec
-from backend.responders.base import Briefing, PastMessage, Responder
+from backend.responders.base import Briefing, Capabilities, PastMessage, Responder
 from backend.responders.codec import Voice
+from backend.responders.openai_models import capabilities_of
 from backend.responders.realtime import RealtimeEndpoint, connect_realtime
+from backend.testing.offline.held import STRICT
 from backend.turns import events as ev
+from tests.support.of_extensions import of_extensions
 from tests.support.offline_peer import OfflinePeer
 
 VOICE = Voice("gpt-realtime-2", "shimmer", "gpt-4o-mini-transcribe")
@@ -31,6 +28,7 @@ class Line:
 
     responder: Responder
     peer: OfflinePeer
+    refuses_with: frozenset[str]
     events: list[ev.Event] = field(default_factory=list)
     failure: ResponderUnavailable | None = None
     _changed: asyncio.Event = field(default_factory=asyncio.Event)
@@ -65,7 +63,7 @@ class Line:
         if closed := [log["closed"] for log in logs if str(log["closed"]).startswith("closed 1007")]:
             return closed
         errors = [entry["event"]["error"] for log in logs for entry in log["sent"] if entry["type"] == "error"]
-        return [error["message"] for error in errors if REFUSALS & {error["code"], error["type"]}]
+        return [error["message"] for error in errors if self.refuses_with & {error["code"], error["type"]}]
 
     async def received(self, type_: str) -> list[dict[str, Any]]:
         """The client events of a type that the newest connection brought."""
@@ -76,71 +74,46 @@ class Line:
 Connect = Callable[[OfflinePeer, Briefing, Sequence[PastMessage]], Any]
 
 
-async def openai(peer: OfflinePeer, briefing: Briefing, history: Sequence[PastMessage]) -> Responder:
-    """OpenAI's Realtime API."""
+@dataclass(frozen=True)
+class Provider:
+    """A provider's module and its strict peer, and what that provider does otherwise."""
+
+    name: str
+    """Of the peer."""
+    connect: Connect
+    can: Capabilities
+    leaves_out: Mapping[str, str] = field(default_factory=dict)
+    """Tests of the contract that do not hold for it, by their names, and why."""
+    retry_after_s: float = 1.5
+    """What it makes of a rate limit of 1.5 s."""
+    tokens_heard: int = 2
+    """Tokens of a turn of 200 ms."""
+    names_refused: bool = True
+    """It says which event it refuses."""
+    refuses_with: frozenset[str] = frozenset({STRICT})
+    """The codes, or types, of its errors about events that it does not know."""
+
+
+async def _openai(peer: OfflinePeer, briefing: Briefing, history: Sequence[PastMessage]) -> Responder:
     return await connect_realtime(RealtimeEndpoint(peer.realtime_url, "k", VOICE), briefing, history)
 
 
-async def xai(peer: OfflinePeer, briefing: Briefing, history: Sequence[PastMessage]) -> Responder:
-    """xAI's voice agent API."""
-    voice = Voice("grok-voice-latest", "eve", "", effort="none")
-    endpoint = RealtimeEndpoint(peer.realtime_url, "k", voice, new_codec=XaiCodec)
-    return await connect_realtime(endpoint, briefing, history)
+OPENAI = Provider("openai", _openai, capabilities_of(VOICE.model))
+"""OpenAI's Realtime API. The providers of extensions are in the `providers.py` of their tests."""
 
 
-async def qwen(peer: OfflinePeer, briefing: Briefing, history: Sequence[PastMessage]) -> Responder:
-    """Alibaba's Qwen-Omni-Realtime."""
-    voice = Voice("qwen3.5-omni-plus-realtime", "Tina", "")
-    endpoint = RealtimeEndpoint(peer.realtime_url, "k", voice, new_codec=QwenCodec)
-    return await connect_realtime(endpoint, briefing, history)
-
-
-async def gemini(peer: OfflinePeer, briefing: Briefing, history: Sequence[PastMessage]) -> Responder:
-    """Gemini's Live API."""
-    return await connect_gemini(GeminiEndpoint(peer.realtime_url, "k", "gemini-3.8-live", "Kore"), briefing, history)
-
-
-async def gpt_live(peer: OfflinePeer, briefing: Briefing, history: Sequence[PastMessage]) -> Responder:
-    """OpenAI's GPT-Live."""
-    return await connect_live(LiveEndpoint(peer.realtime_url, "k", "gpt-live-1", "marin"), briefing, history)
-
-
-async def speech_to_speech(peer: OfflinePeer, briefing: Briefing, history: Sequence[PastMessage]) -> Responder:
-    """speech-to-speech, run by oneself."""
-    return await _self_hosted("speech_to_speech", peer, briefing, history)
-
-
-async def localai(peer: OfflinePeer, briefing: Briefing, history: Sequence[PastMessage]) -> Responder:
-    """LocalAI, run by oneself."""
-    return await _self_hosted("localai", peer, briefing, history)
-
-
-async def vllm_omni(peer: OfflinePeer, briefing: Briefing, history: Sequence[PastMessage]) -> Responder:
-    """vLLM-Omni, run by oneself."""
-    return await _self_hosted("vllm_omni", peer, briefing, history)
-
-
-async def _self_hosted(server: str, peer: OfflinePeer, briefing: Briefing, history: Sequence[PastMessage]) -> Responder:
-    voice = Voice("ours", "", transcript_model="")
-    return await connect_realtime(
-        RealtimeEndpoint(peer.realtime_url, "k", voice, new_codec=CODECS[server]), briefing, history
-    )
-
-
-PROVIDERS: dict[Connect, tuple[str, ...]] = {
-    each: ("--strict", each.__name__)
-    for each in (openai, xai, qwen, gemini, gpt_live, speech_to_speech, localai, vllm_omni)
-}
-"""With the arguments of each one's peer."""
+def providers() -> list[Provider]:
+    """Return the provider of the core, and those of the extensions that are there."""
+    return [OPENAI, *(each for module in of_extensions("providers") for each in module.PROVIDERS)]
 
 
 @asynccontextmanager
 async def line(
-    connect: Connect, peer: OfflinePeer, script: dict[str, Any], briefing: Briefing, *history: PastMessage
+    provider: Provider, peer: OfflinePeer, script: dict[str, Any], briefing: Briefing, *history: PastMessage
 ) -> AsyncIterator[Line]:
     """A connection to a peer that follows `script`; at the end, nothing it was sent may have been refused."""
     await peer.follow(script)
-    made = Line(await connect(peer, briefing, history), peer)
+    made = Line(await provider.connect(peer, briefing, history), peer, provider.refuses_with)
     listening = asyncio.create_task(made.listen())
     try:
         yield made

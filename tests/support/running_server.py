@@ -119,16 +119,9 @@ def when_ready(process: subprocess.Popen[bytes], folder: Path) -> RunningServer:
     return RunningServer(found[0].replace("localhost", "127.0.0.1"), process, folder, printed)
 
 
-def placed_call(
-    server: RunningServer,
-    *,
-    transport: str = "webrtc",
-    browser: httpx2.AsyncClient | None = None,
-    conversation: str | None = None,
-    within_s: float = 8.0,
-) -> AbstractAsyncContextManager[PlacedCall]:
+def placed_call(server: RunningServer, **options: Any) -> AbstractAsyncContextManager[PlacedCall]:
     """Place a call to that server, as `call_to` does."""
-    return call_to(server.url, transport=transport, browser=browser, conversation=conversation, within_s=within_s)
+    return call_to(server.url, **options)
 
 
 def a_browser(server: RunningServer) -> httpx2.AsyncClient:
@@ -143,4 +136,4 @@ async def type_text(call: PlacedCall, text: str) -> dict[str, Any]:
         f"/api/sessions/{call.ticket.session_id}/messages", json={"text": text}, headers=headers
     )
     assert answer.status_code == 202, answer.text
-    return (await call.told("thinker", within_s=20.0, event="complete")).data
+    return (await call.told("thinker", event="complete")).data

@@ -39,10 +39,12 @@ class Rig:
 
 @asynccontextmanager
 async def rig() -> AsyncIterator[Rig]:
-    redis, outbox = FakeAsyncRedis(), Outbox(FakeMemory())
-    yield Rig(redis, ModelCallLog(redis, outbox), outbox)
-    await outbox.drain(1.0)
-    await redis.aclose()
+    outbox = Outbox(FakeMemory())
+    async with aclosing(FakeAsyncRedis()) as redis:
+        try:
+            yield Rig(redis, ModelCallLog(redis, outbox), outbox)
+        finally:
+            await outbox.drain(1.0)
 
 
 async def ask(model: Any, text: str = "Why is the sky blue?") -> list[Delta]:

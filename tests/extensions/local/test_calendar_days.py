@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from backend.extensions.calendar.local import LocalStore
-from tests.extensions.calendar.test_tools import NEW_YORK, Desk
 from tests.extensions.local.orders import asked
 from tests.extensions.local.test_calendar_talk import TOOLS
+
+pytest.importorskip("backend.extensions.calendar", reason="what is asked about is the calendar of that extension")
+from backend.extensions.calendar.local import LocalStore
+from tests.extensions.calendar.test_tools import NEW_YORK, Desk
 
 WEDNESDAY = datetime(2026, 11, 25, 10, 0, tzinfo=NEW_YORK)
 EVENTS = {

@@ -22,7 +22,7 @@ import pytest
 from backend.extensions.local.synthesis.voice import speak
 from backend.testing.services.open_meteo import answering_today
 from backend.testing.services.server import serving
-from tests.support.hearing import share_of_words
+from tests.extensions.local.hearing import share_of_words
 from tests.support.ollama import Json, Ollama, Said, ollama
 from tests.support.running_server import PlacedCall, RunningServer, environment, placed_call, when_ready
 from tests.support.speech import silence

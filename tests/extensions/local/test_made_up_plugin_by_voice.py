@@ -13,8 +13,8 @@ import pytest
 
 from backend.extensions.local.recognition.choose import open_recognizer
 from backend.extensions.local.synthesis.voice import speak
+from tests.extensions.local.hearing import recognized, share_of_words
 from tests.extensions.local.test_made_up_plugin import PAINT
-from tests.support.hearing import recognized, share_of_words
 from tests.support.running_server import PlacedCall, placed_call, running_server
 from tests.support.speech import silence, speech
 from tests.support.waiting import until

@@ -14,7 +14,7 @@ from backend.extensions.local.recognition.choose import open_recognizer
 from backend.extensions.local.synthesis.loudness import loudness_lufs
 from backend.media.frame import SAMPLE_RATE
 from backend.media.wav import read_wav
-from tests.support.hearing import recognized, share_of_words
+from tests.extensions.local.hearing import recognized, share_of_words
 from tests.support.running_server import running_server
 
 ROOT = Path(__file__).resolve().parents[3]

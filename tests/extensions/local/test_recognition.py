@@ -26,6 +26,7 @@ from backend.testing.speech import spoken, trimmed
 from tests.support.speech import speech
 
 pytestmark = [
+    pytest.mark.process,
     pytest.mark.asyncio(loop_scope="module"),
     pytest.mark.skipif(shutil.which("flite") is None, reason="flite speaks to the recognizer"),
 ]

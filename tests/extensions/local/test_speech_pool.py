@@ -11,6 +11,7 @@ import pytest
 
 from backend.extensions.local.speech_pool import PoolLimits, SpeechPool, SpeechPoolFailed
 
+pytestmark = pytest.mark.process
 ENGINE = "tests.extensions.local.pool_engine"
 
 

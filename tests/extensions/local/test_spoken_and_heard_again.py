@@ -12,7 +12,7 @@ import pytest
 from backend.extensions.local.recognition.choose import open_recognizer
 from backend.extensions.local.synthesis.voice import speak
 from backend.media.wav import read_wav, write_wav
-from tests.support.hearing import recognized, share_of_words
+from tests.extensions.local.hearing import recognized, share_of_words
 from tests.support.running_server import RunningServer, running_server
 
 COMMAND = str(Path(sys.executable).parent / "responder-thinker")

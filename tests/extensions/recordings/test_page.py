@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-import pytest_asyncio
 from playwright.async_api import Browser, Download, expect
 
-from tests.browser.test_audit import LOOKS, NARROW
 from tests.browser.test_returning import ask
-from tests.browser.test_widths import outside
-from tests.support.axe import assert_accessible
-from tests.support.browser import Tab, launched, tab_in
+from tests.support.browser import Tab, tab_in
+from tests.support.looks import fits_and_is_accessible
 from tests.support.real_server import real_server
 from tests.support.standin import CONFIG, SESSION, StandIn, refusal, standing_in
 from tests.support.waiting import until
@@ -23,12 +19,6 @@ from tests.support.waiting import until
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 ENDS = {"size": "the maximum length", "full": "no room", "failed": "could not be written"}
 PLAYED_MS = "document.querySelector('.player audio').currentTime * 1000"
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def browser() -> AsyncIterator[Browser]:
-    async with launched() as started:
-        yield started
 
 
 async def until_listed(tab: Tab, url: str, states: list[str]) -> None:
@@ -171,21 +161,17 @@ async def test_a_refused_recording_is_shown_and_not_begun(browser: Browser) -> N
         await tab.page.get_by_test_id("recording-begin").wait_for()
 
 
-@pytest.mark.parametrize("look", [*LOOKS, *NARROW])
-async def test_the_question_and_the_sign_fit_and_are_accessible(browser: Browser, look: dict[str, Any]) -> None:
-    async with standing_in() as server, tab_in(browser, **look) as tab:
+async def test_the_question_and_the_sign_fit_and_are_accessible(browser: Browser) -> None:
+    async with standing_in() as server, tab_in(browser) as tab:
         await call_that_may_be_recorded(server, tab)
         await tab.sees("recording-question", "May this call be recorded?")
-        await assert_accessible(tab.page, "asked")
-        assert await outside(tab) == []
+        await fits_and_is_accessible(tab, "asked")
         await tab.page.get_by_test_id("recording-agree").focus()
         await tab.page.keyboard.press("Enter")
         await tab.sees("recording", "Recording")
         assert await tab.page.evaluate("document.activeElement.dataset.testid") == "recording"
-        await assert_accessible(tab.page, "recorded")
-        assert await outside(tab) == []
+        await fits_and_is_accessible(tab, "recorded")
         await tab.page.keyboard.press("Tab")
         await tab.page.keyboard.press("Enter")
         await tab.sees("recording", "The recording has ended.")
-        await assert_accessible(tab.page, "recorded no more")
-        assert await outside(tab) == []
+        await fits_and_is_accessible(tab, "recorded no more")

@@ -15,12 +15,10 @@ from playwright.async_api import Browser, expect
 from backend.access.signatures import Signatures
 from backend.extensions.recordings.store import RecordingStore
 from backend.extensions.recordings.writer import ASSISTANT, CALLER
-from tests.browser.test_audit import LOOKS, NARROW
-from tests.browser.test_widths import outside
 from tests.extensions.recordings.recorded import add_tone, recorded, said, store_in
 from tests.extensions.recordings.test_page import PLAYED_MS, offered, read
-from tests.support.axe import assert_accessible
 from tests.support.browser import Tab, launched, tab_in
+from tests.support.looks import fits_and_is_accessible
 from tests.support.page import page_world
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
@@ -67,20 +65,20 @@ async def two_voices(store: RecordingStore) -> str:
 
 @asynccontextmanager
 async def listening(
-    browser: Browser, folder: Path, *, keep_s: float | None = 86_400.0, empty: bool = False, **look: Any
+    browser: Browser, folder: Path, *, keep_s: float | None = 86_400.0, empty: bool = False, **options: Any
 ) -> AsyncIterator[tuple[Tab, RecordingStore, str]]:
     """The list of recordings is open."""
     store = store_in(folder / "recordings", keep_s=keep_s)
     with_store = {"opened": {RecordingStore: store}, "user_data": {"recordings": store}, "records": True}
     async with (
         page_world(folder, services_with=with_store) as here,
-        tab_in(browser, **look) as tab,
+        tab_in(browser, **options) as tab,
     ):
         here.page_config = replace(here.page_config, **offered())
         cookie = Signatures(KEY, token_age_s=60).cookie(USER)
         await tab.page.context.add_cookies([{"name": "caller", "value": cookie, "url": here.url}])
         recording_id = "" if empty else await two_voices(store)
-        await tab.page.goto(here.url)
+        await tab.open(here.url, raw=False)
         await tab.press("open-past")
         await tab.press("open-recordings")
         yield tab, store, recording_id
@@ -195,18 +193,14 @@ async def test_closing_the_dialog_silences_the_player(browser: Browser, tmp_path
         assert await audio.evaluate("each => each.paused")
 
 
-@pytest.mark.parametrize("look", [*LOOKS, *NARROW])
-async def test_list_and_player_fit_and_are_accessible(browser: Browser, tmp_path: Path, look: dict[str, Any]) -> None:
-    async with listening(browser, tmp_path, **look) as (tab, _, _):
+async def test_list_and_player_fit_and_are_accessible(browser: Browser, tmp_path: Path) -> None:
+    async with listening(browser, tmp_path) as (tab, _, _):
         await tab.sees("recordings-list", "Kept until")
-        await assert_accessible(tab.page, "the list")
-        assert await outside(tab) == []
+        await fits_and_is_accessible(tab, "the list")
         await open_player(tab)
         await tab.press("player-play")
         await tab.page.wait_for_function(f"() => {SOUNDING}.length === 1")
         await tab.press("player-play")
-        await assert_accessible(tab.page, "the player")
-        assert await outside(tab) == []
+        await fits_and_is_accessible(tab, "the player")
         await tab.press("recording-delete")
-        await assert_accessible(tab.page, "about to be deleted")
-        assert await outside(tab) == []
+        await fits_and_is_accessible(tab, "about to be deleted")

@@ -14,6 +14,7 @@ from backend.extensions.local.speech_pool import PoolLimits, SpeechPool
 from backend.extensions.local.synthesis.base import Piece, SynthesisFailed
 from backend.extensions.local.synthesis.pooled import ENGINE, PooledSynthesizer, chosen_voice
 
+pytestmark = pytest.mark.process
 LONG = (
     "I found three trains to Boston tomorrow morning; the first one leaves at six fifteen, arrives at ten twenty, and "
     "costs forty dollars, while the second, which is a little slower, leaves at seven and costs only thirty dollars."

@@ -2,35 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from typing import Any
-
 import pytest
-import pytest_asyncio
 from playwright.async_api import Browser, expect
 
-from tests.browser.test_audit import LOOKS, NARROW
 from tests.browser.test_returning import ask, connect_silently
-from tests.browser.test_widths import outside
-from tests.support.axe import assert_accessible
-from tests.support.browser import Tab, launched, tab_in
+from tests.support.browser import Tab, tab_in
+from tests.support.looks import fits_and_is_accessible
 from tests.support.real_server import real_server
 from tests.support.standin import standing_in
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 QUESTION, ANSWER = "What's the weather in Seattle?", "In Seattle it is"
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def browser() -> AsyncIterator[Browser]:
-    async with launched(microphone="refused") as started:
-        yield started
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def server() -> AsyncIterator[str]:
-    async with real_server() as url:
-        yield url
 
 
 async def shared(tab: Tab, url: str) -> str:
@@ -48,19 +30,22 @@ async def shared(tab: Tab, url: str) -> str:
     return address
 
 
-async def test_a_stranger_reads_it_in_their_language_until_it_is_revoked(browser: Browser, server: str) -> None:
+async def test_a_stranger_reads_it_in_their_language_until_it_is_revoked(browser: Browser) -> None:
     async with (
-        tab_in(browser) as tab,
+        real_server() as server,
+        tab_in(browser, microphone="refused", complaints="expected") as tab,
         tab_in(browser, complaints="expected", language="de-DE") as reader,
     ):
         address = await shared(tab, server)
         await expect(tab.page.get_by_test_id("share-copy")).to_be_focused()
+        await fits_and_is_accessible(tab, "the dialog")
         await reader.page.goto(address)
         await reader.sees("shared-words", QUESTION)
         await reader.sees("shared-words", ANSWER)
         assert await reader.page.title() == "Ein geteiltes Gespräch"
         assert await reader.page.context.cookies() == []
-        assert reader.complaints == []
+        assert tab.complaints == reader.complaints == []
+        await fits_and_is_accessible(reader, "the page")
         await tab.press("share-revoke")
         await tab.sees("share-said", "The link no longer works.")
         await expect(tab.page.get_by_test_id("share-link")).to_have_count(0)
@@ -68,27 +53,23 @@ async def test_a_stranger_reads_it_in_their_language_until_it_is_revoked(browser
         assert answer and answer.status == 410
         await reader.sees("shared", "Dieses Gespräch wird nicht mehr geteilt")
         assert QUESTION not in await reader.text("shared")
+        await tab.page.route("**/api/conversations/*/links", lambda route: route.abort())
+        await tab.press("share-create")
+        await tab.sees("share-said", "That did not work.")
 
 
-async def test_an_address_that_is_cut_or_a_server_that_is_away_is_explained(browser: Browser, server: str) -> None:
-    async with tab_in(browser, complaints="expected") as reader:
+async def test_an_address_that_is_cut_or_a_server_that_is_away_is_explained(browser: Browser) -> None:
+    async with real_server() as server, tab_in(browser, complaints="expected") as reader:
         answer = await reader.page.goto(f"{server}/shared/cut")
         assert answer and answer.status == 404
         await reader.sees("shared", "There is no such page")
+        await fits_and_is_accessible(reader, "no page")
         await reader.page.route("**/api/shared/*", lambda route: route.abort())
         await reader.page.reload()
         await reader.sees("shared", "cannot be shown just now")
         await reader.page.route("**/api/shared/*", lambda route: route.fulfill(status=429, json={"error": {}}))
         await reader.page.reload()
         await reader.sees("shared", "Too many requests just now")
-
-
-async def test_what_cannot_be_shared_is_explained(browser: Browser, server: str) -> None:
-    async with tab_in(browser, complaints="expected") as tab:
-        await shared(tab, server)
-        await tab.page.route("**/api/conversations/*/links", lambda route: route.abort())
-        await tab.press("share-create")
-        await tab.sees("share-said", "That did not work.")
 
 
 async def test_where_nobody_shares_there_is_no_button(browser: Browser) -> None:
@@ -98,20 +79,3 @@ async def test_where_nobody_shares_there_is_no_button(browser: Browser) -> None:
         await tab.open(stand_in.url)
         await tab.sees("copy", "Copy")
         await expect(tab.page.get_by_test_id("share")).to_be_hidden()
-
-
-@pytest.mark.parametrize("look", [*LOOKS, *NARROW])
-async def test_dialog_and_page_fit_and_are_accessible(browser: Browser, server: str, look: dict[str, Any]) -> None:
-    async with tab_in(browser, complaints="expected", **look) as tab:
-        address = await shared(tab, server)
-        await assert_accessible(tab.page, "the dialog")
-        assert await outside(tab) == []
-        await tab.page.keyboard.press("Escape")
-        assert await outside(tab) == []
-        await tab.page.goto(address)
-        await tab.sees("shared-words", ANSWER)
-        await assert_accessible(tab.page, "the page")
-        assert await tab.page.evaluate("document.documentElement.scrollWidth") <= look["size"][0]
-        await tab.page.goto(f"{server}/shared/cut")
-        await tab.sees("shared", "There is no such page")
-        await assert_accessible(tab.page, "no page")
