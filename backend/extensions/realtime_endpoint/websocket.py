@@ -123,10 +123,11 @@ class RealtimeSocket(SocketTransport):
 
     def _enqueue_sound(self, name: str, pcm: bytes) -> None:
         """Send audio of the item that the call knows by `name`, in the client's format."""
-        place = self.protocol.translator.sound(name)
-        if place is None or self.protocol.session.modality == "text":
+        if self.protocol.session.modality == "text":
             return
-        self.protocol.send(place.event(self._encoder.encode(Frame(pcm)) if self._encoder else pcm))
+        audio = self._encoder.encode(Frame(pcm)) if self._encoder else pcm
+        if event := self.protocol.translator.sound(name, audio):
+            self.protocol.send(event)
 
     async def _begin(self) -> None:
         """Send nothing: the session is shown before."""
