@@ -55,16 +55,18 @@ step "format" ruff format --check --quiet .
 step "lint" ruff check --quiet .
 case "$mode" in
   quick) step "types, quick tests" types_of python -m pytest --quick --numprocesses 2 --dist worksteal ;;
-  static) step "types" mypy ;;
+  static)
+    step "types" mypy
+    step "prose" python -m scripts.prose
+    step "settings in .env.example and docs" python -m scripts.settings_table --check
+    step "Thinkers in the docs" python -m scripts.thinkers_table --check
+    ;;
 esac
 if [ "$mode" != quick ]; then
   step "types of the page" node node_modules/typescript/bin/tsc --project jsconfig.json
   step "Dockerfile" hadolint Dockerfile
   step "YAML" yamllint --strict docker-compose.yml docker-compose.scale.yml kubernetes .github
   step "compose file" compose_is_valid
-  step "prose" python -m scripts.prose
-  step "settings in .env.example and docs" python -m scripts.settings_table --check
-  step "Thinkers in the docs" python -m scripts.thinkers_table --check
 fi
 case "$mode" in
   all)

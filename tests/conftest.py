@@ -32,8 +32,6 @@ LONGEST_FIRST = (
     "tests/extensions/rtvi/test_browser.py",
     "tests/app/test_cli.py",
     "tests/browser/test_states.py",
-    "tests/budgets/test_two_processes.py",
-    "tests/budgets/",
     "tests/browser/test_audit.py",
     "tests/extensions/tour/",
     "tests/call/test_faults.py",

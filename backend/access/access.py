@@ -18,7 +18,7 @@ class Access:
 
     modes: frozenset[AccessMode] = frozenset({"open"})
     default_tier: Tier = Tier.ANONYMOUS
-    """The tier of a caller on this very machine. OPERATOR where nobody else can reach the server."""
+    """The tier of a caller on this very machine. OPERATOR where no other machine reaches the server."""
 
     @property
     def visitor_grants(self) -> frozenset[Grant]:
@@ -34,7 +34,7 @@ def decide_access(settings: Settings, host: str, credentials: Iterable[str] = ()
     """Return how callers of a server that listens on `host`, or is published by a container, are admitted.
 
     `credentials` are the settings of extensions by which callers would act with the operator's credentials.
-    Raises `SetupError` for an open server beyond loopback whose callers would spend the operator's credentials.
+    Raises `SetupError` for an open server beyond loopback if its callers would spend the operator's credentials.
     """
     modes, host = frozenset(settings.access.access), settings.server.publish_on or host
     alone = is_loopback(host)

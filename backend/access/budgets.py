@@ -10,12 +10,12 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 
-from prometheus_client import CollectorRegistry
-from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
-from prometheus_client.registry import Collector
+from prometheus_client import CollectorRegistry, Gauge
+from prometheus_client import Counter as Count
 
 from backend.access.day_counts import DayCounts
 from backend.access.new_users import NewUsers
@@ -47,15 +47,15 @@ WORDS = {
     Resource.MICRO_USD: "money",
     Resource.NEW_USERS: "new users",
 }
-WHOSE = {
-    Scope.USER: ("Your budget", "It begins anew at midnight UTC."),
-    Scope.ADDRESS: ("The budget of your address", "It begins anew at midnight UTC; users who sign in have their own."),
-    Scope.KEY: ("The budget of this API key", "It begins anew at midnight UTC; the operator can raise it."),
-    Scope.TOTAL: ("This server's budget", "It begins anew at midnight UTC; the operator can raise BUDGETS__TOTAL__…."),
+OWNERS = {
+    Scope.USER: ("Your budget", "It begins again at midnight UTC."),
+    Scope.ADDRESS: ("The budget of your address", "It begins again at midnight UTC; users who sign in have their own."),
+    Scope.KEY: ("The budget of this API key", "It begins again at midnight UTC; the operator can raise it."),
+    Scope.TOTAL: ("This server's budget", "It begins again at midnight UTC; the operator can raise BUDGETS__TOTAL__…."),
 }
+"""Of each scope, the owner of its budget, and what to do about it."""
 RANKED = (Scope.USER, Scope.ADDRESS, Scope.KEY)
 """Of these the operator is shown who used most."""
-"""Of each scope, whose budget it is, and what to do about it."""
 
 
 class Budgets:
@@ -80,6 +80,7 @@ class Budgets:
         self._limits = limits_of(settings)
         self._clock = clock
         self.refusals: Counter[tuple[Scope, Resource]] = Counter()
+        self._refused: Count | None = None
 
     def __repr__(self) -> str:
         return f"Budgets({self.day_counts!r}, {self.permits!r})"
@@ -114,11 +115,11 @@ class Budgets:
             raise self._refusal(payer, found)
 
     def charge(self, payer: Payer, amounts: Usage) -> None:
-        """Charge what something has cost. Returns at once."""
+        """Charge what something has cost. Never waits."""
         self.day_counts.charge(payer.subjects, amounts)
 
     def charge_tokens(self, payer: Payer, model: str, tokens_in: int, tokens_out: int) -> None:
-        """Charge the tokens of a model, and their price, if it has one. Returns at once."""
+        """Charge the tokens of a model, and their price, if it has one. Never waits."""
         cost = self.cost_of(model, tokens_in, tokens_out)
         self.charge(payer, Counter({Resource.MODEL_TOKENS: tokens_in + tokens_out, Resource.MICRO_USD: cost or 0}))
 
@@ -177,16 +178,26 @@ class Budgets:
     def stop(self, payer: Payer, found: Excess) -> None:
         """Count and log that something under way is stopped for a used-up budget."""
         self.refusals[found.scope, found.resource] += 1
+        if self._refused is not None:
+            self._refused.labels(found.scope.value, found.resource.value).inc()
         budget = f"{found.scope.value}.{found.resource.value}"
         security_event(SecurityEvent.BUDGET_STOPPED, payer, "a budget is used up", budget=budget, limit=found.limit)
 
     def show_in(self, registry: CollectorRegistry) -> None:
         """Show everybody's use, the ceiling and the refusals in `/metrics`."""
-        registry.register(_Collector(self))
-
-    def in_total(self) -> tuple[Usage, dict[Resource, int]]:
-        """Return everybody's use as this process knows it, and the ceiling."""
-        return self.day_counts.known(EVERYBODY), dict(self._limits[Scope.TOTAL])
+        used = Gauge("voice_budget_used", "What everybody has used today.", ["resource"], registry=registry)
+        limits = Gauge(
+            "voice_budget_limit", "What everybody may use in a day; 0: no limit.", ["resource"], registry=registry
+        )
+        for resource, limit in self._limits[Scope.TOTAL].items():
+            used.labels(resource.value).set_function(partial(self._used_by_all, resource))
+            limits.labels(resource.value).set(limit)
+        self._refused = Count(
+            "voice_budget_refusals",
+            "Requests refused, and work stopped, for a budget.",
+            ["scope", "resource"],
+            registry=registry,
+        )
 
     async def _top(self, scope: Scope) -> list[Json]:
         used = await self.day_counts.top(scope)
@@ -204,8 +215,8 @@ class Budgets:
 
     def _refusal(self, payer: Payer, found: Excess) -> OverBudget | CeilingReached:
         self.stop(payer, found)
-        whose, hint = WHOSE[found.scope]
-        message = f"{whose} of {WORDS[found.resource]} is used up for today."
+        owner, hint = OWNERS[found.scope]
+        message = f"{owner} of {WORDS[found.resource]} is used up for today."
         error = CeilingReached if found.scope is Scope.TOTAL else OverBudget
         return error(message, retry_after_s=self._left_s(), hint=hint)
 
@@ -213,28 +224,9 @@ class Budgets:
         self.stop(payer, Excess(Scope.ADDRESS, Resource.NEW_USERS, self.settings.new_users_per_day))
         return False
 
+    def _used_by_all(self, resource: Resource) -> int:
+        return self.day_counts.known(EVERYBODY)[resource]
+
     def _left_s(self) -> int:
         """Return the seconds until midnight UTC."""
         return math.ceil(DAY_S - self._clock() % DAY_S)
-
-
-class _Collector(Collector):
-    """Everybody's budget as Prometheus metrics."""
-
-    def __init__(self, budgets: Budgets) -> None:
-        self._budgets = budgets
-
-    def collect(self) -> Iterator[Metric]:
-        used, limits = self._budgets.in_total()
-        names = {"used": "What everybody has used today.", "limit": "What everybody may use in a day; 0: no limit."}
-        for name, amounts in (("used", used), ("limit", limits)):
-            gauge = GaugeMetricFamily(f"voice_budget_{name}", names[name], labels=["resource"])
-            for resource in limits:
-                gauge.add_metric([resource.value], amounts[resource])
-            yield gauge
-        refused = CounterMetricFamily(
-            "voice_budget_refusals", "Requests refused, and work stopped, for a budget.", labels=["scope", "resource"]
-        )
-        for (scope, resource), count in self._budgets.refusals.items():
-            refused.add_metric([scope.value, resource.value], count)
-        yield refused

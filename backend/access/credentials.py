@@ -13,7 +13,6 @@ from starlette.requests import HTTPConnection
 from backend.access.access import Access
 from backend.access.addresses import address_key, is_from_here
 from backend.access.keys import ApiKeys, Signed, looks_signed
-from backend.access.oidc import OIDC_USER
 from backend.access.principal import USER_GRANTS, Grant, Principal, Tier
 from backend.access.signatures import KnownUser, OpenedSession, Signatures, new_user
 from backend.access.token_sockets import token_socket
@@ -21,9 +20,11 @@ from backend.runtime.json_objects import Json
 
 KEY_PROTOCOL = "openai-insecure-api-key."
 """What a subprotocol begins with that carries a key."""
+OIDC_USER = "oidc."
+"""How the accounts of users who have signed in begin; ids of visitors hold no dot."""
 COOKIE = "caller"
 OVER_TLS = "__Host-"
-"""A cookie whose name begins so browsers take from this very host only, over TLS, and send it to no other."""
+"""Browsers take a cookie with this prefix from this very host only, over TLS, and send it to no other."""
 
 
 @dataclass(slots=True)
@@ -40,11 +41,11 @@ class Identity:
     opened: OpenedSession | None = None
     """The session that the request's token opens."""
     account: str = ""
-    """The visitor, or who has signed in: whose cookies are revoked together. Empty where no cookie came along."""
+    """The visitor, or who has signed in: its cookies are revoked together. Empty where no cookie came along."""
     epoch: int = 0
     """How often the account's cookies had been revoked when the one that came along was made."""
     origin: str = ""
-    """The origin whose pages alone may show the token; empty: none was claimed."""
+    """The only origin that may show the token; empty: none was claimed."""
     realtime: Json | None = None
     """The session of the Realtime protocol that the client secret names; None: the credential is another."""
 
@@ -62,8 +63,6 @@ class Credentials:
     access: Access
     keys: ApiKeys | None = None
     """None: tokens of API keys are not taken."""
-    signed_in_s: int = 0
-    """Seconds for which a user who has signed in stays so; 0: nobody signs in here."""
 
     def identify(self, connection: HTTPConnection) -> Identity:
         """Return who makes the request. Raises `NotAdmitted` for a JSON Web Token that is not valid."""
@@ -86,7 +85,7 @@ class Credentials:
         cookie = None if stranger else connection.cookies.get(cookie_name(connection.url.scheme))
         known = self.signatures.user(cookie)
         if known is not None and known.account.startswith(OIDC_USER):
-            if self.signed_in_s and known.age_s < self.signed_in_s:
+            if "oidc" in self.access.modes and known.age_s < known.life_s:
                 return _signed_in(known, address)
             known = None
         principal = Principal(

@@ -32,11 +32,11 @@ WRITE_EVERY_S = 1.0
 RANK_EVERY = 20
 """Writes after which those who used most are listed again."""
 KNOWN_LIMIT = 10_000
-"""Subjects whose use is remembered in this process; the one looked at longest ago is forgotten first."""
+"""Subjects that this process remembers the use of; the one looked at longest ago is forgotten first."""
 TOP = 20
 """Of each scope, those who used most that are listed."""
 WAITING_LIMIT = 20_000
-"""Subjects whose charges may wait for Redis; of more, everybody's total is still counted."""
+"""Subjects with charges that may wait for Redis; of more, everybody's total is still counted."""
 
 
 class DayCounts(RedisStore):
@@ -66,7 +66,7 @@ class DayCounts(RedisStore):
         return Counter(self._known.get(subject, {})) + self._waiting.get(subject, Counter())
 
     async def take(self, subjects: Collection[Subject], amounts: Usage) -> dict[Subject, Usage]:
-        """Count `amounts` for each subject at once, and return what each had used before. Raises `MemoryUnavailable`.
+        """Count `amounts` for each subject now, and return what each had used before. Raises `MemoryUnavailable`.
 
         Of two that take at the same time, in whatever process, one sees the other's amounts.
         """
@@ -115,7 +115,7 @@ class DayCounts(RedisStore):
             raise
 
     async def rank(self) -> None:
-        """List those whose use has changed, if they are among the top. Raises `MemoryUnavailable`."""
+        """List the subjects that have used something since, if they are among the top. Raises `MemoryUnavailable`."""
         ranked, self._unranked = self._unranked, set()
         if not ranked:
             return

@@ -104,7 +104,7 @@ class Signed:
 
 
 class ApiKeys:
-    """The keys whose tokens are taken."""
+    """The keys that sign the tokens that are taken."""
 
     def __init__(self, keys: Mapping[str, str], clock: Callable[[], float] = time.time) -> None:
         """`keys` are secrets, or `file:` and the path of a public key, by id; `clock` gives Unix time in seconds.

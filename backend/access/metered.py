@@ -137,7 +137,7 @@ current_call: ContextVar[MeteredCall | None] = ContextVar("metered call", defaul
 
 @dataclass(eq=False)
 class CallMeter:
-    """Charges live calls for their time and their models' tokens, and ends those whose budget is used up.
+    """Charges live calls for their time and their models' tokens, and ends those with a budget that is used up.
 
     Nothing happens per frame: money is looked at after each reply, everything else every five seconds by `run`.
     """
@@ -164,13 +164,13 @@ class CallMeter:
             self._charge_time(call)
 
     def prices_of(self, model: str) -> ModelPrice | ReplyPrice | None:
-        """Return what a Responder's model costs; BUDGETS__PRICES goes before the table. None: nobody has said."""
+        """Return what a Responder's model costs; BUDGETS__PRICES goes before the table. None: no price is known."""
         return self.budgets.settings.prices.get(model) or self.prices.get(model)
 
     def spent(self, session_id: str, model: str, tokens: TokensByKind) -> int | None:
         """Charge the tokens of a reply, and return their price in millionths of a dollar; None: none is known.
 
-        Ends the call when money is used up: its own, or a payer's. Returns at once.
+        Ends the call when money is used up: its own, or a payer's. Never waits.
         """
         tokens_in = tokens["text_in"] + tokens["audio_in"] + tokens["image_in"]
         tokens_out = tokens["text_out"] + tokens["audio_out"]

@@ -4,7 +4,7 @@
 
 Stores keep users' data without a limit, or for USER_RETENTION_DAYS. This looks after those who were active in the last
 minutes: what a new user has written expires after `keep_s`; of one who is not new any more it is kept like anybody's.
-A user without the mark is never taken for new, so nobody loses data to a Redis that has lost it.
+A user without the mark is never taken for new, so a Redis that has lost the mark costs no data.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class NewUsers(RedisStore):
             await self._client.call(lambda redis: redis.set(mark_key(user_id), "1", ex=self._new_s))
 
     def touch(self, user_id: str) -> None:
-        """Note that the user is active. Returns at once."""
+        """Note that the user is active. Never waits."""
         self._active[user_id] = self._now()
         self._active.move_to_end(user_id)
         if len(self._active) > USERS_LIMIT:

@@ -26,7 +26,7 @@ KEEP_S = 2 * 86_400
 KEEP_PROVEN_S = 400 * 86_400
 """As long as browsers keep the cookie."""
 CACHED = 10_000
-"""Users whose payer is remembered in this process."""
+"""Users with a payer that this process remembers."""
 WITHIN_S = 0.5
 """Seconds Redis has to say who pays; after that the user pays, as somebody new without an address."""
 

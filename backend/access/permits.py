@@ -85,7 +85,7 @@ class Permit:
         await self.permits.release(self)
 
     def release_after(self, work: asyncio.Future[Any]) -> None:
-        """Hold the permit until `work` is over, however it ends. Returns at once."""
+        """Hold the permit until `work` is over, however it ends. Never waits."""
         self.entered = True
         work.add_done_callback(lambda _: start_among(self.permits.writing, "permit release", self.release()))
 
@@ -142,7 +142,7 @@ class Permits(RedisStore):
                 "raise LOCAL_CALLS if it has cores to spare, or add a machine."
             )
             return Overloaded("All lines are busy.", retry_after_s=BUSY_RETRY_S, hint=hint)
-        security_event(SecurityEvent.REQUEST_REFUSED, payer, f"more than {limit} {WORDS[kind]} at once")
+        security_event(SecurityEvent.REQUEST_REFUSED, payer, f"more than {limit} {WORDS[kind]} in parallel")
         hint = f"At most {limit} at a time are allowed per user and per address. End one of them first."
         return TooMany(f"Too many {WORDS[kind]}.", retry_after_s=RETRY_S, hint=hint)
 

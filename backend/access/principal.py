@@ -1,6 +1,6 @@
 """A principal is who makes a request, as the server learned it at the door, and what they may do here.
 
-Everything behind the HTTP routes decides by it: which routes answer, which tools are offered, whose budget is spent.
+Everything behind the HTTP routes decides by it: which routes answer, which tools are offered, who pays.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ def _create(path: Path) -> None:
     """Write a whole key beside `path`, then link it into place.
 
     A link fails when the name is taken, so of two processes that race one wins and both read the winner's key;
-    and nobody ever sees a half-written one.
+    and no process ever reads a half-written one.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, draft = tempfile.mkstemp(dir=path.parent, prefix=".secret_key-")  # mode 0600

@@ -48,6 +48,8 @@ class KnownUser:
     """Whether the provider at which the user signed in calls them an operator."""
     data: str = ""
     """The id under which an account's data is stored; empty: its own."""
+    life_s: int = 0
+    """Seconds for which a user who has signed in stays so."""
 
     @property
     def user(self) -> str:
@@ -62,7 +64,7 @@ class KnownUser:
 
 @dataclass(frozen=True, slots=True)
 class OpenedSession:
-    """The session a token opens, and the origin whose pages alone may show it; empty: any."""
+    """The session a token opens, and the only origin that may show it; empty: any."""
 
     session_id: str
     origin: str
@@ -81,12 +83,12 @@ class Signatures:
         self._cookies = Signer(keys, "caller-cookie", clock)
         self._tokens = Signer(keys, "session-token", clock)
 
-    def cookie(self, account: str, epoch: int = 0, *, admin: bool = False, data: str = "") -> str:
+    def cookie(self, account: str, epoch: int = 0, *, admin: bool = False, data: str = "", life_s: int = 0) -> str:
         """Return the cookie's value for `account`, void once its epoch is another; `admin`: an operator's.
 
-        `data` is where the account's data is stored, if not under its own id.
+        `data` is where the account's data is stored, if not under its own id; `life_s` is how long a sign-in lasts.
         """
-        parts = [account, str(epoch or ""), ADMIN if admin else "", "" if data == account else data]
+        parts = [account, str(epoch or ""), ADMIN if admin else "", "" if data == account else data, str(life_s or "")]
         return self._cookies.sign(BETWEEN.join(parts).rstrip(BETWEEN)).decode()
 
     def user(self, cookie: str | None) -> KnownUser | None:
@@ -97,8 +99,9 @@ class Signatures:
             signed, signed_at = self._cookies.unsign(cookie, max_age=COOKIE_AGE_S, return_timestamp=True)
         except BadSignature:
             return None
-        account, epoch, admin, data = [*signed.decode().split(BETWEEN), "", "", ""][:4]
-        return KnownUser(account, self._clock() - signed_at.timestamp(), int(epoch or 0), admin == ADMIN, data)
+        account, epoch, admin, data, life_s = [*signed.decode().split(BETWEEN), "", "", "", ""][:5]
+        age_s = self._clock() - signed_at.timestamp()
+        return KnownUser(account, age_s, int(epoch or 0), admin == ADMIN, data, int(life_s or 0))
 
     def token(self, session_id: str, origin: str = "") -> str:
         """Return a token for this session, valid for the length of the longest call, and for pages of `origin`."""

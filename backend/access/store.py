@@ -30,6 +30,7 @@ from redis.asyncio import Redis
 
 from backend.errors import MemoryUnavailable
 from backend.storage.client import Pipe, RedisStore
+from backend.storage.keys import context
 
 TICKET_LIFE_S = 30
 """Seconds in which a ticket must be used."""
@@ -85,7 +86,7 @@ class AccessStore(RedisStore):
         await self._client.transact(key, read=lambda pipe: pipe.get(key), write=write)
 
     async def epoch(self, user: str) -> int | None:
-        """Return how often the user's cookies were revoked; None while Redis does not answer, and nobody knows."""
+        """Return how often the user's cookies were revoked; None while Redis does not answer."""
         known, until = self._epochs.get(user, (None, 0.0))
         if known is not None and self._now() < until:
             return known
@@ -107,25 +108,29 @@ class AccessStore(RedisStore):
     async def link(self, account: str, visitor: str = "", epoch: int = 0) -> str:
         """Return the id under which the account's data is stored, decided at its first sign-in: that of its `visitor`.
 
-        The visitor's cookies, made at `epoch`, become void. A visitor who was revoked meanwhile, or became another
-        account, is left alone. Raises `MemoryUnavailable`.
+        An account that has data under its own id, from before there were such records, keeps it there. The visitor's
+        cookies, made at `epoch`, become void. A visitor who was revoked meanwhile, or became another account, is left
+        alone. Raises `MemoryUnavailable`.
         """
         key = _account(account)
 
-        async def read(pipe: Pipe) -> tuple[list[bytes], int]:
-            return await pipe.lrange(key, 0, -1), int(await pipe.get(_epoch(visitor)) or 0)
+        async def read(pipe: Pipe) -> tuple[list[bytes], int, bool]:
+            has_data = bool(await pipe.exists(context(account)))
+            return await pipe.lrange(key, 0, -1), int(await pipe.get(_epoch(visitor)) or 0), has_data
 
-        def write(pipe: Pipe, found: tuple[list[bytes], int]) -> tuple[str, bool]:
-            ids, epoch_now = found
+        def write(pipe: Pipe, found: tuple[list[bytes], int, bool]) -> tuple[str, bool]:
+            ids, epoch_now, has_data = found
             claimed = bool(visitor) and epoch == epoch_now
+            new = [account] if not ids and (has_data or not claimed) else []
             if claimed:
+                new.append(visitor)
                 pipe.set(_epoch(visitor), epoch + 1, ex=EPOCH_LIFE_S)
-            if claimed or not ids:
-                pipe.rpush(key, visitor if claimed else account)
-                if len(ids) >= ACCOUNT_IDS:
-                    pipe.lrem(key, 1, ids[1])
+            if new:
+                pipe.rpush(key, *new)
+            if new and len(ids) >= ACCOUNT_IDS:
+                pipe.lrem(key, 1, ids[1])
             pipe.expire(key, EPOCH_LIFE_S)
-            return (ids[0].decode() if ids else visitor if claimed else account), claimed
+            return (ids[0].decode() if ids else new[0]), claimed
 
         data, claimed = await self._client.transact(key, _epoch(visitor), read=read, write=write)
         if claimed:

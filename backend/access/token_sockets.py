@@ -1,4 +1,4 @@
-"""WebSockets whose clients show their token in the address, as `?token=…`: a page cannot choose a WebSocket's headers.
+"""WebSockets of clients that show their token in the address, as `?token=…`: a page cannot choose the headers.
 
 A browser shows its page nothing of a handshake that was refused. So these are accepted, get the reason in a
 message of their protocol, and are closed.

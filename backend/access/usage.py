@@ -37,7 +37,10 @@ class Scope(StrEnum):
 
 
 class Subject(NamedTuple):
-    """One whose use is counted. User ids and addresses are hashed: the counts outlive an erasure until the next day."""
+    """A user, an address or a key that use is counted for.
+
+    User ids and addresses are hashed: the counts outlive an erasure until the next day.
+    """
 
     scope: Scope
     name: str
@@ -63,7 +66,7 @@ WRITE = frozenset({Resource.KEPT_BYTES})
 
 
 class Payer(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The one whose budgets are charged."""
+    """The owner of the budgets that are charged."""
 
     user: str
     address: str = ""

@@ -176,7 +176,7 @@ class HttpProtocol(H11Protocol):
 
 
 class WebSocketProtocol(WebSocketsSansIOProtocol):
-    """A WebSocket whose client may send so many frames a second, of any kind."""
+    """A WebSocket with a client that may send so many frames a second, of any kind."""
 
     def __init__(self, config: LimitedConfig, server_state: ServerState, app_state: dict[str, Any], **options: Any):
         super().__init__(config, server_state, app_state, **options)

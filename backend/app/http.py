@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from fastapi import FastAPI
 
 from backend.access.access import Access
-from backend.access.oidc import OpenIdProvider
 from backend.access.rates import Buckets
 from backend.access.store import AccessStore
 from backend.app.calls import CallSubsystem
@@ -28,7 +27,6 @@ from backend.http.context import PageConfig, ResponderChoice, Services, UserData
 from backend.http.ice_servers import listed
 from backend.notifications.deletions import Deletion, DeletionNotifier, DeletionTarget, DeletionWebhook
 from backend.responders.failover import Provider
-from backend.runtime.extras import require
 from backend.runtime.page_folder import page_folder
 from backend.runtime.supervisor import supervising
 from backend.transports.websocket import WebSocketTransport
@@ -95,19 +93,10 @@ async def open_http(
             delete_elsewhere=deletions.delete,
             reasoner=thinkers.registry.dependencies.reasoner,
             access=access,
-            provider=_sign_in_provider(foundation),
             access_store=access_store,
             opened={kind: one for each in foundation.extensions.values() for kind, one in each.services.items()},
         )
         yield build_app(services, foundation.installed.joined)
-
-
-def _sign_in_provider(foundation: Foundation) -> OpenIdProvider | None:
-    """Return the provider at which users sign in; None where nobody does. Raises `MissingLibrary`."""
-    if "oidc" not in foundation.settings.access.access:
-        return None
-    require("authlib", extra="oidc", needed_by="ACCESS=oidc")
-    return OpenIdProvider(foundation.settings.access.oidc, foundation.models.http)
 
 
 @asynccontextmanager

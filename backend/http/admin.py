@@ -1,7 +1,7 @@
 """`/api/admin` shows an operator the live calls and ends them: the bearer of ADMIN_TOKEN, or of the grant `admin`.
 
-Nobody's words are here, and users only as a few characters of a hash: enough to tell two calls of one user from
-those of two.
+It shows no words of callers, and users only as a few characters of a hash: enough to tell two calls of one user
+from those of two.
 """
 
 from __future__ import annotations

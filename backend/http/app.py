@@ -31,7 +31,6 @@ from backend.http import (
     page,
     reasoning,
     sessions,
-    sign_in,
     signalling,
     tasks,
     tickets,
@@ -80,7 +79,6 @@ ROUTES = (
     chat,
     chat_completions,
     tickets,
-    sign_in,
     page,
 )
 """The routes, in this order: the page's files answer to what is left."""
@@ -111,7 +109,7 @@ def build_app(
     keys = secret_keys(settings)
     signatures = Signatures(keys, token_age_s=token_age_s(settings))
     secrets = ClientSecrets(keys, services.memory, services.access_store)
-    credentials = Credentials(signatures, services.access, _keys(settings), _signed_in_s(settings))
+    credentials = Credentials(signatures, services.access, _keys(settings))
 
     def rate(per_minute: int, what: str, name: str) -> Buckets:
         shared = services.access_store if settings.server.several_processes else None
@@ -169,11 +167,6 @@ def build_app(
     services.metrics.watch_sessions(lambda: services.registry.live)
     redact_tokens_in_logs()
     return app
-
-
-def _signed_in_s(settings: Settings) -> int:
-    """Return the seconds after which users sign in again; 0: nobody signs in."""
-    return settings.access.oidc.session_hours * 3_600 if "oidc" in settings.access.access else 0
 
 
 def _keys(settings: Settings) -> ApiKeys | None:

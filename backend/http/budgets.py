@@ -41,7 +41,7 @@ def payer_of(connection: HTTPConnection) -> Payer:
 
 
 async def spend(request: Request, needs: frozenset[Resource]) -> Payer:
-    """Admit a request, whose body has been read, and charge its bytes if it keeps any; its caller pays from now on.
+    """Admit a request after its body was read, and charge its bytes if it keeps any; its caller pays from now on.
 
     Raises `OverBudget`, or `CeilingReached` (503) when everybody's budget is used up.
     """

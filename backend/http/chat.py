@@ -26,7 +26,7 @@ from backend.citations import as_json
 from backend.errors import Forbidden, NotFound, NotTheirs
 from backend.http.bodies import ConversationId, documented, read_body
 from backend.http.budgets import spend, take_permit
-from backend.http.context import Caller, Context, Here, forget_in_stores, forgetting, identity_of, principal_of
+from backend.http.context import Caller, Context, Here, forget_conversation, forgetting, identity_of, principal_of
 from backend.http.long_answers import json_response
 from backend.http.on_behalf import USER_LIMIT, speak_for
 from backend.http.sse import EventStream, encode_events
@@ -192,10 +192,7 @@ async def delete_conversation(request: Request, here: Here, conversation_id: str
         if shown["conversation_id"] == conversation_id and shown["state"] != "ended":
             await session.end("deleted")
     async with forgetting("The conversation could not be erased yet."):
-        await forget_in_stores(services, user, conversation_id)
-        await services.memory.forget_conversation(user, conversation_id)
-        if services.ledger:
-            await services.ledger.forget(user, conversation_id)
+        await forget_conversation(services, user, conversation_id)
     return {"ok": True}
 
 

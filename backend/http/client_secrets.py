@@ -11,6 +11,7 @@ import secrets
 import time
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -19,7 +20,7 @@ from starlette.requests import HTTPConnection
 
 from backend.access.addresses import address_key
 from backend.access.credentials import Identity, bearer
-from backend.access.principal import Grant, Principal, Tier
+from backend.access.principal import Grant, Principal
 from backend.access.signatures import BETWEEN, Signer
 from backend.access.store import AccessStore
 from backend.errors import NotAdmitted
@@ -40,12 +41,7 @@ class _Kept(msgspec.Struct, frozen=True):
     """What a secret opens: a session, as the one who made it."""
 
     session: dict[str, Any]
-    user: str
-    tier: int
-    credential: str
-    tools: list[str] | None = None
-    conversation: str | None = None
-    budget: int | None = None
+    principal: Principal
     origin: str = ""
     age_s: float = 0.0
     account: str = ""
@@ -53,7 +49,6 @@ class _Kept(msgspec.Struct, frozen=True):
     until: int = 0
 
 
-_encoder = msgspec.json.Encoder()
 _decoder = msgspec.json.Decoder(_Kept)
 
 
@@ -71,24 +66,11 @@ class ClientSecrets:
 
     async def make(self, caller: Identity, session: Json, life_s: int) -> tuple[str, int]:
         """Return a secret for `session`, and the Unix time at which it expires. Raises `MemoryUnavailable`."""
-        p, name = caller.principal, secrets.token_urlsafe(16)
-        until = int(self._clock()) + life_s
-        kept = _Kept(
-            session=session,
-            user=p.user,
-            tier=p.tier,
-            credential=p.credential,
-            tools=None if p.tools is None else sorted(p.tools),
-            conversation=p.conversation,
-            budget=p.budget,
-            origin=caller.origin,
-            age_s=caller.age_s,
-            account=caller.account,
-            epoch=caller.epoch,
-            until=until,
-        )
-        await self._memory.cache_put(p.user, _entry(name), _encoder.encode(kept).decode(), life_s)
-        user = urlsafe_b64encode(p.user.encode()).decode().rstrip("=")  # a subprotocol takes few characters
+        name, until = secrets.token_urlsafe(16), int(self._clock()) + life_s
+        maker = replace(caller.principal, grants=frozenset({Grant.CALL}))
+        kept = _Kept(session, maker, caller.origin, caller.age_s, caller.account, caller.epoch, until)
+        await self._memory.cache_put(maker.user, _entry(name), msgspec.json.encode(kept).decode(), life_s)
+        user = urlsafe_b64encode(maker.user.encode()).decode().rstrip("=")  # a subprotocol takes few characters
         return PREFIX + self._signer.sign(f"{user}{BETWEEN}{name}").decode(), until
 
     async def identity(self, connection: HTTPConnection) -> Identity | None:
@@ -105,16 +87,7 @@ class ClientSecrets:
                 "The client secret is not valid, or has expired.",
                 hint="Create another with POST /v1/realtime/client_secrets.",
             )
-        principal = Principal(
-            user=kept.user,
-            tier=Tier(kept.tier),
-            grants=frozenset({Grant.CALL}),
-            tools=None if kept.tools is None else frozenset(kept.tools),
-            address=address_key(connection),
-            credential=kept.credential,
-            conversation=kept.conversation,
-            budget=kept.budget,
-        )
+        principal = replace(kept.principal, address=address_key(connection))
         return Identity(
             principal, known=True, announce=False, age_s=kept.age_s, origin=kept.origin, realtime=kept.session
         )
@@ -128,7 +101,7 @@ class ClientSecrets:
             return None
         found = await self._memory.cache_get(owner, _entry(name))
         kept = _decoder.decode(found) if found is not None else None
-        if kept and kept.credential in VOIDABLE and await self._store.epoch(kept.account) != kept.epoch:
+        if kept and kept.principal.credential in VOIDABLE and await self._store.epoch(kept.account) != kept.epoch:
             return None
         return kept
 

@@ -26,8 +26,8 @@ class ConfirmationAnswer(BaseModel):
 @router.get("/api/confirmations")
 async def list_confirmations(here: Here, caller: Caller) -> Json:
     """List the questions that are open: what would be done, with which arguments, until when it can be agreed to."""
-    whose = caller.user, caller.principal.conversation
-    return {"confirmations": [structs.asdict(each) for each in await here.services.confirmations.of(*whose)]}
+    asked = await here.services.confirmations.of(caller.user, caller.principal.conversation)
+    return {"confirmations": [structs.asdict(each) for each in asked]}
 
 
 @router.post("/api/confirmations/{confirmation_id}", openapi_extra=documented(ConfirmationAnswer))

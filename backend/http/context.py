@@ -16,7 +16,6 @@ from starlette.types import ASGIApp
 from backend.access.access import Access
 from backend.access.budgets import Budgets
 from backend.access.credentials import Identity
-from backend.access.oidc import OpenIdProvider
 from backend.access.principal import Principal
 from backend.access.rates import Buckets
 from backend.access.signatures import Signatures
@@ -124,11 +123,14 @@ async def own_session(request: Request, session_id: str) -> SessionHandle:
     return await context_of(request).session(session_id, identity_of(request))
 
 
-async def forget_in_stores(services: Services, user_id: str, conversation_id: str) -> None:
-    """Delete a conversation from every store of user data that knows conversations."""
+async def forget_conversation(services: Services, user_id: str, conversation_id: str) -> None:
+    """Delete a conversation wherever it is stored."""
     for store in services.user_data.values():
         if isinstance(store, ConversationStore):
             await store.forget_conversation(user_id, conversation_id)
+    await services.memory.forget_conversation(user_id, conversation_id)
+    if services.ledger:
+        await services.ledger.forget(user_id, conversation_id)
 
 
 @asynccontextmanager
@@ -262,8 +264,6 @@ class Services:
     reasoner: Reasoner | None
     """Answers `POST /api/reasoning`."""
     access_store: AccessStore
-    provider: OpenIdProvider | None = None
-    """At which users sign in; None: nobody does."""
     responders: Callable[[], dict[str, str]] = dict
     """Name of each provider of the Responder → `ok`, or what is known to be wrong."""
     delete_elsewhere: Callable[[str], Awaitable[list[str]]] = _nowhere

@@ -1,6 +1,6 @@
 """Errors reach callers as `{"error": {"message", "hint"}}`, never with a stack or the caller's own words.
 
-Those of `/v1/` have the shape of the OpenAI API (`openai_errors`), whose clients call there.
+Those of `/v1/` have the shape of the OpenAI API (`openai_errors`): its clients call there.
 """
 
 from __future__ import annotations

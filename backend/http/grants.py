@@ -1,4 +1,4 @@
-"""Which grant each route asks for: one table, looked at once for each request, WebSocket and stream.
+"""Which grant each route asks for: one table, which each request, WebSocket and stream passes.
 
 Extensions add their paths. The longest prefix that a path begins with decides. A path that none names but the last is
 a file of the page.
@@ -48,7 +48,6 @@ GRANTS: Grants = {
     "/mcp": Grant.MCP,
     "/mcp/copilot": Grant.MCP_COPILOT,
     "/mcp/external": Grant.MCP_EXTERNAL,
-    "/auth": None,  # signing in and out
     "/api/config": None,
     "/api/openapi.json": None,
     "/openapi.json": None,
@@ -70,7 +69,7 @@ def grant_for(path: str, grants: Grants = GRANTS) -> tuple[str, Grant | None]:
 
 
 class GrantCheck:
-    """Middleware: refuses a request whose principal has not the grant of its route."""
+    """Middleware: refuses a request of a principal without the grant of its route."""
 
     def __init__(self, app: ASGIApp, access: Access, grants: Grants) -> None:
         self._app = app
@@ -114,7 +113,7 @@ class GrantCheck:
         if not principal.credential.startswith("key "):
             return NotAdmitted("A token is needed.", hint="Send a token of an API key as Authorization: Bearer ….")
         valid = [path for path, each in GRANTS.items() if each in MCP_GRANTS & principal.grants]
-        hint = f"It is valid for {valid[0]}/." if valid else f"Ask whoever made it for one that grants {grant}."
+        hint = f"It is valid for {valid[0]}/." if valid else f"Ask its maker for one that grants {grant}."
         return Forbidden("This token is for another path.", hint=hint)
 
     def _refusal(self, principal: Principal, grant: Grant) -> CallerError:

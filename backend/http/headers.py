@@ -1,6 +1,6 @@
 """Security headers go with every answer: errors, files and streams alike.
 
-The page runs nothing but its own files, talks to nobody but its own server, and cannot be framed.
+The page runs nothing but its own files, talks to its own server only, and cannot be framed.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ ALWAYS = {
 }
 PRIVATE = (
     "/api/",
-    "/auth/",
     "/embedding",
     "/mcp",
     "/metrics",
@@ -33,7 +32,7 @@ PRIVATE = (
     "/shared/",
     "/v1/",
 )
-"""Beginnings of the paths whose answers no cache may keep, but those of extensions; the others are the page's files."""
+"""Beginnings of the core's paths with answers that no cache may keep; the others are the page's files."""
 FOR_OTHER_PAGES = ("/client/", "/embed.js")
 """Beginnings of the paths of scripts that pages of other sites load: the client package and the embed."""
 ANY_ORIGIN = {"access-control-allow-origin": "*", "cross-origin-resource-policy": "cross-origin"}
@@ -55,7 +54,7 @@ class SecurityHeaders:
     """Middleware: adds what is missing, never replaces what a route has set."""
 
     def __init__(self, app: ASGIApp, private: Iterable[str] = ()) -> None:
-        """`private`: beginnings of the paths of extensions, whose answers no cache may keep either."""
+        """`private`: beginnings of the paths of extensions, with answers that no cache may keep either."""
         self._app = app
         self._private = (*PRIVATE, *private)
 

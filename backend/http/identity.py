@@ -27,7 +27,7 @@ from backend.http.headers import with_headers
 from backend.http.tickets import identity_by_ticket
 from backend.storage.memory import Memory, briefly
 from backend.users.profile import UserProfile
-from backend.users.profile_updates import AssumeTimeZone, update_profile
+from backend.users.profile_updates import AssumePreference, update_profile
 
 log = logging.getLogger(__name__)
 
@@ -81,7 +81,7 @@ class IdentityMiddleware:
         await self._app(scope, receive, with_headers(send, announce))
 
     async def _identify(self, scope: Scope) -> Identity:
-        """Return who makes the request; a cookie that was revoked shows nobody. Raises `VoiceError`."""
+        """Return who makes the request; a cookie that was revoked counts for nothing. Raises `VoiceError`."""
         connection = HTTPConnection(scope)
         shown = await identity_by_ticket(connection, self._store) or await self._secrets.identity(connection)
         if shown is not None:
@@ -157,7 +157,7 @@ async def refuse(error: VoiceError, scope: Scope, receive: Receive, send: Send) 
 async def restore(identity: Identity, fingerprint: str, memory: Memory, store: AccessStore) -> None:
     """Give a browser without a cookie the user id its fingerprint was last seen with. Never fails.
 
-    A user whose cookies were revoked is not given back: they have signed in since, or erased everything.
+    An id with revoked cookies is not given back: its user has signed in since, or erased everything.
     """
     if not identity.known:
         warning = "a caller known by fingerprint gets a new identity"
@@ -176,7 +176,7 @@ async def note_fingerprint(memory: Memory, fingerprint: str, user: str) -> None:
 async def note_time_zone(memory: Memory, zone: str, user: str) -> None:
     """Take the browser's zone for the user's until they state one: "at nine" means theirs. Never fails."""
     try:
-        noted = update_profile(memory, user, AssumeTimeZone(zone))
+        noted = update_profile(memory, user, AssumePreference("time_zone", zone))
     except BadRequest:
         log.info("a browser's time zone is unknown here")
     else:

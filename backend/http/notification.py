@@ -58,7 +58,7 @@ class Actor:
         if self.user:
             await here.messages.take(f"notification {self.user}", here.now())
 
-    def whom(self, named: str) -> str | None:
+    def user_named(self, named: str) -> str | None:
         """Return the user meant by `named`; None when this caller may not act for them."""
         if named == ME:
             return self.user or None
@@ -90,7 +90,7 @@ async def set_notification(request: Request, here: Here, acting: Acting) -> Json
     body = await read_body(request, NewNotification)
     if acting.user:
         await spend(request, WRITE)
-    user = acting.whom(body.user)
+    user = acting.user_named(body.user)
     if user is None:
         hint = "Name the user." if body.user == ME else "Leave `user` out: it is you."
         raise Forbidden("Reminders can only be set for yourself.", hint=hint)
@@ -131,7 +131,7 @@ async def cancel_notification(user_id: str, notification_id: str, here: Here, ac
 
 
 def _own(user_id: str, acting: Actor) -> str:
-    user = acting.whom(user_id[:128])
+    user = acting.user_named(user_id[:128])
     if user is None:
         raise NotTheirs(NOTHING, hint=NOTHING_HINT)
     return user

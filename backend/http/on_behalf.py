@@ -66,7 +66,7 @@ def speak_by_header(connection: HTTPConnection, prefix: str) -> None:
 
 
 def may_name_user(principal: Principal, prefix: str) -> bool:
-    """Return whether this is a program whose request's body has yet to name the user."""
+    """Return whether this is a program, and the body of its request has yet to name the user."""
     return prefix in TURNS and Grant.ON_BEHALF in principal.grants
 
 

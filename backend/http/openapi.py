@@ -16,36 +16,25 @@ from backend.http.openai_errors import OPENAI_PATHS
 from backend.runtime.json_objects import Json
 
 SCHEMAS = "#/components/schemas/"
-ERROR: Json = {
-    "type": "object",
-    "required": ["error"],
-    "properties": {
-        "error": {
-            "type": "object",
-            "required": ["message", "hint"],
-            "properties": {
-                "message": {"type": "string", "description": "What is wrong."},
-                "hint": {"type": "string", "description": "What to do next; may be empty."},
-            },
-        }
-    },
-}
-OPENAI_ERROR: Json = {
-    "type": "object",
-    "required": ["error"],
-    "properties": {
-        "error": {
-            "type": "object",
-            "required": ["message", "type", "param", "code"],
-            "properties": {
-                "message": {"type": "string", "description": "What is wrong, and what to do next."},
-                "type": {"type": "string"},
-                "param": {"type": ["string", "null"], "description": "The field that is wrong."},
-                "code": {"type": "string"},
-            },
-        }
-    },
-}
+TEXT: Json = {"type": "string"}
+
+
+def _error_of(**fields: Json) -> Json:
+    """Return the schema of an error with these fields, each of which is always there."""
+    error = {"type": "object", "required": list(fields), "properties": fields}
+    return {"type": "object", "required": ["error"], "properties": {"error": error}}
+
+
+ERROR = _error_of(
+    message=TEXT | {"description": "What is wrong."},
+    hint=TEXT | {"description": "What to do next; may be empty."},
+)
+OPENAI_ERROR = _error_of(
+    message=TEXT | {"description": "What is wrong, and what to do next."},
+    type=TEXT,
+    param={"type": ["string", "null"], "description": "The field that is wrong."},
+    code=TEXT,
+)
 ANYWHERE = {
     400: "The request cannot be served as it is.",
     401: "A credential is missing, wrong or over.",

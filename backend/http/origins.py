@@ -76,7 +76,7 @@ class Origins:
         if scope["method"] == "OPTIONS" and "access-control-request-method" in headers:
             return True
         if scope["path"].startswith(STREAMS) and b"ticket=" in scope["query_string"]:
-            return True  # whose origin is compared where it is taken
+            return True  # its origin is compared where it is taken
         return "authorization" in headers and self._is_claimed(origin, scope)
 
     def _is_claimed(self, origin: str, scope: Scope) -> bool:

@@ -6,7 +6,7 @@ from fastapi import APIRouter, BackgroundTasks, Request, Response
 
 from backend.access.addresses import address_key
 from backend.http.bodies import Interruptions, NewSession, ShownPicture, TypedMessage, documented, read_body
-from backend.http.context import Caller, Here, OwnSession, forget_in_stores, forgetting
+from backend.http.context import Caller, Here, OwnSession, forget_conversation, forgetting
 from backend.http.long_answers import json_response
 from backend.http.signalling import admit_call, reserve, ticket
 from backend.media.pictures import checked_picture
@@ -82,10 +82,7 @@ async def delete_session(here: Here, caller: Caller, session: OwnSession) -> Jso
     await session.end("deleted")
     async with forgetting("The call has ended, but its conversation could not be erased yet."):
         if session.owner == caller.user:  # a token opens the call, not what was said before it
-            await forget_in_stores(here.services, session.owner, conversation_id)
-            await here.services.memory.forget_conversation(session.owner, conversation_id)
-            if here.services.ledger:
-                await here.services.ledger.forget(session.owner, conversation_id)
+            await forget_conversation(here.services, session.owner, conversation_id)
     await session.forget()
     return {"ok": True}
 

@@ -16,19 +16,17 @@ from backend.access.addresses import address_key
 from backend.access.credentials import Identity
 from backend.access.payers import current_payer
 from backend.access.permits import Permit, PermitKind
-from backend.access.principal import Principal
-from backend.access.reach import Reach
 from backend.access.usage import CALL
-from backend.errors import BadRequest, Forbidden, NotFound, TooMany, VoiceError
+from backend.errors import BadRequest, NotFound, TooMany, VoiceError
 from backend.http.bodies import Disconnect, NewSession, Offer, documented, read_body
 from backend.http.budgets import payer_of, spend, take_permit
+from backend.http.calls import reserve_for, session_request
 from backend.http.context import Caller, Context, Here, context_of, identity_of
 from backend.http.errors import note_error
 from backend.http.identity import note_fingerprint, note_time_zone, refuse, restore
 from backend.sessions.handles import SessionHandle
 from backend.sessions.offers import AcceptOffer, CallerLeft, connect_offer
-from backend.sessions.recorder import not_recorded
-from backend.sessions.session import Session, SessionRequest, SessionState
+from backend.sessions.session import Session, SessionState
 from backend.transports.websocket_framing import SentToken
 
 router = APIRouter(tags=["signalling"])
@@ -44,7 +42,8 @@ async def offer(request: Request, background: BackgroundTasks, here: Here, calle
     try:
         session = await reserve(request, caller, body, background, permit)
     except TooMany:
-        placed = await services.sessions.offer_to_peer(body.sdp, session_request(caller, body))
+        asked = session_request(caller.principal, body.conversation_id, body.interruptions, record=body.record)
+        placed = await services.sessions.offer_to_peer(body.sdp, asked)
         if placed is None:
             raise
         return {"sdp": placed["sdp"], **ticket(here, caller, placed["session_id"], placed["conversation_id"])}
@@ -81,24 +80,8 @@ def ticket(here: Context, caller: Identity, session_id: str, conversation_id: st
     return {"session_id": session_id, "conversation_id": conversation_id, "token": token}
 
 
-def conversation_for(principal: Principal, named: str | None) -> str | None:
-    """Return the conversation that a request is about. Raises `Forbidden` for another than the caller's one."""
-    if principal.conversation is not None and named not in (None, principal.conversation):
-        raise Forbidden("This token is for another conversation.", hint="Leave `conversation_id` out.")
-    return principal.conversation or named
-
-
-def session_request(caller: Identity, asked: NewSession, session_id: str | None = None) -> SessionRequest:
-    """Return what the caller's session is asked for with. Raises `Forbidden` for another's conversation."""
-    principal = caller.principal
-    conversation_id = conversation_for(principal, asked.conversation_id)
-    return SessionRequest(
-        caller.user, conversation_id, asked.interruptions, asked.record, Reach.of(principal), session_id
-    )
-
-
 async def admit_call(request: Request) -> Permit:
-    """Admit a call, and return its permit, whose id is the session's. Raises `TooMany` over a limit or a budget."""
+    """Admit a call, and return its permit, which has the session's id. Raises `TooMany` over a limit or a budget."""
     await spend(request, CALL)
     return await take_permit(request, PermitKind.CALLS)
 
@@ -107,21 +90,14 @@ async def reserve(
     request: Request, caller: Identity, asked: NewSession, background: BackgroundTasks, permit: Permit
 ) -> Session:
     """Reserve a session for the caller; the browser's hints are noted after the answer. Raises `TooMany`."""
-    services = context_of(request).services
+    here = context_of(request)
+    services = here.services
     fingerprint = asked.fingerprint if services.settings.access.identify_by_fingerprint else None
     if fingerprint is not None:
         await restore(caller, fingerprint, services.memory, services.access_store)
-    try:
-        if caller.principal.credential == "session":
-            raise Forbidden(
-                "A session's token gives access to that session only.", hint="Leave it out to start another call."
-            )
-        if asked.record and not services.records:
-            raise not_recorded()
-        session = services.registry.reserve(session_request(caller, asked, permit.id))
-    except VoiceError:
-        await permit.release()
-        raise
+    session = await reserve_for(
+        request, here, permit, asked.conversation_id, interruptions=asked.interruptions, record=asked.record
+    )
     if fingerprint is not None and caller.principal.credential in ("none", "cookie"):
         background.add_task(note_fingerprint, services.memory, fingerprint, caller.user)
     if asked.time_zone:

@@ -23,7 +23,7 @@ HEARTBEAT = b": still here\n\n"
 
 
 class EventStream(EventSourceResponse):
-    """Streams what a generator yields, and closes the generator at once when the reader leaves.
+    """Streams what a generator yields, and closes the generator as soon as the reader leaves.
 
     Starlette would leave that to the garbage collector.
     """

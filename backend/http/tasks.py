@@ -20,9 +20,9 @@ from backend.coordinator.store import INPUT_CHARS
 from backend.errors import NotFound
 from backend.http.bodies import ConversationId, documented, read_body
 from backend.http.budgets import spend
+from backend.http.calls import conversation_for
 from backend.http.context import Caller, Context, Here, principal_of
 from backend.http.long_answers import json_response
-from backend.http.signalling import conversation_for
 from backend.runtime.json_objects import Json
 from backend.tasks.model_call_log import as_markdown
 from backend.tasks.task import INSTRUCTION_LIMIT, Task

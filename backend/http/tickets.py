@@ -1,7 +1,8 @@
-"""`POST /api/tickets` makes a one-time ticket for an event stream, whose address is all that a browser can choose."""
+"""`POST /api/tickets` makes a one-time ticket for an event stream: a browser can choose nothing but its address."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated
 
 import msgspec
@@ -11,7 +12,7 @@ from starlette.requests import HTTPConnection
 
 from backend.access.addresses import address_key
 from backend.access.credentials import Identity
-from backend.access.principal import Grant, Principal, Tier
+from backend.access.principal import Principal
 from backend.access.signatures import OpenedSession
 from backend.access.store import TICKET_LIFE_S, AccessStore
 from backend.errors import NotAdmitted
@@ -34,20 +35,11 @@ class NewTicket(BaseModel):
 class _Ticket(msgspec.Struct, frozen=True):
     """What a ticket opens: a stream, as the one who asked for it."""
 
-    principal: _Shown
+    principal: Principal
     session_id: str = ""
     origin: str = ""
 
 
-class _Shown(msgspec.Struct, frozen=True):
-    user: str
-    tier: int
-    grants: list[str]
-    credential: str
-    conversation: str | None = None
-
-
-_encoder = msgspec.json.Encoder()
 _decoder = msgspec.json.Decoder(_Ticket)
 
 
@@ -59,9 +51,7 @@ async def make_ticket(request: Request, here: Here, caller: Caller) -> Json:
     session_id = ""
     if body.session_id is not None:
         session_id = (await here.session(body.session_id, caller)).id
-    p = caller.principal
-    shown = _Shown(p.user, p.tier, sorted(p.grants), p.credential, p.conversation)
-    content = _encoder.encode(_Ticket(shown, session_id, caller.origin))
+    content = msgspec.json.encode(_Ticket(caller.principal, session_id, caller.origin))
     return {"ticket": await here.services.access_store.put_ticket(content), "expires_in_s": TICKET_LIFE_S}
 
 
@@ -77,15 +67,6 @@ async def identity_by_ticket(connection: HTTPConnection, store: AccessStore) -> 
     if content is None:
         raise NotAdmitted("The ticket has been used or has expired.", hint="Create another with POST /api/tickets.")
     found = _decoder.decode(content)
-    shown = found.principal
-    principal = Principal(
-        user=shown.user,
-        tier=Tier(shown.tier),
-        grants=frozenset(map(Grant, shown.grants)),
-        tools=None,
-        address=address_key(connection),
-        credential=shown.credential,
-        conversation=shown.conversation,
-    )
+    principal = replace(found.principal, address=address_key(connection))
     opened = OpenedSession(found.session_id, found.origin) if found.session_id else None
     return Identity(principal, known=True, announce=False, opened=opened, origin=found.origin)

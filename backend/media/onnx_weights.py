@@ -59,16 +59,16 @@ def _attributes(graph: Value) -> Iterator[Fields]:
 def _message(value: Value) -> Fields:
     message, fields, at = _bytes(value), Fields(), 0
     while at < len(message):
-        key, at = _varint(message, at)
+        key, at = read_varint(message, at)
         match key & 7:
             case 0:
-                number, at = _varint(message, at)
+                number, at = read_varint(message, at)
                 fields.setdefault(key >> 3, []).append(number)
                 continue
             case 1:
                 size = 8
             case 2:
-                size, at = _varint(message, at)
+                size, at = read_varint(message, at)
             case 5:
                 size = 4
             case wire_type:
@@ -85,11 +85,11 @@ def _sizes(dims: Value) -> Iterator[int]:
         return
     at = 0
     while at < len(dims):
-        size, at = _varint(dims, at)
+        size, at = read_varint(dims, at)
         yield size
 
 
-def _varint(message: memoryview, at: int) -> tuple[int, int]:
+def read_varint(message: memoryview, at: int) -> tuple[int, int]:
     """Read seven bits a byte, the lowest first; the highest bit says that more follow."""
     number = shift = 0
     while True:

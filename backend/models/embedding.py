@@ -34,7 +34,7 @@ HINT = (
 LOAD_WITHIN_S = 30.0
 """Seconds that loading the model may take, once; two or three are usual."""
 
-_Lookup = Callable[[list[str]], NDArray[np.float32]]
+Lookup = Callable[[list[str]], NDArray[np.float32]]
 
 
 class Embedder(Protocol):
@@ -93,7 +93,7 @@ class LocalEmbeddings:
     model = "wordllama-l2-supercat-256"
 
     def __init__(self) -> None:
-        self._lookup: _Lookup | None = None
+        self._lookup: Lookup | None = None
         self._loading = asyncio.Lock()
 
     async def embed(self, texts: Sequence[str]) -> list[list[float]]:
@@ -102,12 +102,12 @@ class LocalEmbeddings:
         lookup = await self._loaded()
         return [await asyncio.to_thread(_vector, lookup, text) for text in texts]
 
-    async def _loaded(self) -> _Lookup:
+    async def _loaded(self) -> Lookup:
         """Return the model, loaded once; after a failure the next request loads it again."""
         try:
             async with asyncio.timeout(LOAD_WITHIN_S), self._loading:
                 if self._lookup is None:
-                    self._lookup = await asyncio.to_thread(_load)
+                    self._lookup = await asyncio.to_thread(load_lookup)
                 return self._lookup
         except (TimeoutError, ImportError, OSError) as error:
             raise EmbeddingUnavailable(f"The bundled model cannot be loaded ({type(error).__name__}).") from error
@@ -118,16 +118,17 @@ def is_installed() -> bool:
     return find_spec("wordllama") is not None
 
 
-def _load() -> _Lookup:
+def load_lookup() -> Lookup:
+    """Load the bundled model. Raise `ImportError` where it is not installed."""
     import wordllama  # takes a second or two, so only on first use
 
     # WordLlama looks for its tokenizer in a misspelt folder; given its package as its "cache", it finds it.
     folder = Path(cast(str, wordllama.__file__)).parent
     model: Any = wordllama.WordLlama.load(cache_dir=folder, disable_download=True)
-    return cast(_Lookup, model.embed)
+    return cast(Lookup, model.embed)
 
 
-def _vector(lookup: _Lookup, text: str) -> list[float]:
+def _vector(lookup: Lookup, text: str) -> list[float]:
     vector = lookup([text])[0]
     length = float(np.linalg.norm(vector))
     if not np.isfinite(length) or length == 0.0:

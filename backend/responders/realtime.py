@@ -15,7 +15,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -82,7 +82,7 @@ async def connect_realtime(
 
     Raises `ResponderRejected` when the key is refused, `ResponderUnavailable` for anything that may pass.
     """
-    async with _connecting(endpoint):
+    async with connecting("The Responder", endpoint.settings):
         return await _brief(await _open(endpoint), endpoint.new_codec(endpoint.voice), briefing, history)
 
 
@@ -91,7 +91,7 @@ async def probe_realtime(endpoint: RealtimeEndpoint) -> None:
 
     Raises as `connect_realtime` does.
     """
-    async with _connecting(endpoint):
+    async with connecting("The Responder", endpoint.settings):
         connection = await _open(endpoint)
         try:
             await _expect(connection, endpoint.new_codec(endpoint.voice), "session.created")
@@ -101,26 +101,31 @@ async def probe_realtime(endpoint: RealtimeEndpoint) -> None:
 
 
 @asynccontextmanager
-async def _connecting(endpoint: RealtimeEndpoint) -> AsyncIterator[None]:
-    """Bound the time it takes, and translate what goes wrong."""
+async def connecting(who: str, settings: str, refusals: Collection[int] = (401, 403)) -> AsyncIterator[None]:
+    """Bound the time it takes to connect, and translate what goes wrong.
+
+    `settings` is what to check then, `refusals` are the statuses that do not pass by themselves. No cause is kept: its
+    text may hold a key.
+    """
     try:
         async with asyncio.timeout(CONNECT_WITHIN_S):
             yield
     except InvalidStatus as error:
-        raise _refused(error.response.status_code, endpoint.settings) from None
+        status = error.response.status_code
+        if status in refusals:
+            raise ResponderRejected(f"{who} refused the key (HTTP {status}).", hint=f"Check {settings}.") from None
+        raise ResponderUnavailable(f"{who} answered with HTTP {status}.", hint=f"Check {settings}.") from None
     except (OSError, TimeoutError, InvalidHandshake, ConnectionClosed) as error:
-        raise ResponderUnavailable(
-            f"The Responder cannot be reached ({type(error).__name__}).",
-            hint=f"Check {endpoint.settings}, and the network.",
-        ) from error
+        told = f"{who} cannot be reached ({type(error).__name__})."
+        raise ResponderUnavailable(told, hint=f"Check {settings}, and the network.") from None
 
 
-async def _open(endpoint: RealtimeEndpoint) -> RealtimeConnection:
-    bearer = {"Authorization": f"Bearer {endpoint.api_key}"}
+async def dial(url: str, headers: Mapping[str, str] | None = None) -> RealtimeConnection:
+    """Open a WebSocket. Use it within `connecting`."""
     connection = await connect(
-        f"{endpoint.url}?model={endpoint.voice.model}",
+        url,
         create_connection=RealtimeConnection,
-        additional_headers=await endpoint.headers() if endpoint.headers else bearer,
+        additional_headers=headers,
         compression=None,  # costs seven times as much as sending: audio does not compress in base64
         max_size=MAX_MESSAGE_BYTES,
         open_timeout=CONNECT_WITHIN_S,
@@ -128,6 +133,12 @@ async def _open(endpoint: RealtimeEndpoint) -> RealtimeConnection:
     )
     assert isinstance(connection, RealtimeConnection)
     return connection
+
+
+async def _open(endpoint: RealtimeEndpoint) -> RealtimeConnection:
+    bearer = {"Authorization": f"Bearer {endpoint.api_key}"}
+    headers = await endpoint.headers() if endpoint.headers else bearer
+    return await dial(f"{endpoint.url}?model={endpoint.voice.model}", headers)
 
 
 async def _brief(
@@ -148,12 +159,6 @@ async def _brief(
 async def _expect(connection: RealtimeConnection, codec: RealtimeCodec, type_: str) -> None:
     while codec.type_of(await connection.next_message()) != type_:
         pass
-
-
-def _refused(status: int, settings: str) -> ResponderUnavailable:
-    if status in (401, 403):
-        return ResponderRejected(f"The Responder refused the key (HTTP {status}).", hint=f"Check {settings}.")
-    return ResponderUnavailable(f"The Responder answered with HTTP {status}.", hint=f"Check {settings}.")
 
 
 class RealtimeResponder(Responder):

@@ -128,6 +128,11 @@ class ChildProcess:
         """Return the child while it runs, else None."""
         return self._process if self.running else None
 
+    @property
+    def ready(self) -> bool:
+        """Return whether the child runs, and `until_ready` has returned."""
+        return self.running and self._up.is_set()
+
     async def start(self) -> None:
         """Start the child and wait until it is ready; does nothing when it was started before.
 
@@ -139,8 +144,8 @@ class ChildProcess:
         self._watching = supervised(f"child process {self.name}", self._keep_running)
 
     async def wait_until_running(self) -> Process:
-        """Return the running child, after its restart if it has just ended."""
-        if not self.running:
+        """Return the running child once it is ready, after its restart if it has just ended."""
+        while not self.ready:
             self._up.clear()
             await self._up.wait()
         assert self._process
@@ -159,10 +164,12 @@ class ChildProcess:
 
     def kill(self) -> None:
         """End the child at once, with SIGKILL."""
+        self._up.clear()
         self._signal(signal.SIGKILL)
 
     async def _launch(self) -> None:
         self._began = asyncio.get_running_loop().time()
+        self._up.clear()
         self._process = process = await _spawn(self._command())
         try:
             await self._ready(process)

@@ -6,10 +6,10 @@ import re
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, Field, SecretStr, field_validator, model_validator
+from pydantic import BeforeValidator, Field, SecretStr, field_validator, model_validator
 from pydantic_settings import NoDecode
 
-from backend.settings.network import LOOPBACK, Origins, as_list, split
+from backend.settings.network import Origins, as_list, split
 from backend.settings.plugin import PluginSettings
 
 AccessMode = Literal["open", "key", "oidc"]
@@ -41,31 +41,6 @@ def key_pairs(value: SecretStr | None) -> dict[str, str]:
     return keys
 
 
-class OidcSettings(BaseModel):
-    """Signing in with OpenID Connect (`ACCESS=oidc`)."""
-
-    issuer: str = Field("", description="Address of the OpenID provider, as its tokens name it.")
-    client_id: str = Field("", description="This server's client id at the provider.")
-    client_secret: SecretStr | None = Field(None, description="Its secret; unset: a public client, by PKCE alone.")
-    scope: str = Field("openid profile", description="What is asked of the provider, separated by spaces.")
-    admin_claim: str = Field("", description="Claim that makes an operator, name=value, e.g. groups=voice-admins.")
-    session_hours: int = Field(12, ge=1, le=24 * 30, description="Hours after which a user signs in again.")
-
-    @field_validator("issuer")
-    @classmethod
-    def _over_tls(cls, value: str) -> str:
-        if value and not re.match(r"https://[^/\s@]+", value) and not re.match(LOOPBACK, value):
-            raise ValueError("must start with https://: what it says is believed")
-        return value.rstrip("/")
-
-    @field_validator("admin_claim")
-    @classmethod
-    def _name_and_value(cls, value: str) -> str:
-        if value and not re.fullmatch(r"[^=\s]+=.+", value):
-            raise ValueError("must be name=value, e.g. groups=voice-admins")
-        return value
-
-
 class AccessSettings(PluginSettings):
     """Who is admitted, and the secrets that prove it."""
 
@@ -81,7 +56,6 @@ class AccessSettings(PluginSettings):
     api_keys: SecretStr | None = Field(
         None, description="Keys that sign tokens (ACCESS=key), id:secret, comma-separated; id:file:PATH: a public key."
     )
-    oidc: OidcSettings = Field(default_factory=OidcSettings)  # type: ignore[arg-type]
     secret_key: SecretStr | None = Field(
         None,
         description="Keys of cookies and tokens, comma-separated, the first signs; unset: made in DATA_DIR.",
@@ -106,6 +80,4 @@ class AccessSettings(PluginSettings):
     def _complete(self) -> Self:
         if "key" in self.access and not self.api_keys:
             raise ValueError("ACCESS=key needs API_KEYS: the keys that sign the tokens")
-        if "oidc" in self.access and not (self.oidc.issuer and self.oidc.client_id):
-            raise ValueError("ACCESS=oidc needs OIDC__ISSUER and OIDC__CLIENT_ID: the provider, and our name there")
         return self

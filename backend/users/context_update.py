@@ -9,7 +9,14 @@ import msgspec
 
 from backend.errors import BadRequest
 from backend.runtime.faults import skip_record
-from backend.users.profile_updates import AddFact, AssumeHome, NotePlace, ProfileUpdate, SetPreference, WatchTicker
+from backend.users.profile_updates import (
+    AddFact,
+    AssumePreference,
+    NotePlace,
+    ProfileUpdate,
+    SetPreference,
+    WatchTicker,
+)
 
 
 class ContextUpdate(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
@@ -28,7 +35,7 @@ class ContextUpdate(msgspec.Struct, frozen=True, array_like=True, omit_defaults=
     new_facts: tuple[str, ...] = ()
     """Facts about the user, in a few words each."""
     places: tuple[str, ...] = ()
-    """Places whose weather was asked for: noted, and the first is the home of a user who has stated none."""
+    """Places that the weather was asked for: noted, and the first is the home of a user who has stated none."""
 
     def updates(self) -> Iterator[ProfileUpdate]:
         """Yield the changes of the profile. Raises `BadRequest` for a value that no profile may hold."""
@@ -42,7 +49,7 @@ class ContextUpdate(msgspec.Struct, frozen=True, array_like=True, omit_defaults=
         yield from map(AddFact, self.new_facts)
         for place in self.places:
             yield NotePlace(place)
-        yield from map(AssumeHome, self.places[:1])
+        yield from (AssumePreference("default_location", place) for place in self.places[:1])
 
     def allowed(self) -> tuple[ProfileUpdate, ...]:
         """Return the changes; none where one of the values is not allowed, since it came with a service's answer."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any, ClassVar, Generic, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 import msgspec
 from redis.asyncio import Redis
@@ -18,15 +18,7 @@ from backend.runtime.faults import decode_or_skip
 from backend.storage.client import Pipe, RedisStore
 from backend.storage.keys import readable
 
-
-class Listed(Protocol):
-    """A record of a list."""
-
-    @property
-    def id(self) -> str: ...
-
-
-T = TypeVar("T", bound=Listed)
+T = TypeVar("T")
 
 
 class UserLists(RedisStore, Generic[T]):

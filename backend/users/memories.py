@@ -1,8 +1,8 @@
 """Memories: what a user wants remembered, in their own words, as short texts with tags.
 
-All memories of a user are stored under `user:{id}:memories` (a JSON list, oldest first), so that nobody else can name
-them and a search reads all at once. They are kept for good, or as long after their last change as everything known of
-a user. The empty user id has no memories.
+All memories of a user are stored under `user:{id}:memories` (a JSON list, oldest first), so that no other user can name
+them and a search reads all together. They are kept for good, or as long after their last change as everything known
+of a user. The empty user id has no memories.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class StoredMemory:
     format: Format = FORMAT
 
     def __repr__(self) -> str:
-        return f"StoredMemory({self.id}, {len(self.text)} characters)"  # and nobody's words
+        return f"StoredMemory({self.id}, {len(self.text)} characters)"  # without the user's words
 
 
 class Memories(UserLists[StoredMemory]):

@@ -35,7 +35,7 @@ REFRESH_AFTER_S = 0.25
 """Seconds from a change to the new briefing, which covers changes in between."""
 
 IngestUtterance = Callable[[str, str, str], None]
-"""Takes the user's id, the words, and where they were said ("voice" or "chat"). Returns at once."""
+"""Takes the user's id, the words, and where they were said ("voice" or "chat"). Never waits."""
 Refresh = Callable[[UserProfile], None]
 """Briefs the Responder on a changed profile, when that makes a difference."""
 
@@ -48,7 +48,7 @@ class LearnerDependencies:
     """Calls a listener with every change of a user's profile; see `profile.watch_profile`."""
     summaries: Summaries
     ingest: IngestUtterance | None = None
-    """Takes every utterance of a user; None: nobody does."""
+    """Takes every utterance of a user; None: utterances are not taken."""
 
 
 class ProfileLearner:
@@ -96,7 +96,7 @@ class ProfileLearner:
         self._learn(CountTopic(domain, time.time()))
 
     def close(self, reason: str) -> None:
-        """End the briefings and, unless the session was deleted, request a last summary. Returns at once."""
+        """End the briefings and, unless the session was deleted, request a last summary. Never waits."""
         if self._unwatch:
             self._unwatch()
         if self._timer:

@@ -63,23 +63,14 @@ class SetPreference:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class AssumeTimeZone:
-    """Take the time zone of a browser until its user states one. Raises `BadRequest` for a name that is no zone."""
+class AssumePreference:
+    """Take a value, a browser's time zone say, until the user states one. Raises `BadRequest` if it is not allowed."""
 
-    zone: str
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "zone", checked_value("time_zone", self.zone))
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class AssumeHome:
-    """Take a place as the user's home until they state one. Raises `BadRequest` for what is no name of a place."""
-
-    place: str
+    name: PreferenceName
+    value: str
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "place", checked_value("default_location", self.place))
+        object.__setattr__(self, "value", checked_value(self.name, self.value))
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +100,7 @@ class AddFact:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class NotePlace:
-    """Note a place whose weather the user asked for: one fact names the latest ones. Raises `BadRequest`."""
+    """Note a place that the user asked the weather of: one fact names the latest ones. Raises `BadRequest`."""
 
     place: str
 
@@ -195,8 +186,7 @@ class CountSession:
 
 ProfileUpdate = (
     SetPreference
-    | AssumeTimeZone
-    | AssumeHome
+    | AssumePreference
     | DropPreference
     | WatchTicker
     | AddFact
@@ -217,11 +207,8 @@ def apply(profile: UserProfile, update: ProfileUpdate) -> UserProfile:
     match update:
         case SetPreference(name, value):
             return _with_preference(profile, name, value)
-        case AssumeTimeZone(zone):
-            return profile if profile.preferences.time_zone else _with_preference(profile, "time_zone", zone)
-        case AssumeHome(place):
-            known = profile.preferences.default_location
-            return profile if known else _with_preference(profile, "default_location", place)
+        case AssumePreference(name, value):
+            return profile if getattr(profile.preferences, name) else _with_preference(profile, name, value)
         case DropPreference(name):
             return _with_preference(profile, name, () if name == "watched_tickers" else "")
         case WatchTicker(symbol, watched):

@@ -53,7 +53,7 @@ def by_words(question: str, texts: Sequence[str], limit: int) -> list[int]:
 
 
 def by_vectors(question: Vector, texts: Sequence[Vector | None], limit: int) -> list[int]:
-    """Return the places of the texts whose vectors point where the question's does, the best first.
+    """Return the places of the texts with vectors that point where the question's does, the best first.
 
     A text without a vector, or with one of another length, is none of them.
     """

@@ -79,7 +79,7 @@ class SummaryDraft(msgspec.Struct):
     facts: Any = ()
 
     def __post_init__(self) -> None:
-        """Leave out what only repeats the task: weak models answer with its words, which nobody should be shown."""
+        """Leave out what only repeats the task: weak models answer with its words, which no user should see."""
         found = self.facts if isinstance(self.facts, list) else []
         self.facts = tuple(fact for fact in found if isinstance(fact, str) and not _echoes(fact))[:FACT_LIMIT]
         self.summary = " ".join(each for each in sentences(self.summary) if not _echoes(each))
@@ -110,7 +110,7 @@ class Summaries:
         return len(self._tasks)
 
     def request(self, session_id: str, user_id: str, said: Sequence[PastMessage]) -> None:
-        """Have the latest turns of a session, `said`, merged into the user's profile. Returns at once.
+        """Have the latest turns of a session, `said`, merged into the user's profile. Never waits.
 
         A summary under way is finished first; of the requests waiting behind it, only the last is carried out.
         """

@@ -30,9 +30,9 @@ AT_ONCE = 32
 BATCH = 64
 """New texts of a request in the background."""
 FILLS_LIMIT = 16
-"""Users whose texts are embedded in the background at the same time; others wait for their next question."""
+"""Users with texts that are embedded in the background at the same time; others wait for their next question."""
 QUESTIONS_LIMIT = 128
-"""Questions whose vectors are remembered, since a step and a tool of one turn may ask the same."""
+"""Questions with a vector that is remembered, since a step and a tool of one turn may ask the same."""
 
 
 class TextSearch:

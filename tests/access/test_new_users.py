@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from redis.asyncio import Redis
 
-from backend.access.new_users import LOOK_EVERY_S, NewUsers
+from backend.access.new_users import NewUsers
+from backend.testing.memory import FakeMemory
 from backend.users.memories import Memories
-from tests.access.test_two_processes import STRANGER, browser, soon
-from tests.support.offline_peer import running_peer
-from tests.support.redis_server import RedisProcess
-from tests.support.running_server import running_server
+from tests.access.world import STRANGER
+from tests.http.world import world
+from tests.support.services import budgets_over
 
 HOUR_S = 3600
 
@@ -39,18 +41,15 @@ async def test_a_returning_users_memory_is_kept_as_long_as_the_settings_say(redi
     assert await redis.ttl("user:back:memories") > 72 * HOUR_S
 
 
-async def test_what_a_stranger_writes_over_http_expires_and_what_one_at_home_writes_does_not(
-    server: RedisProcess, redis: Redis
-) -> None:
+async def test_what_a_stranger_writes_over_http_expires_and_what_one_at_home_writes_does_not(tmp_path: Path) -> None:
     change = {"changes": [{"op": "add_fact", "text": "likes tea"}]}
-    env = {"REDIS_URL": server.url, "SECRET_KEY": "k" * 32, "BACKGROUND__WORKER": "off"}
-    with running_peer() as peer, running_server(peer, **env) as running:
-        async with browser(running, STRANGER) as stranger, browser(running, {}) as at_home:
-            for client in (stranger, at_home):
-                assert (await client.patch("/api/me", json=change)).status_code == 200
-
-            async def one_expires() -> bool:
-                left = sorted([await redis.ttl(key) for key in await redis.keys("user:*:context")])
-                return len(left) == 2 and left[0] == -1 and 0 < left[1] <= 72 * HOUR_S
-
-            await soon(one_expires, within_s=LOOK_EVERY_S + 10)
+    memory = FakeMemory()
+    redis = memory._client.redis
+    budgets = budgets_over(redis)
+    async with world(tmp_path, memory=memory, services_with={"budgets": budgets}) as here:
+        for headers in (STRANGER, {}):
+            async with here.browser(headers=headers) as browser:
+                assert (await browser.patch("/api/me", json=change)).status_code == 200
+    await budgets.new_users.look()
+    left = sorted([await redis.ttl(key) for key in await redis.keys("user:*:context")])
+    assert left[0] == -1 and 0 < left[1] <= 72 * HOUR_S

@@ -91,6 +91,7 @@ async def test_who_asks_for_a_day_is_told_of_that_day(browser: Browser) -> None:
         await ask(tab, f"Am I free on {free}?", "There is nothing in your calendar")
 
 
+@pytest.mark.long
 async def test_words_typed_while_the_caller_speaks_are_answered_after_what_is_said(tmp_path: Path) -> None:
     question = "what is the weather in Seattle today and will it rain in the afternoon or in the evening there"
     wav = microphone_wav(tmp_path / "call.wav", 4.0, question, 60.0)

@@ -18,7 +18,7 @@ from backend.middleware.base import Amended, WholeTurn, step
 from backend.middleware.pipeline import Pipeline
 from backend.storage.messages import Message
 from backend.users.profile_updates import AddFact, SetPreference, update_profile
-from tests.http.world import message_of, place_call, world
+from tests.http.world import Browser, message_of, place_call, world
 from tests.support.agents import call
 from tests.support.waiting import until
 
@@ -370,9 +370,8 @@ async def test_turns_per_minute_are_limited_for_each_user(tmp_path: Path) -> Non
         {"message": "x", "message_id": "a b"},
     ],
 )
-async def test_a_body_of_another_form_is_refused(tmp_path: Path, body: dict[str, Any]) -> None:
-    async with world(tmp_path) as here, here.browser() as browser:
-        assert (await browser.post("/api/multiturn", json=body)).status_code == 422
+async def test_a_body_of_another_form_is_refused(browser: Browser, body: dict[str, Any]) -> None:
+    assert (await browser.post("/api/multiturn", json=body)).status_code == 422
 
 
 # --- trouble and endings ------------------------------------------------------------------------------
@@ -456,10 +455,9 @@ async def test_each_user_chooses_a_mode_which_the_next_turn_is_in(tmp_path: Path
             assert (await say(other, "Hello."))["mode"] == "default"
 
 
-async def test_an_unknown_mode_is_404_with_all_there_are(tmp_path: Path) -> None:
-    async with world(tmp_path) as here, here.browser() as browser:
-        for answer in (
-            await browser.post("/mode/odd"),
-            await browser.post("/api/multiturn", json={"message": "x", "mode": "odd"}),
-        ):
-            assert answer.status_code == 404 and "concise" in answer.json()["error"]["hint"]
+async def test_an_unknown_mode_is_404_with_all_there_are(browser: Browser) -> None:
+    for answer in (
+        await browser.post("/mode/odd"),
+        await browser.post("/api/multiturn", json={"message": "x", "mode": "odd"}),
+    ):
+        assert answer.status_code == 404 and "concise" in answer.json()["error"]["hint"]

@@ -10,7 +10,7 @@ import pytest
 
 from backend.models.embedding import EmbeddingsAPI
 from backend.testing.services.server import Reply, Request, json_reply, serving
-from tests.http.world import message_of, world
+from tests.http.world import Browser, message_of, world
 
 
 def vectors(request: Request) -> Reply:
@@ -68,14 +68,12 @@ async def test_a_server_without_vectors_is_503(tmp_path: Path, reply: Reply) -> 
     assert answer.status_code == 503 and "embedding model" in message_of(answer)
 
 
-async def test_without_a_model_the_answer_says_what_to_set(tmp_path: Path) -> None:
-    async with world(tmp_path) as here, here.browser() as browser:
-        answer = await browser.post("/embedding", json={"input": "a"})
+async def test_without_a_model_the_answer_says_what_to_set(browser: Browser) -> None:
+    answer = await browser.post("/embedding", json={"input": "a"})
     hint = answer.json()["error"]["hint"]
     assert answer.status_code == 503 and "EMBEDDING_BASE_URL" in hint and "EMBEDDING_MODEL" in hint
 
 
 @pytest.mark.parametrize("body", [{}, {"input": ""}, {"input": []}, {"input": ["a"] * 65}, {"input": 3}])
-async def test_what_is_no_text_is_refused(tmp_path: Path, body: Any) -> None:
-    async with world(tmp_path) as here, here.browser() as browser:
-        assert (await browser.post("/embedding", json=body)).status_code == 422
+async def test_what_is_no_text_is_refused(browser: Browser, body: Any) -> None:
+    assert (await browser.post("/embedding", json=body)).status_code == 422

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from backend.http.errors import explain
-from tests.http.world import SDP, Line, message_of, world
+from tests.http.world import SDP, Browser, Line, message_of, world
 
 
 async def test_an_unforeseen_error_is_told_as_a_number_that_the_log_explains(
@@ -31,22 +31,20 @@ async def test_an_unforeseen_error_is_told_as_a_number_that_the_log_explains(
         assert (await browser.get("/healthz")).status_code == 200
 
 
-async def test_what_is_not_there_or_not_allowed_has_the_same_shape(tmp_path: Path) -> None:
-    async with world(tmp_path) as here, here.browser() as browser:
-        assert message_of(await browser.get("/api/nowhere")) == "Not Found."
-        assert message_of(await browser.get("/nowhere.js")) == "Not Found."
-        response = await browser.patch("/api/config")
-        assert (response.status_code, message_of(response)) == (405, "Method Not Allowed.")
-        assert response.headers["allow"] == "GET"
+async def test_what_is_not_there_or_not_allowed_has_the_same_shape(browser: Browser) -> None:
+    assert message_of(await browser.get("/api/nowhere")) == "Not Found."
+    assert message_of(await browser.get("/nowhere.js")) == "Not Found."
+    response = await browser.patch("/api/config")
+    assert (response.status_code, message_of(response)) == (405, "Method Not Allowed.")
+    assert response.headers["allow"] == "GET"
 
 
-async def test_a_bad_query_is_422_without_repeating_it(tmp_path: Path) -> None:
-    async with world(tmp_path) as here, here.browser() as browser:
-        session_id = (await browser.post("/api/sessions")).json()["session_id"]
-        response = await browser.get(f"/api/events/{session_id}?after=hunter2")
-        assert response.status_code == 422
-        assert "query.after" in message_of(response)
-        assert "hunter2" not in response.text
+async def test_a_bad_query_is_422_without_repeating_it(browser: Browser) -> None:
+    session_id = (await browser.post("/api/sessions")).json()["session_id"]
+    response = await browser.get(f"/api/events/{session_id}?after=hunter2")
+    assert response.status_code == 422
+    assert "query.after" in message_of(response)
+    assert "hunter2" not in response.text
 
 
 def test_many_problems_are_told_in_a_line_of_five() -> None:
@@ -54,8 +52,7 @@ def test_many_problems_are_told_in_a_line_of_five() -> None:
     assert explain(problems).count("wrong") == 5
 
 
-async def test_a_get_with_a_large_body_is_413(tmp_path: Path) -> None:
-    async with world(tmp_path) as here, here.browser() as browser:
-        response = await browser.request("GET", "/api/config", content=b"x" * 70_000)
-        assert response.status_code == 413
-        assert message_of(response) == "This request must not have a body."
+async def test_a_get_with_a_large_body_is_413(browser: Browser) -> None:
+    response = await browser.request("GET", "/api/config", content=b"x" * 70_000)
+    assert response.status_code == 413
+    assert message_of(response) == "This request must not have a body."

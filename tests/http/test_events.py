@@ -12,7 +12,7 @@ import httpx2
 
 from backend.sessions.event_log import PageMessage
 from backend.sessions.session import Session
-from tests.http.world import World, place_call, world
+from tests.http.world import Browser, World, place_call, world
 
 
 @asynccontextmanager
@@ -39,63 +39,60 @@ async def a_session(here: World, browser: httpx2.AsyncClient, events: int = 0) -
     return session
 
 
-async def test_an_event_carries_its_number_its_type_and_json(tmp_path: Path) -> None:
-    async with world(tmp_path) as here, here.browser() as browser:
-        session = await a_session(here, browser)
-        session.event_log.append(PageMessage("transcript", {"role": "user", "content": "Grüß dich\nund « data: »"}))
+async def test_an_event_carries_its_number_its_type_and_json(here: World, browser: Browser) -> None:
+    session = await a_session(here, browser)
+    session.event_log.append(PageMessage("transcript", {"role": "user", "content": "Grüß dich\nund « data: »"}))
+    session.event_log.append(PageMessage("floor", {"floor": "user"}))
+    async with browser.stream("GET", f"/api/events/{session.id}") as response:
+        assert response.headers["content-type"].startswith("text/event-stream")
+        assert response.headers["cache-control"] == "no-cache"
+        assert response.headers["x-accel-buffering"] == "no"
+        text = ""
+        async for piece in response.aiter_text():
+            text += piece
+            if "floor" in text:
+                break
+    assert text.startswith("retry: 2000\n\n")
+    assert 'data: {"role":"user","content":"Grüß dich\\nund « data: »"}\n' in text
+    assert "event: transcript\n" in text
+    assert "id: 1\n" in text
+
+
+async def test_a_reader_that_returns_gets_what_it_missed_and_then_the_news(here: World, browser: Browser) -> None:
+    session = await a_session(here, browser, events=5)
+    async with lines_of(browser, session.id, headers={"last-event-id": "3"}) as lines:
+        assert await read_ids(lines, 2) == [4, 5]
         session.event_log.append(PageMessage("floor", {"floor": "user"}))
-        async with browser.stream("GET", f"/api/events/{session.id}") as response:
-            assert response.headers["content-type"].startswith("text/event-stream")
-            assert response.headers["cache-control"] == "no-cache"
-            assert response.headers["x-accel-buffering"] == "no"
-            text = ""
-            async for piece in response.aiter_text():
-                text += piece
-                if "floor" in text:
-                    break
-        assert text.startswith("retry: 2000\n\n")
-        assert 'data: {"role":"user","content":"Grüß dich\\nund « data: »"}\n' in text
-        assert "event: transcript\n" in text
-        assert "id: 1\n" in text
+        assert await read_ids(lines, 1) == [6]
 
 
-async def test_a_reader_that_returns_gets_what_it_missed_and_then_the_news(tmp_path: Path) -> None:
-    async with world(tmp_path) as here, here.browser() as browser:
-        session = await a_session(here, browser, events=5)
-        async with lines_of(browser, session.id, headers={"last-event-id": "3"}) as lines:
-            assert await read_ids(lines, 2) == [4, 5]
-            session.event_log.append(PageMessage("floor", {"floor": "user"}))
-            assert await read_ids(lines, 1) == [6]
+async def test_two_readers_read_at_their_own_place(here: World, browser: Browser) -> None:
+    session = await a_session(here, browser, events=3)
+    async with (
+        lines_of(browser, session.id) as early,
+        lines_of(browser, session.id, headers={"last-event-id": "3"}) as late,
+    ):
+        session.event_log.append(PageMessage("floor", {"floor": "user"}))
+        assert await read_ids(late, 1) == [4]
+        assert await read_ids(early, 4) == [1, 2, 3, 4]
 
 
-async def test_two_readers_read_at_their_own_place(tmp_path: Path) -> None:
-    async with world(tmp_path) as here, here.browser() as browser:
-        session = await a_session(here, browser, events=3)
-        async with (
-            lines_of(browser, session.id) as early,
-            lines_of(browser, session.id, headers={"last-event-id": "3"}) as late,
-        ):
-            session.event_log.append(PageMessage("floor", {"floor": "user"}))
-            assert await read_ids(late, 1) == [4]
-            assert await read_ids(early, 4) == [1, 2, 3, 4]
+async def test_the_header_of_a_reconnecting_browser_wins_over_the_query_it_first_asked_with(
+    here: World, browser: Browser
+) -> None:
+    session = await a_session(here, browser, events=5)
+    async with lines_of(browser, session.id, params={"after": "2"}) as lines:
+        assert await read_ids(lines, 1) == [3]
+    async with lines_of(browser, session.id, params={"after": "2"}, headers={"last-event-id": "4"}) as lines:
+        assert await read_ids(lines, 1) == [5]
 
 
-async def test_the_header_of_a_reconnecting_browser_wins_over_the_query_it_first_asked_with(tmp_path: Path) -> None:
-    async with world(tmp_path) as here, here.browser() as browser:
-        session = await a_session(here, browser, events=5)
-        async with lines_of(browser, session.id, params={"after": "2"}) as lines:
-            assert await read_ids(lines, 1) == [3]
-        async with lines_of(browser, session.id, params={"after": "2"}, headers={"last-event-id": "4"}) as lines:
-            assert await read_ids(lines, 1) == [5]
-
-
-async def test_a_number_that_is_none_or_from_another_life_reads_from_the_start(tmp_path: Path) -> None:
-    async with world(tmp_path) as here, here.browser() as browser:
-        session = await a_session(here, browser, events=2)
-        for number in ("99", "garbage", "9" * 400, ""):
-            async with lines_of(browser, session.id, headers={"last-event-id": number}) as lines:
-                assert await read_ids(lines, 1) == [1]
-        assert (await browser.get(f"/api/events/{session.id}?after=-1")).status_code == 422
+async def test_a_number_that_is_none_or_from_another_life_reads_from_the_start(here: World, browser: Browser) -> None:
+    session = await a_session(here, browser, events=2)
+    for number in ("99", "garbage", "9" * 400, ""):
+        async with lines_of(browser, session.id, headers={"last-event-id": number}) as lines:
+            assert await read_ids(lines, 1) == [1]
+    assert (await browser.get(f"/api/events/{session.id}?after=-1")).status_code == 422
 
 
 async def test_a_quiet_stream_sends_a_heartbeat_and_loses_no_event_to_it(tmp_path: Path) -> None:
@@ -109,34 +106,33 @@ async def test_a_quiet_stream_sends_a_heartbeat_and_loses_no_event_to_it(tmp_pat
             assert await read_ids(lines, 1) == [1]
 
 
-async def test_the_stream_ends_with_the_session_and_the_browser_is_told_not_to_return(tmp_path: Path) -> None:
-    async with world(tmp_path) as here, here.browser() as browser:
-        session = await a_session(here, browser, events=1)
+async def test_the_stream_ends_with_the_session_and_the_browser_is_told_not_to_return(
+    here: World, browser: Browser
+) -> None:
+    session = await a_session(here, browser, events=1)
+    async with lines_of(browser, session.id) as lines:
+        await here.registry.end(session, "idle")
+        text = "\n".join([line async for line in lines])
+    assert text.count("id: ") == 2
+    assert 'event: session_ended\ndata: {"reason":"idle"}' in text
+    again = await browser.get(f"/api/events/{session.id}", headers={"last-event-id": "2"})
+    assert (again.status_code, again.content) == (204, b"")
+    replay = await browser.get(f"/api/events/{session.id}", headers={"last-event-id": "1"})
+    assert "session_ended" in replay.text
+
+
+async def test_readers_that_leave_leave_nothing_behind(here: World, browser: Browser) -> None:
+    session = await a_session(here, browser, events=1)
+    before = asyncio.all_tasks()
+    for _ in range(3):
         async with lines_of(browser, session.id) as lines:
-            await here.registry.end(session, "idle")
-            text = "\n".join([line async for line in lines])
-        assert text.count("id: ") == 2
-        assert 'event: session_ended\ndata: {"reason":"idle"}' in text
-        again = await browser.get(f"/api/events/{session.id}", headers={"last-event-id": "2"})
-        assert (again.status_code, again.content) == (204, b"")
-        replay = await browser.get(f"/api/events/{session.id}", headers={"last-event-id": "1"})
-        assert "session_ended" in replay.text
+            await read_ids(lines, 1)
+    gone = asyncio.all_tasks() - before - {asyncio.current_task()}
+    await asyncio.wait_for(asyncio.gather(*gone, return_exceptions=True), 5)
+    assert asyncio.all_tasks() <= before
 
 
-async def test_readers_that_leave_leave_nothing_behind(tmp_path: Path) -> None:
-    async with world(tmp_path) as here, here.browser() as browser:
-        session = await a_session(here, browser, events=1)
-        before = asyncio.all_tasks()
-        for _ in range(3):
-            async with lines_of(browser, session.id) as lines:
-                await read_ids(lines, 1)
-        gone = asyncio.all_tasks() - before - {asyncio.current_task()}
-        await asyncio.wait_for(asyncio.gather(*gone, return_exceptions=True), 5)
-        assert asyncio.all_tasks() <= before
-
-
-async def test_an_unknown_session_has_no_stream(tmp_path: Path) -> None:
-    async with world(tmp_path) as here, here.browser() as browser:
-        response = await browser.get("/api/events/nowhere")
-        assert response.status_code == 404
-        assert response.headers["content-type"] == "application/json"
+async def test_an_unknown_session_has_no_stream(browser: Browser) -> None:
+    response = await browser.get("/api/events/nowhere")
+    assert response.status_code == 404
+    assert response.headers["content-type"] == "application/json"

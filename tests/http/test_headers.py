@@ -9,7 +9,7 @@ import pytest
 from backend.errors import BadOffer
 from backend.http.grants import GRANTS
 from backend.http.headers import content_security_policy
-from tests.http.world import SDP, Line, place_call, world
+from tests.http.world import SDP, Browser, Line, place_call, world
 
 EXPECTED = {
     "content-security-policy",
@@ -86,8 +86,9 @@ async def test_https_is_insisted_on_where_there_is_https(tmp_path: Path) -> None
         assert " wss://" in headers["content-security-policy"]
 
 
-async def test_what_the_api_tells_is_not_kept_by_caches_and_files_are_asked_for_again(tmp_path: Path) -> None:
-    async with world(tmp_path) as here, here.browser() as browser:
-        for path in (path for path, grant in GRANTS.items() if grant is not None):
-            assert (await browser.get(path)).headers["cache-control"] == "no-store", path
-        assert (await browser.get("/app.js")).headers["cache-control"] == "no-cache"
+async def test_what_the_api_tells_is_not_kept_by_caches_and_files_are_asked_for_again(
+    browser: Browser,
+) -> None:
+    for path in (path for path, grant in GRANTS.items() if grant is not None):
+        assert (await browser.get(path)).headers["cache-control"] == "no-store", path
+    assert (await browser.get("/app.js")).headers["cache-control"] == "no-cache"

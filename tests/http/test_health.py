@@ -13,7 +13,7 @@ from backend.observability.call_metrics import CallMetrics
 from backend.page_events import MurmurHeard, ReplyDiscarded, TurnMeasured
 from backend.runtime.faults import call_listener, decode_or_skip
 from backend.runtime.supervisor import supervised
-from tests.http.world import SDP, place_call, world
+from tests.http.world import SDP, Browser, place_call, world
 from tests.support.waiting import until
 
 Figures = dict[tuple[str, frozenset[tuple[str, str]]], float]
@@ -31,20 +31,18 @@ def figure(figures: Figures, name: str, **labels: str) -> float | None:
     return figures.get((name, frozenset(labels.items())))
 
 
-async def test_a_process_that_answers_is_healthy(tmp_path: Path) -> None:
-    async with world(tmp_path) as here, here.browser() as browser:
-        response = await browser.get("/healthz")
-        assert (response.status_code, response.json()) == (200, {"status": "ok"})
-        glance = await browser.head("/healthz")
-        assert (glance.status_code, glance.content) == (200, b"")
+async def test_a_process_that_answers_is_healthy(browser: Browser) -> None:
+    response = await browser.get("/healthz")
+    assert (response.status_code, response.json()) == (200, {"status": "ok"})
+    glance = await browser.head("/healthz")
+    assert (glance.status_code, glance.content) == (200, b"")
 
 
-async def test_a_server_whose_checks_are_all_ok_is_ready(tmp_path: Path) -> None:
-    async with world(tmp_path) as here, here.browser() as browser:
-        response = await browser.get("/readyz")
-        assert response.status_code == 200
-        answer = response.json()
-        assert (answer["status"], answer["checks"]) == ("ready", {"memory": "ok", "responder": "ok"})
+async def test_a_server_whose_checks_are_all_ok_is_ready(browser: Browser) -> None:
+    response = await browser.get("/readyz")
+    assert response.status_code == 200
+    answer = response.json()
+    assert (answer["status"], answer["checks"]) == ("ready", {"memory": "ok", "responder": "ok"})
 
 
 async def test_what_is_still_being_loaded_is_shown_and_the_server_is_ready(tmp_path: Path) -> None:
@@ -57,7 +55,9 @@ async def test_what_is_still_being_loaded_is_shown_and_the_server_is_ready(tmp_p
         assert "loading" not in (await browser.get("/readyz")).json()
 
 
-async def test_a_loop_that_keeps_failing_is_shown_and_counted_and_the_server_stays_ready(tmp_path: Path) -> None:
+async def test_a_loop_that_keeps_failing_is_shown_and_counted_and_the_server_stays_ready(
+    browser: Browser,
+) -> None:
     runs = 0
 
     async def loop() -> None:
@@ -69,13 +69,12 @@ async def test_a_loop_that_keeps_failing_is_shown_and_counted_and_the_server_sta
     await until(lambda: runs >= 2)
     decode_or_skip("test.record", b"no number", int)
     call_listener("test.listener", lambda: int("no number"))
-    async with world(tmp_path) as here, here.browser() as browser:
-        response = await browser.get("/readyz")
-        assert (response.status_code, response.json()["failing_loops"]["test.keeps_failing"]) == (200, "ValueError")
-        figures = figures_of((await browser.get("/metrics")).text)
-        assert (figure(figures, "voice_loop_restarts_total", loop="test.keeps_failing") or 0) >= 2
-        assert figure(figures, "voice_skipped_records_total", kind="test.record") == 1
-        assert figure(figures, "voice_listener_failures_total", listener="test.listener") == 1
+    response = await browser.get("/readyz")
+    assert (response.status_code, response.json()["failing_loops"]["test.keeps_failing"]) == (200, "ValueError")
+    figures = figures_of((await browser.get("/metrics")).text)
+    assert (figure(figures, "voice_loop_restarts_total", loop="test.keeps_failing") or 0) >= 2
+    assert figure(figures, "voice_skipped_records_total", kind="test.record") == 1
+    assert figure(figures, "voice_listener_failures_total", listener="test.listener") == 1
     looping.cancel()
 
 
@@ -103,34 +102,32 @@ async def test_checks_that_hang_make_it_503_in_time(tmp_path: Path, monkeypatch:
         assert "no answer" in response.json()["checks"]["readiness"]
 
 
-async def test_metrics_count_sessions_offers_and_requests_by_route_template(tmp_path: Path) -> None:
-    async with world(tmp_path) as here, here.browser() as browser:
-        call = await place_call(browser)
-        await browser.post("/api/rtc/offer", content=b"nonsense")
-        await browser.get(f"/api/sessions/{call['session_id']}")
-        await browser.get("/api/sessions/guessed")
-        await browser.get("/app.js")
-        await browser.get("/made/up/by/a/scanner")
-        await browser.request("BREW", "/made-up")
-        text = (await browser.get("/metrics")).text
-        figures = figures_of(text)
-        assert figure(figures, "voice_sessions_live") == 1
-        assert figure(figures, "voice_offers_total", status="200") == 1
-        assert figure(figures, "voice_offers_total", status="422") == 1
-        template = {"method": "GET", "route": "/api/sessions/{session_id}"}
-        assert figure(figures, "voice_http_seconds_count", **template, status="200") == 1
-        assert figure(figures, "voice_http_seconds_count", **template, status="404") == 1
-        assert "scanner" not in text and "made-up" not in text and "BREW" not in text
-        assert call["session_id"] not in text
-        await browser.post("/api/rtc/disconnect", json={"session_id": call["session_id"]})
-        assert figure(figures_of((await browser.get("/metrics")).text), "voice_sessions_live") == 0
+async def test_metrics_count_sessions_offers_and_requests_by_route_template(browser: Browser) -> None:
+    call = await place_call(browser)
+    await browser.post("/api/rtc/offer", content=b"nonsense")
+    await browser.get(f"/api/sessions/{call['session_id']}")
+    await browser.get("/api/sessions/guessed")
+    await browser.get("/app.js")
+    await browser.get("/made/up/by/a/scanner")
+    await browser.request("BREW", "/made-up")
+    text = (await browser.get("/metrics")).text
+    figures = figures_of(text)
+    assert figure(figures, "voice_sessions_live") == 1
+    assert figure(figures, "voice_offers_total", status="200") == 1
+    assert figure(figures, "voice_offers_total", status="422") == 1
+    template = {"method": "GET", "route": "/api/sessions/{session_id}"}
+    assert figure(figures, "voice_http_seconds_count", **template, status="200") == 1
+    assert figure(figures, "voice_http_seconds_count", **template, status="404") == 1
+    assert "scanner" not in text and "made-up" not in text and "BREW" not in text
+    assert call["session_id"] not in text
+    await browser.post("/api/rtc/disconnect", json={"session_id": call["session_id"]})
+    assert figure(figures_of((await browser.get("/metrics")).text), "voice_sessions_live") == 0
 
 
-async def test_an_offer_refused_for_its_origin_is_counted_too(tmp_path: Path) -> None:
-    async with world(tmp_path) as here, here.browser() as browser:
-        await browser.post("/api/rtc/offer", json={"sdp": SDP}, headers={"origin": "https://evil.example"})
-        figures = figures_of((await browser.get("/metrics")).text)
-        assert figure(figures, "voice_offers_total", status="403") == 1
+async def test_an_offer_refused_for_its_origin_is_counted_too(browser: Browser) -> None:
+    await browser.post("/api/rtc/offer", json={"sdp": SDP}, headers={"origin": "https://evil.example"})
+    figures = figures_of((await browser.get("/metrics")).text)
+    assert figure(figures, "voice_offers_total", status="403") == 1
 
 
 def test_labels_nobody_foresaw_are_counted_as_other() -> None:

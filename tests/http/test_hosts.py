@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -12,6 +13,7 @@ from websockets.exceptions import InvalidStatus
 
 from backend.http.hosts import allowed_hosts, host_name
 from backend.settings.settings import load_settings
+from tests.http.world import world
 from tests.support.running_server import running_server
 
 TOKEN = "t" * 20
@@ -53,21 +55,20 @@ async def test_a_server_answers_for_its_own_names_only() -> None:
         assert get(inside, "/healthz").status_code == get(inside, "/api/config").status_code == 404
 
 
-def test_metrics_are_for_this_machine_or_whoever_has_the_token() -> None:
-    with running_server() as server:
-        assert get(server.url, "/metrics").status_code == 200
-        assert get(server.url, "/metrics", x_forwarded_for="203.0.113.1").status_code == 404
-    with running_server(METRICS_TOKEN=TOKEN) as server:
-        assert get(server.url, "/metrics").status_code == 401
-        assert get(server.url, "/metrics", authorization=f"Bearer {TOKEN}x").status_code == 401
-        assert get(server.url, "/metrics", authorization=f"Bearer {TOKEN}").status_code == 200
+async def test_metrics_are_for_this_machine_or_whoever_has_the_token(tmp_path: Path) -> None:
+    async with world(tmp_path) as here, here.browser() as browser:
+        assert (await browser.get("/metrics")).status_code == 200
+        assert (await browser.get("/metrics", headers={"x-forwarded-for": "203.0.113.1"})).status_code == 404
+    async with world(tmp_path, metrics_token=TOKEN) as here, here.browser() as browser:
+        for shown, status in (("", 401), (f"Bearer {TOKEN}x", 401), (f"Bearer {TOKEN}", 200)):
+            assert (await browser.get("/metrics", headers={"authorization": shown})).status_code == status
 
 
-def test_only_trusted_proxies_are_believed() -> None:
-    with running_server(TRUSTED_PROXIES="192.0.2.1") as server:
-        assert "strict-transport-security" not in get(server.url, "/healthz", x_forwarded_proto="https").headers
-    with running_server() as server:
-        assert "strict-transport-security" in get(server.url, "/healthz", x_forwarded_proto="https").headers
+@pytest.mark.parametrize(("trusted", "believed"), [("192.0.2.1", False), ("127.0.0.1", True)])
+async def test_only_trusted_proxies_are_believed(tmp_path: Path, trusted: str, believed: bool) -> None:
+    async with world(tmp_path, trusted_proxies=[trusted]) as here, here.browser() as browser:
+        answer = await browser.get("/healthz", headers={"x-forwarded-proto": "https"})
+        assert ("strict-transport-security" in answer.headers) is believed
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 from fakeredis import FakeAsyncRedis
 
 from backend.access.store import AccessStore
-from tests.http.world import FINGERPRINT, SDP, World, place_call, world
+from tests.http.world import FINGERPRINT, SDP, Browser, World, place_call, world
 
 
 def cookie_of(response: httpx2.Response) -> Morsel[str] | None:
@@ -25,40 +25,36 @@ def user_of(here: World, session_id: str) -> str:
     return here.registry.find(session_id).owner
 
 
-async def test_the_first_visit_of_page_or_api_makes_an_identity(tmp_path: Path) -> None:
-    async with world(tmp_path) as here:
-        for path in ("/", "/api/config", "/api/sessions", "/api/sessions/unknown"):
-            async with here.browser() as browser:
-                cookie = cookie_of(await browser.get(path))
-                assert cookie is not None, path
-                assert (cookie["path"], cookie["samesite"], cookie["secure"]) == ("/", "Lax", "")
-                assert cookie["httponly"] is True
-                assert int(cookie["max-age"]) > 300 * 86_400
+async def test_the_first_visit_of_page_or_api_makes_an_identity(here: World) -> None:
+    for path in ("/", "/api/config", "/api/sessions", "/api/sessions/unknown"):
+        async with here.browser() as browser:
+            cookie = cookie_of(await browser.get(path))
+            assert cookie is not None, path
+            assert (cookie["path"], cookie["samesite"], cookie["secure"]) == ("/", "Lax", "")
+            assert cookie["httponly"] is True
+            assert int(cookie["max-age"]) > 300 * 86_400
 
 
-async def test_a_returning_visitor_keeps_the_identity_and_gets_no_new_cookie(tmp_path: Path) -> None:
-    async with world(tmp_path) as here, here.browser() as browser:
-        await browser.get("/")
-        first = await place_call(browser)
-        assert cookie_of(await browser.get("/api/config")) is None
-        second = await place_call(browser)
-        assert user_of(here, first["session_id"]) == user_of(here, second["session_id"])
+async def test_a_returning_visitor_keeps_the_identity_and_gets_no_new_cookie(here: World, browser: Browser) -> None:
+    await browser.get("/")
+    first = await place_call(browser)
+    assert cookie_of(await browser.get("/api/config")) is None
+    second = await place_call(browser)
+    assert user_of(here, first["session_id"]) == user_of(here, second["session_id"])
 
 
-async def test_a_tampered_cookie_is_replaced_by_a_new_identity(tmp_path: Path) -> None:
-    async with world(tmp_path) as here, here.browser() as browser:
-        first = await place_call(browser)
-        forged = browser.cookies["caller"][:-8] + 8 * "_"
-        async with here.browser(headers={"cookie": f"caller={forged}"}) as forger:
-            response = await forger.post("/api/rtc/offer", json={"sdp": SDP})
-            assert cookie_of(response) is not None
-            assert user_of(here, response.json()["session_id"]) != user_of(here, first["session_id"])
+async def test_a_tampered_cookie_is_replaced_by_a_new_identity(here: World, browser: Browser) -> None:
+    first = await place_call(browser)
+    forged = browser.cookies["caller"][:-8] + 8 * "_"
+    async with here.browser(headers={"cookie": f"caller={forged}"}) as forger:
+        response = await forger.post("/api/rtc/offer", json={"sdp": SDP})
+        assert cookie_of(response) is not None
+        assert user_of(here, response.json()["session_id"]) != user_of(here, first["session_id"])
 
 
-async def test_probes_and_files_make_no_identity(tmp_path: Path) -> None:
-    async with world(tmp_path) as here, here.browser() as browser:
-        for path in ("/healthz", "/readyz", "/metrics", "/app.js"):
-            assert cookie_of(await browser.get(path)) is None, path
+async def test_probes_and_files_make_no_identity(browser: Browser) -> None:
+    for path in ("/healthz", "/readyz", "/metrics", "/app.js"):
+        assert cookie_of(await browser.get(path)) is None, path
 
 
 async def test_behind_a_proxy_that_ends_tls_the_cookie_is_for_tls_only(tmp_path: Path) -> None:
@@ -104,13 +100,12 @@ async def test_memory_that_is_gone_costs_the_hint_and_not_the_call(tmp_path: Pat
         assert await here.memory.user_of_fingerprint(FINGERPRINT) is None
 
 
-async def test_a_fingerprint_has_64_hexadecimal_digits(tmp_path: Path) -> None:
-    async with world(tmp_path) as here, here.browser() as browser:
-        for fingerprint in ("ab" * 31, "ab" * 33, "xy" * 32, "ab" * 32 + "\n", 7):
-            body = {"sdp": SDP, "fingerprint": fingerprint}
-            assert (await browser.post("/api/rtc/offer", json=body)).status_code == 422, fingerprint
-            assert (await browser.post("/api/sessions", json={"fingerprint": fingerprint})).status_code == 422
-        assert here.registry.live == 0
+async def test_a_fingerprint_has_64_hexadecimal_digits(here: World, browser: Browser) -> None:
+    for fingerprint in ("ab" * 31, "ab" * 33, "xy" * 32, "ab" * 32 + "\n", 7):
+        body = {"sdp": SDP, "fingerprint": fingerprint}
+        assert (await browser.post("/api/rtc/offer", json=body)).status_code == 422, fingerprint
+        assert (await browser.post("/api/sessions", json={"fingerprint": fingerprint})).status_code == 422
+    assert here.registry.live == 0
 
 
 async def background_work(here: World) -> None:
@@ -119,20 +114,19 @@ async def background_work(here: World) -> None:
         await browser.get("/healthz")
 
 
-async def test_the_browsers_time_zone_is_the_users_until_they_state_one(tmp_path: Path) -> None:
+async def test_the_browsers_time_zone_is_the_users_until_they_state_one(here: World, browser: Browser) -> None:
     async def zone_of(user: str) -> object:
         await background_work(here)
         return (await here.memory.user_context(user)).get("preferences", {}).get("time_zone")
 
-    async with world(tmp_path) as here, here.browser() as browser:
-        user = user_of(here, (await place_call(browser, time_zone="Nowhere/Atlantis"))["session_id"])
-        assert await zone_of(user) is None
-        await browser.post("/api/sessions", json={"time_zone": "Asia/Tokyo"})
-        assert await zone_of(user) == "Asia/Tokyo"
-        stated = {"op": "set_preference", "name": "time_zone", "value": "Europe/Oslo"}
-        assert (await browser.patch("/api/me", json={"changes": [stated]})).status_code == 200
-        await browser.post("/api/sessions", json={"time_zone": "Asia/Tokyo"})
-        assert await zone_of(user) == "Europe/Oslo"
+    user = user_of(here, (await place_call(browser, time_zone="Nowhere/Atlantis"))["session_id"])
+    assert await zone_of(user) is None
+    await browser.post("/api/sessions", json={"time_zone": "Asia/Tokyo"})
+    assert await zone_of(user) == "Asia/Tokyo"
+    stated = {"op": "set_preference", "name": "time_zone", "value": "Europe/Oslo"}
+    assert (await browser.patch("/api/me", json={"changes": [stated]})).status_code == 200
+    await browser.post("/api/sessions", json={"time_zone": "Asia/Tokyo"})
+    assert await zone_of(user) == "Europe/Oslo"
 
 
 async def test_a_user_whose_cookies_were_revoked_is_not_given_back(tmp_path: Path) -> None:

@@ -39,10 +39,10 @@ async def keyed(directory: Path, *modes: str, **options: Any) -> AsyncIterator[W
         yield here
 
 
-def token(*grants: str, **claims: Any) -> str:
+def token(*grants: str, key: str = "shop", secret: str = SECRET, **claims: Any) -> str:
     granted = dict.fromkeys(grants, True)
     tools = {"tools": claims.pop("tools")} if "tools" in claims else {}
-    return ApiKeys({"shop": SECRET}).sign("shop", {"sub": "ada", "grants": granted | tools, **claims})
+    return ApiKeys({key: secret}).sign(key, {"sub": "ada", "grants": granted | tools, **claims})
 
 
 def shown(token: str, origin: str | None = None) -> dict[str, str]:

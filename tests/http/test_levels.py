@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from backend.media.endpointing import WATCHERS, Levels
-from tests.http.world import message_of, place_call, world
+from tests.http.world import Browser, World, message_of, place_call, world
 from tests.support.waiting import until
 
 
@@ -24,18 +24,17 @@ async def first_of(lines: AsyncIterator[str]) -> dict[str, Any]:
     raise AssertionError("the stream ended")
 
 
-async def test_scores_come_in_batches_while_somebody_watches(tmp_path: Path) -> None:
-    async with world(tmp_path) as here, here.browser() as browser:
-        session = here.registry.find((await place_call(browser))["session_id"])
-        levels = session.levels = Levels(0.7)
-        async with browser.stream("GET", f"/api/events/{session.id}/levels") as answer:
-            lines = answer.aiter_lines()
-            assert await anext(lines) == "retry: 2000"
-            for score in (0.1, 0.91234):
-                levels.note(score)
-            assert await first_of(lines) == {"threshold": 0.7, "frame_ms": 20, "scores": [0.1, 0.912]}
-            assert "1 watching" in repr(levels)
-        await until(lambda: "0 watching" in repr(levels))
+async def test_scores_come_in_batches_while_somebody_watches(here: World, browser: Browser) -> None:
+    session = here.registry.find((await place_call(browser))["session_id"])
+    levels = session.levels = Levels(0.7)
+    async with browser.stream("GET", f"/api/events/{session.id}/levels") as answer:
+        lines = answer.aiter_lines()
+        assert await anext(lines) == "retry: 2000"
+        for score in (0.1, 0.91234):
+            levels.note(score)
+        assert await first_of(lines) == {"threshold": 0.7, "frame_ms": 20, "scores": [0.1, 0.912]}
+        assert "1 watching" in repr(levels)
+    await until(lambda: "0 watching" in repr(levels))
 
 
 async def test_the_stream_ends_with_the_call_and_is_not_for_strangers(tmp_path: Path) -> None:
@@ -50,15 +49,14 @@ async def test_the_stream_ends_with_the_call_and_is_not_for_strangers(tmp_path: 
         assert (await browser.get(f"/api/events/{session.id}/levels")).status_code == 204
 
 
-async def test_too_many_watchers_are_refused_in_words(tmp_path: Path) -> None:
-    async with world(tmp_path) as here, here.browser() as browser:
-        session = here.registry.find((await place_call(browser))["session_id"])
-        levels = session.levels = Levels(0.7)
-        with ExitStack() as watching:
-            for _ in range(WATCHERS):
-                watching.enter_context(levels.watch())
-            answer = await browser.get(f"/api/events/{session.id}/levels")
-            assert answer.status_code == 429 and message_of(answer)
+async def test_too_many_watchers_are_refused_in_words(here: World, browser: Browser) -> None:
+    session = here.registry.find((await place_call(browser))["session_id"])
+    levels = session.levels = Levels(0.7)
+    with ExitStack() as watching:
+        for _ in range(WATCHERS):
+            watching.enter_context(levels.watch())
+        answer = await browser.get(f"/api/events/{session.id}/levels")
+        assert answer.status_code == 429 and message_of(answer)
 
 
 def test_a_slow_watcher_loses_old_scores() -> None:

@@ -12,7 +12,7 @@ import pytest
 from backend.storage.messages import Message
 from backend.users.profile_updates import AddFact, CountSession, SetPreference, update_profile
 from tests.http.test_identity import background_work, user_of
-from tests.http.world import FINGERPRINT, World, message_of, place_call, world
+from tests.http.world import FINGERPRINT, Browser, World, message_of, place_call, world
 
 NOTHING = {"preferences": {}, "facts": [], "summary": "", "signals": {}, "instructions": [], "retention_days": 0}
 
@@ -41,33 +41,30 @@ async def test_a_caller_is_shown_what_is_known_of_them(tmp_path: Path) -> None:
         }
 
 
-async def test_of_a_stranger_nothing_is_known(tmp_path: Path) -> None:
-    async with world(tmp_path) as here, here.browser() as browser:
-        assert (await browser.get("/api/me")).json() == NOTHING
-        assert (await browser.get("/api/me/export")).json() == {"memory": {}}
-        assert (await browser.delete("/api/me")).json() == {"ok": True}
+async def test_of_a_stranger_nothing_is_known(browser: Browser) -> None:
+    assert (await browser.get("/api/me")).json() == NOTHING
+    assert (await browser.get("/api/me/export")).json() == {"memory": {}}
+    assert (await browser.delete("/api/me")).json() == {"ok": True}
 
 
-async def test_a_session_token_is_no_key_to_its_owner(tmp_path: Path) -> None:
-    async with world(tmp_path) as here, here.browser() as browser:
-        await learn(here, browser)
-        token = (await place_call(browser))["token"]
-        async with here.browser(headers={"authorization": f"Bearer {token}"}) as program:
-            for method in ("GET", "DELETE", "PATCH"):
-                assert (await program.request(method, "/api/me")).status_code == 403
-            assert (await program.get("/api/me/export")).status_code == 403
-        assert (await browser.get("/api/me")).json()["facts"] == ["has a dog"]
+async def test_a_session_token_is_no_key_to_its_owner(here: World, browser: Browser) -> None:
+    await learn(here, browser)
+    token = (await place_call(browser))["token"]
+    async with here.browser(headers={"authorization": f"Bearer {token}"}) as program:
+        for method in ("GET", "DELETE", "PATCH"):
+            assert (await program.request(method, "/api/me")).status_code == 403
+        assert (await program.get("/api/me/export")).status_code == 403
+    assert (await browser.get("/api/me")).json()["facts"] == ["has a dog"]
 
 
 @pytest.mark.parametrize(
     ("method", "path"), [("GET", "/api/me"), ("GET", "/api/me/export"), ("DELETE", "/api/me"), ("PATCH", "/api/me")]
 )
-async def test_a_foreign_page_is_refused(tmp_path: Path, method: str, path: str) -> None:
-    async with world(tmp_path) as here, here.browser() as browser:
-        user = await learn(here, browser)
-        answer = await browser.request(method, path, headers={"origin": "https://evil.example"})
-        assert answer.status_code == 403 and "Ana" not in answer.text
-        assert await here.memory.user_context(user)
+async def test_a_foreign_page_is_refused(here: World, browser: Browser, method: str, path: str) -> None:
+    user = await learn(here, browser)
+    answer = await browser.request(method, path, headers={"origin": "https://evil.example"})
+    assert answer.status_code == 403 and "Ana" not in answer.text
+    assert await here.memory.user_context(user)
 
 
 async def test_the_export_holds_everything_as_a_file_nobody_caches(tmp_path: Path) -> None:
@@ -96,17 +93,16 @@ async def test_forgetting_erases_everything_and_ends_the_callers_own_calls_only(
         assert here.registry.live == 1
 
 
-async def test_what_cannot_be_erased_now_is_said_so(tmp_path: Path) -> None:
-    async with world(tmp_path) as here, here.browser() as browser:
-        user = await learn(here, browser)
-        here.memory.down = True
-        for method, path in (("GET", "/api/me"), ("GET", "/api/me/export"), ("DELETE", "/api/me")):
-            answer = await browser.request(method, path)
-            assert answer.status_code == 503 and message_of(answer) and "retry-after" in answer.headers
-        here.memory.down = False
-        assert (await here.memory.user_context(user))["facts"] == ["has a dog"]
-        assert (await browser.delete("/api/me")).status_code == 200
-        assert await here.memory.everything_of(user) == {}
+async def test_what_cannot_be_erased_now_is_said_so(here: World, browser: Browser) -> None:
+    user = await learn(here, browser)
+    here.memory.down = True
+    for method, path in (("GET", "/api/me"), ("GET", "/api/me/export"), ("DELETE", "/api/me")):
+        answer = await browser.request(method, path)
+        assert answer.status_code == 503 and message_of(answer) and "retry-after" in answer.headers
+    here.memory.down = False
+    assert (await here.memory.user_context(user))["facts"] == ["has a dog"]
+    assert (await browser.delete("/api/me")).status_code == 200
+    assert await here.memory.everything_of(user) == {}
 
 
 async def changed(browser: httpx2.AsyncClient, *changes: dict[str, Any]) -> httpx2.Response:
@@ -114,52 +110,47 @@ async def changed(browser: httpx2.AsyncClient, *changes: dict[str, Any]) -> http
     return await browser.patch("/api/me", json={"changes": changes})
 
 
-async def test_a_caller_changes_what_is_known_of_them(tmp_path: Path) -> None:
-    async with world(tmp_path) as here, here.browser() as browser:
-        user = await learn(here, browser)
-        answer = await changed(
-            browser,
-            {"op": "set_preference", "name": "default_location", "value": " Oslo "},
-            {"op": "set_preference", "name": "watched_tickers", "value": ["aapl", "msft"]},
-            {"op": "watch_ticker", "symbol": "aapl", "watched": False},
-            {"op": "drop_preference", "name": "name"},
-            {"op": "add_fact", "text": "plays the cello"},
-            {"op": "drop_fact", "text": "Has a dog."},
-            {"op": "write_summary", "text": "Asked about the weather."},
-        )
-        assert answer.status_code == 200
-        assert answer.json() == (await browser.get("/api/me")).json()
-        known = await here.memory.user_context(user)
+async def test_a_caller_changes_what_is_known_of_them(here: World, browser: Browser) -> None:
+    user = await learn(here, browser)
+    answer = await changed(
+        browser,
+        {"op": "set_preference", "name": "default_location", "value": " Oslo "},
+        {"op": "set_preference", "name": "watched_tickers", "value": ["aapl", "msft"]},
+        {"op": "watch_ticker", "symbol": "aapl", "watched": False},
+        {"op": "drop_preference", "name": "name"},
+        {"op": "add_fact", "text": "plays the cello"},
+        {"op": "drop_fact", "text": "Has a dog."},
+        {"op": "write_summary", "text": "Asked about the weather."},
+    )
+    assert answer.status_code == 200
+    assert answer.json() == (await browser.get("/api/me")).json()
+    known = await here.memory.user_context(user)
     assert known["preferences"] == {"default_location": "Oslo", "watched_tickers": ["MSFT"]}
     assert known["facts"] == ["plays the cello"]
     assert known["summary"] == "Asked about the weather."
     assert known["signals"] == {"last_active": 5.0, "session_count": 1}
 
 
-async def test_a_caller_says_how_to_be_answered_and_takes_it_back(tmp_path: Path) -> None:
-    async with world(tmp_path) as here, here.browser() as browser:
-        user = await learn(here, browser)
-        wish = {"op": "add_instruction", "text": " Call me captain. "}
-        assert (await changed(browser, wish, wish)).json()["instructions"] == ["Call me captain."]
-        exported = (await browser.get("/api/me/export")).json()["memory"]
-        assert exported[f"user:{user}:context"]["instructions"] == ["Call me captain."]
-        many = [{"op": "add_instruction", "text": f"Rule {number}."} for number in range(10)]
-        refused = await changed(browser, {"op": "drop_preference", "name": "name"}, *many)
-        assert refused.status_code == 422 and "no room" in message_of(refused)
-        me = (await browser.get("/api/me")).json()
-        assert me["instructions"] == ["Call me captain."] and me["preferences"] == {"name": "Ana"}
-        assert (await changed(browser, {"op": "drop_instruction", "text": "call me CAPTAIN"})).json()[
-            "instructions"
-        ] == []
+async def test_a_caller_says_how_to_be_answered_and_takes_it_back(here: World, browser: Browser) -> None:
+    user = await learn(here, browser)
+    wish = {"op": "add_instruction", "text": " Call me captain. "}
+    assert (await changed(browser, wish, wish)).json()["instructions"] == ["Call me captain."]
+    exported = (await browser.get("/api/me/export")).json()["memory"]
+    assert exported[f"user:{user}:context"]["instructions"] == ["Call me captain."]
+    many = [{"op": "add_instruction", "text": f"Rule {number}."} for number in range(10)]
+    refused = await changed(browser, {"op": "drop_preference", "name": "name"}, *many)
+    assert refused.status_code == 422 and "no room" in message_of(refused)
+    me = (await browser.get("/api/me")).json()
+    assert me["instructions"] == ["Call me captain."] and me["preferences"] == {"name": "Ana"}
+    assert (await changed(browser, {"op": "drop_instruction", "text": "call me CAPTAIN"})).json()["instructions"] == []
 
 
-async def test_live_calls_hear_of_a_change(tmp_path: Path) -> None:
-    async with world(tmp_path) as here, here.browser() as browser:
-        user = await learn(here, browser)
-        heard: list[dict[str, Any]] = []
-        unwatch = here.memory.listeners.add(user, heard.append)
-        await changed(browser, {"op": "set_preference", "name": "name", "value": "Bo"})
-        unwatch()
+async def test_live_calls_hear_of_a_change(here: World, browser: Browser) -> None:
+    user = await learn(here, browser)
+    heard: list[dict[str, Any]] = []
+    unwatch = here.memory.listeners.add(user, heard.append)
+    await changed(browser, {"op": "set_preference", "name": "name", "value": "Bo"})
+    unwatch()
     assert [known["preferences"]["name"] for known in heard] == ["Bo"]
 
 
@@ -180,20 +171,20 @@ async def test_live_calls_hear_of_a_change(tmp_path: Path) -> None:
         {},
     ],
 )
-async def test_a_change_that_makes_no_sense_changes_nothing(tmp_path: Path, change: dict[str, Any]) -> None:
-    async with world(tmp_path) as here, here.browser() as browser:
-        user = await learn(here, browser)
-        before = await here.memory.user_context(user)
-        answer = await changed(browser, {"op": "drop_preference", "name": "name"}, change)
-        assert answer.status_code == 422 and message_of(answer)
-        assert await here.memory.user_context(user) == before
+async def test_a_change_that_makes_no_sense_changes_nothing(
+    here: World, browser: Browser, change: dict[str, Any]
+) -> None:
+    user = await learn(here, browser)
+    before = await here.memory.user_context(user)
+    answer = await changed(browser, {"op": "drop_preference", "name": "name"}, change)
+    assert answer.status_code == 422 and message_of(answer)
+    assert await here.memory.user_context(user) == before
 
 
-async def test_no_changes_and_too_many_are_refused(tmp_path: Path) -> None:
-    async with world(tmp_path) as here, here.browser() as browser:
-        for number in (0, 51):
-            answer = await changed(browser, *[{"op": "add_fact", "text": f"fact {n}"} for n in range(number)])
-            assert answer.status_code == 422
+async def test_no_changes_and_too_many_are_refused(browser: Browser) -> None:
+    for number in (0, 51):
+        answer = await changed(browser, *[{"op": "add_fact", "text": f"fact {n}"} for n in range(number)])
+        assert answer.status_code == 422
 
 
 def test_every_store_of_user_data_is_exported_and_erased(pytestconfig: pytest.Config) -> None:

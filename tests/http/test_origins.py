@@ -8,7 +8,7 @@ import pytest
 
 from backend.http.origins import same_host
 from tests.http.test_ownership import ROUTES
-from tests.http.world import SDP, message_of, place_call, world
+from tests.http.world import SDP, Browser, World, message_of, place_call, world
 
 FOREIGN = "https://evil.example"
 FRIEND = "https://voice.example.com"
@@ -41,27 +41,27 @@ def test_a_page_is_ours_when_its_host_and_port_are(origin: str, host: str, same:
     assert same_host(origin, host) is same
 
 
-async def test_a_foreign_page_is_refused_wherever_something_is_private_or_changes(tmp_path: Path) -> None:
-    async with world(tmp_path) as here, here.browser() as browser:
-        session_id = (await place_call(browser))["session_id"]
-        routes = [(method, route.format(id=session_id, call_id="call_1")) for method, route in ROUTES]
-        more = [("POST", "/api/rtc/offer"), ("POST", "/api/sessions"), ("GET", "/api/sessions"), ("GET", "/api/config")]
-        for origin in (FOREIGN, "null"):
-            for method, path in routes + more:
-                response = await browser.request(method, path, headers={"origin": origin})
-                assert (path, response.status_code) == (path, 403)
-                assert message_of(response) == "Pages of this origin may not use this server."
-                assert "access-control-allow-origin" not in response.headers
-                assert "set-cookie" not in response.headers
-        assert here.registry.live == 1
-
-
-async def test_our_own_page_and_programs_without_an_origin_are_welcome(tmp_path: Path) -> None:
-    async with world(tmp_path) as here, here.browser() as browser:
-        for headers in ({"origin": here.url}, {}):
-            response = await browser.post("/api/rtc/offer", json={"sdp": SDP}, headers=headers)
-            assert response.status_code == 200
+async def test_a_foreign_page_is_refused_wherever_something_is_private_or_changes(
+    here: World, browser: Browser
+) -> None:
+    session_id = (await place_call(browser))["session_id"]
+    routes = [(method, route.format(id=session_id, call_id="call_1")) for method, route in ROUTES]
+    more = [("POST", "/api/rtc/offer"), ("POST", "/api/sessions"), ("GET", "/api/sessions"), ("GET", "/api/config")]
+    for origin in (FOREIGN, "null"):
+        for method, path in routes + more:
+            response = await browser.request(method, path, headers={"origin": origin})
+            assert (path, response.status_code) == (path, 403)
+            assert message_of(response) == "Pages of this origin may not use this server."
             assert "access-control-allow-origin" not in response.headers
+            assert "set-cookie" not in response.headers
+    assert here.registry.live == 1
+
+
+async def test_our_own_page_and_programs_without_an_origin_are_welcome(here: World, browser: Browser) -> None:
+    for headers in ({"origin": here.url}, {}):
+        response = await browser.post("/api/rtc/offer", json={"sdp": SDP}, headers=headers)
+        assert response.status_code == 200
+        assert "access-control-allow-origin" not in response.headers
 
 
 async def test_public_files_and_probes_do_not_ask_for_the_origin_and_are_not_shared(tmp_path: Path) -> None:

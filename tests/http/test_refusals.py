@@ -13,7 +13,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from backend.observability import security_log
 from backend.observability.security_log import hashed, open_security_log
-from tests.http.world import place_call, world
+from tests.http.world import Browser, World, place_call, world
 
 TOKEN = "an operator's token"
 
@@ -78,12 +78,13 @@ async def test_a_rate_limit_is_written_with_who_met_it(tmp_path: Path, written: 
     assert user not in str(line)
 
 
-async def test_a_foreign_origin_is_written_for_requests_and_sockets(tmp_path: Path, written: Written) -> None:
+async def test_a_foreign_origin_is_written_for_requests_and_sockets(
+    here: World, browser: Browser, written: Written
+) -> None:
     foreign = "https://evil.example"
-    async with world(tmp_path) as here, here.browser() as browser:
-        await browser.post("/api/sessions", headers={"origin": foreign})
-        with pytest.raises(InvalidStatus):
-            await here.socket("/ws/any", origin=foreign)
+    await browser.post("/api/sessions", headers={"origin": foreign})
+    with pytest.raises(InvalidStatus):
+        await here.socket("/ws/any", origin=foreign)
     lines = written.lines()
     assert [line["reason"] for line in lines] == ["a foreign origin"] * 2
     assert foreign not in str(lines)
@@ -102,11 +103,10 @@ async def test_a_socket_to_somebody_elses_session_is_written(tmp_path: Path, wri
     ]
 
 
-async def test_what_is_answered_or_merely_wrong_is_not_written(tmp_path: Path, written: Written) -> None:
-    async with world(tmp_path) as here, here.browser() as browser:
-        assert (await browser.get("/api/config")).status_code == 200
-        assert (await browser.patch("/api/me", json={})).status_code == 422
-        assert (await browser.get("/nowhere")).status_code == 404
+async def test_what_is_answered_or_merely_wrong_is_not_written(browser: Browser, written: Written) -> None:
+    assert (await browser.get("/api/config")).status_code == 200
+    assert (await browser.patch("/api/me", json={})).status_code == 422
+    assert (await browser.get("/nowhere")).status_code == 404
     assert written.lines() == []
 
 
@@ -119,9 +119,8 @@ async def test_an_operator_who_ends_a_call_is_written(tmp_path: Path, written: W
     assert [line["event"], line["reason"], line["session"]] == ["admin_act", "ended a call", session_id]
 
 
-async def test_export_and_erasure_are_written(tmp_path: Path, written: Written) -> None:
-    async with world(tmp_path) as here, here.browser() as browser:
-        await browser.get("/api/me")
-        await browser.get("/api/me/export")
-        assert (await browser.delete("/api/me")).status_code == 200
+async def test_export_and_erasure_are_written(browser: Browser, written: Written) -> None:
+    await browser.get("/api/me")
+    await browser.get("/api/me/export")
+    assert (await browser.delete("/api/me")).status_code == 200
     assert [line["event"] for line in written.lines()] == ["data_exported", "data_erased"]

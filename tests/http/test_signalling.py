@@ -12,16 +12,15 @@ from backend.errors import BadOffer, ResponderRejected, TooMany
 from backend.http.bodies import BODY_LIMIT
 from backend.sessions import offers as placing
 from backend.sessions.session import SessionState
-from tests.http.world import SDP, Line, World, message_of, place_call, world
+from tests.http.world import SDP, Browser, Line, World, message_of, place_call, world
 
 
-async def test_an_offer_is_answered_and_the_call_runs(tmp_path: Path) -> None:
-    async with world(tmp_path) as here, here.browser() as browser:
-        answer = await place_call(browser)
-        assert set(answer) == {"sdp", "session_id", "conversation_id", "token"}
-        assert answer["sdp"] == f"answer to {SDP}"
-        session = here.registry.find(answer["session_id"])
-        assert (session.state, session.transport) == (SessionState.LIVE, "webrtc")
+async def test_an_offer_is_answered_and_the_call_runs(here: World, browser: Browser) -> None:
+    answer = await place_call(browser)
+    assert set(answer) == {"sdp", "session_id", "conversation_id", "token"}
+    assert answer["sdp"] == f"answer to {SDP}"
+    session = here.registry.find(answer["session_id"])
+    assert (session.state, session.transport) == (SessionState.LIVE, "webrtc")
 
 
 async def test_a_bad_offer_is_422_and_frees_its_slot(tmp_path: Path) -> None:
@@ -90,7 +89,7 @@ async def test_a_caller_who_leaves_before_the_answer_frees_the_slot_and_the_line
         async with here.browser() as other:  # its round trip proves that the server has seen the first one close
             await other.get("/healthz")
         go_on.set()
-        await asyncio.wait_for(here.lines[0].closed.wait(), 5)
+        await asyncio.wait_for(here.lines[0].gone.wait(), 5)
         assert here.registry.live == 0
         assert here.calls == {}
 
@@ -129,29 +128,27 @@ async def offer_from(here: World, address: str) -> int:
         return (await browser.post("/api/rtc/offer", json={"sdp": SDP})).status_code
 
 
-async def test_a_body_of_64_kb_is_read_and_one_byte_more_is_413(tmp_path: Path) -> None:
+async def test_a_body_of_64_kb_is_read_and_one_byte_more_is_413(browser: Browser) -> None:
     frame = len(b'{"sdp":""}')
-    async with world(tmp_path) as here, here.browser() as browser:
-        fits = b'{"sdp":"' + b"v" * (BODY_LIMIT - frame) + b'"}'
-        assert (await browser.post("/api/rtc/offer", content=fits)).status_code == 200
-        response = await browser.post("/api/rtc/offer", content=fits + b" ")
-        assert response.status_code == 413
-        assert message_of(response) == "The body is too large."
+    fits = b'{"sdp":"' + b"v" * (BODY_LIMIT - frame) + b'"}'
+    assert (await browser.post("/api/rtc/offer", content=fits)).status_code == 200
+    response = await browser.post("/api/rtc/offer", content=fits + b" ")
+    assert response.status_code == 413
+    assert message_of(response) == "The body is too large."
 
 
-async def test_a_declared_size_is_refused_before_the_body_is_sent(tmp_path: Path) -> None:
-    async with world(tmp_path) as here:
-        host, port = here.url.removeprefix("http://").split(":")
-        reader, writer = await asyncio.open_connection(host, int(port))
-        request = f"POST /api/rtc/offer HTTP/1.1\r\nHost: {host}:{port}\r\nContent-Length: 1000000000\r\n\r\n"
-        writer.write(request.encode())
-        status = await asyncio.wait_for(reader.readline(), 5)
-        assert b"413" in status
-        writer.close()
-        await writer.wait_closed()
+async def test_a_declared_size_is_refused_before_the_body_is_sent(here: World) -> None:
+    host, port = here.url.removeprefix("http://").split(":")
+    reader, writer = await asyncio.open_connection(host, int(port))
+    request = f"POST /api/rtc/offer HTTP/1.1\r\nHost: {host}:{port}\r\nContent-Length: 1000000000\r\n\r\n"
+    writer.write(request.encode())
+    status = await asyncio.wait_for(reader.readline(), 5)
+    assert b"413" in status
+    writer.close()
+    await writer.wait_closed()
 
 
-async def test_a_body_without_a_declared_size_is_cut_at_the_limit(tmp_path: Path) -> None:
+async def test_a_body_without_a_declared_size_is_cut_at_the_limit(here: World, browser: Browser) -> None:
     sent = 0
 
     async def endless() -> AsyncIterator[bytes]:
@@ -160,10 +157,9 @@ async def test_a_body_without_a_declared_size_is_cut_at_the_limit(tmp_path: Path
             sent += 8_192
             yield b"x" * 8_192
 
-    async with world(tmp_path) as here, here.browser() as browser:
-        response = await browser.post("/api/rtc/offer", content=endless())
-        assert response.status_code == 413
-        assert here.registry.live == 0
+    response = await browser.post("/api/rtc/offer", content=endless())
+    assert response.status_code == 413
+    assert here.registry.live == 0
 
 
 @pytest.mark.parametrize(
@@ -178,43 +174,32 @@ async def test_a_body_without_a_declared_size_is_cut_at_the_limit(tmp_path: Path
         b'{"sdp": "v=0", "fingerprint": "hunter2"}',
     ],
 )
-async def test_a_body_that_is_not_an_offer_is_422_and_not_repeated(tmp_path: Path, body: bytes) -> None:
-    async with world(tmp_path) as here, here.browser() as browser:
-        response = await browser.post("/api/rtc/offer", content=body)
-        assert response.status_code == 422
-        assert message_of(response).startswith("The request is not valid: ")
-        assert "hunter2" not in response.text
-        assert here.lines == []
+async def test_a_body_that_is_not_an_offer_is_422_and_not_repeated(here: World, browser: Browser, body: bytes) -> None:
+    response = await browser.post("/api/rtc/offer", content=body)
+    assert response.status_code == 422
+    assert message_of(response).startswith("The request is not valid: ")
+    assert "hunter2" not in response.text
+    assert here.lines == []
 
 
-async def test_a_hang_up_ends_the_call_and_frees_the_slot(tmp_path: Path) -> None:
-    async with world(tmp_path, session_cap=1) as here, here.browser() as browser:
-        call = await place_call(browser)
+async def test_a_hang_up_ends_the_call_and_a_second_one_is_no_error(here: World, browser: Browser) -> None:
+    call = await place_call(browser)
+    for _ in range(2):
         response = await browser.post("/api/rtc/disconnect", json={"session_id": call["session_id"]})
         assert (response.status_code, response.json()) == (200, {"ok": True})
-        session = here.registry.find(call["session_id"])
-        assert (session.state, session.ended_reason) == (SessionState.ENDED, "disconnected")
-        assert here.lines[0].closed.is_set()
-        assert here.registry.live == 0
+    session = here.registry.find(call["session_id"])
+    assert (session.state, session.ended_reason) == (SessionState.ENDED, "disconnected")
+    assert here.lines[0].closed and here.registry.live == 0
 
 
-async def test_a_hang_up_by_send_beacon_comes_as_text_and_counts(tmp_path: Path) -> None:
-    async with world(tmp_path) as here, here.browser() as browser:
-        call = await place_call(browser)
-        body = f'{{"session_id": "{call["session_id"]}", "token": "{call["token"]}"}}'
-        response = await browser.post(
-            "/api/rtc/disconnect", content=body, headers={"content-type": "text/plain;charset=UTF-8"}
-        )
-        assert response.json() == {"ok": True}
-        assert here.registry.live == 0
-
-
-async def test_hanging_up_twice_is_no_error(tmp_path: Path) -> None:
-    async with world(tmp_path) as here, here.browser() as browser:
-        call = await place_call(browser)
-        for _ in range(2):
-            response = await browser.post("/api/rtc/disconnect", json={"session_id": call["session_id"]})
-            assert response.json() == {"ok": True}
+async def test_a_hang_up_by_send_beacon_comes_as_text_and_counts(here: World, browser: Browser) -> None:
+    call = await place_call(browser)
+    body = f'{{"session_id": "{call["session_id"]}", "token": "{call["token"]}"}}'
+    response = await browser.post(
+        "/api/rtc/disconnect", content=body, headers={"content-type": "text/plain;charset=UTF-8"}
+    )
+    assert response.json() == {"ok": True}
+    assert here.registry.live == 0
 
 
 async def test_a_token_hangs_up_without_a_cookie_but_only_its_own_session(tmp_path: Path) -> None:

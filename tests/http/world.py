@@ -24,8 +24,8 @@ from backend.chat.chat import Chat
 from backend.http.app import build_app
 from backend.http.context import PageConfig
 from backend.media.frame import Frame
-from backend.media.playout import OnPlayed
 from backend.middleware.pipeline import NO_STEPS, Pipeline
+from backend.models.base import ChatModel
 from backend.models.embedding import Embedder, NoEmbeddings
 from backend.observability.call_metrics import CallMetrics
 from backend.sessions.handles import CallsHere, OpenLocator, SessionLocator
@@ -38,61 +38,31 @@ from backend.tasks.model_call_log import ModelCallLog
 from backend.tasks.service import TaskService
 from backend.testing.memory import FakeMemory
 from backend.testing.model import ScriptedModel
-from backend.transports.base import OnFrame, OnPlayback, Transport
+from backend.testing.transport import FakeTransport
+from backend.transports.base import OnFrame, Transport
 from backend.turns.call_options import CallOptions
 from backend.turns.commands import CancelReply, DeleteItem, TruncateItem
-from backend.turns.events import Event, Heard
+from backend.turns.events import Event
 from tests.support.chats import chat_over
 from tests.support.http_server import serve
 from tests.support.services import services_of
 
+Browser = httpx2.AsyncClient
+"""A client of the server; with a cookie jar of its own."""
 SDP = "v=0\r\n"
 FINGERPRINT = "ab" * 32
 
 
-class Line:
-    """A transport without media: alive until closed."""
+class Line(FakeTransport):
+    """A transport without media; `gone` is set once it is closed."""
 
     def __init__(self) -> None:
-        self.closed = asyncio.Event()
-
-    async def receive_frames(self, on_frame: OnFrame) -> None:
-        await self.closed.wait()
-
-    async def wait_arrived(self) -> None:
-        return
-
-    async def wait_ended(self) -> None:
-        await self.closed.wait()
-
-    def listen_to_playback(self, on_playback: OnPlayback) -> None: ...
-
-    def watch_played(self, on_played: OnPlayed) -> None: ...
-
-    def stats(self) -> dict[str, float]:
-        return {"inbox_frames": 0, "queued_ms": 0}
-
-    def play(self, item: str, pcm: bytes) -> bool:
-        return True
-
-    def hold(self) -> None: ...
-
-    def resume(self) -> None: ...
-
-    def duck(self) -> None: ...
-
-    def unduck(self) -> None: ...
-
-    def flush(self) -> tuple[Heard, ...]:
-        return ()
-
-    def restore(self) -> bool:
-        return False
-
-    def forget(self) -> None: ...
+        super().__init__()
+        self.gone = asyncio.Event()
 
     async def close(self) -> None:
-        self.closed.set()
+        await super().close()
+        self.gone.set()
 
 
 class SocketLine(Line):
@@ -101,8 +71,9 @@ class SocketLine(Line):
     def __init__(self, websocket: WebSocket) -> None:
         super().__init__()
         self._websocket = websocket
+        self.receive_frames = self._echo
 
-    async def receive_frames(self, on_frame: OnFrame) -> None:
+    async def _echo(self, on_frame: OnFrame) -> None:
         try:
             async for data in self._websocket.iter_bytes():
                 await self._websocket.send_bytes(data)
@@ -178,6 +149,7 @@ class World:
     chat: Chat
     used_memory: Memory
     """The memory behind the routes: another one where the test gives it."""
+    services: Any = None
     now: list[float] = field(default_factory=lambda: [0.0])
     accepts: bool = True
     """Whether it tells the others that it takes calls."""
@@ -235,6 +207,7 @@ async def world(
     embedder: Embedder | None = None,
     tasks: TaskService | None = None,
     model_calls: ModelCallLog | None = None,
+    metered: Callable[[ChatModel], ChatModel] = lambda model: model,
     services_with: dict[str, Any] | None = None,
     **settings: Any,
 ) -> AsyncIterator[World]:
@@ -257,7 +230,7 @@ async def world(
     calls: dict[str, FakeCall] = {}
     registry = SessionRegistry(lambda s, t: _run_call(calls, s, t), cap=here.limits.session_cap, responder="fake")
     own, model = FakeMemory(), ScriptedModel(*scenes)
-    chat = chat_over(here, memory or own, model, pipeline=pipeline, claims=claims)
+    chat = chat_over(here, memory or own, metered(model), pipeline=pipeline, claims=claims)
     made = World("", here, registry, own, CallMetrics(["weather"]), [], calls, model, chat, memory or own)
 
     async def accept_offer(sdp: str) -> tuple[str, Transport]:
@@ -270,7 +243,7 @@ async def world(
     calls_here = CallsHere(registry, accept_offer, lambda: (0.5, made.accepts), made.metrics)
     locating = locate(calls_here) if locate else nullcontext(SessionLocator(registry))
     locator = await locating.__aenter__()
-    services = services_of(
+    made.services = services = services_of(
         settings=here,
         registry=registry,
         sessions=locator,

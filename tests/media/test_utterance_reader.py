@@ -168,7 +168,7 @@ async def test_a_late_answer_is_given_up_and_the_queue_is_bounded() -> None:
         os.kill(pid, signal.SIGSTOP)  # it takes whatever it is sent, and does nothing
         began = time.monotonic()
         assert await asyncio.gather(*(reader.read(silence(1000)) for _ in range(3 * MOST_WAITING))) == [None] * 24
-        assert time.monotonic() - began < 2.0
+        assert time.monotonic() - began < 10
         assert reader.depth == MOST_WAITING
         os.kill(pid, signal.SIGCONT)
         await until(lambda: reader.depth == 0, within_s=30.0)

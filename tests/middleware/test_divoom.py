@@ -90,7 +90,7 @@ async def test_a_display_that_hangs_delays_no_answer_and_is_given_up(caplog: pyt
         turn = WholeTurn(Asked("Will it rain?", "ada"), "No.")
         began = time.monotonic()
         assert (await pipeline.after(turn)).answer == "No."
-        assert time.monotonic() - began < 0.5
+        assert time.monotonic() - began < 2
         await until(lambda: display.commands != [])
         with caplog.at_level(logging.WARNING):
             await until(lambda: "divoom took longer than 3.0 s" in caplog.text, within_s=5)

@@ -43,7 +43,7 @@ async def test_a_model_that_cannot_be_read_is_said_to_be(monkeypatch: pytest.Mon
 
     async with world(tmp_path, embedder=LocalEmbeddings()) as here, here.browser() as browser:
         with monkeypatch.context() as patched:
-            patched.setattr(embedding, "_load", broken)
+            patched.setattr(embedding, "load_lookup", broken)
             answer = await browser.post("/embedding", json={"input": "a"})
             assert answer.status_code == 503 and "bundled model" in answer.json()["error"]["message"]
         assert (await browser.post("/embedding", json={"input": "a"})).status_code == 200, "tried again"

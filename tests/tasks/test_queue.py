@@ -20,11 +20,9 @@ async def test_a_quiet_channel_is_waited_for_and_a_message_ends_the_wait_at_once
             assert time.monotonic() - began >= 0.9 * WAIT_S
             waiting = asyncio.create_task(subscription.get_message(ignore_subscribe_messages=False, timeout=0.1))
             await asyncio.sleep(0.05)
-            began = time.monotonic()
             await queue.docket._publish(queue.docket.key("cancel:t1"), "t1")
             message = await waiting
-            assert message is not None and message["data"] == b"t1"
-            assert time.monotonic() - began < 0.9 * (WAIT_S - 0.05)
+            assert message is not None and message["data"] == b"t1", "where the wait ends by itself there is none"
 
 
 async def test_a_worker_listens_for_cancellations_that_way() -> None:

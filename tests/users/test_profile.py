@@ -22,7 +22,7 @@ from backend.users.profile_updates import (
     TOPIC_LIMIT,
     WATCHED_LIMIT,
     AddFact,
-    AssumeHome,
+    AssumePreference,
     CountSession,
     CountTopic,
     DropPreference,
@@ -123,10 +123,10 @@ def test_places_asked_about_share_one_fact_and_crowd_out_no_other() -> None:
 
 
 def test_a_home_is_assumed_only_where_none_is_known() -> None:
-    context = after(AssumeHome("Seattle"), AssumeHome("Oslo"))
+    context = after(AssumePreference("default_location", "Seattle"), AssumePreference("default_location", "Oslo"))
     assert context == {"preferences": {"default_location": "Seattle"}}
     with pytest.raises(BadRequest):
-        AssumeHome("<script>")
+        AssumePreference("default_location", "<script>")
 
 
 def test_an_update_with_a_value_no_profile_may_hold_changes_nothing() -> None:

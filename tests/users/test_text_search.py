@@ -1,45 +1,36 @@
-"""The search of a user's texts by words and by meaning: over a real Redis and a server of the embeddings API."""
+"""The search of a user's texts by words and by meaning."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-import httpx2
-from redis.asyncio import Redis
+from fakeredis import FakeAsyncRedis
 
-from backend.models.embedding import EmbeddingsAPI
-from backend.storage.client import connect
-from backend.testing.services.server import Reply, Request, json_reply, serving
+from backend.errors import ModelUnavailable
 from backend.users.memories import Memories
 from backend.users.text_search import AT_ONCE, TextSearch
 from backend.users.text_vectors import KEPT_S, TextVectors, vectors_key
-from tests.support.redis_server import running_redis
 
 PETS = ("rex", "pet", "dog", "barks")
 
 
 @dataclass
 class Model:
-    """An embeddings API for which texts are about pets or about nothing in particular."""
+    """An embedding model for which texts are about pets or about nothing in particular."""
 
-    url: str = ""
+    model: str = "meaning-1"
     asked: list[str] = field(default_factory=list)
-    requests: int = 0
-    status: int = 200
+    is_gone: bool = False
     delay_s: float = 0.0
 
-    def answer(self, request: Request) -> Reply:
-        """One request."""
-        texts = request.json()["input"]
-        self.requests += 1
-        if self.status != 200:
-            return json_reply({}, self.status)
+    async def embed(self, texts: Sequence[str]) -> list[list[float]]:
+        await asyncio.sleep(self.delay_s)
+        if self.is_gone:
+            raise ModelUnavailable("The model is gone.")
         self.asked += texts
-        data = [{"index": place, "embedding": self.vector(text)} for place, text in enumerate(texts)]
-        return json_reply({"data": data}, delay_s=self.delay_s)
+        return [self.vector(text) for text in texts]
 
     @staticmethod
     def vector(text: str) -> list[float]:
@@ -49,34 +40,21 @@ class Model:
         return [0.0, 1.0, (len(text) % 7) / 7]
 
 
-@dataclass
 class World:
     """A user's memories, the search, and what is under both."""
 
-    model: Model
-    redis: Redis
-    memories: Memories
-    http: httpx2.AsyncClient
+    def __init__(self) -> None:
+        self.model, self.redis = Model(), FakeAsyncRedis()
+        self.memories = Memories(self.redis)
 
     def search(self, name: str = "meaning-1") -> TextSearch:
         """A search with a model of that name; new, as after a restart."""
-        api = EmbeddingsAPI(self.http, f"{self.model.url}/v1", "k", name)
-        return TextSearch(api, TextVectors(self.redis, name))
+        self.model.model = name
+        return TextSearch(self.model, TextVectors(self.redis, name))
 
     async def texts(self) -> list[str]:
         """Ada's memories, the newest first."""
         return [one.text for one in await self.memories.all("ada")]
-
-
-@asynccontextmanager
-async def world() -> AsyncIterator[World]:
-    model = Model()
-    with running_redis() as server:
-        client = connect(server.url)
-        async with serving(model.answer) as api, httpx2.AsyncClient(trust_env=False) as http:
-            model.url = api.url
-            yield World(model, client, Memories(client), http)
-        await client.aclose()
 
 
 async def found(search: TextSearch, question: str, texts: list[str], limit: int = 3, **more: bool) -> list[str]:
@@ -84,92 +62,92 @@ async def found(search: TextSearch, question: str, texts: list[str], limit: int 
 
 
 async def test_the_first_of_a_hundred_memories_is_found_by_its_meaning() -> None:
-    async with world() as at:
-        await at.memories.add("ada", "Rex barks at the postman.")
-        for number in range(99):
-            await at.memories.add("ada", f"Remark number {number} on gardening.")
-        search, texts = at.search(), await at.texts()
-        await found(search, "Has she got a pet?", texts)
-        await search.settle()  # what is too much at once comes in the background
-        assert await found(search, "Has she got a pet?", texts) == ["Rex barks at the postman."]
+    at = World()
+    await at.memories.add("ada", "Rex barks at the postman.")
+    for number in range(99):
+        await at.memories.add("ada", f"Remark number {number} on gardening.")
+    search, texts = at.search(), await at.texts()
+    await found(search, "Has she got a pet?", texts)
+    await search.settle()  # what is too much at once comes in the background
+    assert await found(search, "Has she got a pet?", texts) == ["Rex barks at the postman."]
 
 
 async def test_each_text_is_embedded_once_ever_and_a_question_once() -> None:
-    async with world() as at:
-        for number in range(AT_ONCE + 80):
-            await at.memories.add("ada", f"Remark number {number} on gardening.")
-        search, texts = at.search(), await at.texts()
-        for _ in range(3):
-            await found(search, "Has she got a pet?", texts)
-            await search.settle()
-        assert sorted(at.model.asked) == sorted([*texts, "Has she got a pet?"])
-        await at.memories.add("ada", "Her dog is old.")
-        again = at.search()  # another process
-        texts = await at.texts()
-        assert await found(again, "Any pet?", texts) == ["Her dog is old."]
-        assert at.model.asked[-2:] == ["Any pet?", "Her dog is old."] and len(at.model.asked) == AT_ONCE + 80 + 3
+    at = World()
+    for number in range(AT_ONCE + 80):
+        await at.memories.add("ada", f"Remark number {number} on gardening.")
+    search, texts = at.search(), await at.texts()
+    for _ in range(3):
+        await found(search, "Has she got a pet?", texts)
+        await search.settle()
+    assert sorted(at.model.asked) == sorted([*texts, "Has she got a pet?"])
+    await at.memories.add("ada", "Her dog is old.")
+    again = at.search()  # another process
+    texts = await at.texts()
+    assert await found(again, "Any pet?", texts) == ["Her dog is old."]
+    assert at.model.asked[-2:] == ["Any pet?", "Her dog is old."] and len(at.model.asked) == AT_ONCE + 80 + 3
 
 
 async def test_words_and_meaning_count_together_and_neither_hides_the_other() -> None:
-    async with world() as at:
-        for text in ("Rex barks at the postman.", "The bike is in the cellar.", "Her dog likes the cellar."):
-            await at.memories.add("ada", text)
-        search, texts = at.search(), await at.texts()
-        assert await found(search, "Which pet is in the cellar?", texts) == [
-            "Her dog likes the cellar.",
-            "The bike is in the cellar.",
-            "Rex barks at the postman.",
-        ]
-        assert await found(search, "Where is the bike?", texts, 1) == ["The bike is in the cellar."]
+    at = World()
+    for text in ("Rex barks at the postman.", "The bike is in the cellar.", "Her dog likes the cellar."):
+        await at.memories.add("ada", text)
+    search, texts = at.search(), await at.texts()
+    assert await found(search, "Which pet is in the cellar?", texts) == [
+        "Her dog likes the cellar.",
+        "The bike is in the cellar.",
+        "Rex barks at the postman.",
+    ]
+    assert await found(search, "Where is the bike?", texts, 1) == ["The bike is in the cellar."]
 
 
 async def test_a_model_that_is_slow_or_gone_leaves_the_words_and_catches_up() -> None:
-    async with world() as at:
-        for text in ("Rex barks at the postman.", "The bike is in the cellar."):
-            await at.memories.add("ada", text)
-        search, texts = at.search(), await at.texts()
-        at.model.status = 500
-        assert await found(search, "Where is the bike?", texts) == ["The bike is in the cellar."]
-        assert await found(search, "Has she got a pet?", texts) == []
-        await search.settle()
-        at.model.status, at.model.delay_s = 200, 1.0
-        began = asyncio.get_running_loop().time()
-        assert await found(search, "Where is the bike?", texts) == ["The bike is in the cellar."]
-        assert asyncio.get_running_loop().time() - began < 0.9
-        await search.settle()
-        at.model.delay_s = 0.0
-        assert await found(search, "Has she got a pet?", texts) == ["Rex barks at the postman."]
+    at = World()
+    for text in ("Rex barks at the postman.", "The bike is in the cellar."):
+        await at.memories.add("ada", text)
+    search, texts = at.search(), await at.texts()
+    at.model.is_gone = True
+    assert await found(search, "Where is the bike?", texts) == ["The bike is in the cellar."]
+    assert await found(search, "Has she got a pet?", texts) == []
+    await search.settle()
+    at.model.is_gone, at.model.delay_s = False, 5.0
+    began = asyncio.get_running_loop().time()
+    assert await found(search, "Where is the bike?", texts) == ["The bike is in the cellar."]
+    assert asyncio.get_running_loop().time() - began < 4
+    await search.settle()
+    at.model.delay_s = 0.0
+    assert await found(search, "Has she got a pet?", texts) == ["Rex barks at the postman."]
 
 
 async def test_vectors_of_another_model_are_made_anew_and_never_mixed() -> None:
-    async with world() as at:
-        await at.memories.add("ada", "Rex barks at the postman.")
-        texts = await at.texts()
-        await found(at.search("meaning-1"), "Any pet?", texts)
-        assert await found(at.search("meaning-2"), "Any pet?", texts) == texts
-        assert at.model.asked.count(texts[0]) == 2
+    at = World()
+    await at.memories.add("ada", "Rex barks at the postman.")
+    texts = await at.texts()
+    await found(at.search("meaning-1"), "Any pet?", texts)
+    assert await found(at.search("meaning-2"), "Any pet?", texts) == texts
+    assert at.model.asked.count(texts[0]) == 2
 
 
 async def test_a_vector_goes_with_its_text_with_its_user_and_with_time() -> None:
-    async with world() as at:
-        kept = await at.memories.add("ada", "Rex barks at the postman.")
-        gone = await at.memories.add("ada", "The bike is in the cellar.")
-        changed = await at.memories.add("ada", "Her dog likes snow.")
-        search = at.search()
-        await found(search, "Any pet?", [*await at.texts(), "said in passing"])
-        assert await at.redis.hlen(vectors_key("ada")) == 4
-        assert 0 < await at.redis.ttl(vectors_key("ada")) <= KEPT_S
-        await at.memories.delete("ada", gone.id)
-        await at.memories.update("ada", changed.id, text="Her dog likes rain.")
-        await at.memories.update("ada", kept.id, tags=["pets"])
-        assert await at.redis.hlen(vectors_key("ada")) == 2, "of the one that is left, and of what was said"
-        await found(search, "Any pet?", await at.texts(), whole=True)
-        assert await at.redis.hlen(vectors_key("ada")) == 2, "what was said is gone, the changed text is there"
-        await at.memories.erase("ada")
-        assert await at.redis.keys("user:ada:*") == []
+    at = World()
+    kept = await at.memories.add("ada", "Rex barks at the postman.")
+    gone = await at.memories.add("ada", "The bike is in the cellar.")
+    changed = await at.memories.add("ada", "Her dog likes snow.")
+    search = at.search()
+    await found(search, "Any pet?", [*await at.texts(), "said in passing"])
+    assert await at.redis.hlen(vectors_key("ada")) == 4
+    assert 0 < await at.redis.ttl(vectors_key("ada")) <= KEPT_S
+    await at.memories.delete("ada", gone.id)
+    await at.memories.update("ada", changed.id, text="Her dog likes rain.")
+    await at.memories.update("ada", kept.id, tags=["pets"])
+    assert await at.redis.hlen(vectors_key("ada")) == 2, "of the one that is left, and of what was said"
+    await found(search, "Any pet?", await at.texts(), whole=True)
+    assert await at.redis.hlen(vectors_key("ada")) == 2, "what was said is gone, the changed text is there"
+    await at.memories.erase("ada")
+    assert await at.redis.keys("user:ada:*") == []
 
 
 async def test_whoever_is_not_known_is_searched_by_words_alone() -> None:
-    async with world() as at:
-        assert await at.search().fitting("", "Where is the bike?", ["The bike is red."], 3) == [0]
-        assert at.model.requests == 0
+    at = World()
+    assert await at.search().fitting("", "Where is the bike?", ["The bike is red."], 3) == [0]
+    assert at.model.asked == []

@@ -1,4 +1,4 @@
-"""A Responder over Gemini's Live API: a thin shell around `gemini_codec`.
+"""A Responder over Gemini's Live API: a thin shell around `codec`.
 
 A connection lasts about ten minutes. Before its end the provider says `goAway`; the session then goes on over another
 one, named by the newest handle ("Session management with Live API", ai.google.dev/gemini-api/docs/live-session). That
@@ -12,26 +12,16 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import deque
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from websockets.asyncio.client import connect
-from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus
+from websockets.exceptions import ConnectionClosed
 
-from backend.errors import ResponderRejected, ResponderUnavailable
+from backend.errors import ResponderUnavailable
 from backend.extensions.gemini.codec import CAPABILITIES, GeminiCodec
 from backend.media.frame import Frame
 from backend.responders.base import Briefing, Capabilities, OnEvent, PastMessage, Responder
-from backend.responders.realtime import (
-    CLOSE_WITHIN_S,
-    CONNECT_WITHIN_S,
-    MAX_MESSAGE_BYTES,
-    OUTBOX_LIMIT,
-    Message,
-    MessageOutbox,
-    RealtimeConnection,
-)
+from backend.responders.realtime import OUTBOX_LIMIT, Message, MessageOutbox, RealtimeConnection, connecting, dial
 from backend.turns.commands import ResponderCommand
 from backend.turns.events import ResponderEvent
 
@@ -39,7 +29,6 @@ SPARE_S = 2.0
 """Seconds before the announced end at which a connection is given up."""
 CALLED_WITHIN_S = 1.0
 """Seconds without a message after which a tool call counts as the end of its reply: not every model says so."""
-HINT = "Check the settings GEMINI__*, and the network."
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,16 +63,8 @@ async def probe_gemini(endpoint: GeminiEndpoint) -> None:
 
 async def _open(endpoint: GeminiEndpoint, codec: GeminiCodec, setup: bytes) -> RealtimeConnection:
     """Return a connection whose setup has been taken."""
-    async with _connecting():
-        connection = await connect(
-            f"{endpoint.url}?key={endpoint.api_key}",
-            create_connection=RealtimeConnection,
-            compression=None,
-            max_size=MAX_MESSAGE_BYTES,
-            open_timeout=CONNECT_WITHIN_S,
-            close_timeout=CLOSE_WITHIN_S,
-        )
-        assert isinstance(connection, RealtimeConnection)
+    async with connecting("Gemini", "the settings GEMINI__*"):
+        connection = await dial(f"{endpoint.url}?key={endpoint.api_key}")
         try:
             connection.write(setup)
             while codec.decode(await connection.next_message())[0].setupComplete is None:
@@ -92,20 +73,6 @@ async def _open(endpoint: GeminiEndpoint, codec: GeminiCodec, setup: bytes) -> R
             connection.transport.abort()
             raise
         return connection
-
-
-@asynccontextmanager
-async def _connecting() -> AsyncIterator[None]:
-    """Bound the time it takes, and translate what goes wrong. No cause is kept: its text may hold the key."""
-    try:
-        async with asyncio.timeout(CONNECT_WITHIN_S):
-            yield
-    except InvalidStatus as error:
-        status = error.response.status_code
-        kind = ResponderRejected if status in (401, 403) else ResponderUnavailable
-        raise kind(f"Gemini answered with HTTP {status}.", hint=HINT) from None
-    except (OSError, TimeoutError, InvalidHandshake, ConnectionClosed) as error:
-        raise ResponderUnavailable(f"Gemini cannot be reached ({type(error).__name__}).", hint=HINT) from None
 
 
 class GeminiResponder(Responder):

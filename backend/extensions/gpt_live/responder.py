@@ -1,37 +1,27 @@
-"""A Responder over OpenAI's GPT-Live: a thin shell around `gpt_live_codec`, with the clock that drives the model."""
+"""A Responder over OpenAI's GPT-Live: a thin shell around `codec`, with the clock that drives the model."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 from collections import deque
-from collections.abc import AsyncIterator, Iterable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 
-from websockets.asyncio.client import connect
-from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus
+from websockets.exceptions import ConnectionClosed
 
-from backend.errors import ResponderRejected, ResponderUnavailable
+from backend.errors import ResponderUnavailable
 from backend.extensions.gpt_live.clock import CHUNK_MS
 from backend.extensions.gpt_live.codec import CAPABILITIES, LiveCodec
 from backend.media.frame import Frame
 from backend.responders.base import Briefing, Capabilities, OnEvent, PastMessage, Responder
-from backend.responders.realtime import (
-    CLOSE_WITHIN_S,
-    CONNECT_WITHIN_S,
-    MAX_MESSAGE_BYTES,
-    OUTBOX_LIMIT,
-    Message,
-    MessageOutbox,
-    RealtimeConnection,
-)
+from backend.responders.realtime import OUTBOX_LIMIT, Message, MessageOutbox, RealtimeConnection, connecting, dial
 from backend.turns.commands import ResponderCommand
 from backend.turns.events import ResponderEvent
 
 TICK_S = CHUNK_MS / 1000
 REFUSED_STATUSES = (401, 403, 404)
-HINT = "Check OPENAI_API_KEY and the settings GPT_LIVE__*, and the network."
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,13 +48,13 @@ async def probe_live(endpoint: LiveEndpoint) -> None:
     Raises as `connect_live` does.
     """
     async with _connecting():
-        (await _dial(endpoint)).transport.abort()
+        (await _dialled(endpoint)).transport.abort()
 
 
 async def _open(endpoint: LiveEndpoint, codec: LiveCodec, start: bytes) -> RealtimeConnection:
     """Return a connection whose session has started."""
     async with _connecting():
-        connection = await _dial(endpoint)
+        connection = await _dialled(endpoint)
         try:
             connection.write(start)
             while codec.type_of(await connection.next_message()) != "session.started":
@@ -75,32 +65,12 @@ async def _open(endpoint: LiveEndpoint, codec: LiveCodec, start: bytes) -> Realt
         return connection
 
 
-async def _dial(endpoint: LiveEndpoint) -> RealtimeConnection:
-    connection = await connect(
-        endpoint.url,
-        create_connection=RealtimeConnection,
-        additional_headers={"Authorization": f"Bearer {endpoint.api_key}"},
-        compression=None,
-        max_size=MAX_MESSAGE_BYTES,
-        open_timeout=CONNECT_WITHIN_S,
-        close_timeout=CLOSE_WITHIN_S,
-    )
-    assert isinstance(connection, RealtimeConnection)
-    return connection
+def _connecting() -> AbstractAsyncContextManager[None]:
+    return connecting("GPT-Live", "OPENAI_API_KEY and the settings GPT_LIVE__*", REFUSED_STATUSES)
 
 
-@asynccontextmanager
-async def _connecting() -> AsyncIterator[None]:
-    """Bound the time it takes, and translate what goes wrong."""
-    try:
-        async with asyncio.timeout(CONNECT_WITHIN_S):
-            yield
-    except InvalidStatus as error:
-        status = error.response.status_code
-        kind = ResponderRejected if status in REFUSED_STATUSES else ResponderUnavailable
-        raise kind(f"GPT-Live answered with HTTP {status}.", hint=HINT) from None
-    except (OSError, TimeoutError, InvalidHandshake, ConnectionClosed) as error:
-        raise ResponderUnavailable(f"GPT-Live cannot be reached ({type(error).__name__}).", hint=HINT) from error
+async def _dialled(endpoint: LiveEndpoint) -> RealtimeConnection:
+    return await dial(endpoint.url, {"Authorization": f"Bearer {endpoint.api_key}"})
 
 
 class LiveResponder(Responder):

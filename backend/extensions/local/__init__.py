@@ -1,7 +1,6 @@
 """The product's Responder without a provider: a process of its own behind the Realtime protocol.
 
-`__main__` starts it; `app` is its HTTP surface; `realtime/` the Realtime protocol, pure core and thin shell;
-`recognition/` speech to text; `dialogue/` what is answered; `synthesis/` text to speech; `chat/` chat completions for
-Thinkers where there is no model. The server in `backend/` never imports this package: it starts it as a child process
-and speaks to it over a WebSocket. docs/local.md says what it can and cannot do.
+`__main__` starts it, and `app` is its HTTP surface; `recognition/` turns speech into text, `dialogue/` answers it, and
+`synthesis/` turns text into speech. The server starts it as a child process, and speaks to it over a WebSocket.
+docs/local.md says what it can and cannot do.
 """

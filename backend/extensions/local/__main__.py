@@ -6,15 +6,13 @@ import argparse
 import json
 import logging
 import sys
-from functools import partial
 
 import uvloop
 
 from backend.errors import SetupError
-from backend.extensions.local.app import About, LocalService
+from backend.extensions.local.app import LocalService
 from backend.extensions.local.engines import open_engines
 from backend.extensions.local.recognition.choose import cores, usual_calls
-from backend.extensions.local.voice_session import VoiceSession
 from backend.responders.serving.server import command_line, run
 from backend.responders.serving.service import create_app
 
@@ -36,13 +34,7 @@ def main() -> int:
 
 async def _serve(options: argparse.Namespace) -> None:
     async with open_engines() as engines:
-        calls = options.calls or usual_calls(cores())
-
-        def about() -> About:
-            names = engines.recognizer.name, engines.synthesizer.name, engines.dialogue.name
-            return About(*names, calls, engines.loading)
-
-        service = LocalService(partial(VoiceSession, engines), options.require_key, engines.model, about)
+        service = LocalService(engines, options.calls or usual_calls(cores()), options.require_key)
         await run(create_app(service), options)
 
 

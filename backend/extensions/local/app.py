@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from starlette.requests import HTTPConnection
 from starlette.responses import Response
@@ -14,64 +13,41 @@ from starlette.websockets import WebSocket
 
 from backend.extensions.local.dialogue import without_model
 from backend.extensions.local.dialogue.calls import Thought
+from backend.extensions.local.engines import Engines
+from backend.extensions.local.voice_session import VoiceSession
 from backend.realtime.serving.core import Realtime
-from backend.realtime.serving.handler import Handler
 from backend.realtime.serving.wire_log import WireLog
 from backend.responders.serving.completions import complete
 from backend.responders.serving.server import ABORT
 from backend.responders.serving.service import MODEL, Service, failure
 from backend.responders.serving.shell import Connection
 
-if TYPE_CHECKING:
-    from backend.extensions.local.dialogue.chat_model import ChatModelDialogue
-
 RETRY_S = 15
 """Seconds after which a caller who found no room may try again."""
-
-
-@dataclass(frozen=True, slots=True)
-class About:
-    """What a client may know of the service: `GET /v1/models` shows it with the model."""
-
-    recognition: str = ""
-    voice: str = ""
-    dialogue: str = ""
-    calls: int = 0
-    """Connections served at once; 0: any number."""
-    loading: list[str] = field(default_factory=list)
-    """What is still being loaded: a call that needs it waits."""
 
 
 class LocalService(Service):
     """The local Responder."""
 
-    def __init__(
-        self,
-        new_handler: Callable[[], Handler],
-        required_key: str | None = None,
-        model: ChatModelDialogue | None = None,
-        about: Callable[[], About] = About,
-    ) -> None:
-        """`new_handler` makes the handler of one connection.
+    def __init__(self, engines: Engines, calls: int, required_key: str | None) -> None:
+        """So many `calls` are served at once.
 
-        Chat completions are passed on to the `model`; without one, tools are called that fit.
+        Chat completions are passed on to the model, where there is one; without it, tools are called that fit.
         """
         super().__init__(required_key)
-        self._new_handler = new_handler
-        self._model = model
-        self._about = about
+        self._engines = engines
+        self._calls = calls
         self._connections = 0
 
     @property
     def details(self) -> Mapping[str, Any]:
-        return asdict(self._about())
+        return {**self._engines.about, "calls": self._calls}
 
     def refusal(self, connection: HTTPConnection) -> Response | None:
         """Refuse a wrong key, and a call for which there is no room."""
         if (refusal := self.wrong_key(connection)) is not None:
             return refusal
-        most = self._about().calls
-        if most and self.open >= most:
+        if self.open >= self._calls:
             message = f"This server has {self.open} calls, as many as LOCAL_CALLS lets it serve. Try again shortly."
             refusal = failure(503, message, "server_error", code="too_many_calls")
             refusal.headers["Retry-After"] = str(RETRY_S)
@@ -80,16 +56,14 @@ class LocalService(Service):
     def connect(self, socket: WebSocket) -> Connection:
         self._connections += 1
         core = Realtime(MODEL, connection=self._connections, now=time.monotonic())
-        return Connection(socket, core, self._new_handler(), WireLog(), abort=socket.scope["extensions"][ABORT])
+        return Connection(socket, core, VoiceSession(self._engines), WireLog(), abort=socket.scope["extensions"][ABORT])
 
     async def complete(self, body: bytes) -> Response:
-        if self._model is None:
+        if self._engines.model is None:
             return await complete(body, MODEL, answered)
-        from backend.extensions.local.chat.forward import (
-            forward,  # its client takes a second to import: only with a model
-        )
+        from backend.extensions.local.forward import forward  # its client takes a second to import: only with a model
 
-        return await forward(body, self._model)
+        return await forward(body, self._engines.model)
 
 
 def answered(messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]], tool_choice: Any) -> Thought:

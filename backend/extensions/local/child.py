@@ -4,26 +4,18 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from asyncio.subprocess import Process
 
 from backend.errors import SetupError
 from backend.extensions.local.settings import LocalSettings, OfflineSettings
-from backend.runtime.child_process import ChildFailed, ChildProcess, Command, running
+from backend.runtime.child_process import ChildProcess, Command, running
 from backend.settings.settings import Settings
 
-NOT_FOR_IT = (
-    "OPENAI_API_KEY",
-    "AZURE_OPENAI__API_KEY",
-    "QWEN__API_KEY",
-    "XAI__API_KEY",
-    "GEMINI__API_KEY",
-    "ADMIN_TOKEN",
-    "SECRET_KEY",
-    "API_KEYS",
-    "REDIS_URL",
-    "REDIS_PASSWORD",
+GIVEN = re.compile(
+    r"PATH|HOME|USER|LANG|TZ|TMPDIR|(?:LC|LD|PYTHON|COV|OFFLINE|SSL)\w*|(?:HTTPS?|ALL|NO)_PROXY", re.IGNORECASE
 )
-"""Secrets of the server's that the child does not need."""
+"""The variables of ours that the child is given: nothing of the server's settings, which hold secrets."""
 
 
 class LocalResponder(ChildProcess):
@@ -40,16 +32,6 @@ class LocalResponder(ChildProcess):
     def __repr__(self) -> str:
         return f"LocalResponder({self.url or 'not started'}, {super().__repr__()})"
 
-    async def start(self) -> None:
-        """Start it, and wait until it listens. Raises `SetupError`, in the child's own words where it has any."""
-        try:
-            await super().start()
-        except ChildFailed as error:
-            raise SetupError(
-                "The local Responder did not start.",
-                hint=f"Run `python -m {self._module}` to see why, or set OPENAI_API_KEY.",
-            ) from error
-
     def _serve(self) -> Command:
         port = self.url.rpartition(":")[2] or "0"
         command = [*running(self._module), "--exit-with-parent", "--port", port]
@@ -60,19 +42,20 @@ class LocalResponder(ChildProcess):
         return Command(command, _environment(self._local), pipes=True)
 
     async def _read_address(self, process: Process) -> None:
-        """Read the first line of its output, which says where it listens, or why it cannot start."""
+        """Read the first line of its output: where it listens, or why it cannot start, which is raised."""
         assert process.stdout is not None
         try:
             told = json.loads(await process.stdout.readline())
-            if "error" in told:
-                raise SetupError(told["error"], hint=told["hint"])
-            self.url = told["listening"]
-        except (ValueError, KeyError) as error:
-            raise ChildFailed("It did not say where it listens.") from error
+        except ValueError:
+            hint = f"Run `python -m {self._module}` to see why, or set OPENAI_API_KEY."
+            raise SetupError("The local Responder did not start.", hint=hint) from None
+        if "error" in told:
+            raise SetupError(told["error"], hint=told["hint"])
+        self.url = told["listening"]
 
 
 def _environment(settings: LocalSettings) -> dict[str, str]:
-    """Return the child's environment: ours without secrets, with its settings, which may come from `.env`."""
+    """Return the child's environment, with its settings, which may come from `.env`."""
     own = {
         "LOCAL_MODEL_URL": settings.model_url,
         "LOCAL_MODEL": settings.model,
@@ -80,4 +63,4 @@ def _environment(settings: LocalSettings) -> dict[str, str]:
         "LOCAL_VOICE": settings.voice,
         "LOCAL_VOICES_FOLDER": str(settings.voices_folder or ""),
     }
-    return {name: value for name, value in os.environ.items() if name not in NOT_FOR_IT} | own
+    return {name: value for name, value in os.environ.items() if GIVEN.fullmatch(name)} | own

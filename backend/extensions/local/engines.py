@@ -7,14 +7,13 @@ import os
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from backend.extensions.local.dialogue.base import Dialogue
 from backend.extensions.local.dialogue.without_model import PlainDialogue
-from backend.extensions.local.recognition.base import Recognizer
 from backend.extensions.local.recognition.choose import open_recognizer
+from backend.extensions.local.recognition.pooled import PooledRecognizer
 from backend.extensions.local.speech_pool import SpeechPool
-from backend.extensions.local.synthesis.base import Synthesizer
 from backend.extensions.local.synthesis.pooled import ENGINE, PooledSynthesizer, chosen_voice
 from backend.runtime.supervisor import supervising
 
@@ -28,9 +27,9 @@ DIALOGUE = "dialogue"
 class Engines:
     """What all connections share."""
 
-    recognizer: Recognizer
+    recognizer: PooledRecognizer
     dialogue: Dialogue
-    synthesizer: Synthesizer
+    synthesizer: PooledSynthesizer
     model: ChatModelDialogue | None = None
     """The dialogue, where it is a model's: Thinkers' chat completions are passed on to it."""
     pools: tuple[SpeechPool, ...] = ()
@@ -41,6 +40,16 @@ class Engines:
     def loading(self) -> list[str]:
         """What is not ready yet; a call that needs it waits."""
         return [*(pool.name for pool in self.pools if not pool.ready), *sorted(self.warming)]
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """What they are; what is being loaded, a call that needs it waits for."""
+        return {
+            "recognition": self.recognizer.name,
+            "voice": self.synthesizer.name,
+            "dialogue": self.dialogue.name,
+            "loading": self.loading,
+        }
 
     async def loaded(self) -> None:
         """Load what speech needs, unless that was done before, and return once it is there."""
@@ -55,7 +64,8 @@ async def open_engines(*, at_once: bool = True) -> AsyncIterator[Engines]:
     """
     async with AsyncExitStack() as stack:
         recognizer, recognition = open_recognizer()
-        synthesizer, synthesis = _open_synthesizer()
+        synthesis = SpeechPool("speech synthesis", ENGINE)
+        synthesizer = PooledSynthesizer(chosen_voice(), synthesis)
         for pool in (recognition, synthesis):
             stack.push_async_callback(pool.close)
         model = _open_model()
@@ -79,14 +89,9 @@ async def open_engines(*, at_once: bool = True) -> AsyncIterator[Engines]:
 
 
 def _open_model() -> ChatModelDialogue | None:
-    if not os.environ.get("LOCAL_MODEL_URL", "").strip():
+    url = os.environ.get("LOCAL_MODEL_URL", "").strip()
+    if not url:
         return None  # and its client, which takes a second to import, is left out
-    from backend.extensions.local.dialogue.chat_model import model_from_environment
+    from backend.extensions.local.dialogue.chat_model import ChatModelDialogue
 
-    return model_from_environment()
-
-
-def _open_synthesizer() -> tuple[PooledSynthesizer, SpeechPool]:
-    name = chosen_voice()
-    pool = SpeechPool("speech synthesis", ENGINE)
-    return PooledSynthesizer(name, pool), pool
+    return ChatModelDialogue(url, os.environ.get("LOCAL_MODEL", ""), os.environ.get("LOCAL_MODEL_KEY", ""))

@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import partial
 
 import httpx2
+import msgspec
 
 from backend.extensions.local.child import LocalResponder
 from backend.extensions.local.settings import LocalSettings, OfflineSettings
@@ -16,7 +17,6 @@ from backend.responders.openai_models import capabilities_of
 from backend.responders.opening import ApiEndpoint, OpenedProvider, realtime_provider, voice_of
 from backend.responders.realtime import RealtimeEndpoint
 from backend.responders.warm_up import WarmUp
-from backend.runtime.json_objects import Json
 from backend.runtime.supervisor import supervising
 from backend.settings.settings import Settings
 
@@ -35,8 +35,7 @@ async def open_local(settings: Settings, stack: AsyncExitStack) -> OpenedProvide
     api = ApiEndpoint(f"{url}/v1", ANY_KEY)
     # One client for all questions: to make another means to load the certificates again, which holds the event loop.
     http = await stack.enter_async_context(httpx2.AsyncClient(timeout=LISTED_WITHIN_S, trust_env=False))
-    entry = await _description(http, api)
-    most = entry.get("calls")
+    entry = await _description(http, api) or _Entry()
     model = capabilities_of(settings.realtime.model)
     capabilities = replace(model, voices=(), speeds=LOCAL_SPEEDS, languages=("English",), images=False)
     endpoint = RealtimeEndpoint(
@@ -46,18 +45,18 @@ async def open_local(settings: Settings, stack: AsyncExitStack) -> OpenedProvide
         settings="the local Responder's log",
         new_codec=partial(RealtimeCodec, capabilities=capabilities),
     )
-    about = ResponderInfo(LOCAL_NAME, _about(entry), offline=True)
+    parts = ", ".join(filter(None, (entry.recognition, entry.voice, entry.dialogue)))
+    about = ResponderInfo(LOCAL_NAME, parts or LOCAL_NAME, offline=True)
     provider = realtime_provider("local", about, endpoint)
 
     async def loading() -> list[str] | None:
         entry = await _description(http, api)
-        return _loading(entry) if entry else None
+        return entry.loading if entry else None
 
-    warm_up = WarmUp(loading, _loading(entry))
+    warm_up = WarmUp(loading, entry.loading)
     await stack.enter_async_context(supervising("local Responder's warm-up", warm_up.run))
-    most_calls = most if isinstance(most, int) else 0
     without_model = not settings.of(LocalSettings).model_url
-    return OpenedProvider(provider, api, most_calls=most_calls, warm_up=warm_up, without_model=without_model)
+    return OpenedProvider(provider, api, most_calls=entry.calls, warm_up=warm_up, without_model=without_model)
 
 
 async def share_local(settings: Settings, stack: AsyncExitStack) -> dict[str, str]:
@@ -73,23 +72,24 @@ async def _started(settings: Settings, stack: AsyncExitStack) -> str:
     return child.url
 
 
-def _loading(entry: Json) -> list[str]:
-    parts = entry.get("loading")
-    return [str(part) for part in parts] if isinstance(parts, list) else []
+class _Entry(msgspec.Struct):
+    """What the local Responder says of itself: its parts, how many calls it serves at once, and what it still loads."""
+
+    recognition: str = ""
+    voice: str = ""
+    dialogue: str = ""
+    calls: int = 0
+    loading: list[str] = []
 
 
-def _about(entry: Json) -> str:
-    parts = [str(entry[name]) for name in ("recognition", "voice", "dialogue") if entry.get(name)]
-    return ", ".join(parts) or LOCAL_NAME
+class _Models(msgspec.Struct):
+    data: list[_Entry]
 
 
-async def _description(http: httpx2.AsyncClient, local: ApiEndpoint) -> Json:
-    """Return what the local Responder lists as its model: its parts, and how many calls it serves at once.
-
-    Nothing when it does not answer: calls will say so.
-    """
+async def _description(http: httpx2.AsyncClient, local: ApiEndpoint) -> _Entry | None:
+    """Return what the local Responder lists as its model; None when it does not answer: calls will say so."""
     try:
-        entry = (await http.get(f"{local.base_url}/models")).json()["data"][0]
-    except (httpx2.HTTPError, ValueError, LookupError, TypeError):
-        return {}
-    return entry if isinstance(entry, dict) else {}
+        answer = await http.get(f"{local.base_url}/models")
+        return msgspec.json.decode(answer.content, type=_Models).data[0]
+    except (httpx2.HTTPError, msgspec.MsgspecError, LookupError):
+        return None

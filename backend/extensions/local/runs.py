@@ -24,9 +24,6 @@ class Runs:
                 for length in range(min(ORDER - 1, at) + 1):
                     self._following[tuple(text[at - length : at])][text[at]] += 1
 
-    def __repr__(self) -> str:
-        return f"Runs({len(self)} beginnings)"
-
     def __len__(self) -> int:
         return len(self._following)
 

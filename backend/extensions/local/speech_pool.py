@@ -1,11 +1,11 @@
 """A pool of speech processes, shared by all calls: recognition and synthesis each load their engine in one.
 
-    run(call, payload) ──► queue of that call ──► the next free process ──► pieces, as they are made
+    run(payload) ──► queue ──► the next free process ──► pieces, as they are made
 
 Speech is computed outside the process that serves calls, because it takes a core for tenths of a second, and at a lower
-priority, so that no call's audio is late for it. Jobs are taken from the calls in turn: a call that asks for much
-waits for itself. A process that dies is started again; one that is silent for too long is ended first. The job it had
-fails, and no other. A job whose iterator is closed is dropped from the queue, or stopped after the piece in hand.
+priority, so that no call's audio is late for it. No call has more than one job at a time. A process that dies is
+started again; one that is silent for too long is ended first. The job it had fails, and no other. A job whose iterator
+is closed is dropped from the queue, or stopped after the piece in hand.
 
 Frames in both directions are a header, then a payload (`FRAME`, big-endian); `speech_worker.py` is the other side.
 """
@@ -17,8 +17,9 @@ import logging
 import os
 import struct
 from asyncio.subprocess import Process
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import AsyncGenerator
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from backend.errors import PeerError, SetupError
@@ -64,7 +65,6 @@ USUAL = PoolLimits()
 @dataclass(eq=False, slots=True)
 class _Job:
     number: int
-    call: str
     payload: bytes
     spare: bool = False
     pieces: asyncio.Queue[bytes | Exception | None] = field(default_factory=asyncio.Queue)
@@ -78,8 +78,8 @@ class SpeechPool:
     def __init__(self, name: str, engine: str, limits: PoolLimits = USUAL) -> None:
         """`engine` is a module with a `load()` that returns an `Engine` (`speech_worker.py`); `name` stands in logs."""
         self.name = name
-        self._limits = limits
-        self._waiting: OrderedDict[str, deque[_Job]] = OrderedDict()
+        self.limits = limits
+        self._waiting: deque[_Job] = deque()
         self._wanted = asyncio.Condition()
         self._count = 0
         numbers = range(1, limits.workers + 1)
@@ -91,29 +91,24 @@ class SpeechPool:
         return f"SpeechPool({self.name}, {self.ready} of {len(self._workers)} ready, {self.depth} waiting)"
 
     @property
-    def limits(self) -> PoolLimits:
-        """Return what the pool takes on."""
-        return self._limits
-
-    @property
     def depth(self) -> int:
         """Return the jobs that no process has taken."""
-        return sum(map(len, self._waiting.values()))
+        return len(self._waiting)
 
     @property
     def ready(self) -> int:
         """Return the processes that have loaded their engine."""
-        return sum(worker.ready for worker in self._workers)
+        return sum(worker.child.ready for worker in self._workers)
 
     @property
     def idle(self) -> bool:
         """Return whether a process is ready and has nothing to do: then work that may be given up does no harm."""
-        return not self._waiting and any(worker.ready and worker.job is None for worker in self._workers)
+        return not self._waiting and any(worker.child.ready and worker.job is None for worker in self._workers)
 
     @property
     def pids(self) -> list[int]:
         """Return the process ids of those that run."""
-        return [pid for worker in self._workers if (pid := worker.pid) is not None]
+        return [pid for worker in self._workers if (pid := worker.child.pid) is not None]
 
     def start(self) -> None:
         """Begin to load, without waiting. Safe to call again."""
@@ -123,7 +118,7 @@ class SpeechPool:
     async def wait_until_ready(self) -> None:
         """Start, and return once a process has loaded its engine."""
         self.start()
-        waiting = [asyncio.ensure_future(worker.ready_process()) for worker in self._workers]
+        waiting = [asyncio.ensure_future(worker.child.wait_until_running()) for worker in self._workers]
         try:
             await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -133,25 +128,25 @@ class SpeechPool:
         """End all processes; jobs under way fail. Safe to call twice."""
         for worker in self._workers:
             await worker.close()
-        for job in [job for jobs in self._waiting.values() for job in jobs]:
+        for job in self._waiting:
             job.pieces.put_nowait(SpeechPoolFailed(f"{self.name} was closed."))
         self._waiting.clear()
 
-    async def run(self, call: str, payload: bytes, *, spare: bool = False) -> AsyncGenerator[bytes]:
+    async def run(self, payload: bytes, *, spare: bool = False) -> AsyncGenerator[bytes]:
         """Yield what the engine makes of `payload`, piece by piece. Raises `SpeechPoolFailed`.
 
-        `call` names whose job it is: calls take turns. Close the iterator to stop early. A `spare` job ends without a
-        further piece as soon as another one waits for its process.
+        Close the iterator to stop early. A `spare` job ends without a further piece as soon as another one waits.
         """
-        if self.depth >= self._limits.most_waiting:
+        if self.depth >= self.limits.most_waiting:
             raise SpeechPoolFailed(f"{self.name} has too much to do.")
         self.start()
         self._count = (self._count + 1) % 2**32
-        job = _Job(self._count, call, payload, spare)
+        job = _Job(self._count, payload, spare)
         if not self.idle:
             for worker in self._workers:
-                worker.give_way()
-        self._waiting.setdefault(call, deque()).append(job)
+                if worker.job and worker.job.spare:
+                    worker.cancel(worker.job)
+        self._waiting.append(job)
         async with self._wanted:
             self._wanted.notify()
         try:
@@ -161,19 +156,15 @@ class SpeechPool:
             self._drop(job)
 
     async def take(self) -> _Job:
-        """Return the next job, when there is one; the call it is of goes to the end of the row."""
+        """Return the next job, when there is one."""
         async with self._wanted:
             await self._wanted.wait_for(lambda: bool(self._waiting))
-            call, jobs = self._waiting.popitem(last=False)
-            job = jobs.popleft()
-            if jobs:
-                self._waiting[call] = jobs
-            return job
+            return self._waiting.popleft()
 
     async def _next_piece(self, job: _Job) -> bytes | None:
         try:
             # Longer than a process may be silent, and than its end takes: what it reports comes first.
-            async with asyncio.timeout(2 * self._limits.within_s):
+            async with asyncio.timeout(2 * self.limits.within_s):
                 piece = await job.pieces.get()
         except TimeoutError:
             raise SpeechPoolFailed(f"{self.name} did not answer in time.") from None
@@ -183,11 +174,8 @@ class SpeechPool:
 
     def _drop(self, job: _Job) -> None:
         job.dropped = True
-        jobs = self._waiting.get(job.call)
-        if jobs and job in jobs:
-            jobs.remove(job)
-            if not jobs:
-                del self._waiting[job.call]
+        with suppress(ValueError):  # a process has taken it
+            self._waiting.remove(job)
         for worker in self._workers:
             worker.cancel(job)
 
@@ -197,29 +185,19 @@ class _Worker:
 
     def __init__(self, pool: SpeechPool, name: str, engine: str) -> None:
         self.job: _Job | None = None
-        self._loaded: Process | None = None
-        self._loads = asyncio.Condition()
         self._pool = pool
         self._name = name
         limits = pool.limits
         # As many threads as it may have, for whichever library computes: more would take other calls' cores.
         threads = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "SPEECH_THREADS"), str(limits.threads))
         command = Command([*running(f"{__package__}.speech_worker"), engine], os.environ | threads, pipes=True)
-        self._child = ChildProcess(
+        self.child = ChildProcess(
             name,
             lambda: command,
             until_ready=self._wait_until_loaded,
             limits=Limits(ready_within_s=limits.ready_within_s, pauses_s=PAUSES_S),
         )
         self._serving: asyncio.Task[None] | None = None
-
-    @property
-    def pid(self) -> int | None:
-        return self._child.pid
-
-    @property
-    def ready(self) -> bool:
-        return self._loaded is not None and self._loaded is self._child.running_process
 
     def start(self) -> None:
         if self._serving is None:
@@ -229,37 +207,29 @@ class _Worker:
         job = self.job
         if self._serving is not None:
             await cancel_all([self._serving])
-        await self._child.close()
+        await self.child.close()
         if job is not None:
             job.pieces.put_nowait(SpeechPoolFailed(f"{self._name} was closed."))
 
-    def give_way(self) -> None:
-        """Break off the job in hand if it is spare."""
-        if self.job and self.job.spare:
-            self.cancel(self.job)
-
     def cancel(self, job: _Job) -> None:
         """Tell the process that nobody wants the rest of `job`, if it is the one in hand."""
-        process = self._child.running_process
+        process = self.child.running_process
         if job is self.job and process and process.stdin and not process.stdin.is_closing():
             process.stdin.write(FRAME.pack(CANCEL, job.number, 0))
 
     async def _serve(self) -> None:
         await self._start_child()
         while True:
-            await self.ready_process()
+            await self.child.wait_until_running()
             self.job = job = await self._pool.take()
             try:
-                process = await self.ready_process()  # it may have ended while there was nothing to do
+                process = await self.child.wait_until_running()  # it may have ended while there was nothing to do
                 if not job.dropped:
                     await self._carry_out(process, job)
             except TimeoutError:
                 log.error("%s was silent for %g s and is ended", self._name, self._pool.limits.within_s)
-                self._loaded = None
-                self._child.kill()
                 self._fail("did not answer in time")
             except (asyncio.IncompleteReadError, OSError):
-                self._loaded = None
                 self._fail("ended while it worked on this")
             finally:
                 self.job = None
@@ -267,7 +237,7 @@ class _Worker:
     async def _start_child(self) -> None:
         while True:
             try:
-                return await self._child.start()
+                return await self.child.start()
             except (SetupError, OSError) as error:
                 log.error("%s did not start: %s", self._name, error)
                 await asyncio.sleep(PAUSES_S[-1])
@@ -276,15 +246,6 @@ class _Worker:
         kind, _, _ = await _read(process)
         if kind != READY:
             raise OSError(f"{self._name} began with an unknown frame")
-        self._loaded = process
-        async with self._loads:
-            self._loads.notify_all()
-
-    async def ready_process(self) -> Process:
-        async with self._loads:
-            await self._loads.wait_for(lambda: self.ready)
-        assert self._loaded
-        return self._loaded
 
     async def _carry_out(self, process: Process, job: _Job) -> None:
         assert process.stdin
@@ -309,6 +270,7 @@ class _Worker:
                     return
 
     def _fail(self, why: str) -> None:
+        self.child.kill()
         job, self.job = self.job, None
         if job is not None:
             job.pieces.put_nowait(SpeechPoolFailed(f"{self._name} {why}."))

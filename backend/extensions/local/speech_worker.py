@@ -80,7 +80,7 @@ def main() -> None:
     os.dup2(2, 1)
     os.nice(NICENESS)
     engine: Engine = importlib.import_module(sys.argv[1]).load()
-    jobs = Jobs(sys.stdin.buffer, getattr(engine, "stop", _no_stop))
+    jobs = Jobs(sys.stdin.buffer, getattr(engine, "stop", lambda: None))
     _write(answers, READY, 0)
     while (job := jobs.next()) is not None:
         number, payload = job
@@ -100,10 +100,6 @@ def _work(engine: Engine, jobs: Jobs, answers: IO[bytes], number: int, payload: 
             _write(answers, FAILED, number, f"{type(error).__name__}: {error}"[:_LONGEST_ERROR].encode())
             return
     _write(answers, DONE, number)
-
-
-def _no_stop() -> None:
-    """Let the piece in hand be finished."""
 
 
 def _write(answers: IO[bytes], kind: int, number: int, payload: bytes = b"") -> None:

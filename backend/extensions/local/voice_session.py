@@ -14,7 +14,7 @@ from time import monotonic
 
 from backend.extensions.local.dialogue.base import Sentence
 from backend.extensions.local.engines import Engines
-from backend.extensions.local.recognition.base import RecognitionFailed, Utterance
+from backend.extensions.local.recognition.pooled import PooledUtterance, RecognitionFailed
 from backend.extensions.local.synthesis.base import Piece, SynthesisFailed
 from backend.media.frame import BYTES_PER_MS
 from backend.realtime.items import Item
@@ -58,7 +58,7 @@ class VoiceSession(Handler):
 
     def __init__(self, engines: Engines) -> None:
         self._engines = engines
-        self._utterance: Utterance | None = None
+        self._utterance: PooledUtterance | None = None
         self._fed_at = 0.0
         """When sound was last handed to it, on the steady clock; 0: never."""
         self._early = ""
@@ -100,7 +100,7 @@ class VoiceSession(Handler):
         assert utterance, "the core opens an utterance before it commits one"
         return self._finish(utterance, self._early, known)
 
-    async def _settled(self, utterance: Utterance) -> AsyncIterator[TranscriptGrew]:
+    async def _settled(self, utterance: PooledUtterance) -> AsyncIterator[TranscriptGrew]:
         """All words but the last of each partial transcript, as long as they only add to what was sent."""
         async for partial in utterance.partials():
             if self._utterance is not utterance:
@@ -110,7 +110,7 @@ class VoiceSession(Handler):
                 more, self._early = certain[len(self._early) :], certain
                 yield TranscriptGrew(more)
 
-    async def _finish(self, utterance: Utterance, early: str, known: asyncio.Event) -> AsyncIterator[HearingPart]:
+    async def _finish(self, utterance: PooledUtterance, early: str, known: asyncio.Event) -> AsyncIterator[HearingPart]:
         try:
             words = await utterance.finish()
             if utterance.others:

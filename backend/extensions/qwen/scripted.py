@@ -7,10 +7,10 @@ from collections.abc import Iterable
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import Field, TypeAdapter
 
 from backend.realtime.serving.effects import Effect, Send
-from backend.testing.offline.held import HeldRealtime
+from backend.testing.offline.held import AudioAppend, ClientEvent, Closed, HeldRealtime, faults_by_schema
 
 NAMES = {
     "response.output_audio.": "response.audio.",
@@ -19,12 +19,6 @@ NAMES = {
     "conversation.item.added": "conversation.item.created",
 }
 """What OpenAI's beta called otherwise."""
-
-
-class Closed(BaseModel):
-    """An object whose fields are all known."""
-
-    model_config = ConfigDict(extra="forbid", strict=True)
 
 
 class TurnDetection(Closed):
@@ -88,12 +82,6 @@ class Result(Closed):
     id: str | None = None
 
 
-class ClientEvent(Closed):
-    """What all have."""
-
-    event_id: str | None = None
-
-
 class SessionUpdate(ClientEvent):
     """Change the session."""
 
@@ -105,13 +93,6 @@ class Plain(ClientEvent):
     """What has no fields."""
 
     type: Literal["input_audio_buffer.commit", "input_audio_buffer.clear", "response.create", "response.cancel"]
-
-
-class AudioAppend(ClientEvent):
-    """Some of the caller's audio."""
-
-    type: Literal["input_audio_buffer.append"]
-    audio: str
 
 
 class ImageAppend(ClientEvent):
@@ -132,20 +113,11 @@ AnyEvent = SessionUpdate | Plain | AudioAppend | ImageAppend | ItemCreate
 SCHEMA: TypeAdapter[AnyEvent] = TypeAdapter(Annotated[AnyEvent, Field(discriminator="type")])
 
 
-def faults(event: Any) -> list[str]:
-    """Return what is wrong with a client event; nothing where it is right."""
-    try:
-        SCHEMA.validate_python(event)
-    except ValidationError as error:
-        return [f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors()]
-    return []
-
-
 class QwenRealtime(HeldRealtime):
     """A conversation by Qwen-Omni-Realtime's rules."""
 
     def faults(self, event: Any) -> list[str]:
-        return faults(event)
+        return faults_by_schema(SCHEMA, event)
 
     def as_ours(self, event: dict[str, Any]) -> dict[str, Any]:
         match event:

@@ -20,7 +20,7 @@ from backend.extensions.realtime_endpoint.new_session import MODEL_LIMIT, PROTOC
 from backend.extensions.realtime_endpoint.sideband import run_sideband
 from backend.extensions.realtime_endpoint.webrtc import accept_realtime_offer
 from backend.http.bodies import BODY_WITHIN_S
-from backend.http.client_calls import admit_client, reserve_for
+from backend.http.calls import admit_client, reserve_for
 from backend.http.context import Caller, Context, Here, identity_of
 from backend.http.signalling import answer_offer
 from backend.runtime.json_objects import Json

@@ -15,7 +15,7 @@ from backend.extensions.realtime_endpoint.new_session import MODEL_LIMIT, PROTOC
 from backend.extensions.realtime_endpoint.websocket import RealtimeSocket
 from backend.http.bodies import documented, read_body
 from backend.http.budgets import spend
-from backend.http.client_calls import admit_client, reserve_for
+from backend.http.calls import admit_client, reserve_for
 from backend.http.client_secrets import LIFE_MAX_S, LIFE_MIN_S
 from backend.http.context import SESSION_ID_LIMIT, Caller, Here, context_of, identity_of
 from backend.http.identity import refuse

@@ -13,7 +13,7 @@ from backend.errors import NotFound, VoiceError
 from backend.extensions.rtvi.webrtc import accept_rtvi_offer
 from backend.extensions.rtvi.websocket import RtviSocket
 from backend.http.bodies import documented, read_body
-from backend.http.client_calls import admit_client, reserve_for
+from backend.http.calls import admit_client, reserve_for
 from backend.http.context import Caller, Context, Here, context_of
 from backend.http.identity import refuse
 from backend.http.signalling import admit_call, answer_offer

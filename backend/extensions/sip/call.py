@@ -13,17 +13,16 @@ import asyncio
 import logging
 import re
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from aiosipua import SipRequest, SipResponse
 from aiosipua.dialog import Dialog, create_dialog_from_request, dialog_matches, remote_cseq_valid
 from aiosipua.headers import parse_address
 
 from backend.errors import BadOffer, LineFailed, TransportLost, VoiceError
-from backend.extensions.sip.links import Link
 from backend.extensions.sip.messages import body_type, response_to, tokens, uri_of
 from backend.extensions.sip.rtp_stream import open_rtp_socket
 from backend.extensions.sip.sdp import (
@@ -39,6 +38,9 @@ from backend.extensions.sip.session_timer import SessionTimer, agreed
 from backend.extensions.sip.transactions import OnFinal, ServerTransaction
 from backend.extensions.sip.transport import SipTransport, unacknowledged
 from backend.runtime.supervisor import event_or_timeout
+
+if TYPE_CHECKING:
+    from backend.extensions.sip.agent import UserAgent
 
 log = logging.getLogger(__name__)
 
@@ -72,30 +74,10 @@ class CallLimits:
     session_s: int
 
 
-class CallAgent(Protocol):
-    """The user agent, as a call uses it."""
-
-    def respond(self, transaction: ServerTransaction, response: SipResponse) -> None:
-        """Answer a request."""
-        ...
-
-    def ask(self, request: SipRequest, link: Link, on_final: OnFinal, next_cseq: Callable[[], int]) -> None:
-        """Send a request, answering a challenge, until there is a final answer."""
-        ...
-
-    def forget(self, call: SipCall) -> None:
-        """Route nothing to the call any more."""
-        ...
-
-    def now(self) -> float:
-        """Return the time, in seconds of a steady clock."""
-        ...
-
-
 class SipCall:
     """One call, from its INVITE on."""
 
-    def __init__(self, agent: CallAgent, invite: ServerTransaction, caller: str, limits: CallLimits) -> None:
+    def __init__(self, agent: UserAgent, invite: ServerTransaction, caller: str, limits: CallLimits) -> None:
         """`caller`: a number, a SIP address or a user; never logged."""
         self.caller = caller
         self.state = CallState.RINGING

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Protocol
 
 from backend.extensions.sip.sdp import CodecName
@@ -48,8 +47,3 @@ def open_decoder(codec: CodecName) -> PacketDecoder:
             return g722.G722Decoder()
         case _:
             return g711.Decoder(g711.Law(codec.value))
-
-
-def decoder_of(codec: CodecName) -> partial[PacketDecoder]:
-    """Return what opens a decoder of the codec."""
-    return partial(open_decoder, codec)

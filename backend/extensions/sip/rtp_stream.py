@@ -15,10 +15,11 @@ import random
 import secrets
 import socket
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from backend.errors import LineFailed, TooMany
-from backend.extensions.sip.codecs import decoder_of, open_encoder
+from backend.extensions.sip.codecs import open_decoder, open_encoder
 from backend.extensions.sip.rtp import KeyReader, KeyWriter, read_rtp, write_rtp
 from backend.extensions.sip.sdp import MediaPlan
 from backend.media.clock import current_media_clock
@@ -110,7 +111,9 @@ class RtpStream(asyncio.DatagramProtocol):
             self._receiving.close()
         self._keys_out = KeyWriter(plan.keys_clock)
         self._end_keys()
-        self._receiving = ReceivePipeline(now, lost_after_s=self._silence_s, open_decoder=decoder_of(plan.codec))
+        self._receiving = ReceivePipeline(
+            now, lost_after_s=self._silence_s, open_decoder=partial(open_decoder, plan.codec)
+        )
         self._begins = True
 
     async def press(self, keys: str) -> None:

@@ -29,8 +29,8 @@ from backend.extensions.sip.gate import Gate
 from backend.extensions.sip.registration import Registration, Trunk
 from backend.extensions.sip.sdp import CodecName
 from backend.extensions.sip.settings import SipSettings
+from backend.http.calls import PHONE, reserve_phone_call
 from backend.http.context import Context
-from backend.http.phone_calls import PHONE, reserve_phone_call
 from backend.runtime.supervisor import supervising
 from backend.settings.settings import Settings
 

@@ -1,4 +1,4 @@
-"""A telephone call by SIP, as the `Transport` and `PhoneLine` of a call: sound here, signalling behind `Signalling`.
+"""A telephone call by SIP, as the `Transport` and `PhoneLine` of a call: sound here, signalling in `SipCall`.
 
 Nothing is buffered at the other end beyond its jitter buffer, so what was heard is what was played, as over WebRTC.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from backend.errors import MediaFailed, NeverConnected, TransportLost, VoiceError
 from backend.extensions.sip.rtp_stream import RtpStream
@@ -18,28 +18,16 @@ from backend.runtime.timer import Alarm
 from backend.transports.base import OnPlayback, ReceiveQueue
 from backend.transports.phone_line import LineAbility, OnKey
 
+if TYPE_CHECKING:
+    from backend.extensions.sip.call import SipCall
+
 log = logging.getLogger(__name__)
-
-
-class Signalling(Protocol):
-    """The signalling of one call."""
-
-    takes_transfers: bool
-    """Whether the peer can be referred to somebody else."""
-
-    async def refer(self, target: str) -> None:
-        """Have the peer call `target`. Raises `LineFailed`."""
-        ...
-
-    def hang_up(self) -> None:
-        """End the call, if it is not over."""
-        ...
 
 
 class SipTransport:
     """One call that is being answered. See `transports.base.Transport` and `telephone.line.PhoneLine`."""
 
-    def __init__(self, signalling: Signalling, sock: socket.socket, *, silence_s: float, hold_max_s: float) -> None:
+    def __init__(self, signalling: SipCall, sock: socket.socket, *, silence_s: float, hold_max_s: float) -> None:
         """`sock` is where the sound comes and goes."""
         self._signalling = signalling
         self._queue = ReceiveQueue()

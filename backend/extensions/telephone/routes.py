@@ -16,10 +16,10 @@ from backend.access.permits import PermitKind
 from backend.errors import BadRequest, Forbidden, NotFound, TooMany, VoiceError
 from backend.extensions.telephone.provider import Telephone, TelephoneProvider, WebhookRequest
 from backend.http.budgets import take_permit
+from backend.http.calls import PHONE, reserve_phone_call
 from backend.http.context import Context, Here, context_of
 from backend.http.errors import note_error
 from backend.http.identity import refuse
-from backend.http.phone_calls import PHONE, reserve_phone_call
 from backend.sessions.session import Session, SessionState
 from backend.transports.media_stream import MediaStreamTransport
 from backend.transports.media_stream_framing import StreamFraming, StreamStarted

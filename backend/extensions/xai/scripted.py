@@ -8,18 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import Field, TypeAdapter
 
 from backend.realtime.serving.effects import Effect, Send
-from backend.testing.offline.held import HeldRealtime
+from backend.testing.offline.held import AudioAppend, ClientEvent, Closed, HeldRealtime, faults_by_schema
 
 Rate = Literal[8000, 16000, 22050, 24000, 32000, 44100, 48000]
-
-
-class Closed(BaseModel):
-    """An object whose fields are all known."""
-
-    model_config = ConfigDict(extra="forbid", strict=True)
 
 
 class Format(Closed):
@@ -33,7 +27,7 @@ class Transcription(Closed):
     """How the caller is transcribed."""
 
     language_hint: str = ""
-    keyterms: list[str] = []
+    keyterms: list[str] | None = None
 
 
 class Input(Closed):
@@ -85,7 +79,7 @@ class Tool(Closed):
     type: Literal["function"]
     name: str
     description: str = ""
-    parameters: dict[str, Any] = {}
+    parameters: dict[str, Any] | None = None
 
 
 class Session(Closed):
@@ -135,24 +129,11 @@ class Wanted(Closed):
     metadata: Annotated[dict[str, str], Field(max_length=16)] | None = None
 
 
-class ClientEvent(Closed):
-    """What all have."""
-
-    event_id: str | None = None
-
-
 class SessionUpdate(ClientEvent):
     """Change the session."""
 
     type: Literal["session.update"]
     session: Session
-
-
-class Append(ClientEvent):
-    """Some of the caller's audio."""
-
-    type: Literal["input_audio_buffer.append"]
-    audio: str
 
 
 class Buffer(ClientEvent):
@@ -199,24 +180,17 @@ class ResponseCancel(ClientEvent):
     response_id: str | None = None
 
 
-AnyEvent = SessionUpdate | Append | Buffer | ItemCreate | ItemDelete | ItemTruncate | ResponseCreate | ResponseCancel
+AnyEvent = (
+    SessionUpdate | AudioAppend | Buffer | ItemCreate | ItemDelete | ItemTruncate | ResponseCreate | ResponseCancel
+)
 SCHEMA: TypeAdapter[AnyEvent] = TypeAdapter(Annotated[AnyEvent, Field(discriminator="type")])
-
-
-def faults(event: Any) -> list[str]:
-    """Return what is wrong with a client event; nothing where it is right."""
-    try:
-        SCHEMA.validate_python(event)
-    except ValidationError as error:
-        return [f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors()]
-    return []
 
 
 class XaiRealtime(HeldRealtime):
     """A conversation by xAI's rules."""
 
     def faults(self, event: Any) -> list[str]:
-        found = faults(event)
+        found = faults_by_schema(SCHEMA, event)
         if not found and event["type"] == "input_audio_buffer.commit" and self.session.turn_detection:
             found = ["type: not while turn_detection is server_vad"]
         return found

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from backend.realtime.faults import Fault
 from backend.realtime.serving.core import Realtime
@@ -11,6 +13,39 @@ from backend.realtime.serving.effects import Effect, Send
 
 STRICT = "not_in_the_schema"
 """The code of the `error` event that answers what the schema does not know."""
+
+
+class Closed(BaseModel):
+    """An object whose fields are all known."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class ClientEvent(Closed):
+    """What all client events have."""
+
+    event_id: str | None = None
+
+
+class AudioAppend(ClientEvent):
+    """Some of the caller's audio."""
+
+    type: Literal["input_audio_buffer.append"]
+    audio: str
+
+
+def faults_by_schema(schema: TypeAdapter[Any], event: Any) -> list[str]:
+    """Return what is wrong with a client event; nothing where it is right."""
+    try:
+        schema.validate_python(event)
+    except ValidationError as error:
+        return complaints(error)
+    return []
+
+
+def complaints(error: ValidationError) -> list[str]:
+    """Return what is wrong, each with its place."""
+    return [f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors()]
 
 
 class HeldRealtime(Realtime, ABC):

@@ -13,7 +13,7 @@ import msgspec
 from openai.types.realtime import RealtimeClientEvent
 from pydantic import BaseModel, ValidationError
 
-from backend.testing.offline.held import HeldRealtime
+from backend.testing.offline.held import HeldRealtime, complaints
 
 TYPES: dict[str, type[BaseModel]] = {
     get_args(kind.model_fields["type"].annotation)[0]: kind for kind in get_args(get_args(RealtimeClientEvent)[0])
@@ -34,7 +34,7 @@ def faults_by(types: Mapping[str, type[BaseModel]], event: Any) -> list[str]:
     try:
         parsed = kind.model_validate_json(msgspec.json.encode(event), strict=True)
     except ValidationError as error:
-        return [f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors()]
+        return complaints(error)
     return [f"{path}: unknown field" for path in _unknown(parsed, "")]
 
 

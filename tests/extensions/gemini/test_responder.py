@@ -294,28 +294,6 @@ def setup_message() -> dict[str, Any]:
     return message
 
 
-def places(value: Any, at: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    """Every object in a message, free ones aside."""
-    found: list[tuple[Any, ...]] = []
-    if isinstance(value, dict) and "parametersJsonSchema" not in at:
-        found = [at, *(place for name, each in value.items() for place in places(each, (*at, name)))]
-    elif isinstance(value, list):
-        found = [place for number, each in enumerate(value) for place in places(each, (*at, number))]
-    return found
-
-
-@pytest.mark.parametrize("place", places(setup_message()), ids=str)
-def test_a_field_too_many_anywhere_is_refused(place: tuple[Any, ...]) -> None:
-    message = setup_message()
-    parse(json.dumps(message))
-    target: Any = message
-    for step in place:
-        target = target[step]
-    target["surprise"] = 1
-    with pytest.raises(msgspec.ValidationError, match="surprise"):
-        parse(json.dumps(message))
-
-
 @pytest.mark.parametrize(
     "wrong",
     [

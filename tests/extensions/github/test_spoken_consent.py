@@ -89,7 +89,7 @@ def posted(hub: GitHub) -> int:
     return sum(issue["title"] == TITLE for issue in hub.issues.values())
 
 
-@pytest.mark.parametrize("workers", ["1", "2"])
+@pytest.mark.parametrize("workers", ["1", pytest.param("2", marks=pytest.mark.long)])
 async def test_only_a_spoken_yes_after_the_question_has_the_act_done_and_once(workers: str) -> None:
     hub = seeded()
     async with offline_peer(SCRIPT) as peer, serving(hub.answering) as github:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import difflib
 import re
 
-from backend.extensions.local.recognition.base import Recognizer
+from backend.extensions.local.recognition.pooled import PooledRecognizer
 from backend.extensions.local.synthesis.verbalize.verbalizer import verbalize
 
 PIECE = 9600
 """Bytes fed at once: 200 ms."""
 
 
-async def recognized(recognizer: Recognizer, pcm: bytes) -> str:
+async def recognized(recognizer: PooledRecognizer, pcm: bytes) -> str:
     """Return the transcript of 24 kHz PCM16."""
     utterance = recognizer.start()
     for start in range(0, len(pcm), PIECE):

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
 
 from backend.extensions.local.dialogue.arguments import new_start
 from backend.extensions.local.dialogue.calls import Thought
-from tests.extensions.local.orders import after, called, route_of
-from tests.realtime.checked_client import call
-from tests.support.offline_peer import OfflinePeer
+from tests.extensions.local.orders import after, called
 
 TOOLS = (
     "calendar_create_event",
@@ -27,7 +24,6 @@ LUNCH = {
     "start": "2026-11-22T12:00:00",
 }
 LISTED = "In your calendar: Lunch with Ana, Sunday, 22 November, at 12:00."
-CONSENT = {"error": {"type": "needs_confirmation", "message": "Not done yet."}}
 
 
 def asked(sentence: str, *results: tuple[str, dict[str, Any]]) -> Thought:
@@ -63,42 +59,6 @@ def test_none_or_several_events_are_asked_back_about() -> None:
 def test_an_event_is_moved_only_once_it_is_said_to_when() -> None:
     moved = asked("Move lunch with Ana tomorrow.", ("calendar_list_events", {"events": [LUNCH]}))
     assert moved.text == "On which day, and at what time?"
-
-
-def test_a_change_is_asked_about_in_the_callers_own_words() -> None:
-    results = ("calendar_list_events", {"events": [LUNCH]}), ("calendar_delete_event", CONSENT)
-    assert (
-        asked("Please cancel lunch tomorrow.", *results).text == "Shall I cancel lunch tomorrow? Please say yes or no."
-    )
-
-
-@pytest.mark.parametrize(
-    ("answer", "queries"), [("Yes.", ["Yes, cancel lunch tomorrow."]), ("No.", []), ("Hello.", [])]
-)
-async def test_yes_is_the_wish_once_more_and_anything_else_is_not(
-    peer: OfflinePeer, answer: str, queries: list[str]
-) -> None:
-    await peer.follow(None)
-    async with call(peer) as client:
-        await client.setup(tools=[route_of("assistant", "knowledge")])
-        await client.type("Cancel lunch tomorrow.")
-        await client.reply()
-        called = (await client.until("response.done"))["response"]["output"][1]
-        output = json.dumps({"answer": "Shall I cancel lunch tomorrow? Please say yes or no."})
-        item = {"type": "function_call_output", "call_id": called["call_id"], "output": output}
-        await client.send({"type": "conversation.item.create", "item": item})
-        for words in (None, answer, "Yes."):  # the result is spoken; then the answer; a second yes means nothing
-            if words:
-                await client.type(words)
-            client.seen.clear()
-            await client.reply()
-            done = await client.until("response.done")
-            if words == answer:
-                made = [each for each in done["response"]["output"] if each["type"] == "function_call"]
-                assert [json.loads(each["arguments"])["query"] for each in made] == queries
-                if made:
-                    return
-        assert all(each["type"] != "function_call" for each in done["response"]["output"])
 
 
 @pytest.mark.parametrize(

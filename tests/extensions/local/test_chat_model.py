@@ -18,7 +18,6 @@ from backend.extensions.local.dialogue.chat_model import ChatModelDialogue, Mode
 from backend.testing.services.server import ApiServer, Reply, Request, json_reply, serving
 from tests.extensions.local.orders import ROUTE, answered, assistant, note, order, output, routed
 from tests.support.chat_api import call_pieces, chunk, ended, error, stream, words
-from tests.support.waiting import until
 
 Handler = Callable[[Request], Reply]
 QUICK = ModelLimits(connect_s=1, first_s=1, silence_s=0.5, short_s=0.5)
@@ -53,16 +52,6 @@ async def test_interrupted_answer_closes_the_stream() -> None:
     async with asking(endless) as (dialogue, server):
         async with aclosing(dialogue.answer(order("Tell me a story."))) as parts:
             assert await anext(parts) == Sentence("Once upon a time.")
-        await asyncio.wait_for(server.hung_up.wait(), 1)
-
-
-async def test_cancelled_task_closes_the_stream_too() -> None:
-    async with asking(stream(words("Well"), [10.0], ended())) as (dialogue, server):
-        task = asyncio.create_task(answered(dialogue.answer(order("Tell me a story."))))
-        await until(lambda: server.open == 1)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
         await asyncio.wait_for(server.hung_up.wait(), 1)
 
 
@@ -248,20 +237,6 @@ async def test_dictated_greeting_is_said_without_the_model() -> None:
         dictated = order(instructions='Say exactly this, and nothing else: "Welcome."', purpose="greeting")
         assert await answered(dialogue.answer(dictated)) == (["Welcome."], [])
     assert not server.requests
-
-
-async def test_result_and_notice_are_worded_by_the_model_from_what_came() -> None:
-    asked = order("Oslo?", routed("weather", "Oslo?"), output('{"answer": "It is cold."}'), purpose="result")
-    async with asking(stream(words("Quite cold there."), ended())) as (dialogue, server):
-        assert (await answered(dialogue.answer(asked)))[0] == ["Quite cold there."]
-    assert server.requests[0].json()["messages"][-1] == {
-        "role": "tool", "tool_call_id": "c1", "content": '{"answer": "It is cold."}',
-    }  # fmt: skip
-
-
-async def test_silence_is_an_answer() -> None:
-    async with asking(stream(call_pieces(0, "c1", "wait_for_user", "{}"), ended("tool_calls"))) as (dialogue, _):
-        assert await answered(dialogue.answer(order("Honey, close the door."))) == ([], [("wait_for_user", "{}")])
 
 
 async def test_warming_up_never_raises(caplog: pytest.LogCaptureFixture) -> None:

@@ -14,7 +14,7 @@ import pytest
 from backend.errors import SetupError
 from backend.extensions.local.child import LocalResponder
 from backend.settings.settings import load_settings
-from tests.support.processes import children, gone
+from tests.support.processes import children
 from tests.support.waiting import until
 
 SCRIPT = '{"turns": []}'
@@ -44,7 +44,7 @@ async def running(folder: Path) -> AsyncIterator[tuple[LocalResponder, psutil.Pr
     """A started child, scripted so that it is quick, and its process."""
     script = folder / "script.json"
     script.write_text(SCRIPT)
-    offline = LocalResponder(load_settings(offline={"script": script}))
+    offline = LocalResponder(load_settings(offline_script=script))
     try:
         await offline.start()
         yield offline, one(ours())
@@ -60,15 +60,6 @@ async def answers(url: str) -> bool:
             return False
 
 
-async def test_it_answers_once_it_is_started_and_is_gone_once_stopped(tmp_path: Path) -> None:
-    async with running(tmp_path) as (offline, process):
-        assert await answers(offline.url)
-        await offline.close()
-        await offline.close()
-        assert not offline.running
-        await gone([process], within_s=0.5)
-
-
 async def test_a_child_that_dies_comes_back_at_the_same_address(tmp_path: Path) -> None:
     async with running(tmp_path) as (offline, process):
         url = offline.url
@@ -79,25 +70,8 @@ async def test_a_child_that_dies_comes_back_at_the_same_address(tmp_path: Path) 
         assert one(ours()).pid != process.pid
 
 
-async def test_stopping_while_it_is_being_started_again_leaves_no_process(tmp_path: Path) -> None:
-    async with running(tmp_path) as (offline, process):
-        process.kill()
-        await until(lambda: len(ours()) > 0 and offline.running and _other(process), 15)
-        await offline.close()
-        assert ours() == []
-
-
-def _other(process: psutil.Process) -> bool:
-    return all(started.pid != process.pid for started in ours())
-
-
-async def test_the_terminals_ctrl_c_is_not_for_it(tmp_path: Path) -> None:
-    async with running(tmp_path) as (_offline, process):
-        assert os.getsid(process.pid) != os.getsid(0)
-
-
 async def test_a_child_that_cannot_start_is_an_error_that_says_how_to_find_out_why(tmp_path: Path) -> None:
-    offline = LocalResponder(load_settings(offline={"script": tmp_path / "no such script.json"}))
+    offline = LocalResponder(load_settings(offline_script=tmp_path / "no such script.json"))
     with pytest.raises(SetupError) as failed:
         await offline.start()
     assert "python -m backend.testing.offline" in failed.value.hint
@@ -106,7 +80,7 @@ async def test_a_child_that_cannot_start_is_an_error_that_says_how_to_find_out_w
 
 
 async def test_a_voice_there_is_not_is_refused_in_the_servers_own_words_with_those_there_are() -> None:
-    local = LocalResponder(load_settings(local={"voice": "nobody"}))
+    local = LocalResponder(load_settings(local_voice="nobody"))
     with pytest.raises(SetupError, match="no voice 'nobody'; there are: heart") as failed:
         await local.start()
     assert "LOCAL_VOICE" in failed.value.hint

@@ -81,17 +81,3 @@ async def test_unanswered_tool_call_is_refused_as_the_api_does(peer: OfflinePeer
     async with client_of(peer) as client:
         with pytest.raises(openai.BadRequestError):
             await client.chat.completions.create(model="m", messages=messages)
-
-
-async def test_scripted_answers_fail_then_come(peer: OfflinePeer) -> None:
-    async with client_of(peer, {"chat": [{"status": 503}, {"text": "Now."}]}) as client:
-        with pytest.raises(openai.InternalServerError):
-            await client.chat.completions.create(model="m", messages=QUESTION)
-        answer = await client.chat.completions.create(model="m", messages=QUESTION)
-    assert answer.choices[0].message.content == "Now."
-
-
-async def test_models_name_the_demonstration(peer: OfflinePeer) -> None:
-    async with client_of(peer) as client:
-        models = [model.id async for model in client.models.list()]
-    assert models == ["local-responder"]

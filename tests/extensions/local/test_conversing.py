@@ -7,7 +7,7 @@ from typing import Any
 
 from backend.extensions.local.dialogue.calls import Thought
 from backend.extensions.local.dialogue.without_model import complete
-from tests.extensions.local.orders import NOW, after, route_of
+from tests.extensions.local.orders import NOW, route_of
 
 ROUTE = {"type": "function", "function": route_of("assistant", "knowledge", "memory", "stocks", "weather")}
 
@@ -24,18 +24,9 @@ def routed(thought: Thought) -> Any:
     return json.loads(call.arguments)
 
 
-def test_a_question_goes_to_the_specialist_whose_it_is() -> None:
-    question = "What's the weather in Seattle?"
-    assert routed(answer(question)) == {"domain": "weather", "query": question}
-
-
 def test_a_question_that_leans_on_the_one_before_is_made_whole() -> None:
     whole = routed(answer("What's the weather in Seattle?", "Mild.", "And in Paris?"))
     assert whole == {"domain": "weather", "query": "What's the weather in Paris?"}
-
-
-def test_small_talk_is_answered_at_once() -> None:
-    assert answer("Thank you!").text == "You are welcome."
 
 
 def test_a_yes_is_the_wish_it_agrees_to() -> None:
@@ -47,11 +38,6 @@ def test_a_yes_is_the_wish_it_agrees_to() -> None:
 def test_that_is_what_was_asked_for_before() -> None:
     said = "Remember that my sister's name is Anna."
     assert routed(answer(said, "I will.", "Forget that.")) == {"domain": "memory", "query": f"Forget that: {said}"}
-
-
-def test_what_a_specialist_said_is_told() -> None:
-    result = {"sample": True, "answer": "This is sample data: rain.", "domain": "weather"}
-    assert after("Rain?", ("route_to_thinker", result)) == Thought("This is sample data: rain.")
 
 
 def test_what_nobody_can_compute_or_look_up_is_not_answered_by_guessing() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from typing import Any
 
 import numpy as np
@@ -36,23 +35,6 @@ SENTENCES = (
     ("goodbye", None, "Goodbye"),
     ("what time is it", None, "time"),
 )
-
-
-ACROSS_DOMAINS = (
-    ("how is apple stock doing", "stocks", "Apple"),
-    ("what's in the news about space", "news", "space"),
-    ("what does research say about vitamin d and colds", "medical", "vitamin"),
-    ("what is my body mass index at eighty kilos and one meter eighty", "medical", "80"),
-    ("research how cities cut their traffic and what worked", "research", "traffic"),
-    ("what's on my calendar tomorrow", "assistant", "calendar"),
-    ("add lunch with ana tomorrow at noon", "assistant", "lunch"),
-    ("stop. tell me about paris", "knowledge", "Paris"),
-    ("remember that my sister's name is anna", "memory", "sister"),
-    ("what do you know about my sister", "memory", "sister"),
-    ("from now on answer in one sentence", "memory", "one sentence"),
-)
-MISHEARD = "add lunch with ana tomorrow at noon"
-"""The only one that may be missed: a synthetic voice's "add" sounds like "at"."""
 
 
 async def answer_to(client: RealtimeClient, pcm: bytes) -> tuple[str, list[Event]]:
@@ -94,19 +76,6 @@ async def test_domain_sentences_are_understood_in_either_voice(peer: OfflinePeer
     assert missed == []
 
 
-async def test_every_domain_is_understood_in_either_voice(peer: OfflinePeer) -> None:
-    await peer.follow(None)
-    route = route_of("assistant", "knowledge", "medical", "memory", "news", "research", "stocks", "weather")
-    missed = []
-    async with call(peer) as client:
-        await client.setup(tools=[route])
-        for number, (sentence, domain, heard_word) in enumerate(ACROSS_DOMAINS):
-            heard, output = await answer_to(client, spoken_by(VOICES[number % 2], sentence))
-            if domain_of(output) != domain or heard_word.lower() not in heard.lower():
-                missed.append((sentence, heard))
-    assert {sentence for sentence, _ in missed} <= {MISHEARD}, missed
-
-
 @pytest.mark.parametrize("voice", VOICES)
 async def test_weather_in_seattle_survives_opus_and_gets_an_acknowledgement_and_a_call(
     peer: OfflinePeer, voice: str
@@ -140,76 +109,6 @@ async def test_result_is_spoken_in_words_with_sound(peer: OfflinePeer) -> None:
     assert 1500 <= len(client.audio()) // 48 <= 6000
 
 
-async def test_a_result_handed_in_as_a_note_is_spoken_too(peer: OfflinePeer) -> None:
-    await peer.follow(None)
-    async with call(peer) as client:
-        await client.setup(tools=[ROUTE])
-        await client.type("Hello there!")
-        await client.reply()
-        await client.until("response.done")
-        client.seen.clear()
-        note = json.dumps({"answer": "It is cold in Oslo.", "source": "sample"})
-        content = [{"type": "input_text", "text": note}]
-        item = {"type": "message", "role": "system", "content": content}
-        await client.send({"type": "conversation.item.create", "item": item})
-        await client.reply(metadata={"purpose": "result"})
-        await client.until("response.done")
-    assert client.words().strip() == "It is cold in Oslo. That was sample data: live data cannot be reached from here."
-
-
-@pytest.mark.alone
-async def test_first_sound_comes_within_50_ms_when_nothing_has_to_be_recognised(peer: OfflinePeer) -> None:
-    await peer.follow(None)
-    delays = []
-    async with call(peer) as client:
-        await client.setup(tools=[ROUTE])
-        for _ in range(5):
-            await client.type("Hello there!")
-            asked = time.perf_counter()
-            await client.reply()
-            await client.until("response.output_audio.delta")
-            delays.append(time.perf_counter() - asked)
-            await client.until("response.done")
-    assert min(delays) < 0.05, delays
-
-
-async def test_purposes_are_honoured_and_vary(peer: OfflinePeer) -> None:
-    await peer.follow(None)
-    async with call(peer) as client:
-        await client.setup(tools=[ROUTE])
-        said = []
-        for purpose in ("nudge", "nudge", "filler", "goodbye", "greeting"):
-            instructions = 'Say exactly this, and nothing else: "Welcome."' if purpose == "greeting" else None
-            extra = {"instructions": instructions} if instructions else {}
-            await client.reply(metadata={"purpose": purpose}, tool_choice="none", **extra)
-            done = await client.until("response.done")
-            said.append(done["response"]["output"][0]["content"][0]["transcript"].strip())
-    assert said[0] != said[1]
-    assert "Goodbye" in said[3]
-    assert said[4] == "Welcome."
-
-
-async def test_noise_is_not_mistaken_for_words(peer: OfflinePeer) -> None:
-    await peer.follow(None)
-    noise = (np.random.default_rng(3).standard_normal(24_000) * 1500).astype("<i2").tobytes()
-    async with call(peer) as client:
-        await client.setup(tools=[ROUTE])
-        heard, output = await answer_to(client, noise)
-    assert heard == ""
-    assert domain_of(output) is None
-
-
-async def test_it_names_itself_a_demonstration(peer: OfflinePeer) -> None:
-    await peer.follow(None)
-    async with call(peer) as client:
-        session = await client.setup(tools=[ROUTE])
-        assert session["model"] == "local-responder"
-        await client.type("Who are you?")
-        await client.reply()
-        await client.until("response.done")
-    assert "local Responder" in client.words()
-
-
 def test_routing_tool_is_recognised_by_its_schema() -> None:
     described = [{"const": "a", "description": "apples", "examples": ["Are they ripe?"]}, {"const": "b"}]
     flag = {"type": "boolean", "description": "As in “no hurry”."}
@@ -239,27 +138,3 @@ async def test_what_is_said_to_somebody_else_gets_a_call_for_silence_and_no_word
         assert client.audio() == b""
         heard, output = await answer_to(client, spoken_by(VOICES[0], "what's the weather in seattle"))
         assert domain_of(output) == "weather", heard
-
-
-async def test_typed_words_are_always_for_the_assistant_and_without_the_tool_everything_is(peer: OfflinePeer) -> None:
-    await peer.follow(None)
-    async with call(peer) as client:
-        await client.setup(tools=[ROUTE, SILENCE])
-        await client.type("Not you.")
-        await client.reply(metadata={"purpose": "answer"})
-        done = await client.until("response.done")
-        assert [item["type"] for item in done["response"]["output"]] == ["message"]
-    async with call(peer) as client:
-        await client.setup(tools=[ROUTE])
-        _, output = await answer_to(client, spoken_by(VOICES[0], "not you"))
-        assert [item["type"] for item in output] == ["message"]
-
-
-async def test_a_sentence_that_a_pause_divides_is_understood_as_one(peer: OfflinePeer) -> None:
-    await peer.follow(None)
-    async with call(peer) as client:
-        await client.setup(tools=[ROUTE])
-        await client.speak(spoken_by(VOICES[0], "what is the capital of"))
-        _, output = await answer_to(client, spoken_by(VOICES[0], "france"))
-        [routed] = [json.loads(item["arguments"]) for item in output if item["type"] == "function_call"]
-        assert "capital" in routed["query"] and "france" in routed["query"].lower()

@@ -8,13 +8,14 @@ import os
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
 import pytest
-from openai import APIError, APIStatusError, AsyncOpenAI
+from openai import APIStatusError, AsyncOpenAI
 
-from backend.testing.services.server import Reply, serving
+from backend.testing.services.server import serving
 from tests.realtime.checked_client import call
-from tests.support.chat_api import chunk, ended, stream, words
+from tests.support.chat_api import ended, stream, words
 from tests.support.offline_peer import OfflinePeer
 
 ANSWER = stream(words("It is cold. ", "Take a coat."), ended())
@@ -46,22 +47,6 @@ async def test_call_is_answered_by_the_model_with_sound() -> None:
         assert len(client.audio()) > 24_000
 
 
-async def test_interrupted_call_ends_the_models_work() -> None:
-    def answer(request: object) -> Reply:
-        return stream(words("Once upon a time. "), [30.0], ended())
-
-    async with serving(answer) as server, responder(server.url) as peer, call(peer) as client:
-        await client.setup()
-        server.hung_up.clear()
-        await client.type("Tell me a story.")
-        await client.reply(metadata={"purpose": "answer"})
-        await client.until("response.output_audio.delta")
-        await client.send({"type": "response.cancel", "event_id": "stop"})
-        done = await client.until("response.done")
-        assert done["response"]["status"] == "cancelled"
-        await asyncio.wait_for(server.hung_up.wait(), 2)
-
-
 async def test_completions_of_thinkers_are_passed_on_as_they_stream() -> None:
     async with (
         serving(lambda request: ANSWER) as server,
@@ -85,18 +70,12 @@ async def test_completions_say_when_the_model_is_away() -> None:
             await client.chat.completions.create(model="m", messages=[{"role": "user", "content": "Cold?"}])
 
 
-@pytest.mark.parametrize("cut", [b"", chunk({"content": "Never whole."})[:40], chunk({"content": "Coat."})[:-1]])
-async def test_completion_ends_with_an_error_where_the_model_breaks_off(cut: bytes) -> None:
+async def test_completion_ends_too_soon_where_the_model_breaks_off() -> None:
     async with (
-        serving(lambda request: stream(words("It is cold. "), [cut], breaks_off=True)) as server,
+        serving(lambda request: stream(words("It is cold. "), breaks_off=True)) as server,
         responder(server.url) as peer,
         AsyncOpenAI(api_key="any", base_url=peer.base_url, max_retries=0) as client,
     ):
-        chunks = await client.chat.completions.create(
-            model="m", messages=[{"role": "user", "content": "Cold?"}], stream=True
-        )
-        said = ""
-        with pytest.raises(APIError, match="local model broke off"):
-            async for each in chunks:
-                said += each.choices[0].delta.content or ""
-        assert said == "It is cold. " + ("Coat." if cut.endswith(b"\n") else "")
+        asked: Any = {"model": "m", "messages": [{"role": "user", "content": "Cold?"}]}
+        chunks = [each async for each in await client.chat.completions.create(**asked, stream=True)]
+    assert [each.choices[0].finish_reason for each in chunks] == [None] * len(chunks) != []

@@ -30,7 +30,7 @@ async def heard(pcm: bytes) -> str:
         await pool.close()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.realtime
 async def test_the_talk_command_of_the_readme_places_a_call_and_saves_the_reply_that_it_prints(tmp_path: Path) -> None:
     [printed] = re.findall(r"^\.venv/bin/responder-thinker talk .*$", README, re.MULTILINE)

@@ -15,8 +15,7 @@ import pytest
 import pytest_asyncio
 
 from backend.extensions.local.recognition import moonshine_files
-from backend.extensions.local.recognition.base import RecognitionFailed
-from backend.extensions.local.recognition.pooled import PooledRecognizer
+from backend.extensions.local.recognition.pooled import PooledRecognizer, RecognitionFailed
 from backend.extensions.local.recognition.tokens import OLD_SPELLING
 from backend.extensions.local.speech_pool import PoolLimits, SpeechPool
 from backend.extensions.local.voice_session import SAID_ALONE

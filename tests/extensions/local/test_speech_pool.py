@@ -26,8 +26,8 @@ async def pool_of(**limits: float) -> AsyncIterator[SpeechPool]:
         await pool.close()
 
 
-async def answer(pool: SpeechPool, job: str, call: str = "a call") -> str:
-    return b" ".join([piece async for piece in pool.run(call, job.encode())]).decode()
+async def answer(pool: SpeechPool, job: str) -> str:
+    return b" ".join([piece async for piece in pool.run(job.encode())]).decode()
 
 
 async def test_a_job_is_answered_piece_by_piece() -> None:
@@ -68,25 +68,9 @@ async def test_a_process_that_hangs_is_ended_and_comes_back() -> None:
         assert await answer(pool, "echo again") == "again"
 
 
-async def test_calls_take_turns() -> None:
-    async with pool_of() as pool:
-        order: list[str] = []
-
-        async def ask(call: str, job: str) -> None:
-            await answer(pool, job, call)
-            order.append(call)
-
-        async with asyncio.TaskGroup() as asking:
-            for _ in range(5):
-                asking.create_task(ask("much", "count 3"))
-            await asyncio.sleep(0.02)  # the first has begun
-            asking.create_task(ask("little", "echo me"))
-        assert order.index("little") <= 2
-
-
 async def test_the_rest_of_a_job_that_nobody_wants_is_not_computed() -> None:
     async with pool_of() as pool:
-        long = pool.run("a call", b"count 1000")
+        long = pool.run(b"count 1000")
         assert await anext(long) == b"0"
         await long.aclose()
         async with asyncio.timeout(2):
@@ -95,7 +79,7 @@ async def test_the_rest_of_a_job_that_nobody_wants_is_not_computed() -> None:
 
 async def test_a_spare_job_gives_way_to_any_other() -> None:
     async with pool_of() as pool:
-        spare = pool.run("a call", b"count 1000", spare=True)
+        spare = pool.run(b"count 1000", spare=True)
         assert await anext(spare) == b"0"
         async with asyncio.timeout(2):
             assert await answer(pool, "echo next") == "next"
@@ -119,7 +103,7 @@ async def test_a_waiting_job_that_nobody_wants_is_dropped() -> None:
     async with pool_of() as pool:
         first = asyncio.create_task(answer(pool, "count 10"))
         await asyncio.sleep(0.02)
-        second = asyncio.create_task(answer(pool, "count 1000", "another call"))
+        second = asyncio.create_task(answer(pool, "count 1000"))
         await asyncio.sleep(0.02)
         assert pool.depth == 1
         second.cancel()

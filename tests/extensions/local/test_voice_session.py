@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 
 from backend.extensions.local.dialogue.base import Part, Sentence
 from backend.extensions.local.engines import Engines
-from backend.extensions.local.recognition.base import RecognitionFailed
+from backend.extensions.local.recognition.pooled import PooledRecognizer, PooledUtterance, RecognitionFailed
 from backend.extensions.local.synthesis.base import Piece, SynthesisFailed
+from backend.extensions.local.synthesis.pooled import PooledSynthesizer
 from backend.extensions.local.voice_session import GAP_S, SAID_ALONE, VoiceSession, with_pause
 from backend.realtime.items import Item
 from backend.realtime.serving.core import Realtime
@@ -28,7 +29,7 @@ from tests.realtime.talking import a_core, append, ask, events, said, tell
 SECOND = bytes(48_000)
 
 
-class HeardText:
+class HeardText(PooledUtterance):
     """An utterance whose partial transcripts and end a test gives."""
 
     def __init__(self, partials: list[str], final: str | Exception) -> None:
@@ -60,7 +61,7 @@ class HeardText:
         self.cancelled = True
 
 
-class Listener:
+class Listener(PooledRecognizer):
     """Hands out the utterances of a test, one after another."""
 
     name = "test recognizer"
@@ -72,7 +73,7 @@ class Listener:
         return next(self._utterances)
 
 
-class Speaker:
+class Speaker(PooledSynthesizer):
     """A hundred milliseconds of sound a word."""
 
     name = "test voice"
@@ -80,7 +81,7 @@ class Speaker:
     def __init__(self, *, fails: bool = False) -> None:
         self._fails = fails
 
-    async def speak(self, sentence: str, speed: float = 1.0) -> AsyncIterator[Piece]:
+    async def speak(self, sentence: str, speed: float = 1.0) -> AsyncGenerator[Piece]:
         if self._fails:
             raise SynthesisFailed("no voice")
         count = len(sentence.split())

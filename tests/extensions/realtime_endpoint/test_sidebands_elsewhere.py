@@ -11,13 +11,13 @@ from contextlib import AsyncExitStack, asynccontextmanager
 import psutil
 from websockets.exceptions import InvalidStatus
 
-from tests.access.test_two_processes import two_servers
 from tests.extensions.realtime_endpoint.sidebands import SCRIPT, act_beside, following, refusal
 from tests.extensions.realtime_endpoint.test_webrtc import with_secret
 from tests.support.offline_peer import OfflinePeer
 from tests.support.realtime_client import RealtimeClient
 from tests.support.realtime_peer import RealtimePeer
 from tests.support.running_server import RunningServer
+from tests.support.two_servers import two_servers
 
 LEFT_WITHIN_S = 5.0
 NOTICED_WITHIN_S = 20.0

@@ -23,7 +23,9 @@ FUNCTIONS = next(
 )
 
 
-@pytest.mark.parametrize("number", [0, 1], ids=["websocket", "webrtc"])
+@pytest.mark.parametrize(
+    "number", [pytest.param(0, id="websocket", marks=pytest.mark.long), pytest.param(1, id="webrtc")]
+)
 async def test_a_program_of_the_how_to_prints_the_answer(
     number: int, peer: OfflinePeer, running: RunningServer, tmp_path: Path
 ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+import socket
 import struct
 from collections import deque
 from collections.abc import AsyncIterator, Mapping
@@ -342,3 +343,11 @@ async def sip_phone(server: tuple[str, int], **options: Any) -> AsyncIterator[Si
         yield phone
     finally:
         await phone.close()
+
+
+def free_port() -> int:
+    """Return a UDP port that nobody has."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.bind((HERE, 0))
+        port: int = probe.getsockname()[1]
+    return port

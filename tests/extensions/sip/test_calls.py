@@ -309,6 +309,8 @@ async def test_garbage_is_dropped_and_calls_go_on() -> None:
         assert await phone.call() == 200
         assert agent.counts["unreadable"] > 50 and agent.counts["failed"] == 0
         assert agent.live == 1
+        assert await phone.hang_up() == 200
+        assert agent.live == 0
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,7 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from tests.extensions.sip.sip_load import free_port, sip_settings
-from tests.extensions.sip.sip_phone import HERE, sip_phone
+from tests.extensions.sip.sip_phone import HERE, free_port, sip_phone
 from tests.support.every_way import Line, Way
 
 PORT = free_port()
@@ -23,4 +22,11 @@ async def sip(_: str) -> AsyncIterator[Line]:
 
 
 WAYS: dict[str, Way] = {"telephone, SIP": sip}
-SETTINGS = sip_settings(HERE) | {"SIP__PORT": str(PORT), "SIP__RTP_PORTS": "27000-27199"}
+SETTINGS = {
+    "SIP__ENABLED": "true",
+    "SIP__HOST": HERE,
+    "SIP__PORT": str(PORT),
+    "SIP__PEERS": f"{HERE}/32",
+    "SIP__RTP_PORTS": "27000-27199",
+    "SIP__MAX_CALLS": "500",
+}

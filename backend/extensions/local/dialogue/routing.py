@@ -103,9 +103,9 @@ def routing_of(tools: Sequence[Mapping[str, Any]]) -> Routing | None:
         if domain and texts:
             query = "query" if "query" in texts else texts[0]
             choices = tuple(_specialist(each) for each in fields[domain]["oneOf"])
-            flags = {name: schema for name, schema in fields.items() if schema.get("type") == "boolean"}
+            flags = [(name, _quoted(each)) for name, each in fields.items() if each.get("type") == "boolean"]
             general = fields[domain].get("default", "")
-            return Routing(tool["name"], domain, query, choices, general, tuple(map(_flag, flags.items())))
+            return Routing(tool["name"], domain, query, choices, general, tuple(flags))
     return None
 
 
@@ -163,7 +163,7 @@ class Phrases:
     def __init__(self, texts: Sequence[str]) -> None:
         found = [_phrases(text) for text in texts]
         known = Counter(phrase for each in found for phrase in each)
-        self._size = len(texts)
+        self._texts = tuple(texts)
         self._rarity = {phrase: math.log(1 + len(texts) / count) for phrase, count in known.items()}
         self._unknown = math.log(1 + len(texts))
         self._holders: dict[str, tuple[NDArray[np.intp], NDArray[np.float64]]] = {}
@@ -176,14 +176,11 @@ class Phrases:
 
     def among(self) -> NDArray[np.float64]:
         """Return how much each of the texts shares with each."""
-        shared = np.zeros((self._size, self._size))
-        for at, weights in self._holders.values():
-            shared[np.ix_(at, at)] += np.outer(weights, weights)
-        return shared
+        return np.array([self.shared(text) for text in self._texts])
 
     def shared(self, text: str) -> NDArray[np.float64]:
         """Return how much a text shares with each of them."""
-        shared = np.zeros(self._size)
+        shared = np.zeros(len(self._texts))
         for phrase, weight in self._weighed(_phrases(text)):
             if phrase in self._holders:
                 at, weights = self._holders[phrase]
@@ -203,9 +200,8 @@ def router_of(specialists: tuple[Specialist, ...]) -> Router:
     return Router(specialists)
 
 
-def _flag(told: tuple[str, Mapping[str, Any]]) -> tuple[str, tuple[str, ...]]:
-    """Return a flag's name, and the words for it that its description quotes."""
-    return told[0], tuple(re.findall("“(.*?)”", str(told[1].get("description", ""))))
+def _quoted(schema: Mapping[str, Any]) -> tuple[str, ...]:
+    return tuple(re.findall("“(.*?)”", str(schema.get("description", ""))))
 
 
 def _specialist(told: Mapping[str, Any]) -> Specialist:
@@ -220,7 +216,7 @@ def _sharpened(alike: NDArray[Any]) -> NDArray[np.float64]:
 
 def _vectors(texts: Sequence[str]) -> Vectors:
     """Return the texts' vectors without times and names: the place of a weather says nothing about the one to ask."""
-    return encode([_unnamed(text) for text in texts])
+    return encode([_NAME.sub("", TIME.sub("", _SHORTENED.sub(r"\1 is", text))) for text in texts])
 
 
 def _phrases(text: str) -> frozenset[str]:
@@ -233,10 +229,6 @@ def _words(text: str) -> list[str]:
     """Return its words without their endings, between marks of its begin and end; a name or a time is one word."""
     plain = _NAME.sub(" _name ", TIME.sub(" _time ", text)).lower().replace("’", "'").replace("'s ", " is ")
     return ["^", *(_ENDING.sub("", word) for word in re.findall(r"[\w']+", plain)), "$"]
-
-
-def _unnamed(text: str) -> str:
-    return _NAME.sub("", TIME.sub("", _SHORTENED.sub(r"\1 is", text)))
 
 
 def _letters(text: str) -> str:

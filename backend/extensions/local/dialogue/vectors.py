@@ -5,11 +5,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from functools import cache
-from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
+
+from backend.models.embedding import Lookup, load_lookup
 
 log = logging.getLogger(__name__)
 
@@ -22,23 +23,19 @@ def encode(texts: Sequence[str]) -> Vectors:
 
     Where WordLlama has no wheel, all are zeros, and sentences are compared by the words they share.
     """
-    model = _model()
-    if model is None:
+    lookup = _lookup()
+    if lookup is None:
         return np.zeros((len(texts), WIDTH), np.float32)
-    vectors = cast(Vectors, model.embed(list(texts)))
+    vectors = lookup(list(texts))
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     return cast(Vectors, np.nan_to_num(vectors / np.where(lengths > 0, lengths, 1)))
 
 
 @cache
-def _model() -> Any:
+def _lookup() -> Lookup | None:
     """Load the model, which takes half a second, once; None where it is not installed."""
     try:
-        import wordllama
+        return load_lookup()
     except ImportError:
         log.warning("wordllama has no wheel for this machine: questions are routed by the words they share alone")
         return None
-
-    # WordLlama looks for its tokenizer in a misspelt folder; given its package as its "cache", it finds it.
-    folder = Path(cast(str, wordllama.__file__)).parent
-    return wordllama.WordLlama.load(cache_dir=folder, disable_download=True)

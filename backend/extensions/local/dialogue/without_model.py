@@ -44,9 +44,6 @@ class PlainDialogue:
         self._specialists: tuple[Specialist, ...] = ()
         """Those who could be asked last; the same in all calls, as a rule."""
 
-    def __repr__(self) -> str:
-        return "PlainDialogue()"
-
     async def warm_up(self) -> None:
         """Load the vectors."""
         await asyncio.to_thread(router_of, small_talk.SPECIALISTS)

@@ -1,1 +1,1 @@
-"""Speech recognition: one interface (`base.py`), two engines (`moonshine.py`, `sphinx.py`), and their processes."""
+"""Speech recognition: two engines (`moonshine.py`, `sphinx.py`), and their processes."""

@@ -40,14 +40,13 @@ class Path:
 class BeamSearch:
     """The paths of one utterance, and those that have ended."""
 
-    def __init__(self, expected: Expected) -> None:
+    def __init__(self, expected: Expected, width: int = WIDTH) -> None:
         self._expected = expected
-        self._within = 0.0 if expected else WITHIN  # what is expected gains with each word, and would never end
+        self._width = width
+        # What is expected gains with each word, and would never end; a single path looks for no other.
+        self._within = 0.0 if expected or width == 1 else WITHIN
         self.paths = [Path()]
         self._ended: list[Path] = []
-
-    def __repr__(self) -> str:
-        return f"BeamSearch({len(self.paths)} paths)"
 
     def extend(self, likely: NDArray[np.float32]) -> list[int]:
         """Take the log-probabilities of what follows each path, a row each; return which path each new one extends.
@@ -68,7 +67,7 @@ class BeamSearch:
         rows: list[int] = []
         paths: list[Path] = []
         for path, row in found:
-            if path.score < least or len(paths) == WIDTH:
+            if path.score < least or len(paths) == self._width:
                 break
             if len(path.chances) > len(path.tokens):
                 self._ended.append(path)

@@ -32,9 +32,6 @@ class Expected:
         self._likelihood = lru_cache(MOST_REMEMBERED)(self._runs.likelihood)
         self._begins = tokens.begins
 
-    def __repr__(self) -> str:
-        return f"Expected({self._runs!r})"
-
     def __len__(self) -> int:
         return len(self._runs)
 

@@ -10,6 +10,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from backend.extensions.local.recognition.beam import BeamSearch
 from backend.extensions.local.recognition.expected import Expected
 from backend.extensions.local.recognition.jobs import Heard, Hearing, decode_hearing, encode
 from backend.extensions.local.recognition.moonshine_model import RATE, Decoded, MoonshineModel, Samples
@@ -49,11 +50,28 @@ class MoonshineEngine:
         """Load. Raises `MissingLibrary`."""
         self._model = MoonshineModel(threads=int(os.environ.get("SPEECH_THREADS", "1")))
 
-    def __repr__(self) -> str:
-        return "MoonshineEngine()"
-
     def __call__(self, payload: bytes) -> Iterator[bytes]:
-        return recognise(self._model, payload)
+        """Yield b"" after each step, and the `Heard` at last."""
+        hearing, model = decode_hearing(payload), self._model
+        pcm = voiced_part(hearing.pcm)
+        if not pcm:
+            yield encode(Heard())
+            return
+        yield b""
+        samples, outcomes = prepared(pcm), list[Decoded]()
+        is_brief = bool(hearing.expected) and len(pcm) <= BRIEF
+        for decoded in model.transcribe(samples, hearing.draft, _searches(hearing, model.tokens, is_brief=is_brief)):
+            if decoded:
+                outcomes.append(decoded)
+                if is_brief and model.tokens.text(decoded.tokens) in (hearing.expected or ()):
+                    break
+            yield b""
+        chosen, heard = chosen_of(*outcomes), Heard()
+        if is_brief:  # what they are is expected, and nothing else is to be made of them
+            chosen = replace(chosen, others=())
+        if is_believable(outcomes[0]) or is_believable(chosen):
+            heard = _heard(model, chosen, len(samples) / RATE)
+        yield encode(heard)
 
     def stop(self) -> None:
         """Break off what is computed within milliseconds: words while the caller speaks never delay the final ones."""
@@ -63,36 +81,12 @@ class MoonshineEngine:
 load = MoonshineEngine
 
 
-def recognise(model: MoonshineModel, payload: bytes) -> Iterator[bytes]:
-    """Yield b"" after each step, and the `Heard` at last."""
-    hearing = decode_hearing(payload)
-    pcm = voiced_part(hearing.pcm)
-    if not pcm:
-        yield encode(Heard())
-        return
-    yield b""
-    samples, outcomes = prepared(pcm), list[Decoded]()
-    is_brief = bool(hearing.expected) and len(pcm) <= BRIEF
-    for decoded in model.transcribe(samples, hearing.draft, _searches(hearing, model.tokens, is_brief=is_brief)):
-        if decoded:
-            outcomes.append(decoded)
-            if is_brief and model.tokens.text(decoded.tokens) in (hearing.expected or ()):
-                break
-        yield b""
-    chosen, heard = chosen_of(*outcomes), Heard()
-    if is_brief:  # what they are is expected, and nothing else is to be made of them
-        chosen = replace(chosen, others=())
-    if is_believable(outcomes[0]) or is_believable(chosen):
-        heard = _heard(model, chosen, len(samples) / RATE)
-    yield encode(heard)
-
-
-def _searches(hearing: Hearing, tokens: Tokens, *, is_brief: bool) -> tuple[Expected, ...]:
-    """Return what to search with: nothing for words for the page, else without and then with what is expected."""
-    if hearing.expected is None:
-        return ()
+def _searches(hearing: Hearing, tokens: Tokens, *, is_brief: bool) -> list[BeamSearch]:
+    """Return the searches: one path for words for the page, else many, without and then with what is expected."""
     free = _expected((), tokens)
-    return (free, _expected(hearing.expected, tokens)) if is_brief else (free,)
+    if hearing.expected is None:
+        return [BeamSearch(free, width=1)]
+    return [BeamSearch(each) for each in ([free, _expected(hearing.expected, tokens)] if is_brief else [free])]
 
 
 @lru_cache(maxsize=8)

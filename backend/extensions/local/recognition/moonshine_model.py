@@ -3,7 +3,10 @@
 An encoder turns samples into one vector for each 24 ms; a decoder says one token after another, attending to these
 vectors and to the tokens before. Source: Jeffries et al., "Moonshine: Speech Recognition for Live Transcription and
 Voice Commands" (2024). The files are those of the package moonshine-cpp, which is never imported: it would load
-libraries of its own. They are computed with onnxruntime after `onnx_graph.py` has taken the weights out.
+libraries of its own.
+
+**Weights.** They are 8-bit integers, and the files' graphs turn all of them into floats before each token: most of the
+time and memory. onnxruntime does that once, and writes the floats into a file that is mapped into memory.
 
 **Drafts.** A decoder step costs the same for one token as for twenty, since it is bounded by reading the weights. So
 the tokens of an earlier, shorter piece of the same utterance are given at once: the decoder confirms them as far as it
@@ -17,7 +20,8 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-from collections.abc import Iterator, Mapping, Sequence
+import tempfile
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -27,10 +31,9 @@ import onnxruntime as ort
 from numpy.typing import NDArray
 
 from backend.extensions.local.recognition.beam import BeamSearch
-from backend.extensions.local.recognition.expected import END, START, Expected
+from backend.extensions.local.recognition.expected import START
 from backend.extensions.local.recognition.moonshine_files import DECODER, ENCODER, TOKENS, find
-from backend.extensions.local.recognition.onnx_graph import Graph, float_weights, read_graph, write_rewritten
-from backend.extensions.local.recognition.scratch import scratch_folder
+from backend.extensions.local.recognition.onnx_names import with_named_branches
 from backend.extensions.local.recognition.tokens import Tokens
 
 CPU = ["CPUExecutionProvider"]
@@ -43,8 +46,11 @@ LEAST_TOKENS = 3
 SHORTEST = RATE // 2
 """Samples below which silence is added: the encoder was not trained with less."""
 LAYERS, HEADS, HEAD_SIZE = 8, 8, 52
+WEIGHTS, PAGE = "session.optimized_model_external_initializers", 4096
+"""Where onnxruntime saves weights of at least so many bytes."""
 
 Samples = NDArray[np.float32]
+Values = Sequence[ort.OrtValue]
 Inputs = dict[str, ort.OrtValue]
 
 
@@ -68,36 +74,27 @@ class MoonshineModel:
         """Load, for two to three seconds of one core. Raises `MissingLibrary`."""
         files = find()
         self.tokens = Tokens(files[TOKENS].read_bytes())
-        with scratch_folder() as folder:  # a mapped file is there until its last user ends
-            encoder, decoder = (_exported(files[each], folder) for each in (ENCODER, DECODER))
-            graph = read_graph(encoder)
-            write_rewritten(graph, graph.outputs, float_weights(graph), folder / "encoder.onnx")
-            graph = read_graph(decoder, "then_branch")  # the one for tokens that follow others
-            weights = float_weights(graph)
-            outputs = [name for name in graph.outputs if ".encoder." not in name]
-            write_rewritten(graph, outputs, weights, folder / "decoder.onnx")
-            self._cross = _cross_weights(read_graph(decoder, "else_branch"), weights)
-            del graph, weights, encoder, decoder
-            _give_back_memory()
-            self._encoder = ort.InferenceSession(str(folder / "encoder.onnx"), _options(threads), providers=CPU)
-            self._decoder = ort.InferenceSession(str(folder / "decoder.onnx"), _options(threads), providers=CPU)
+        with tempfile.TemporaryDirectory() as name:  # a mapped file is there until its last user ends
+            sessions = [_session(files[each], Path(name), threads) for each in (ENCODER, DECODER)]
+        self._encoder, self._decoder = sessions
+        _give_back_memory()
         self._run = ort.RunOptions()
         pairs = [(layer, kind) for layer in range(LAYERS) for kind in ("key", "value")]
         self._past = [f"past_key_values.{layer}.decoder.{kind}" for layer, kind in pairs]
         self._heard = [f"past_key_values.{layer}.encoder.{kind}" for layer, kind in pairs]
         self._outputs = ["logits", *(f"present.{layer}.decoder.{kind}" for layer, kind in pairs)]
+        self._attended = [f"present.{layer}.encoder.{kind}" for layer, kind in pairs]
 
     def stop(self) -> None:
         """Make the transcription under way raise. For other threads."""
         self._run.terminate = True
 
     def transcribe(
-        self, samples: Samples, draft: Sequence[int] = (), searches: Sequence[Expected] = ()
+        self, samples: Samples, draft: Sequence[int] = (), searches: Sequence[BeamSearch] = ()
     ) -> Iterator[Decoded | None]:
         """Yield None after each step, so that the caller may stop, and the outcome of each search when it is there.
 
-        `samples` are within ±1; `draft` are the tokens expected, in whole or in part. Each search follows several
-        transcripts side by side; without any, the likeliest token at each place is taken.
+        `samples` are within ±1; `draft` are the tokens expected, in whole or in part.
         """
         self._run = ort.RunOptions()
         self._run.log_severity_level = FATAL  # to be stopped is no error
@@ -105,32 +102,14 @@ class MoonshineModel:
         padded = np.pad(samples, (0, max(0, SHORTEST - len(samples)))).astype(np.float32)
         (vectors,) = self._encoder.run(None, {"input_values": padded[None]}, self._run)
         yield None
-        inputs = self._attended(vectors[0]) | dict.fromkeys(self._past, _value(np.zeros((1, HEADS, 0, HEAD_SIZE))))
-        draft = draft[: most - 1]
-        if not searches:
-            yield from self._greedily(inputs, draft, most)
-        for expected in searches:
-            yield from self._widely(dict(inputs), draft, most, BeamSearch(expected))
+        given = [START, *draft[: most - 1]]
+        likely, present, inputs = self._begin(vectors, given)
+        for search in searches:
+            yield from self._search(dict(inputs), given, likely, present, most, search)
 
-    def _greedily(self, inputs: Inputs, draft: Sequence[int], most: int) -> Iterator[Decoded | None]:
-        tokens, chances, given = list[int](), list[float](), [START, *draft]
-        while True:
-            likely, present = self._step(inputs, [given])
-            said = [int(token) for token in likely[0].argmax(axis=-1)]
-            right = _agreeing(said, given[1:])
-            tokens += said[: right + 1]
-            chances += likely[0].max(axis=-1)[: right + 1].tolist()
-            if END in tokens or len(tokens) >= most:
-                break
-            inputs |= dict(zip(self._past, _shortened(present, len(given) - 1 - right), strict=True))
-            given = tokens[-1:]
-            yield None
-        tokens = tokens[: tokens.index(END)] if END in tokens else tokens
-        yield _decoded(tokens, chances)
-
-    def _widely(self, inputs: Inputs, draft: Sequence[int], most: int, search: BeamSearch) -> Iterator[Decoded | None]:
-        given = [START, *draft]
-        likely, present = self._step(inputs, [given])
+    def _search(
+        self, inputs: Inputs, given: list[int], likely: Samples, present: Values, most: int, search: BeamSearch
+    ) -> Iterator[Decoded | None]:
         for at in range(len(given)):  # as far as the draft is the only path, there is nothing to choose
             rows = search.extend(likely[:, at])
             if len(rows) != 1 or search.paths[0].tokens != tuple(given[1 : at + 2]):
@@ -139,23 +118,49 @@ class MoonshineModel:
         while rows and len(search.paths[0].tokens) < most:
             yield None
             inputs |= dict(zip(self._past, _chosen(present, rows), strict=True))
-            likely, present = self._step(inputs, [path.tokens[-1:] for path in search.paths])
+            likely, present = self._step(inputs, [path.tokens[-1:] for path in search.paths], self._outputs)
             rows = search.extend(likely[:, -1])
         best, *others = search.likeliest()
         found = tuple((path.tokens, path.score - best.score) for path in others)
         yield replace(_decoded(best.tokens, best.chances), others=found)
 
-    def _step(self, inputs: Inputs, given: Sequence[Sequence[int]]) -> tuple[Samples, list[ort.OrtValue]]:
+    def _begin(self, vectors: Samples, given: Sequence[int]) -> tuple[Samples, Values, Inputs]:
+        """Return the log-probabilities after each of the first tokens, what to keep, and the inputs of further steps.
+
+        The decoder's first run computes the keys and values by which its layers attend to the encoder's vectors.
+        """
+        nothing = _value(np.zeros((1, HEADS, 0, HEAD_SIZE)))
+        inputs = dict.fromkeys([*self._past, *self._heard], nothing) | {"encoder_hidden_states": _value(vectors)}
+        likely, made = self._step(inputs | _goes_on(False), [given], [*self._outputs, *self._attended])
+        present, heard = made[: len(self._past)], made[len(self._past) :]
+        return likely, present, inputs | dict(zip(self._heard, heard, strict=True)) | _goes_on(True)
+
+    def _step(
+        self, inputs: Inputs, given: Sequence[Sequence[int]], outputs: Sequence[str]
+    ) -> tuple[Samples, list[ort.OrtValue]]:
         """Return the log-probabilities after each of some further tokens, a row for each path, and what to keep."""
         ids = ort.OrtValue.ortvalue_from_numpy(np.array(given, np.int64))
-        logits, *present = self._decoder.run_with_ort_values(self._outputs, {**inputs, "input_ids": ids}, self._run)
+        logits, *present = self._decoder.run_with_ort_values(outputs, {**inputs, "input_ids": ids}, self._run)
         return _log_probabilities(logits.numpy()), present
 
-    def _attended(self, vectors: Samples) -> dict[str, ort.OrtValue]:
-        """Return the keys and values by which all decoder layers attend to the encoder's vectors."""
-        shape = (len(vectors), len(self._heard), HEADS, HEAD_SIZE)
-        keys_and_values = (vectors @ self._cross).reshape(shape).transpose(1, 2, 0, 3)
-        return {name: _value(each[None]) for name, each in zip(self._heard, keys_and_values, strict=True)}
+
+def _session(path: Path, folder: Path, threads: int) -> ort.InferenceSession:
+    """Load a model of onnxruntime's own format with its weights as floats in a mapped file of `folder`."""
+    exported, floats = folder / f"{path.stem}.onnx", folder / f"{path.stem}.floats.onnx"
+    _save(path, exported)
+    exported.write_bytes(with_named_branches(exported.read_bytes()))
+    _save(exported, floats)
+    return ort.InferenceSession(str(floats), _options(threads), providers=CPU)
+
+
+def _save(path: Path, saved: Path) -> None:
+    """Save a model as ONNX, with what is computed of weights alone computed, and its weights in a file beside it."""
+    options = _options(1)
+    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_ENABLE_BASIC
+    options.optimized_model_filepath = str(saved)
+    options.add_session_config_entry(f"{WEIGHTS}_file_name", f"{saved.name}.data")
+    options.add_session_config_entry(f"{WEIGHTS}_min_size_in_bytes", str(PAGE))
+    ort.InferenceSession(str(path), options, providers=CPU)
 
 
 def _options(threads: int) -> ort.SessionOptions:
@@ -168,29 +173,15 @@ def _options(threads: int) -> ort.SessionOptions:
     return options
 
 
-def _exported(path: Path, folder: Path) -> bytes:
-    """Return a model of onnxruntime's own format in ONNX."""
-    options = _options(1)
-    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_ENABLE_BASIC
-    options.optimized_model_filepath = str(folder / "exported.onnx")
-    ort.InferenceSession(str(path), options, providers=CPU)
-    return (folder / "exported.onnx").read_bytes()
-
-
-def _cross_weights(graph: Graph, weights: Mapping[str, Samples]) -> Samples:
-    """Return the matrices by which the decoder's layers attend to the encoder, side by side: 416 × (16 × 416)."""
-    names = [
-        node.inputs[1]
-        for node in graph.nodes
-        if node.operation == "MatMul" and node.inputs[0] == "encoder_hidden_states"
-    ]
-    return np.concatenate([weights[name] for name in names], axis=1)
-
-
 def _give_back_memory() -> None:
     """Return to the system what loading has used: a hundred megabytes that glibc would keep."""
     with contextlib.suppress(OSError, AttributeError):  # another C library
         ctypes.CDLL(None).malloc_trim(0)
+
+
+def _goes_on(yes: bool) -> Inputs:
+    """Whether the tokens follow others: the decoder is two graphs, and this chooses one."""
+    return {"use_cache_branch": ort.OrtValue.ortvalue_from_numpy(np.array([yes]))}
 
 
 def _value(numbers: NDArray[Any]) -> ort.OrtValue:
@@ -205,11 +196,6 @@ def _decoded(tokens: Sequence[int], chances: Sequence[float]) -> Decoded:
 def _log_probabilities(logits: Samples) -> Samples:
     less = logits - logits.max(axis=-1, keepdims=True)
     return np.asarray(less - np.log(np.exp(less).sum(axis=-1, keepdims=True)))
-
-
-def _agreeing(said: Sequence[int], draft: Sequence[int]) -> int:
-    """Return how many tokens of the draft would have been said just so."""
-    return next((at for at, token in enumerate(draft) if token != said[at]), len(draft))
 
 
 def _shortened(present: Sequence[ort.OrtValue], by: int) -> list[ort.OrtValue]:

@@ -13,11 +13,11 @@ from __future__ import annotations
 import asyncio
 import itertools
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from time import monotonic
 
-from backend.extensions.local.recognition.base import RecognitionFailed, Utterance
+from backend.errors import PeerError
 from backend.extensions.local.recognition.jobs import Heard, Hearing, decode_heard, encode
 from backend.extensions.local.recognition.pauses import PauseTracker
 from backend.extensions.local.speech_pool import SpeechPool, SpeechPoolFailed
@@ -41,11 +41,15 @@ LONGEST_MS = 14_000
 """A part longer than this is cut at its quietest place; the encoder's work grows with the square of its length."""
 EARLIEST_CUT_MS = 5000
 
-_numbers = itertools.count(1)
+
+class RecognitionFailed(PeerError):
+    """The recognizer did not answer, ended while it worked, or has too much to do."""
+
+    hint = "Say it again; where it happens often, lower LOCAL_CALLS or give the machine more cores."
 
 
 class PooledRecognizer:
-    """A recognizer whose engine runs in the processes of `pool`."""
+    """A recognizer whose engine runs in the processes of `pool`. `name` is what the page shows."""
 
     def __init__(self, name: str, pool: SpeechPool) -> None:
         self.name = name
@@ -54,8 +58,8 @@ class PooledRecognizer:
     def __repr__(self) -> str:
         return f"PooledRecognizer({self.name}, {self._pool!r})"
 
-    def start(self) -> Utterance:
-        """Begin an utterance, for a call of its own."""
+    def start(self) -> PooledUtterance:
+        """Begin an utterance."""
         return PooledUtterance(self._pool)
 
 
@@ -75,7 +79,6 @@ class PooledUtterance:
     def __init__(self, pool: SpeechPool) -> None:
         self._pool = pool
         self._expected: tuple[str, ...] = ()
-        self._call = f"utterance {next(_numbers)}"
         self._pcm = bytearray()
         self._pauses = PauseTracker()
         self._settled: list[str] = []
@@ -90,14 +93,14 @@ class PooledUtterance:
         self._least = 0.0
 
     def __repr__(self) -> str:
-        return f"PooledUtterance({self._call}, {len(self._pcm) // BYTES_PER_MS} ms, {self._pauses!r})"
+        return f"PooledUtterance({len(self._pcm) // BYTES_PER_MS} ms, {self._pauses!r})"
 
     def expect(self, phrases: tuple[str, ...]) -> None:
-        """Expect these phrases from the next decoding on."""
+        """Expect it to be one of these phrases, if it is brief; nothing to begin with."""
         self._expected = phrases
 
     def feed(self, pcm: bytes) -> None:
-        """Take audio; decode it where that is due."""
+        """Take 24 kHz mono PCM16, and decode it where that is due; never blocks."""
         if self._over:
             return
         self._pcm += pcm
@@ -107,7 +110,7 @@ class PooledUtterance:
                 self._decoding.cancel()
             self._decoding_length = len(self._pcm)
             self._decoding_spare = not self._is_paused()
-            self._decoding = asyncio.create_task(self._decode_early(), name=f"{self._call} decodes early")
+            self._decoding = asyncio.create_task(self._decode_early(), name="utterance decodes early")
 
     async def partials(self) -> AsyncIterator[str]:
         """Yield the words that two decodings in a row agree on, each time there are more."""
@@ -121,7 +124,7 @@ class PooledUtterance:
                 await self._changed.wait()
 
     async def finish(self) -> str:
-        """Decode what is not decoded, and return all of it."""
+        """Decode what is not decoded, and return all of it; '' when nothing was said. Raises `RecognitionFailed`."""
         try:
             await self._end_early_decoding()
             while len(self._pcm) > LONGEST_MS * BYTES_PER_MS:
@@ -136,16 +139,16 @@ class PooledUtterance:
 
     @property
     def log_probability(self) -> float:
-        """That of the least certain part."""
+        """How sure the recognizer is of its least certain part; 0 where it does not say."""
         return min(self._least, self._decoded.heard.log_probability)
 
     @property
-    def others(self) -> list[tuple[str, float]]:
-        """Other transcripts, which differ in what was not settled."""
+    def others(self) -> Sequence[tuple[str, float]]:
+        """Other transcripts that sound nearly as likely, with how much less: the difference of log-probabilities."""
         return [(" ".join((*self._settled, text)), less) for text, less in self._decoded.heard.others]
 
     def cancel(self) -> None:
-        """End whatever is under way."""
+        """Give the utterance up. Safe to call twice, and after `finish`."""
         if self._decoding:
             self._decoding.cancel()
         self._end()
@@ -231,7 +234,7 @@ class PooledUtterance:
     async def _decode(self, length: int, *, spare: bool = False) -> _Part | None:
         """Return the words of the first `length` bytes; None where a spare run gave way."""
         hearing = Hearing(bytes(self._pcm[:length]), self._decoded.heard.tokens, None if spare else self._expected)
-        pieces = [piece async for piece in self._pool.run(self._call, encode(hearing), spare=spare)]
+        pieces = [piece async for piece in self._pool.run(encode(hearing), spare=spare)]
         return _Part(length, decode_heard(pieces[-1]), spare) if pieces else None
 
     async def _settle_until(self, cut: int) -> None:

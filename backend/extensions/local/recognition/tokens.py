@@ -23,20 +23,14 @@ class Tokens:
         self._numbers = {piece.decode(errors="replace"): number for number, piece in enumerate(self._pieces)}
         self.begins = [piece.startswith(SPACE.encode()) or piece[:1] in MARKS for piece in self._pieces]
         """Whether a token begins a word, or what stands for itself: a mark, or the end of "it's"."""
-        self._of_word = lru_cache(MOST_WORDS)(self._split)
-
-    def __repr__(self) -> str:
-        return f"Tokens({len(self._pieces)})"
+        self.of_word = lru_cache(MOST_WORDS)(self._split)
+        """Returns the tokens of one word as the model was taught it: the earliest piece is joined first."""
 
     def text(self, tokens: Sequence[int]) -> str:
         """Return the words of tokens, "tomorrow" and "goodbye" as one writes them now: the model has read old books."""
         joined = b"".join(self._pieces[token] for token in tokens if token < len(self._pieces))
         words = joined.decode(errors="replace").replace(SPACE, " ").strip()
         return OLD_SPELLING.sub(r"\1", words)
-
-    def of_word(self, word: str) -> tuple[int, ...]:
-        """Return the tokens of one word as the model was taught it: the earliest piece is joined first."""
-        return self._of_word(word)
 
     def _split(self, word: str) -> tuple[int, ...]:
         parts = [SPACE, *word]

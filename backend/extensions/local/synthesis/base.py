@@ -1,10 +1,8 @@
-"""Speech synthesis as the rest of the local Responder sees it: a sentence in, pieces of sound out."""
+"""What the voice makes of a sentence: pieces of sound."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from dataclasses import dataclass
-from typing import Protocol
 
 from backend.errors import PeerError
 
@@ -25,19 +23,3 @@ class Piece:
     """When each whitespace-separated word of `text` begins, in milliseconds from the start of the piece."""
     pause_ms: int = 0
     """How much silence belongs between this piece and the next of the same reply."""
-
-
-class Synthesizer(Protocol):
-    """A voice. Any number of sentences may be spoken at the same time."""
-
-    @property
-    def name(self) -> str:
-        """What the page shows, e.g. "Hibari heart"."""
-        ...
-
-    def speak(self, sentence: str, speed: float = 1.0) -> AsyncIterator[Piece]:
-        """Speak one sentence, 1.2 times as fast as usual with a `speed` of 1.2. Close the iterator to stop early.
-
-        Text without anything to pronounce gives a piece without sound, no text no piece. Raises `SynthesisFailed`.
-        """
-        ...

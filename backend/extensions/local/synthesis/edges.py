@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from backend.extensions.local.synthesis.loudness import Samples
+from backend.media.frame import SAMPLE_RATE
 
-SAMPLE_RATE = 24_000
 SILENCE_DB = -48.0
 """What is this far below the piece's loudest stretch is silence at its ends."""
 STRETCH = SAMPLE_RATE // 200

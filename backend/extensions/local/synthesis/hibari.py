@@ -7,7 +7,9 @@ computes that inside, so one more output is asked of it.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from itertools import accumulate
 from pathlib import Path
 
@@ -21,10 +23,11 @@ from onnxruntime.capi.onnxruntime_pybind11_state import Fail, InvalidArgument, I
 from backend.errors import SetupError
 from backend.extensions.local.synthesis.base import Piece
 from backend.extensions.local.synthesis.clauses import clauses, pause_ms
-from backend.extensions.local.synthesis.edges import SAMPLE_RATE, trimmed
+from backend.extensions.local.synthesis.edges import trimmed
 from backend.extensions.local.synthesis.loudness import TARGET_LUFS, Samples, gain_to
 from backend.extensions.local.synthesis.verbalize.verbalizer import Verbalized, verbalize
 from backend.extensions.local.synthesis.voice_files import VoiceFile
+from backend.media.frame import SAMPLE_RATE
 
 LONGEST_TEXT = 2000
 """Characters of one sentence; what is longer is cut: a minute and a half of speech without a full stop is a mistake."""
@@ -46,7 +49,7 @@ class HibariVoice:
     def __init__(self, voice: VoiceFile) -> None:
         """Load the model and the pronunciations: some 150 MB. Raises `SetupError` for a file that is no voice."""
         self.name = f"Hibari {voice.name}"
-        self._session, self._timed = _session(voice.path)
+        self._session = _session(voice.path)
         self._g2p = G2P(british=voice.british)
         self._sounds: dict[str, int] = json.loads((Path(ASSETS) / "vocab.json").read_text(encoding="utf-8"))
 
@@ -71,9 +74,6 @@ class HibariVoice:
         if not words and sentence.strip():
             yield Piece(sentence, b"", (0,) * len(sentence.split()), 0)
 
-    def __repr__(self) -> str:
-        return f"<HibariVoice {self.name}{'' if self._timed else ', without the times of words'}>"
-
     def _speak(self, words: Sequence[str], speed: float) -> tuple[Samples, list[int]]:
         """The sound of some words, and when each begins in milliseconds."""
         phonemes = self._g2p(" ".join(words), normalize_text=False)
@@ -82,29 +82,26 @@ class HibariVoice:
             return np.zeros(0, np.float32), [0] * len(words)
         ids = [0, *(self._sounds[each] for each in known), 0]
         given = {"ids": np.asarray([ids], np.int64), "speed": np.asarray([speed], np.float32)}
-        *spectra, ends = self._session.run(None, given) if self._timed else [*self._session.run(None, given), None]
+        *spectra, ends = self._session.run(None, given)
         sound = dsp.synth(*(each[0] for each in spectra), np.random.default_rng(_SEED))
         speech, cut_ms = trimmed(sound)
         length_ms = speech.size * 1000 / SAMPLE_RATE
-        begins = _word_begins(known, _begins_ms(ends, len(ids), sound.size), len(words))
+        begins = _word_begins(known, _begins_ms(ends, sound.size), len(words))
         return speech * gain_to(TARGET_LUFS, speech, SAMPLE_RATE), [
             int(min(max(0.0, each - cut_ms - _ONSET_MS), length_ms)) for each in begins
         ]
 
 
-def _session(path: Path) -> tuple[onnxruntime.InferenceSession, bool]:
-    """The model with the times of its sounds, or without where it does not compute them under that name."""
+def _session(path: Path) -> onnxruntime.InferenceSession:
+    """The model with the times of its sounds. Raises `SetupError`."""
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.log_severity_level = 4
-    model = path.read_bytes()
-    for extra in (_extra_output(_ENDS_OF_SOUNDS), b""):
-        try:
-            session = onnxruntime.InferenceSession(model + extra, options, providers=["CPUExecutionProvider"])
-        except _NOT_LOADED:
-            continue
+    model = path.read_bytes() + _extra_output(_ENDS_OF_SOUNDS)
+    with suppress(*_NOT_LOADED):
+        session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
         if {"ids", "speed"} == {each.name for each in session.get_inputs()}:
-            return session, bool(extra)
+            return session
     raise SetupError(f"{path} is not a voice of hibari.", hint="Take it out of LOCAL_VOICES_FOLDER, or choose another.")
 
 
@@ -120,11 +117,10 @@ def _extra_output(name: str) -> bytes:
     return message
 
 
-def _begins_ms(ends: NDArray[np.float32] | None, sounds: int, samples: int) -> NDArray[np.float64]:
-    """When each sound begins; without the model's word for it, all are taken as equally long."""
-    steps = np.arange(1, sounds + 1) if ends is None else ends
-    begins = np.concatenate([[0.0], np.asarray(steps[:-1], np.float64)])
-    return np.asarray(begins * (samples * 1000 / SAMPLE_RATE / float(steps[-1])))
+def _begins_ms(ends: NDArray[np.float32], samples: int) -> NDArray[np.float64]:
+    """When each sound begins."""
+    begins = np.concatenate([[0.0], np.asarray(ends[:-1], np.float64)])
+    return np.asarray(begins * (samples * 1000 / SAMPLE_RATE / float(ends[-1])))
 
 
 def _word_begins(phonemes: Sequence[str], begins_ms: NDArray[np.float64], words: int) -> list[float]:
@@ -140,20 +136,10 @@ def _written(sentence: str, verbalized: Verbalized, start: int, end: int, *, las
     places = [index for index, begin in enumerate(verbalized.starts) if begin >= start and (last or begin < end)]
     if not places:
         return "", []
-    cuts = _word_places(sentence)
-    cuts[0] = 0
+    _, *later = (word.start() for word in re.finditer(r"\S+", sentence))
+    cuts = [0, *later, len(sentence)]
     text = sentence[cuts[places[0]] : len(sentence) if last else cuts[places[-1] + 1]]
     return text, [verbalized.starts[place] - start for place in places]
-
-
-def _word_places(sentence: str) -> list[int]:
-    """Where the words of a sentence begin, and its end."""
-    places, inside = [], False
-    for place, each in enumerate(sentence):
-        if not each.isspace() and not inside:
-            places.append(place)
-        inside = not each.isspace()
-    return [*places, len(sentence)]
 
 
 def _pcm(samples: Samples) -> bytes:

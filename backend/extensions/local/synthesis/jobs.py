@@ -5,27 +5,17 @@ This module is also the process's engine: `load()` loads the voice that the envi
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import msgspec
 
 from backend.extensions.local.synthesis.base import Piece
 
-VOICE_VARIABLE, FOLDER_VARIABLE = "LOCAL_VOICE", "LOCAL_VOICES_FOLDER"
+Job = tuple[str, float]
+"""A sentence, and how fast it is to be spoken."""
 
-
-class SpeechJob(msgspec.Struct, frozen=True):
-    """A sentence, and how fast it is to be spoken."""
-
-    sentence: str
-    speed: float = 1.0
-
-
-encode_job = msgspec.msgpack.Encoder().encode
-_decode_job = msgspec.msgpack.Decoder(SpeechJob).decode
-encode_piece = msgspec.msgpack.Encoder().encode
+encode = msgspec.msgpack.Encoder().encode
+_decode_job = msgspec.msgpack.Decoder(Job).decode
 decode_piece = msgspec.msgpack.Decoder(Piece).decode
 
 
@@ -33,14 +23,12 @@ def load() -> Callable[[bytes], Iterator[bytes]]:
     """Load the voice, and say once what is loaded late. Raises `SetupError`."""
     # Here, so that the process that serves calls never loads a model.
     from backend.extensions.local.synthesis.hibari import HibariVoice
-    from backend.extensions.local.synthesis.voice_files import voice_file
+    from backend.extensions.local.synthesis.voice_files import chosen_file
 
-    folder = os.environ.get(FOLDER_VARIABLE, "")
-    voice = HibariVoice(voice_file(os.environ.get(VOICE_VARIABLE, ""), Path(folder) if folder else None))
+    voice = HibariVoice(chosen_file())
     voice.warm_up()
 
     def speak(raw: bytes) -> Iterator[bytes]:
-        job = _decode_job(raw)
-        return map(encode_piece, voice.pieces(job.sentence, job.speed))
+        return map(encode, voice.pieces(*_decode_job(raw)))
 
     return speak

@@ -17,15 +17,13 @@ Samples = NDArray[np.float32]
 TARGET_LUFS = -23.0
 """EBU R 128."""
 PEAK_LIMIT = 10 ** (-1 / 20)
-"""The highest true peak, of full scale: -1 dBTP, as EBU R 128 asks."""
+"""The highest peak, of full scale: -1 dB."""
 BLOCK_S, STEP_S = 0.4, 0.1
 ABSOLUTE_GATE_LUFS = -70.0
 RELATIVE_GATE_LU = -10.0
 _OFFSET = -0.691
 _SHELF_DB, _SHELF_Q, _SHELF_HZ = 3.999843853973347, 0.7071752369554196, 1681.974450955533
 _HIGH_PASS_Q, _HIGH_PASS_HZ = 0.5003270373238773, 38.13547087602444
-_OVERSAMPLED = 4
-"""BS.1770-5, annex 2: a true peak is found at four times the sample rate or more."""
 
 
 def loudness_lufs(samples: Samples, sample_rate: int) -> float:
@@ -38,27 +36,18 @@ def loudness_lufs(samples: Samples, sample_rate: int) -> float:
     return float(_lufs(np.asarray([loud[_lufs(loud) > gate].mean()]))[0])
 
 
-def true_peak(samples: Samples) -> float:
-    """The highest level between the samples too, of full scale 1.0."""
-    if not samples.size:
-        return 0.0
-    spectrum = np.fft.rfft(samples)
-    oversampled = np.fft.irfft(spectrum, samples.size * _OVERSAMPLED) * _OVERSAMPLED
-    return float(max(np.abs(samples).max(), np.abs(oversampled).max()))
-
-
 def gain_to(target_lufs: float, samples: Samples, sample_rate: int) -> float:
-    """The factor that brings samples to the loudness, or as near to it as their true peak allows; 1 for silence."""
+    """The factor that brings samples to the loudness, or as near to it as their peak allows; 1 for silence."""
     measured = loudness_lufs(samples, sample_rate)
     if not np.isfinite(measured):
         return 1.0
     wanted = float(10 ** ((target_lufs - measured) / 20))
-    return min(wanted, PEAK_LIMIT / max(true_peak(samples), 1e-9))
+    return min(wanted, PEAK_LIMIT / float(np.abs(samples).max()))
 
 
 def _k_weighted(samples: Samples, sample_rate: int) -> NDArray[np.float64]:
     # Zeros behind: the tail of the filters must not come round to the beginning.
-    size = _fast_size(samples.size + sample_rate // 10)
+    size = 1 << (samples.size + sample_rate // 10 - 1).bit_length()
     weighted = np.fft.irfft(np.fft.rfft(samples, size) * _response(size, sample_rate), size)
     return np.asarray(weighted[: samples.size])
 
@@ -74,12 +63,6 @@ def _block_powers(weighted: NDArray[np.float64], sample_rate: int) -> NDArray[np
 
 def _lufs(power: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(_OFFSET + 10 * np.log10(np.maximum(power, 1e-12)))
-
-
-def _fast_size(size: int) -> int:
-    """The next size with small factors only: a power of two, or three quarters of one."""
-    power = 1 << (size - 1).bit_length()
-    return power * 3 // 4 if power * 3 // 4 >= size else power
 
 
 @lru_cache(8)

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import itertools
-import os
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from pathlib import Path
 
 from backend.extensions.local.speech_pool import SpeechPool, SpeechPoolFailed
 from backend.extensions.local.synthesis.base import Piece, SynthesisFailed
-from backend.extensions.local.synthesis.jobs import FOLDER_VARIABLE, VOICE_VARIABLE, SpeechJob, decode_piece, encode_job
+from backend.extensions.local.synthesis.jobs import decode_piece, encode
 from backend.extensions.local.synthesis.requirements import require_voice_packages
 
 ENGINE = "backend.extensions.local.synthesis.jobs"
 """What a process of the pool loads."""
-
-_numbers = itertools.count(1)
 
 
 class PooledSynthesizer:
@@ -30,13 +25,14 @@ class PooledSynthesizer:
         return f"PooledSynthesizer({self.name}, {self._pool!r})"
 
     async def speak(self, sentence: str, speed: float = 1.0) -> AsyncGenerator[Piece]:
-        """Speak one sentence that fast, a piece as soon as it is made. Raises `SynthesisFailed`."""
+        """Speak one sentence, a piece as soon as it is made; 1.2 times as fast as usual with a `speed` of 1.2.
+
+        Text without anything to pronounce gives a piece without sound, no text no piece. Raises `SynthesisFailed`.
+        """
         if not sentence.strip():
             return
         try:
-            async with aclosing(
-                self._pool.run(f"sentence {next(_numbers)}", encode_job(SpeechJob(sentence, speed)))
-            ) as pieces:
+            async with aclosing(self._pool.run(encode((sentence, speed)))) as pieces:
                 async for piece in pieces:
                     yield decode_piece(piece)
         except SpeechPoolFailed as error:
@@ -49,7 +45,6 @@ def chosen_voice() -> str:
     Call it before the pool is started: what a process cannot load, the operator learns at once, in one sentence.
     """
     require_voice_packages()
-    from backend.extensions.local.synthesis.voice_files import voice_file
+    from backend.extensions.local.synthesis.voice_files import chosen_file
 
-    folder = os.environ.get(FOLDER_VARIABLE, "")
-    return f"Hibari {voice_file(os.environ.get(VOICE_VARIABLE, ''), Path(folder) if folder else None).name}"
+    return f"Hibari {chosen_file().name}"

@@ -6,6 +6,7 @@ package nor in the folder does not exist.
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,6 +39,12 @@ def voices_in(folder: Path | None) -> dict[str, VoiceFile]:
         if path.is_file() and name != DEFAULT:
             found[name] = VoiceFile(name, path, british)
     return found
+
+
+def chosen_file() -> VoiceFile:
+    """The voice that the environment names. Raises `SetupError`."""
+    folder = os.environ.get("LOCAL_VOICES_FOLDER", "")
+    return voice_file(os.environ.get("LOCAL_VOICE", ""), Path(folder) if folder else None)
 
 
 def voice_file(name: str, folder: Path | None) -> VoiceFile:

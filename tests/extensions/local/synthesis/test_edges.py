@@ -13,8 +13,9 @@ from backend.extensions.local.synthesis.clauses import (
     clauses,
     pause_ms,
 )
-from backend.extensions.local.synthesis.edges import LEAD_MS, SAMPLE_RATE, TAIL_MS, trimmed
+from backend.extensions.local.synthesis.edges import LEAD_MS, TAIL_MS, trimmed
 from backend.extensions.local.synthesis.loudness import Samples
+from backend.media.frame import SAMPLE_RATE
 
 
 def words(text: str) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import shutil
 import subprocess
 import sys
@@ -19,7 +18,7 @@ from backend.errors import MissingLibrary, SetupError
 from backend.extensions.local.synthesis import requirements
 from backend.extensions.local.synthesis.base import Piece
 from backend.extensions.local.synthesis.hibari import LONGEST_TEXT, HibariVoice
-from backend.extensions.local.synthesis.loudness import PEAK_LIMIT, Samples, loudness_lufs, true_peak
+from backend.extensions.local.synthesis.loudness import PEAK_LIMIT, Samples, loudness_lufs
 from backend.extensions.local.synthesis.requirements import require_voice_packages
 from backend.extensions.local.synthesis.voice import speak
 from backend.extensions.local.synthesis.voice_files import voice_file, voices_in
@@ -61,7 +60,7 @@ def duration_ms(pieces: tuple[Piece, ...]) -> int:
 def test_sentence_is_as_loud_as_any_other_and_does_not_clip(sentence: str) -> None:
     whole = np.concatenate([heard(piece) for piece in spoken(sentence)])
     assert loudness_lufs(whole, 24_000) == pytest.approx(-23, abs=2)
-    assert true_peak(whole) <= PEAK_LIMIT + 0.001
+    assert np.abs(whole).max() <= PEAK_LIMIT + 0.001
 
 
 @pytest.mark.parametrize("sentence", SENTENCES)
@@ -154,13 +153,6 @@ def test_whole_text_rests_between_its_sentences() -> None:
     both, one, other = (len(speak(text)) // 48 for text in ("Yes. No.", "Yes.", "No."))
     assert 250 <= both - one - other <= 450
     assert speak("") == b""
-
-
-def test_threads_share_the_voice_one_at_a_time() -> None:
-    async def together() -> list[bytes]:
-        return await asyncio.gather(*(asyncio.to_thread(speak, "One two three.") for _ in range(4)))
-
-    assert len(set(asyncio.run(together()))) == 1
 
 
 # --- files ------------------------------------------------------------------------------------------------

@@ -39,14 +39,8 @@ def _title(match: re.Match[str]) -> str | None:
 
 def _in_full(match: re.Match[str]) -> str:
     spoken = ABBREVIATED[match[1]]
-    ends = match[1].endswith(".") and not spoken.endswith(".") and _ends_sentence(match)
-    return spoken + ("." if ends else "")
-
-
-def _ends_sentence(match: re.Match[str]) -> bool:
-    """Whether the period of an abbreviation is the sentence's too."""
-    rest = match.string[match.end() :].lstrip()
-    return not rest
+    ends_sentence = not match.string[match.end() :].strip()
+    return spoken + ("." if match[1].endswith(".") and not spoken.endswith(".") and ends_sentence else "")
 
 
 def _acronym(match: re.Match[str]) -> str | None:

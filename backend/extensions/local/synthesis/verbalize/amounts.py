@@ -8,6 +8,8 @@ from backend.extensions.local.synthesis.verbalize.numbers import NUMBER, SCALES,
 from backend.extensions.local.synthesis.verbalize.spans import Rule, rule
 from backend.extensions.local.synthesis.verbalize.words import CURRENCIES, PER, PLURALS, UNITS, any_of
 
+DIRECTIONS = {"N": " north", "S": " south", "E": " east", "W": " west"}
+SCALES_OF_DEGREES = {"C": " Celsius", "F": " Fahrenheit", "K": " Kelvin", **DIRECTIONS}
 ONE_FOOT = {"ft": "foot", "ft²": "square foot", "sq ft": "square foot"}
 
 _SCALE = r"(?:\s?(thousand|million|billion|trillion|[kKmMbBT]|mn|mio|bn|tn)(?![\w]))?"
@@ -48,40 +50,23 @@ def unit(name: str, amount: str) -> str:
     return f"{head}s{per}{rest}"
 
 
+def _span(low: str, high: str | None) -> str:
+    return f"{number(low)} to {number(high)}" if high else number(low)
+
+
 def _measure(match: re.Match[str]) -> str:
     low, high, name = match.groups()
-    said = f"{number(low)} to {number(high)}" if high else number(low)
-    return f"{said} {unit(name, high or low)}"
+    return f"{_span(low, high)} {unit(name, high or low)}"
 
 
 def _degrees(match: re.Match[str]) -> str:
     low, high, scale = match.groups()
-    said = f"{number(low)} to {number(high)}" if high else number(low)
     noun = "degree" if is_one(high or low) else "degrees"
-    name = {
-        "C": " Celsius",
-        "F": " Fahrenheit",
-        "K": " Kelvin",
-        "N": " north",
-        "S": " south",
-        "E": " east",
-        "W": " west",
-    }
-    return f"{said} {noun}{name.get(scale or '', '')}"
+    return f"{_span(low, high)} {noun}{SCALES_OF_DEGREES.get(scale, '')}"
 
 
 def _percent(match: re.Match[str]) -> str:
-    low, high = match.groups()
-    return f"{number(low)} to {number(high)} percent" if high else f"{number(low)} percent"
-
-
-def _scaled(match: re.Match[str]) -> str:
-    amount, scale = match.groups()
-    return f"{number(amount)} {SCALES[scale]}"
-
-
-def _feet_and_inches(match: re.Match[str]) -> str:
-    return f"{cardinal(match[1])} foot {cardinal(match[2])}"
+    return f"{_span(match[1], match[2])} percent"
 
 
 _MEASURED = rf"(?<![\w.])({_SIGN}{NUMBER})(?:{_TO}({NUMBER}))?"
@@ -99,14 +84,14 @@ AMOUNTS: tuple[Rule, ...] = (
     rule(rf"{_MEASURED}\s?(?:%|percent\b)", _percent),
     rule(rf"{_MEASURED}\s?°\s?([CFKNSEW])?(?!\w)", _degrees),
     rule(r"(?<![\w.])([-−]?\d{1,3})()([CF])(?!\w)", _degrees),
-    rule(r"(?<![\w.])(\d)['′’]\s?(\d{1,2})[\"″”]", _feet_and_inches),
+    rule(r"(?<![\w.])(\d)['′’]\s?(\d{1,2})[\"″”]", lambda match: f"{cardinal(match[1])} foot {cardinal(match[2])}"),
     rule(
         rf"(?<![\w.])({NUMBER})\s?(?:″|\"(?=\s(?:screen|display|pipe|monitor|TV)))",
         lambda match: f"{number(match[1])} inches",
     ),
     rule(rf"{_MEASURED}\s?({any_of({**UNITS, **PLURALS})})(?![\w²³/'’])", _measure),
     rule(r"(?<![\w.])([48])K(?!\w)", lambda match: f"{number(match[1])} K."),
-    rule(rf"(?<![\w.])({_SIGN}{NUMBER})\s?([kKMBT]|bn)(?!\w)", _scaled),
+    rule(rf"(?<![\w.])({_SIGN}{NUMBER})\s?([kKMBT]|bn)(?!\w)", lambda match: f"{number(match[1])} {SCALES[match[2]]}"),
     rule(rf"(?<![\w.])({NUMBER})\s?[x×](?![\w×])", lambda match: f"{number(match[1])} times"),
     rule(rf"(?<=[\w.²])\s?/\s?({any_of(PER)})(?!\w)", lambda match: f" per {PER[match[1]]}"),
 )

@@ -41,9 +41,7 @@ def _minutes(minute: int) -> str:
 def _time(match: re.Match[str]) -> str | None:
     hour, minute, second, half = match.groups()
     spoken = clock(int(hour), int(minute), half)
-    if second:
-        spoken += f" and {cardinal(str(int(second)))} second" + ("" if int(second) == 1 else "s")
-    return spoken
+    return f"{spoken} and {_plural(second, 'second')}" if second else spoken
 
 
 def _hour(match: re.Match[str]) -> str | None:
@@ -77,14 +75,10 @@ def _iso(match: re.Match[str]) -> str | None:
 
 
 def _slashed(match: re.Match[str]) -> str | None:
-    first, second, in_year = int(match[1]), int(match[2]), int(match[3])
+    first, second, in_year = map(int, match.groups())
     if in_year < 100:
         in_year += 1900 if in_year > 50 else 2000
     return date(second, first, in_year) if first <= 12 else date(first, second, in_year)
-
-
-def _dotted(match: re.Match[str]) -> str | None:
-    return date(int(match[1]), int(match[2]), int(match[3]))
 
 
 def _month_day(match: re.Match[str]) -> str | None:
@@ -105,10 +99,6 @@ def _day_month(match: re.Match[str]) -> str | None:
     return spoken + (f", {year(int(in_year))}" if in_year else "")
 
 
-def _month_year(match: re.Match[str]) -> str:
-    return f"{_MONTH_OF[match[1][:3].lower()]} {year(int(match[2]))}"
-
-
 def _years(match: re.Match[str]) -> str:
     first, last = int(match[1]), match[2]
     return f"{year(first)} to {year(int(last)) if len(last) == 4 else cardinal(str(int(last)))}"
@@ -117,10 +107,6 @@ def _years(match: re.Match[str]) -> str:
 def _decade(match: re.Match[str]) -> str:
     value = int(match[1])
     return decade(value) if len(match[1]) == 4 else decade(1900 + value).removeprefix("nineteen ")
-
-
-def _short_year(match: re.Match[str]) -> str:
-    return cardinal(str(int(match[1]))) if int(match[1]) >= 10 else f"oh {cardinal(str(int(match[1])))}"
 
 
 def _weekday(match: re.Match[str]) -> str:
@@ -138,7 +124,7 @@ CALENDAR: tuple[Rule, ...] = (
         _iso,
     ),
     rule(r"(?<![\w/])(\d{1,2})/(\d{1,2})/(\d{4}|\d{2})(?![\w/])", _slashed),
-    rule(r"(?<![\w.])(\d{1,2})\.(\d{1,2})\.((?:19|20)\d{2})(?![\w])", _dotted),
+    rule(r"(?<![\w.])(\d{1,2})\.(\d{1,2})\.((?:19|20)\d{2})(?![\w])", lambda match: date(*map(int, match.groups()))),
     rule(rf"(?<![\w:.])(\d{{1,2}})(?::([0-5]\d))?(?:{_TO}| to )(\d{{1,2}})(?::([0-5]\d))?{_HALF}", _hours),
     rule(rf"(?<![\w:.]){_CLOCK}{_TO}{_CLOCK}(?![\w:])(?!{_HALF})", _times),
     rule(rf"(?<![\w:.]){_CLOCK}(?::([0-5]\d))?(?:{_HALF})?(?![\w:])", _time),
@@ -156,11 +142,14 @@ CALENDAR: tuple[Rule, ...] = (
         rf"(?:\bthe )?(?<![\w.:])(\d{{1,2}})(?:st|nd|rd|th)?(?: of)? {_MONTH}(?:,? ((?:1[0-9]|20)\d{{2}})\b)?",
         _day_month,
     ),
-    rule(rf"\b{_MONTH} ((?:1[0-9]|20)\d{{2}})\b", _month_year),
+    rule(
+        rf"\b{_MONTH} ((?:1[0-9]|20)\d{{2}})\b",
+        lambda match: f"{_MONTH_OF[match[1][:3].lower()]} {year(int(match[2]))}",
+    ),
     rule(r"(?<![\w.,$€£-])((?:1[1-9]|20)\d{2})\s?[-–—/]\s?((?:1[1-9]|20)?\d{2})(?![\w.,-]\w|\w)", _years),
     rule(r"(?<![\w.])((?:1[1-9]|20)\d0)['’]?s\b", _decade),
     rule(r"(?:(?<=\b[Tt]he )|(?<!\w)['’])([2-9]0)['’]?s\b", _decade),
-    rule(r"(?<!\w)['’](\d{2})\b(?!['’])", _short_year),
+    rule(r"(?<!\w)['’](\d{2})\b(?!['’])", lambda match: _minutes(int(match[1]))),
     rule(r"(?<![\w.,$€£#+-])((?:19|20)\d{2})(?![\w,.:]\d|\w)", lambda match: year(int(match[1]))),
     rule(
         r"(?:(?<=\b[Ii]n )|(?<=\b[Bb]y )|(?<=\b[Ss]ince )|(?<=\b[Uu]ntil ))(1[1-8]\d{2})(?![\w,.:]\d|\w)",

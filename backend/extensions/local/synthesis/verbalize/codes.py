@@ -85,9 +85,7 @@ def _labelled(match: re.Match[str]) -> str:
 
 def _room(match: re.Match[str]) -> str:
     hundreds, rest = match[2][0], match[2][1:]
-    spoken = (
-        f"oh {cardinal(rest[1])}" if rest[0] == "0" and rest != "00" else "hundred" if rest == "00" else cardinal(rest)
-    )
+    spoken = {"0": f"oh {cardinal(rest[1])}"}.get(rest[0], cardinal(rest)) if rest != "00" else "hundred"
     return f"{match[1]} {cardinal(hundreds)} {spoken}"
 
 
@@ -98,13 +96,18 @@ def _code(match: re.Match[str]) -> str:
 
 
 def _fraction(match: re.Match[str]) -> str | None:
-    whole, above, below = match[1], int(match[2]), int(match[3])
-    if not 0 < above < below <= 100:
-        return None
+    above, below = int(match[2]), int(match[3])
+    return _mixed(match[1], above, below) if 0 < above < below <= 100 else None
+
+
+def _glyph(match: re.Match[str]) -> str:
+    return _mixed(match[1], *_GLYPHS[match[2]])
+
+
+def _mixed(whole: str | None, above: int, below: int) -> str:
+    """One half for a fraction alone, two and a half behind a whole number."""
     said = fraction(above, below)
-    if not whole:
-        return ("one" if above == 1 else cardinal(str(above))) + said[len(cardinal(str(above))) :]
-    return f"{cardinal(whole)} and {'a' if above == 1 else cardinal(str(above))}{said[len(cardinal(str(above))) :]}"
+    return f"{cardinal(whole)} and {'a' + said[3:] if above == 1 else said}" if whole else said
 
 
 def _rating(match: re.Match[str]) -> str | None:
@@ -115,12 +118,6 @@ def _rating(match: re.Match[str]) -> str | None:
 
 
 _GLYPHS = {"½": (1, 2), "⅓": (1, 3), "⅔": (2, 3), "¼": (1, 4), "¾": (3, 4), "⅕": (1, 5), "⅛": (1, 8), "⅜": (3, 8)}
-
-
-def _glyph(match: re.Match[str]) -> str:
-    above, below = _GLYPHS[match[2]]
-    said = fraction(above, below)
-    return f"{cardinal(match[1])} and {'a' + said[3:] if above == 1 else said}" if match[1] else said
 
 
 ADDRESSES: tuple[Rule, ...] = (

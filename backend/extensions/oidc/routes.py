@@ -1,7 +1,7 @@
 """`/auth/login`, `/auth/callback` and `/auth/logout`: users sign in at the operator's OpenID provider, and out.
 
 A visitor who signs in for the first time becomes the account (`access/store.py`). The sign-in is bound to the browser
-that began it by a cookie, so that nobody can be signed in as somebody else by a link.
+that began it by a cookie, so that no link signs a user in as somebody else.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import RedirectResponse
 
 from backend.access.credentials import cookie_name
-from backend.access.oidc import OpenIdProvider, SignIn, new_sign_in
 from backend.errors import NotFound, SignInFailed
+from backend.extensions.oidc.provider import OpenIdProvider, SignIn, new_sign_in
 from backend.http.context import Caller, Context, Here
 from backend.http.identity import set_cookie
 from backend.observability.security_log import SecurityEvent, security_event
@@ -45,12 +45,12 @@ class _Pending(msgspec.Struct, frozen=True):
 @router.get("/auth/state")
 async def state(here: Here, caller: Caller) -> dict[str, bool]:
     """Return whether users may sign in here (`offered`), and whether this one has (`signed_in`)."""
-    return {"offered": here.services.provider is not None, "signed_in": caller.principal.credential == "oidc"}
+    return {"offered": OpenIdProvider in here.services.opened, "signed_in": caller.principal.credential == "oidc"}
 
 
 @router.get("/auth/login", status_code=303, response_class=RedirectResponse)
 async def login(request: Request, here: Here, caller: Caller) -> Response:
-    """Send the browser to the provider. 404 where nobody signs in, 503 when the provider does not answer."""
+    """Send the browser to the provider. 404 where signing in is off, 503 when the provider does not answer."""
     await here.messages.take(f"sign-in {caller.principal.address}", here.now())
     provider = _provider(here)
     redirect_uri = urljoin(str(request.base_url), "/auth/callback")
@@ -92,9 +92,9 @@ async def callback(
     data = await _link(here, signed_in.account, pending)
     epoch = await here.services.access_store.epoch(signed_in.account) or 0
     answer = RedirectResponse("/", 303)
-    cookie = here.signatures.cookie(signed_in.account, epoch, admin=signed_in.admin, data=data)
-    lasts_s = here.services.settings.access.oidc.session_hours * 3_600
-    answer.headers.append("set-cookie", set_cookie(scheme, cookie, lasts_s))
+    life_s = provider.session_s
+    cookie = here.signatures.cookie(signed_in.account, epoch, admin=signed_in.admin, data=data, life_s=life_s)
+    answer.headers.append("set-cookie", set_cookie(scheme, cookie, life_s))
     answer.headers.append("set-cookie", set_cookie(scheme, "", 0, PENDING))
     security_event(SecurityEvent.SIGNED_IN, caller.principal, "by the OpenID provider", admin=int(signed_in.admin))
     return answer
@@ -123,6 +123,6 @@ async def _link(here: Context, account: str, pending: _Pending) -> str:
 
 
 def _provider(here: Context) -> OpenIdProvider:
-    if here.services.provider is None:
+    if OpenIdProvider not in here.services.opened:
         raise NotFound("Sign-in is off on this server.", hint="Set ACCESS=oidc and OIDC__ISSUER.")
-    return here.services.provider
+    return here.of(OpenIdProvider)

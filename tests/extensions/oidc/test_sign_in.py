@@ -1,4 +1,4 @@
-"""`ACCESS=oidc`: signing in at a real OpenID provider, which is spoken to over HTTP."""
+"""`ACCESS=oidc`: signing in at a real OpenID provider, which is asked over HTTP."""
 
 from __future__ import annotations
 
@@ -15,14 +15,17 @@ import pytest
 from fakeredis import FakeAsyncRedis
 
 from backend.access.access import Access
-from backend.access.oidc import OpenIdProvider, new_sign_in
-from backend.errors import SignInFailed
+from backend.errors import SetupError, SignInFailed
+from backend.extensions.oidc.extension import open_sign_in
+from backend.extensions.oidc.provider import OpenIdProvider, new_sign_in
+from backend.extensions.oidc.settings import OidcSettings
 from backend.observability import security_log
 from backend.observability.security_log import open_security_log
+from backend.settings.plugin import read_settings
 from backend.testing.memory import FakeMemory
 from backend.users.profile_updates import AddFact, update_profile
+from tests.extensions.oidc.openid_provider import CLIENT, openid_provider
 from tests.http.world import World, place_call, settings_with, world
-from tests.support.openid_provider import CLIENT, openid_provider
 from tests.support.services import budgets_over
 
 
@@ -32,21 +35,26 @@ def issuer() -> Any:
         yield address
 
 
+def oidc(issuer: str, admin_claim: str = "") -> OidcSettings:
+    """The settings of this server at `issuer`."""
+    given = {"issuer": issuer, "client_id": CLIENT, "client_secret": "of the tests", "admin_claim": admin_claim}
+    return read_settings(OidcSettings, {"oidc": given})
+
+
 @asynccontextmanager
 async def signing(
     directory: Path, issuer: str, *modes: str, admin_claim: str = "sub=root", **services_with: Any
 ) -> AsyncIterator[World]:
     """A server whose users sign in at `issuer`."""
     access: Any = Access(frozenset(modes or ("oidc",)))  # type: ignore[arg-type]
-    oidc = {"issuer": issuer, "client_id": CLIENT, "client_secret": "of the tests", "admin_claim": admin_claim}
-    settings = settings_with(access=list(access.modes), oidc=oidc)
     memory = FakeMemory()
     async with httpx2.AsyncClient(trust_env=False) as http:
-        services: dict[str, Any] = {"access": access, "provider": OpenIdProvider(settings.access.oidc, http)}
+        provider = OpenIdProvider(oidc(issuer, admin_claim), http)
+        services: dict[str, Any] = {"access": access, "opened": {OpenIdProvider: provider}}
         services["user_data"] = {"memory": SimpleNamespace(export=memory.everything_of, erase=memory.forget_user)}
         services |= services_with
-        options: dict[str, Any] = {"access": list(access.modes), "oidc": oidc}
-        async with world(directory, services_with=services, memory=memory, **options) as here:
+        modes_given: Any = list(access.modes)
+        async with world(directory, services_with=services, memory=memory, access=modes_given) as here:
             yield here
 
 
@@ -236,9 +244,7 @@ async def test_the_request_has_a_challenge_a_state_and_a_nonce(tmp_path: Path, i
 
 async def test_a_token_with_another_nonce_or_for_another_client_is_refused(issuer: str) -> None:
     for client, nonce in (("voice", "another"), ("another", "")):
-        settings = settings_with(
-            oidc={"issuer": issuer, "client_id": CLIENT, "client_secret": "of the tests"}
-        ).access.oidc
+        settings = oidc(issuer)
         async with httpx2.AsyncClient(trust_env=False) as http:
             begun = new_sign_in("http://127.0.0.1:9/auth/callback")
             link = await OpenIdProvider(settings, http).begin(begun.redirect_uri, "s" * 8, begun)
@@ -258,3 +264,10 @@ async def test_without_a_provider_nobody_signs_in(tmp_path: Path) -> None:
 async def test_a_provider_that_is_gone_is_a_503(tmp_path: Path) -> None:
     async with signing(tmp_path, "http://127.0.0.1:9") as here, here.browser() as browser:
         assert (await browser.get("/auth/login")).status_code == 503
+
+
+async def test_a_server_whose_provider_is_not_named_does_not_start() -> None:
+    ground: Any = SimpleNamespace(settings=settings_with(access=["oidc"]), http=None)
+    with pytest.raises(SetupError):
+        async with open_sign_in(ground):
+            pass

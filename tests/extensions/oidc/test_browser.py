@@ -9,9 +9,9 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser
 
+from tests.extensions.oidc.openid_provider import CLIENT, openid_provider
 from tests.support.browser import Tab, tab_in
 from tests.support.looks import NARROW, WIDE, fits_and_is_accessible, show
-from tests.support.openid_provider import CLIENT, openid_provider
 from tests.support.real_server import real_server
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]

@@ -14,11 +14,10 @@ from dataclasses import dataclass
 
 import httpx2
 
+from backend.access.credentials import OIDC_USER
 from backend.errors import SignInFailed, SignInUnavailable
-from backend.settings.access import OidcSettings
+from backend.extensions.oidc.settings import OidcSettings
 
-OIDC_USER = "oidc."
-"""How the ids of users who have signed in begin; ids of visitors hold no dot."""
 ALGORITHMS = ("RS256", "PS256", "ES256", "EdDSA")
 """Signatures of ID tokens that are taken: none that a client's secret could make."""
 TIMEOUT_S = 10.0
@@ -48,11 +47,13 @@ class SignedInUser:
 
 
 class OpenIdProvider:
-    """The one provider whose users may sign in."""
+    """The one provider that users sign in at."""
 
     def __init__(self, settings: OidcSettings, http: httpx2.AsyncClient) -> None:
         self._settings = settings
         self._http = http
+        self.session_s = settings.session_hours * 3_600
+        """Seconds after which a user signs in again."""
         self._metadata: Metadata | None = None
 
     def __repr__(self) -> str:

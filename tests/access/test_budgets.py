@@ -1,0 +1,271 @@
+"""Each kind of budget refuses from outside, whichever process its caller reaches, and in mid-turn too."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from fakeredis import FakeServer
+
+from backend.access.access import Access
+from backend.access.usage import Resource, Scope
+from backend.testing.model import Line, Scene
+from tests.access.world import ASKED, OTHER, STRANGER, TURN_TOKENS, paying
+from tests.http.test_keys import SECRET, shown, token
+from tests.http.world import SDP, World
+from tests.support.agents import call
+
+USED_UP = {"model_tokens": TURN_TOKENS}
+"""Enough for one answer of a model, and not for a second."""
+AGAIN: list[Line] = [call("no_such_tool")]
+"""An answer after which the model is asked once more."""
+
+
+async def order(here: World, headers: dict[str, str]) -> httpx2.Response:
+    """Begin a task, without a cookie."""
+    async with here.browser(headers=headers) as client:
+        return await client.post("/api/tasks", json={"instruction": f"look {time.monotonic_ns()}"})
+
+
+def message_of(answer: httpx2.Response) -> str:
+    return str(answer.json()["error"]["message"])
+
+
+async def test_tasks_of_an_address_are_counted_over_both_processes_whatever_their_cookies(tmp_path: Path) -> None:
+    server, budgets = FakeServer(), {"address": {"tasks": 6}}
+    async with paying(tmp_path, server, budgets=budgets) as one, paying(tmp_path, server, budgets=budgets) as two:
+        answers = await asyncio.gather(*(order(each, STRANGER) for each in [one, two] * 6))
+        assert sorted(answer.status_code for answer in answers) == [202] * 6 + [429] * 6
+        refused = next(answer for answer in answers if answer.status_code == 429)
+        assert "address" in message_of(refused) and refused.json()["error"]["hint"]
+        assert int(refused.headers["retry-after"]) <= 86_400
+        assert (await order(one, OTHER)).status_code == 202
+        assert [(await order(two, {})).status_code for _ in range(8)] == [202] * 8, "at home nothing is refused"
+
+
+async def test_model_tokens_spent_at_one_process_are_refused_at_the_other(tmp_path: Path) -> None:
+    server, budgets = FakeServer(), {"user": USED_UP}
+    async with (
+        paying(tmp_path, server, budgets=budgets, scenes=["Four."]) as one,
+        paying(tmp_path, server, budgets=budgets) as two,
+        one.browser(headers=STRANGER) as client,
+    ):
+        assert (await client.post("/api/singleturn", json=ASKED)).status_code == 200
+        await one.services.budgets.day_counts.flush()
+        async with two.browser(headers=STRANGER, cookies={"caller": client.cookies["caller"]}) as elsewhere:
+            assert (await elsewhere.post("/api/singleturn", json=ASKED)).status_code == 429
+            usage = (await elsewhere.get("/api/me/usage")).json()
+            assert usage["limited"] is True
+            assert (usage["user"]["limits"]["model_tokens"], usage["user"]["used"]["model_tokens"]) == (15, 15)
+            assert (await elsewhere.get("/api/me")).status_code == 200, "what costs nothing goes on"
+
+
+async def test_above_the_ceiling_whatever_costs_answers_503_with_a_hint(tmp_path: Path) -> None:
+    costly = {
+        "/api/singleturn": ASKED,
+        "/api/multiturn": ASKED,
+        "/api/reasoning": {"task": "think"},
+        "/api/tasks": {"instruction": "look into it"},
+        "/api/input": {"text": "look into it"},
+        "/embedding": {"input": "words"},
+        "/api/sessions": {},
+        "/api/rtc/offer": {"sdp": SDP},
+    }
+    async with paying(tmp_path, budgets={"total": USED_UP}, scenes=["Four."], admin_token="a" * 16) as here:
+        here.services.budgets.show_in(here.metrics.registry)
+        async with here.browser() as at_home:  # counted, never refused
+            assert (await at_home.post("/api/singleturn", json=ASKED)).status_code == 200
+        async with here.browser(headers=OTHER) as client:
+            for path, body in costly.items():
+                answer = await client.post(path, json=body)
+                assert answer.status_code == 503, (path, answer.text)
+                assert "midnight UTC" in answer.json()["error"]["hint"] and int(answer.headers["retry-after"]) > 0
+        value = here.metrics.registry.get_sample_value
+        assert value("voice_budget_limit", {"resource": "model_tokens"}) == TURN_TOKENS
+        assert value("voice_budget_refusals_total", {"resource": "model_tokens", "scope": "total"}) == len(costly)
+        async with here.browser(headers={"authorization": "Bearer " + "a" * 16}) as operator:
+            overview = (await operator.get("/api/admin/overview")).json()
+            assert overview["budget"]["used"]["model_tokens"] == TURN_TOKENS
+
+
+async def test_two_live_calls_and_eight_streams_of_an_address_are_taken_over_both_processes(tmp_path: Path) -> None:
+    server = FakeServer()
+    async with (
+        paying(tmp_path, server, budgets={}) as one,
+        paying(tmp_path, server, budgets={}) as two,
+        one.browser(headers=STRANGER) as first,
+        two.browser(headers=STRANGER) as second,
+    ):
+        calls = [(await each.post("/api/sessions", json={})).json()["session_id"] for each in (first, second)]
+        for client in (first, second):
+            refused = await client.post("/api/sessions", json={})
+            assert refused.status_code == 429 and "calls" in message_of(refused)
+        async with two.browser(headers=OTHER) as other:
+            assert (await other.post("/api/sessions", json={})).status_code == 200
+        opened = []
+        for number in range(9):
+            client, id_ = (first, second)[number % 2], calls[number % 2]
+            opened.append(await client.send(client.build_request("GET", f"/api/events/{id_}"), stream=True))
+        assert [response.status_code for response in opened] == [200] * 8 + [429]
+        for response in opened:
+            await response.aclose()
+
+
+async def test_an_address_is_given_so_many_new_users_a_day_over_both_processes(tmp_path: Path) -> None:
+    server, budgets = FakeServer(), {"new_users_per_day": 3}
+    async with paying(tmp_path, server, budgets=budgets) as one, paying(tmp_path, server, budgets=budgets) as two:
+
+        async def visit(here: World) -> httpx2.Response:
+            async with here.browser(headers=STRANGER) as client:
+                return await client.get("/")
+
+        pages = await asyncio.gather(*map(visit, [one, two] * 3))
+        assert [page.status_code for page in pages] == [200] * 6
+        known = [page.cookies["caller"] for page in pages if "set-cookie" in page.headers]
+        assert len(known) == 3
+        async with one.browser(headers=STRANGER) as client:
+            refused = await client.post("/api/singleturn", json=ASKED)
+            assert refused.status_code == 429 and "new users" in message_of(refused)
+            client.cookies.set("caller", known[0])
+            assert (await client.get("/api/tasks")).status_code == 200
+        assert (await order(two, OTHER)).status_code == 202
+
+
+async def test_four_turns_of_an_address_run_at_once_and_end(tmp_path: Path) -> None:
+    async with paying(tmp_path, budgets={}, scenes=[[0.3, "Four."]] * 4 + ["Four."]) as here:
+
+        async def ask(_: int) -> httpx2.Response:
+            async with here.browser(headers=STRANGER) as client:  # each without a cookie
+                return await client.post("/api/singleturn", json=ASKED)
+
+        answers = await asyncio.gather(*map(ask, range(6)))
+        assert sorted(answer.status_code for answer in answers) == [200] * 4 + [429] * 2
+        refused = next(answer for answer in answers if answer.status_code == 429)
+        assert "messages being answered" in message_of(refused) and int(refused.headers["retry-after"]) > 0
+        assert (await ask(0)).status_code == 200, "a turn that has ended gives its place back"
+
+
+async def test_money_is_counted_by_the_prices_and_refused_when_it_is_spent(tmp_path: Path) -> None:
+    one_dollar = {"input_usd_per_million_tokens": 1_000_000, "output_usd_per_million_tokens": 1_000_000}
+    budgets = {"prices": {"dear": one_dollar}, "user": {"usd": 1}}
+    models: dict[str, Any] = {"thinker_model": "dear", "thinker_model_advanced": "dear"}
+    async with (
+        paying(tmp_path, budgets=budgets, scenes=["Four."], **models) as here,
+        here.browser(headers=STRANGER) as client,
+    ):
+        assert (await client.post("/api/singleturn", json=ASKED)).status_code == 200
+        usage = (await client.get("/api/me/usage")).json()["user"]
+        assert (usage["limits"]["micro_usd"], usage["used"]["micro_usd"]) == (1_000_000, TURN_TOKENS * 1_000_000)
+        refused = await client.post("/api/singleturn", json=ASKED)
+        assert refused.status_code == 429 and "money" in message_of(refused)
+
+
+async def test_vectors_are_charged_as_tokens_of_their_model(tmp_path: Path) -> None:
+    async with (
+        paying(tmp_path, budgets={"user": {"model_tokens": 100}}) as here,
+        here.browser(headers=STRANGER) as client,
+    ):
+        assert (await client.post("/embedding", json={"input": ["a" * 200, "b" * 199]})).status_code == 200
+        assert (await client.get("/api/me/usage")).json()["user"]["used"]["model_tokens"] == 100
+        refused = await client.post("/embedding", json={"input": "c"})
+        assert refused.status_code == 429 and "model tokens" in message_of(refused)
+
+
+async def test_kept_bytes_are_those_of_the_body_and_refused_before_they_are_stored(tmp_path: Path) -> None:
+    fact = {"changes": [{"op": "add_fact", "text": "likes tea " * 15}]}
+    async with (
+        paying(tmp_path, budgets={"user": {"kept_kilobytes": 1}}) as here,
+        here.browser(headers=STRANGER) as client,
+    ):
+        answers = [await client.patch("/api/me", json=fact) for _ in range(6)]
+        statuses = [answer.status_code for answer in answers]
+        assert statuses[0] == 200 and statuses[-1] == 429, answers[0].text
+        assert "stored bytes" in message_of(answers[-1])
+        used = (await client.get("/api/me/usage")).json()["user"]["used"]["kept_bytes"]
+        length = len(answers[0].request.content)
+        assert used == length * statuses.count(200) <= 1000, "what is refused is not charged"
+
+
+def keyed(directory: Path, **options: Any) -> Any:
+    access: dict[str, Any] = {"services_with": {"access": Access(frozenset({"key"}))}}
+    return paying(directory, access=["key"], api_keys=f"shop:{SECRET},mill:{SECRET[:-1]}t", **access, **options)
+
+
+async def test_a_keys_budget_is_that_of_all_its_users_and_of_no_other_keys(tmp_path: Path) -> None:
+    async with keyed(tmp_path, budgets={"key": {"tasks": 2}}) as here:
+        answers = [await order(here, shown(token("tasks", sub=user))) for user in ("ada", "bob", "cleo")]
+        assert [answer.status_code for answer in answers] == [202, 202, 429], answers[0].text
+        assert "API key" in message_of(answers[2])
+        other = token("tasks", key="mill", secret=f"{SECRET[:-1]}t")
+        assert (await order(here, shown(other))).status_code == 202
+
+
+async def test_a_tokens_budget_claim_limits_its_user_and_no_other(tmp_path: Path) -> None:
+    async with keyed(tmp_path, budgets={}, scenes=["Four."] * 3) as here:
+        for user, budget, statuses in (("ada", 1, [200, 429]), ("bob", 0, [429, 429]), ("cleo", None, [200, 200])):
+            claims: dict[str, Any] = {} if budget is None else {"budget": budget}
+            async with here.browser(headers=shown(token("chat", "memory", sub=user, **claims))) as client:
+                answered = [(await client.post("/api/singleturn", json=ASKED)).status_code for _ in range(2)]
+                limits = (await client.get("/api/me/usage")).json()["user"]["limits"]
+                assert answered == statuses and (budget is None or limits["model_tokens"] == budget)
+
+
+@pytest.mark.parametrize("path", ["/api/singleturn", "/api/multiturn", "/api/reasoning"])
+async def test_a_turn_over_its_users_budget_answers_429_with_a_hint(tmp_path: Path, path: str) -> None:
+    scenes: list[Scene] = [AGAIN, "Four."]
+    async with paying(tmp_path, budgets={"user": USED_UP}, scenes=scenes, thoughts=scenes) as here:
+        async with here.browser(headers=STRANGER) as client:
+            refused = await client.post(path, json={"task": "think"} if path == "/api/reasoning" else ASKED)
+            assert refused.status_code == 429, refused.text
+            assert "model tokens is used up" in message_of(refused)
+            assert "midnight UTC" in refused.json()["error"]["hint"] and int(refused.headers["retry-after"]) > 0
+        assert here.services.budgets.refusals == {(Scope.USER, Resource.MODEL_TOKENS): 1}
+
+
+async def test_a_turn_over_everybodys_budget_answers_503_with_a_hint(tmp_path: Path) -> None:
+    async with (
+        paying(tmp_path, budgets={"total": USED_UP}, scenes=[AGAIN, "Four."]) as here,
+        here.browser(headers=STRANGER) as client,
+    ):
+        refused = await client.post("/api/singleturn", json=ASKED)
+        assert refused.status_code == 503 and "BUDGETS__TOTAL__" in refused.json()["error"]["hint"]
+
+
+async def test_a_streamed_turn_over_its_budget_ends_with_an_error_and_a_hint(tmp_path: Path) -> None:
+    async with (
+        paying(tmp_path, budgets={"user": USED_UP}, scenes=[AGAIN, "Four."]) as here,
+        here.browser(headers=STRANGER) as client,
+    ):
+        lines = (await client.post("/api/multiturn", json=ASKED | {"stream": True})).text.splitlines()
+        data = json.loads(lines[lines.index("event: error") + 1].removeprefix("data: "))
+        assert "used up" in data["message"] and "midnight UTC" in data["hint"]
+
+
+DISGUISES: dict[str, Callable[[int], str]] = {
+    "a port": lambda n: f"198.51.100.1:{1000 + n}",
+    "an address before it": lambda n: f"10.9.{n}.1, 198.51.100.2",
+    "our own before it": lambda _: "127.0.0.1, 198.51.100.3",
+    "another of its network": lambda n: f"2001:db8::{n:x}",
+    "a port behind IPv6": lambda n: f"[2001:db8:1::1]:{1000 + n}",
+    "an interface": lambda n: f"fe80::1%eth{n}",
+    "a name": lambda n: f"host-{n}.example",
+    "our own": lambda _: "127.0.0.1",
+    "nothing": lambda _: "",
+}
+"""What differs from request to request of one stranger → the header that the proxy would pass on."""
+
+
+@pytest.mark.parametrize("differs", DISGUISES)
+async def test_no_disguise_of_an_address_is_a_new_address(tmp_path: Path, differs: str) -> None:
+    async with paying(tmp_path, budgets={"address": {"tasks": 2}}) as here:
+        statuses = Counter(
+            [(await order(here, {"X-Forwarded-For": DISGUISES[differs](number)})).status_code for number in range(6)]
+        )
+        assert statuses[202] <= 2 and statuses[429] >= 4, statuses
